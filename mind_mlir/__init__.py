@@ -1,0 +1,1 @@
+"""MIND Core IR to fast native CPU code, through MLIR."""

@@ -1,0 +1,114 @@
+"""The one module that imports the MLIR Python bindings.
+
+Everything else says ``from mind_mlir.bindings import ir, linalg, ...``. The distribution is ``torch-mlir``
+(namespace ``torch_mlir``); setting ``MIND_MLIR_BINDINGS=mlir`` selects upstream's namespace instead where a
+build of it is installed. The bindings carry few type stubs, so their names are ``Any`` to the type checker.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import os
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+#: The torch-mlir release that this compiler is tested with; MLIR promises no stable API between releases.
+PINNED_VERSION = "20261001"
+
+NAMESPACE = os.environ.get("MIND_MLIR_BINDINGS", "torch_mlir")
+
+
+class BindingsError(ImportError):
+    """The MLIR bindings are missing or of a version that this compiler does not know."""
+
+
+def _check_version() -> None:
+    if NAMESPACE not in ("torch_mlir", "mlir"):
+        raise BindingsError(f"MIND_MLIR_BINDINGS must be 'torch_mlir' or 'mlir', not {NAMESPACE!r}")
+    if NAMESPACE == "mlir":
+        return  # a build of one's own: there is no release number to compare
+    try:
+        found = importlib.metadata.version("torch-mlir")
+    except importlib.metadata.PackageNotFoundError:
+        raise BindingsError(
+            f"the MLIR bindings are not installed; run: pip install torch-mlir=={PINNED_VERSION}"
+        ) from None
+    if found.split("+")[0] != PINNED_VERSION:
+        raise BindingsError(
+            f"torch-mlir {found} is installed, but this release of mind-mlir is built for {PINNED_VERSION}; "
+            f"run: pip install torch-mlir=={PINNED_VERSION}"
+        )
+
+
+def _load(name: str) -> Any:
+    return importlib.import_module(f"{NAMESPACE}.{name}")
+
+
+_check_version()
+
+ir: Any = _load("ir")
+passmanager: Any = _load("passmanager")
+execution_engine: Any = _load("execution_engine")
+
+affine: Any = _load("dialects.affine")
+arith: Any = _load("dialects.arith")
+bufferization: Any = _load("dialects.bufferization")
+func: Any = _load("dialects.func")
+irdl: Any = _load("dialects.irdl")
+linalg: Any = _load("dialects.linalg")
+llvm: Any = _load("dialects.llvm")
+math: Any = _load("dialects.math")
+memref: Any = _load("dialects.memref")
+scf: Any = _load("dialects.scf")
+tensor: Any = _load("dialects.tensor")
+vector: Any = _load("dialects.vector")
+
+PassManager: Any = passmanager.PassManager
+ExecutionEngine: Any = execution_engine.ExecutionEngine
+MLIRError: Any = ir.MLIRError
+
+# The bindings are untyped; these aliases say in signatures what is meant.
+Context: TypeAlias = Any
+Module: TypeAlias = Any
+Operation: TypeAlias = Any
+Value: TypeAlias = Any
+Type: TypeAlias = Any
+Attribute: TypeAlias = Any
+MLIRLocation: TypeAlias = Any
+
+#: The dialects that our stages use. Loading only these makes a context five times cheaper than loading all.
+DIALECTS = (
+    "affine",
+    "arith",
+    "bufferization",
+    "cf",
+    "func",
+    "linalg",
+    "llvm",
+    "math",
+    "memref",
+    "scf",
+    "tensor",
+    "ub",
+    "vector",
+)
+
+
+def new_context(dialects: Iterable[str] = DIALECTS) -> Context:
+    """Return a fresh context with ``dialects`` loaded and multi-threading off.
+
+    Python-defined verifiers and multi-threaded verification do not mix, and one context per compilation
+    keeps compilations on different threads apart.
+    """
+    context = ir.Context(load_on_create_dialects=tuple(dialects))
+    context.enable_multithreading(False)
+    return context
+
+
+def dylib_directory() -> str:
+    """Return the folder that holds the bindings' shared libraries."""
+    libs = _load("_mlir_libs")
+    return str(libs.get_lib_dirs()[0])

@@ -1,0 +1,108 @@
+"""The data of a diagnostic, and the closed set of exceptions that carry diagnostics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+Severity = Literal["error", "warning"]
+
+
+@dataclass(frozen=True, eq=False)
+class SourceText:
+    """A source file as read: its display name and its text."""
+
+    name: str
+    text: str = field(repr=False)
+
+    @cached_property
+    def lines(self) -> tuple[str, ...]:
+        """Return the text split at line feeds, without them."""
+        return tuple(line.removesuffix("\r") for line in self.text.split("\n"))
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A span of source text: 1-based line and column, and a length, both counted in code points."""
+
+    source: SourceText
+    line: int
+    column: int
+    length: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.source.name}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One finding.
+
+    Attributes:
+        code: A code of the catalogue, for example ``E3001``.
+        message: One sentence without a full stop.
+        location: Where it is, when there is a source.
+        notes: Further facts, one line each.
+        help: What the person can do about it.
+        severity: ``error`` stops the compilation, ``warning`` does not.
+        context: The facts that the catalogue lists for the code, for machines.
+    """
+
+    code: str
+    message: str
+    location: Location | None = None
+    notes: tuple[str, ...] = ()
+    help: str | None = None
+    severity: Severity = "error"
+    context: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+
+    def __str__(self) -> str:
+        where = f"{self.location}: " if self.location else ""
+        return f"{where}{self.severity}[{self.code}]: {self.message}"
+
+
+class MindError(Exception):
+    """Base of every error that a user's input can cause.
+
+    Attributes:
+        diagnostics: What was found, in source order; never empty.
+    """
+
+    def __init__(self, diagnostics: Diagnostic | Iterable[Diagnostic]) -> None:
+        found = (diagnostics,) if isinstance(diagnostics, Diagnostic) else tuple(diagnostics)
+        self.diagnostics = found
+        super().__init__("\n".join(map(str, found)))
+
+    @property
+    def code(self) -> str:
+        """Return the code of the first diagnostic."""
+        return self.diagnostics[0].code
+
+
+class ParseError(MindError):
+    """The source text is not well-formed (E1xxx)."""
+
+
+class VerificationError(MindError):
+    """A module breaks a rule of its profile (E2xxx, E3xxx, E4xxx)."""
+
+
+class AutodiffError(MindError):
+    """A module cannot be differentiated as asked (E5xxx)."""
+
+
+class ArgumentError(MindError, ValueError):
+    """A compiled function was called with wrong arguments (E61xx)."""
+
+
+class ExecutionError(MindError):
+    """A compiled or interpreted function failed while running (E60xx)."""
+
+
+class UnsupportedError(MindError):
+    """Something valid that this compiler, machine or installation does not offer (E7xxx)."""

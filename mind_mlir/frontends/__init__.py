@@ -1,0 +1,1 @@
+"""Readers: source text in, IR with locations out."""

@@ -1,0 +1,195 @@
+"""Value types of the IR.
+
+    ValueType  ::= TensorType | TupleType
+    TensorType ::= dtype, shape              shape ::= (extent, ...)
+    extent     ::= int | SymbolicDim         TupleType ::= (ValueType, ...)
+
+All types are immutable and compare by value. Constructing a type checks nothing: whether an extent or a
+dtype is legal is a question of the profile, and the verifier's to answer, with a diagnostic.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, TypeAlias
+
+import ml_dtypes
+import numpy as np
+
+
+class DTypeKind(Enum):
+    """What the bits of an element mean."""
+
+    BOOL = "bool"
+    SIGNED = "signed"
+    UNSIGNED = "unsigned"
+    FLOAT = "float"
+    COMPLEX = "complex"
+
+
+class DType(Enum):
+    """An element type of any profile: name, width in bits, kind and numpy equivalent.
+
+    `value` is the name PTIR uses; `core_name` the one that the Core IR text uses.
+    """
+
+    I1 = "i1"
+    SI4 = "si4"
+    UI4 = "ui4"
+    SI8 = "si8"
+    UI8 = "ui8"
+    SI16 = "si16"
+    UI16 = "ui16"
+    SI32 = "si32"
+    UI32 = "ui32"
+    SI64 = "si64"
+    UI64 = "ui64"
+    FP8_E4M3 = "fp8_e4m3"
+    FP8_E5M2 = "fp8_e5m2"
+    BF16 = "bf16"
+    F16 = "f16"
+    F32 = "f32"
+    F64 = "f64"
+    CF32 = "cf32"
+    CF64 = "cf64"
+
+    kind: DTypeKind
+    bits: int
+    numpy: np.dtype[Any]
+    core_name: str
+
+    def __repr__(self) -> str:
+        return f"DType.{self.name}"
+
+    @property
+    def is_integer(self) -> bool:
+        """Return whether this is a signed or unsigned integer (not ``i1``)."""
+        return self.kind in (DTypeKind.SIGNED, DTypeKind.UNSIGNED)
+
+    @property
+    def is_float(self) -> bool:
+        """Return whether this is a real floating-point type."""
+        return self.kind is DTypeKind.FLOAT
+
+    @property
+    def itemsize(self) -> int:
+        """Return the bytes one element takes in a numpy array."""
+        return int(self.numpy.itemsize)
+
+    @staticmethod
+    def from_name(name: str) -> DType | None:
+        """Return the dtype that is spelled ``name`` in the Core text or in PTIR, or None."""
+        return _BY_NAME.get(name)
+
+    @staticmethod
+    def from_numpy(dtype: np.dtype[Any]) -> DType | None:
+        """Return the dtype whose elements numpy stores as ``dtype`` (in native byte order), or None."""
+        return _BY_NUMPY.get(dtype) if dtype.isnative else None
+
+
+def _describe(dtype: DType, kind: DTypeKind, bits: int, numpy: Any, core_name: str | None = None) -> None:
+    dtype.kind, dtype.bits, dtype.numpy = kind, bits, np.dtype(numpy)
+    dtype.core_name = core_name or dtype.value
+
+
+_describe(DType.I1, DTypeKind.BOOL, 1, np.bool_)
+_describe(DType.SI4, DTypeKind.SIGNED, 4, ml_dtypes.int4)
+_describe(DType.UI4, DTypeKind.UNSIGNED, 4, ml_dtypes.uint4)
+_describe(DType.SI8, DTypeKind.SIGNED, 8, np.int8)
+_describe(DType.UI8, DTypeKind.UNSIGNED, 8, np.uint8)
+_describe(DType.SI16, DTypeKind.SIGNED, 16, np.int16)
+_describe(DType.UI16, DTypeKind.UNSIGNED, 16, np.uint16)
+_describe(DType.SI32, DTypeKind.SIGNED, 32, np.int32, "i32")
+_describe(DType.UI32, DTypeKind.UNSIGNED, 32, np.uint32)
+_describe(DType.SI64, DTypeKind.SIGNED, 64, np.int64, "i64")
+_describe(DType.UI64, DTypeKind.UNSIGNED, 64, np.uint64)
+_describe(DType.FP8_E4M3, DTypeKind.FLOAT, 8, ml_dtypes.float8_e4m3fn)
+_describe(DType.FP8_E5M2, DTypeKind.FLOAT, 8, ml_dtypes.float8_e5m2)
+_describe(DType.BF16, DTypeKind.FLOAT, 16, ml_dtypes.bfloat16)
+_describe(DType.F16, DTypeKind.FLOAT, 16, np.float16)
+_describe(DType.F32, DTypeKind.FLOAT, 32, np.float32)
+_describe(DType.F64, DTypeKind.FLOAT, 64, np.float64)
+_describe(DType.CF32, DTypeKind.COMPLEX, 64, np.complex64)
+_describe(DType.CF64, DTypeKind.COMPLEX, 128, np.complex128)
+
+_BY_NAME = {d.value: d for d in DType} | {d.core_name: d for d in DType}
+_BY_NUMPY = {d.numpy: d for d in DType}
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolicDim:
+    """An extent that is bound when the function is called (``?B``)."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f"?{self.name}"
+
+
+Dim: TypeAlias = int | SymbolicDim
+Shape: TypeAlias = tuple[Dim, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TensorType:
+    """A dense tensor of ``dtype`` elements; a scalar has shape ``()``."""
+
+    dtype: DType
+    shape: Shape = ()
+
+    @property
+    def rank(self) -> int:
+        """Return the number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def is_static(self) -> bool:
+        """Return whether every extent is a number."""
+        return all(isinstance(d, int) for d in self.shape)
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """Return the shape of a static type as plain integers."""
+        return tuple(_static(d) for d in self.shape)
+
+    @property
+    def element_count(self) -> int:
+        """Return the number of elements of a static type."""
+        return math.prod(self.extents)
+
+    def with_shape(self, shape: Shape) -> TensorType:
+        """Return this type with another shape."""
+        return TensorType(self.dtype, shape)
+
+    def with_dtype(self, dtype: DType) -> TensorType:
+        """Return this type with another element type."""
+        return TensorType(dtype, self.shape)
+
+    def __str__(self) -> str:
+        return f"tensor<{self.dtype.core_name}{format_shape(self.shape)}>"
+
+
+@dataclass(frozen=True, slots=True)
+class TupleType:
+    """The value of an operation with several results."""
+
+    elements: tuple[ValueType, ...]
+
+    def __str__(self) -> str:
+        return f"tuple<{', '.join(map(str, self.elements))}>"
+
+
+ValueType: TypeAlias = TensorType | TupleType
+
+
+def format_shape(shape: Shape) -> str:
+    """Return ``shape`` as the Core text writes it, for example ``[2, 3]``."""
+    return f"[{', '.join(map(str, shape))}]"
+
+
+def _static(extent: Dim) -> int:
+    if isinstance(extent, int):
+        return extent
+    raise AssertionError(f"extent {extent} is symbolic where the profile promises a number")

@@ -1,0 +1,1 @@
+"""From the `mind` dialect to the LLVM dialect, one module a stage."""

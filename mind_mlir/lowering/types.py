@@ -1,0 +1,79 @@
+"""Our types and attributes as MLIR types: signed in the `mind` dialect, signless from linalg on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mind_mlir.bindings import ir
+from mind_mlir.ir.types import DType, DTypeKind, TensorType
+
+if TYPE_CHECKING:
+    from mind_mlir.bindings import Attribute, Type
+    from mind_mlir.ir.attributes import TensorLiteral
+
+_FLOAT_TYPES = {
+    DType.FP8_E4M3: "Float8E4M3FNType",
+    DType.FP8_E5M2: "Float8E5M2Type",
+    DType.BF16: "BF16Type",
+    DType.F16: "F16Type",
+    DType.F32: "F32Type",
+    DType.F64: "F64Type",
+}
+
+
+def element_type(dtype: DType, *, signed: bool) -> Type:
+    """Return the MLIR element type of ``dtype`` in the current context.
+
+    Args:
+        dtype: Any dtype of any profile.
+        signed: Whether integers keep their signedness, as in the `mind` dialect.
+    """
+    match dtype.kind:
+        case DTypeKind.FLOAT:
+            return getattr(ir, _FLOAT_TYPES[dtype]).get()
+        case DTypeKind.COMPLEX:
+            return ir.ComplexType.get(ir.F32Type.get() if dtype is DType.CF32 else ir.F64Type.get())
+        case DTypeKind.SIGNED if signed:
+            return ir.IntegerType.get_signed(dtype.bits)
+        case DTypeKind.UNSIGNED if signed:
+            return ir.IntegerType.get_unsigned(dtype.bits)
+        case _:
+            return ir.IntegerType.get_signless(dtype.bits)
+
+
+def tensor_type(type_: TensorType, *, signed: bool = False) -> Type:
+    """Return the ranked MLIR tensor type of ``type_``; symbolic extents become dynamic."""
+    dynamic = ir.ShapedType.get_dynamic_size()
+    shape = [extent if isinstance(extent, int) else dynamic for extent in type_.shape]
+    return ir.RankedTensorType.get(shape, element_type(type_.dtype, signed=signed))
+
+
+def from_mlir_tensor(type_: Any) -> TensorType | None:
+    """Return our type of a `mind` dialect tensor type, or None where there is none."""
+    if not isinstance(type_, ir.RankedTensorType) or not type_.has_static_shape:
+        return None
+    dtype = _from_mlir_element(type_.element_type)
+    return TensorType(dtype, tuple(type_.shape)) if dtype else None
+
+
+def _from_mlir_element(type_: Any) -> DType | None:
+    spelled = str(type_)
+    if spelled in _DTYPES_BY_MLIR:
+        return _DTYPES_BY_MLIR[spelled]
+    return None
+
+
+_DTYPES_BY_MLIR = {
+    {"fp8_e4m3": "f8E4M3FN", "fp8_e5m2": "f8E5M2", "cf32": "complex<f32>", "cf64": "complex<f64>"}.get(
+        dtype.value, dtype.value
+    ): dtype
+    for dtype in DType
+}
+
+
+def dense_elements(literal: TensorLiteral, *, signed: bool) -> Attribute:
+    """Return ``literal`` as a `DenseElementsAttr`, bit for bit."""
+    data = np.ascontiguousarray(literal.array).reshape(-1).view(np.uint8)
+    return ir.DenseElementsAttr.get(data, signless=False, type=tensor_type(literal.type, signed=signed))

@@ -1,0 +1,1 @@
+"""One record per operation, one file per family; `registry` finds them."""

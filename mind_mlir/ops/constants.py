@@ -1,0 +1,184 @@
+"""Inputs and constants: the operations that read nothing (core-ir.md, "Reference encoding", "Constants")."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mind_mlir.ir.attributes import TensorLiteral
+from mind_mlir.ir.types import DType, TensorType, format_shape
+from mind_mlir.ops.opdef import AttributeDef, AttrKind, Example, NotDifferentiable, OpDef
+
+if TYPE_CHECKING:
+    from mind_mlir.ir.attributes import Array
+    from mind_mlir.lowering.context import LoweringContext
+    from mind_mlir.ops.contexts import EvalContext, TypeContext
+
+_CONSTANT = NotDifferentiable("constants are not differentiated", constant=True)
+
+
+def _input_type(context: TypeContext) -> TensorType:
+    if not context.attributes["name"]:
+        context.report("E4004", "Input has an empty name", attribute="name", help='write {name="x"}')
+    declared = context.declared
+    assert declared is not None, "an Input's type is always declared"
+    for axis, extent in enumerate(declared.shape):
+        if not isinstance(extent, int) or extent <= 0:
+            context.report(
+                "E4004",
+                f"Input has extent {extent} in dimension {axis}; extents must be positive",
+                notes=(f"declared shape {format_shape(declared.shape)}",),
+                help="give every dimension a positive extent",
+                shape=declared.shape,
+                issue="shape",
+            )
+    return declared
+
+
+def _no_value(context: EvalContext) -> Array:
+    raise AssertionError(f"{context.opcode} is bound by the caller, not evaluated")
+
+
+def _no_lowering(context: LoweringContext) -> Any:
+    raise AssertionError(f"{context.opcode} becomes a function argument, not an operation")
+
+
+def _scalar_type(dtype: DType) -> Any:
+    def rule(context: TypeContext) -> TensorType:
+        literal: TensorLiteral = context.attributes["value"]
+        if literal.type != TensorType(dtype):
+            context.fail(
+                "E4005",
+                f"{context.opcode} holds {literal.type}, not a {dtype.core_name} scalar",
+                attribute="value",
+                help=f"write {context.opcode} {{value=0}} : tensor<{dtype.core_name}[]>",
+                declared=dtype.core_name,
+                issue="type",
+            )
+        return TensorType(dtype)
+
+    return rule
+
+
+def _tensor_type(context: TypeContext) -> TensorType:
+    literal: TensorLiteral = context.attributes["value"]
+    declared = TensorType(context.attributes["dtype"], context.attributes["shape"])
+    for index, extent in enumerate(declared.extents):
+        if extent <= 0:
+            context.report(
+                "E3006",
+                f"ConstTensor has extent {extent} in dimension {index}; extents must be positive",
+                attribute="shape",
+                shape=declared.shape,
+                index=index,
+                value_found=extent,
+            )
+    if literal.type.dtype is not declared.dtype:
+        context.report(
+            "E4005",
+            f"ConstTensor data has dtype {literal.type.dtype.core_name}, "
+            f"but {declared.dtype.core_name} is declared",
+            attribute="value",
+            declared=str(declared),
+            issue="dtype",
+        )
+    if literal.type.shape != declared.shape:
+        context.report(
+            "E3010",
+            f"the literal has shape {format_shape(literal.type.shape)}, "
+            f"but {format_shape(declared.shape)} is declared",
+            attribute="value",
+            help="give the literal one nested list per dimension, or correct the shape attribute",
+            declared=declared.shape,
+            found=literal.type.shape,
+        )
+    context.stop_if_reported()
+    return declared
+
+
+def _literal_value(context: EvalContext) -> Array:
+    literal: TensorLiteral = context.attributes["value"]
+    return literal.array
+
+
+def _lower_literal(context: LoweringContext) -> Any:
+    return context.literal(context.attributes["value"])
+
+
+def _scalar_constant(opcode: str, mnemonic: str, dtype: DType, sample: float) -> OpDef:
+    return OpDef(
+        opcode=opcode,
+        mnemonic=mnemonic,
+        summary=f"Produces a rank-0 {dtype.core_name} constant.",
+        description=f"The result is the scalar `value`, of type `tensor<{dtype.core_name}[]>`.",
+        spec="core-ir.md, Constants",
+        operands=(),
+        attributes=(AttributeDef("value", AttrKind.LITERAL, "the scalar", code="E4005"),),
+        type_rule=_scalar_type(dtype),
+        evaluate=_literal_value,
+        derivative=_CONSTANT,
+        lower=_lower_literal,
+        examples=(Example((), {"value": TensorLiteral.of(sample, dtype)}),),
+    )
+
+
+OPERATIONS = (
+    OpDef(
+        opcode="Input",
+        mnemonic="input",
+        summary="Declares an input of the module.",
+        description="Binds the argument called `name`, of exactly the declared type. In the `mind` dialect "
+        "an input is a function argument with a `mind.name` attribute rather than an operation.",
+        spec="core-ir.md, Reference encoding",
+        operands=(),
+        attributes=(AttributeDef("name", AttrKind.STRING, "how callers name the input", code="E4004"),),
+        type_rule=_input_type,
+        evaluate=_no_value,
+        derivative=NotDifferentiable("inputs end the backward pass", constant=True),
+        lower=_no_lowering,
+        foldable=False,
+        choices=("Two inputs of one name are rejected (E4004).",),
+        examples=(Example((), {"name": "x"}),),
+    ),
+    _scalar_constant("ConstI64", "const_i64", DType.SI64, 7),
+    _scalar_constant("ConstF32", "const_f32", DType.F32, 1.5),
+    _scalar_constant("ConstF64", "const_f64", DType.F64, 1.5),
+    OpDef(
+        opcode="ConstTensor",
+        mnemonic="const_tensor",
+        summary="Produces a tensor constant.",
+        description="The result is the literal `value`, whose dtype and shape must be `dtype` and `shape`.",
+        spec="core-ir.md, Constants",
+        operands=(),
+        attributes=(
+            AttributeDef("value", AttrKind.LITERAL, "nested lists of numbers, row-major", code="E4005"),
+            AttributeDef("dtype", AttrKind.DTYPE, "element type of the data"),
+            AttributeDef("shape", AttrKind.I64_LIST, "shape of the data"),
+        ),
+        type_rule=_tensor_type,
+        evaluate=_literal_value,
+        derivative=_CONSTANT,
+        lower=_lower_literal,
+        choices=(
+            "A number that the dtype cannot hold (a fraction or too large an integer) is rejected (E4005); "
+            "a decimal fraction is rounded to the nearest float.",
+        ),
+        examples=(
+            Example(
+                (),
+                {
+                    "value": TensorLiteral.of([[1.0, -0.0, float("nan")]], DType.F32),
+                    "dtype": DType.F32,
+                    "shape": (1, 3),
+                },
+            ),
+            Example(
+                (),
+                {
+                    "value": TensorLiteral.of([-(2**31), 2**31 - 1], DType.SI32),
+                    "dtype": DType.SI32,
+                    "shape": (2,),
+                },
+            ),
+        ),
+    ),
+)

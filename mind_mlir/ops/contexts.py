@@ -1,0 +1,134 @@
+"""What a type rule and a numpy rule are given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from mind_mlir.diagnostics import Diagnostic, ExecutionError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mind_mlir.diagnostics import Location
+    from mind_mlir.ir.attributes import Array
+    from mind_mlir.ir.module import SourceInfo
+    from mind_mlir.ir.types import TensorType
+
+
+class RuleViolation(Exception):  # noqa: N818 -- a control-flow signal that never reaches a user
+    """Ends a type rule after a finding without which it cannot go on; the verifier catches it."""
+
+
+@dataclass(slots=True)
+class TypeContext:
+    """One operation as its type rule sees it.
+
+    The operand count, the operand dtypes and the kind of every attribute have been checked against the
+    record, and defaults filled in, before the rule runs.
+
+    Attributes:
+        opcode: Spelling of the operation.
+        value_id: The value it defines.
+        operands: Operand types.
+        attributes: Complete attributes.
+        declared: The result type the text declares, or None where it is to be inferred.
+        source: Source spans, when known.
+        diagnostics: Findings so far.
+    """
+
+    opcode: str
+    value_id: int
+    operands: tuple[TensorType, ...]
+    attributes: Mapping[str, Any]
+    declared: TensorType | None = None
+    source: SourceInfo | None = None
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+
+    def report(
+        self,
+        code: str,
+        message: str,
+        *,
+        operand: int | None = None,
+        attribute: str | None = None,
+        notes: tuple[str, ...] = (),
+        help: str | None = None,  # noqa: A002 -- the field's name in the diagnostic
+        **context: Any,
+    ) -> None:
+        """Record a finding and go on; the location is the operand's or attribute's where one is given."""
+        self.diagnostics.append(
+            Diagnostic(
+                code,
+                message,
+                self._location(operand, attribute),
+                notes,
+                help,
+                context=MappingProxyType({"operation": self.opcode, "value": self.value_id, **context}),
+            )
+        )
+
+    def fail(self, code: str, message: str, **details: Any) -> NoReturn:
+        """Record a finding and end the rule; takes the same arguments as `report`."""
+        self.report(code, message, **details)
+        raise RuleViolation
+
+    def stop_if_reported(self) -> None:
+        """End the rule when a finding has been recorded."""
+        if self.diagnostics:
+            raise RuleViolation
+
+    def _location(self, operand: int | None, attribute: str | None) -> Location | None:
+        if self.source is None:
+            return None
+        if operand is not None and operand < len(self.source.operands):
+            return self.source.operands[operand]
+        if attribute is not None and attribute in self.source.attributes:
+            return self.source.attributes[attribute]
+        return self.source.statement
+
+
+@dataclass(frozen=True, slots=True)
+class EvalContext:
+    """One operation as its numpy rule sees it: arrays in, one array of ``result_type`` out.
+
+    The rule must return an array of exactly the result's dtype and shape, and must not write to an operand.
+    numpy's floating-point and overflow warnings are off while it runs.
+    """
+
+    opcode: str
+    value_id: int
+    operands: tuple[Array, ...]
+    attributes: Mapping[str, Any]
+    result_type: TensorType
+    source: SourceInfo | None = None
+
+    def out_of_bounds(self, index: int, extent: int, shape: tuple[int, ...], axis: int = 0) -> NoReturn:
+        """Raise E6001 for ``index`` on an axis of ``extent`` elements."""
+        location = self.source.statement if self.source else None
+        raise ExecutionError(
+            index_out_of_bounds(self.opcode, self.value_id, index, extent, shape, axis, location)
+        )
+
+
+def index_out_of_bounds(
+    opcode: str,
+    value_id: int,
+    index: int,
+    extent: int,
+    shape: tuple[int, ...],
+    axis: int,
+    location: Location | None = None,
+) -> Diagnostic:
+    """Return the E6001 diagnostic; compiled and interpreted code report it in the same words."""
+    return Diagnostic(
+        "E6001",
+        f"{opcode} %{value_id}: index {index} is out of bounds for axis {axis} with extent {extent}",
+        location,
+        (f"the operand has shape {list(shape)}",),
+        f"indices must lie in [{-extent}, {extent - 1}]; negative ones count from the end"
+        if extent
+        else "the axis is empty, so no index is valid",
+        context=MappingProxyType({"operation": opcode, "value": value_id, "index": index, "shape": shape}),
+    )

@@ -1,0 +1,136 @@
+"""Applies a record's schema and type rule to one operation; the verifier, builder and dialect share it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mind_mlir.ir.attributes import Padding, TensorLiteral
+from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.ops.contexts import RuleViolation, TypeContext
+from mind_mlir.ops.opdef import AttrKind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mind_mlir.ir.attributes import AttributeValue
+    from mind_mlir.ops.opdef import AttributeDef, OpDef
+
+
+def infer_type(record: OpDef, context: TypeContext) -> TensorType | None:
+    """Return the result type of the operation in ``context``, or None after recording findings there.
+
+    Checks, in this order: operand count (E2007), attribute names and kinds (E1103 or the attribute's own
+    code), operand dtypes (E2005 or the operand's own code), equal dtypes (E2004), then the type rule.
+    """
+    _check_operand_count(record, context)
+    context.attributes = _complete_attributes(record, context)
+    if not context.diagnostics:
+        _check_dtypes(record, context)
+    if context.diagnostics:
+        return None
+    try:
+        result = record.type_rule(context)
+    except RuleViolation:
+        return None
+    return None if context.diagnostics else result
+
+
+def _check_operand_count(record: OpDef, context: TypeContext) -> None:
+    expected, found = len(record.operands), len(context.operands)
+    if expected == found:
+        return
+    names = ", ".join(operand.name for operand in record.operands)
+    context.report(
+        "E2007",
+        f"{record.opcode} takes {expected} operand{'s' if expected != 1 else ''}, found {found}",
+        help=f"write {record.opcode} ({names})" if names else f"{record.opcode} takes no operands",
+        function=record.opcode,
+        expected=expected,
+        found=found,
+    )
+
+
+def _complete_attributes(record: OpDef, context: TypeContext) -> Mapping[str, AttributeValue]:
+    known = {definition.name for definition in record.attributes}
+    for name in context.attributes:
+        if name not in known:
+            listing = ", ".join(sorted(known)) or "no attributes"
+            context.report(
+                "E1103",
+                f"{record.opcode} has no attribute '{name}'",
+                attribute=name,
+                help=f"{record.opcode} takes {listing}",
+            )
+    complete: dict[str, AttributeValue] = {}
+    for definition in record.attributes:
+        value = context.attributes.get(definition.name, definition.default)
+        if value is None:
+            context.report(
+                definition.code,
+                f"{record.opcode} needs attribute '{definition.name}'",
+                help=f"{definition.name}: {definition.doc}",
+            )
+        elif not _is_kind(definition, value):
+            expected = " | ".join(definition.choices) or definition.kind.value
+            context.report(
+                definition.code,
+                f"attribute '{definition.name}' of {record.opcode} must be a {expected}",
+                attribute=definition.name,
+                help=f"{definition.name}: {definition.doc}",
+            )
+        else:
+            complete[definition.name] = value
+    return complete
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63
+
+
+def _is_kind(definition: AttributeDef, value: AttributeValue) -> bool:
+    match definition.kind:
+        case AttrKind.BOOL:
+            return isinstance(value, bool)
+        case AttrKind.I64_LIST:
+            return isinstance(value, tuple) and all(_is_integer(item) for item in value)
+        case AttrKind.STRING:
+            return isinstance(value, str)
+        case AttrKind.DTYPE:
+            return isinstance(value, DType)
+        case AttrKind.LITERAL:
+            return isinstance(value, TensorLiteral)
+        case AttrKind.PADDING:
+            return isinstance(value, Padding)
+        case AttrKind.ENUM:
+            return value in definition.choices
+
+
+def _check_dtypes(record: OpDef, context: TypeContext) -> None:
+    for index, (definition, found) in enumerate(zip(record.operands, context.operands, strict=True)):
+        if found.dtype in definition.dtypes:
+            continue
+        allowed = ", ".join(dtype.core_name for dtype in definition.dtypes)
+        context.report(
+            definition.dtype_code,
+            f"{record.opcode} does not take {found.dtype.core_name} as its {definition.name}",
+            operand=index,
+            notes=(f"operand {index} has type {found}",),
+            help=f"allowed: {allowed}",
+            found=found.dtype.core_name,
+            allowed=allowed,
+            dtype=found.dtype.core_name,
+        )
+    if context.diagnostics or not record.same_dtype or len(context.operands) < 2:
+        return
+    first = context.operands[0]
+    for index, found in enumerate(context.operands[1:], start=1):
+        if found.dtype is not first.dtype:
+            context.report(
+                "E2004",
+                f"Dtype mismatch: {record.opcode} of {first.dtype.core_name} and {found.dtype.core_name}",
+                operand=index,
+                notes=(f"{record.operands[0].name} is {first}", f"{record.operands[index].name} is {found}"),
+                help="give both operands the same dtype; there is no implicit promotion",
+                left=first.dtype.core_name,
+                right=found.dtype.core_name,
+            )

@@ -1,0 +1,169 @@
+"""`OpDef`: everything about one operation, in one record.
+
+Each stage of the compiler is a small loop over operations that applies one of the record's rules:
+
+    verifier      type_rule(TypeContext) -> TensorType
+    interpreter   evaluate(EvalContext) -> numpy array            the oracle, written from the documents
+    autodiff      derivative(VjpContext) -> cotangent per operand
+    lowering      lower(LoweringContext) -> MLIR value            linalg on tensors
+
+The rules are given a context rather than loose arguments, so that a rule takes what it needs and a new need
+does not change every rule. Nothing here imports MLIR.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from mind_mlir.ir.types import DType
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from mind_mlir.ir.attributes import Array, AttributeValue
+    from mind_mlir.ir.types import TensorType
+    from mind_mlir.lowering.context import LoweringContext
+    from mind_mlir.ops.contexts import EvalContext, TypeContext
+    from mind_mlir.passes.vjp import VjpContext
+
+DTypeSet: TypeAlias = tuple[DType, ...]
+
+INTEGERS: DTypeSet = (DType.SI32, DType.SI64)
+FLOATS: DTypeSet = (DType.F32, DType.F64)
+NUMERIC: DTypeSet = INTEGERS + FLOATS
+BOOL: DTypeSet = (DType.I1,)
+ANY: DTypeSet = BOOL + NUMERIC
+
+
+class AttrKind(Enum):
+    """The shape of an attribute's value; the comment names its Python type and its spelling."""
+
+    BOOL = "bool"  # bool                  keepdims=true
+    I64_LIST = "list of integers"  # tuple[int, ...]       axes=[0, 1]
+    STRING = "string"  # str                   name="x"
+    DTYPE = "dtype"  # DType                 dtype=f32
+    LITERAL = "literal"  # TensorLiteral         value=[1.0, 2.0] (typed by the operation's result type)
+    PADDING = "padding"  # Padding               padding=Same
+    ENUM = "keyword"  # str, one of `choices` op=Less
+
+
+class Domain(Enum):
+    """Which operand values are meaningful, for generated test programs."""
+
+    ANY = "any"
+    POSITIVE = "positive"  # log, reciprocal away from zero
+    INDEX = "index"  # indices into axis 0 of the first operand
+
+
+@dataclass(frozen=True, slots=True)
+class OperandDef:
+    """One operand: its name, the dtypes it may have, and the code reported for another."""
+
+    name: str
+    dtypes: DTypeSet = NUMERIC
+    dtype_code: str = "E2005"
+    domain: Domain = Domain.ANY
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeDef:
+    """One attribute.
+
+    Attributes:
+        name: Parameter name of core-ir.md.
+        kind: What values it takes.
+        doc: One line for the reference.
+        default: Its value when it is left out; None where it must be given.
+        choices: The keywords of an `AttrKind.ENUM`.
+        code: Reported when the value is not of its kind.
+    """
+
+    name: str
+    kind: AttrKind
+    doc: str
+    default: AttributeValue | None = None
+    choices: tuple[str, ...] = ()
+    code: str = "E1103"
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A valid use, for the reference, the generated tests and the program generator.
+
+    Attributes:
+        operands: Operand types in Core spelling, with ``T`` for any dtype that the operation allows
+            there, for example ``"T[3, 4]"`` or ``"i64[5]"``.
+        attributes: The attributes, as the IR holds them.
+        note: What the example shows, when that is not plain.
+    """
+
+    operands: tuple[str, ...]
+    attributes: dict[str, AttributeValue] = field(default_factory=dict)
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NotDifferentiable:
+    """Stands where a derivative rule would: why there is none (autodiff reports E5001)."""
+
+    reason: str
+    #: True for operations whose result carries no gradient at all (constants, comparisons): autodiff then
+    #: stops there silently, because nothing is lost.
+    constant: bool = False
+
+
+TypeRule: TypeAlias = "Callable[[TypeContext], TensorType]"
+EvalRule: TypeAlias = "Callable[[EvalContext], Array]"
+DerivativeRule: TypeAlias = "Callable[[VjpContext], Sequence[Any]]"
+LinalgRule: TypeAlias = "Callable[[LoweringContext], Any]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpDef:
+    """All facts about one operation.
+
+    Attributes:
+        opcode: Spelling in Core IR text, and in memory.
+        mnemonic: Name in the `mind` dialect.
+        summary: One line, ``Computes ...``.
+        description: Semantics in Markdown: shapes, dtypes, values, errors.
+        spec: The section that defines it.
+        operands: Operand schema, in order.
+        attributes: Attribute schema; the order is that of the trailing arguments in the grammar form.
+        type_rule: Result type from operand types and attributes; reports constraint violations.
+        evaluate: The numpy rule.
+        derivative: The vector-Jacobian product, or why there is none.
+        lower: The linalg rule.
+        choices: What we chose where the documents leave the choice to the implementation.
+        same_dtype: Whether all operands must share one dtype (E2004).
+        commutative: Whether the canonicaliser may order the operands.
+        foldable: Whether it may be evaluated at compile time when all operands are small constants.
+        extension: Whether it stands outside Core v1 (named as PTIR names it).
+        aliases: Other spellings: ``(profile, opcode)``.
+        examples: Valid uses, including the edge cases.
+    """
+
+    opcode: str
+    mnemonic: str
+    summary: str
+    description: str
+    spec: str
+    operands: tuple[OperandDef, ...]
+    attributes: tuple[AttributeDef, ...] = ()
+    type_rule: TypeRule
+    evaluate: EvalRule
+    derivative: DerivativeRule | NotDifferentiable
+    lower: LinalgRule
+    choices: tuple[str, ...] = ()
+    same_dtype: bool = True
+    commutative: bool = False
+    foldable: bool = True
+    extension: bool = False
+    aliases: tuple[tuple[str, str], ...] = ()
+    examples: tuple[Example, ...]
+
+    def attribute(self, name: str) -> AttributeDef | None:
+        """Return the schema of attribute ``name``, or None."""
+        return next((a for a in self.attributes if a.name == name), None)
