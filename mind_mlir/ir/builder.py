@@ -10,6 +10,7 @@ from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.module import CoreOperation, Module, ValueId
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops import registry
+from mind_mlir.ops.constants import constant_form
 from mind_mlir.ops.contexts import TypeContext
 from mind_mlir.ops.infer import infer_type
 
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from mind_mlir.ir.module import SourceInfo
-
-_SCALAR_CONSTANTS = {DType.SI64: "ConstI64", DType.F32: "ConstF32", DType.F64: "ConstF64"}
-
 
 @dataclass(frozen=True, slots=True)
 class Value:
@@ -57,10 +55,7 @@ class Builder:
     def constant(self, data: npt.ArrayLike, dtype: DType) -> Value:
         """Emit a constant; scalars take the shortest of the constant operations."""
         literal = TensorLiteral.of(data, dtype)
-        opcode = "ConstTensor" if literal.array.shape else _SCALAR_CONSTANTS.get(dtype, "ConstTensor")
-        if opcode != "ConstTensor":
-            return self._append(opcode, (), {"value": literal}, literal.type, None)
-        attributes = {"value": literal, "dtype": dtype, "shape": literal.array.shape}
+        opcode, attributes = constant_form(literal)
         return self._append(opcode, (), attributes, literal.type, None)
 
     def emit(

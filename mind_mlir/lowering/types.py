@@ -54,15 +54,13 @@ def from_mlir_tensor(type_: Any) -> TensorType | None:
     """Return our type of a `mind` dialect tensor type, or None where there is none."""
     if not isinstance(type_, ir.RankedTensorType) or not type_.has_static_shape:
         return None
-    dtype = _from_mlir_element(type_.element_type)
+    dtype = from_mlir_element(type_.element_type)
     return TensorType(dtype, tuple(type_.shape)) if dtype else None
 
 
-def _from_mlir_element(type_: Any) -> DType | None:
-    spelled = str(type_)
-    if spelled in _DTYPES_BY_MLIR:
-        return _DTYPES_BY_MLIR[spelled]
-    return None
+def from_mlir_element(type_: Any) -> DType | None:
+    """Return our dtype of a `mind` dialect element type, or None where there is none."""
+    return _DTYPES_BY_MLIR.get(str(type_))
 
 
 _DTYPES_BY_MLIR = {

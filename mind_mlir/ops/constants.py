@@ -9,11 +9,23 @@ from mind_mlir.ir.types import DType, TensorType, format_shape
 from mind_mlir.ops.opdef import AttributeDef, AttrKind, Example, NotDifferentiable, OpDef
 
 if TYPE_CHECKING:
-    from mind_mlir.ir.attributes import Array
+    from mind_mlir.ir.attributes import Array, AttributeValue
     from mind_mlir.lowering.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
 
 _CONSTANT = NotDifferentiable("constants are not differentiated", constant=True)
+
+
+_SCALAR_OPCODES = {DType.SI64: "ConstI64", DType.F32: "ConstF32", DType.F64: "ConstF64"}
+
+
+def constant_form(literal: TensorLiteral) -> tuple[str, dict[str, AttributeValue]]:
+    """Return opcode and attributes of the shortest constant operation that produces ``literal``."""
+    type_ = literal.type
+    opcode = _SCALAR_OPCODES.get(type_.dtype) if type_.rank == 0 else None
+    if opcode is not None:
+        return opcode, {"value": literal}
+    return "ConstTensor", {"value": literal, "dtype": type_.dtype, "shape": type_.extents}
 
 
 def _input_type(context: TypeContext) -> TensorType:

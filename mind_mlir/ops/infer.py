@@ -35,6 +35,14 @@ def infer_type(record: OpDef, context: TypeContext) -> TensorType | None:
     return None if context.diagnostics else result
 
 
+def complete_attributes(record: OpDef, attributes: Mapping[str, AttributeValue]) -> Mapping[str, AttributeValue]:
+    """Return the attributes of a verified operation with the record's defaults filled in."""
+    if len(attributes) == len(record.attributes):
+        return attributes
+    defaults = {a.name: a.default for a in record.attributes if a.default is not None}
+    return {**defaults, **attributes}
+
+
 def _check_operand_count(record: OpDef, context: TypeContext) -> None:
     expected, found = len(record.operands), len(context.operands)
     if expected == found:
