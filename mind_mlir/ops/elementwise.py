@@ -1,4 +1,4 @@
-"""Elementwise operations: binary arithmetic with broadcasting, unary functions, comparison and selection."""
+"""Elementwise arithmetic: addition, subtraction and multiplication with broadcasting, and negation."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mind_mlir.ops.opdef import FLOATS, Example, OpDef, OperandDef
+from mind_mlir.ops.opdef import Example, OpDef, OperandDef
+from mind_mlir.ops.pointwise import UNARY_EXAMPLES, lower_binary, lower_named, same_type
 from mind_mlir.ops.shapes import broadcast
 
 if TYPE_CHECKING:
@@ -25,13 +26,9 @@ def _broadcast_type(context: TypeContext) -> TensorType:
     return left.with_shape(broadcast(context, left.shape, right.shape))
 
 
-def _same_type(context: TypeContext) -> TensorType:
-    return context.operands[0]
-
-
 def _add(context: EvalContext) -> Array:
     left, right = context.operands
-    return np.asarray(left + right)
+    return np.asarray(np.add(left, right))
 
 
 def _add_vjp(context: VjpContext) -> Sequence[Value | None]:
@@ -39,65 +36,140 @@ def _add_vjp(context: VjpContext) -> Sequence[Value | None]:
 
 
 def _lower_add(context: LoweringContext) -> Any:
-    return _lower_binary(context, "add", "addf", "addi")
+    return lower_binary(context, "add", "addf", "addi")
 
 
-def _lower_binary(context: LoweringContext, named: str, float_op: str, integer_op: str) -> Any:
-    """Append ``linalg.<named>`` where the shapes agree, else a broadcasting `linalg.generic`."""
-    result = context.result_type
-    if all(type_.shape == result.shape for type_ in context.operand_types):
-        return context.named(named, context.operands, context.empty(result), result)
-    body = getattr(context.mlir.arith, float_op if result.dtype.is_float else integer_op)
-    return context.elementwise(body)
+def _sub(context: EvalContext) -> Array:
+    left, right = context.operands
+    return np.asarray(np.subtract(left, right))
 
 
-def _exp(context: EvalContext) -> Array:
-    return np.asarray(np.exp(context.operands[0]))
+def _sub_vjp(context: VjpContext) -> Sequence[Value | None]:
+    right = context.emit("Neg", context.cotangent) if context.needs[1] else None
+    return context.cotangent, right
 
 
-def _exp_vjp(context: VjpContext) -> Sequence[Value | None]:
-    return (context.emit("Mul", context.cotangent, context.result),)
+def _lower_sub(context: LoweringContext) -> Any:
+    return lower_binary(context, "sub", "subf", "subi")
 
 
-def _lower_exp(context: LoweringContext) -> Any:
-    return context.named("exp", context.operands, context.empty(context.result_type), context.result_type)
+def _mul(context: EvalContext) -> Array:
+    left, right = context.operands
+    return np.asarray(np.multiply(left, right))
+
+
+def _mul_vjp(context: VjpContext) -> Sequence[Value | None]:
+    left, right = context.operands
+    return (
+        context.emit("Mul", context.cotangent, right) if context.needs[0] else None,
+        context.emit("Mul", context.cotangent, left) if context.needs[1] else None,
+    )
+
+
+def _lower_mul(context: LoweringContext) -> Any:
+    return lower_binary(context, "mul", "mulf", "muli")
+
+
+def _neg(context: EvalContext) -> Array:
+    return np.asarray(np.negative(context.operands[0]))
+
+
+def _neg_vjp(context: VjpContext) -> Sequence[Value | None]:
+    return (context.emit("Neg", context.cotangent),)
+
+
+def _lower_neg(context: LoweringContext) -> Any:
+    dtype = context.result_type.dtype
+    if dtype.is_float:
+        return lower_named(context, "negf")
+    # arith has no integer negation, so linalg has no named one.
+    zero = context.scalar(0, dtype)
+    return context.elementwise(lambda x: context.mlir.arith.subi(zero, x))
 
 
 _BROADCAST_EXAMPLES = (
     Example(("T[7, 3]", "T[7, 3]")),
+    Example(("T[5, 37]", "T[37]"), note="a row is repeated"),
+    Example(("T[5, 37]", "T[5, 1]"), note="a column is repeated"),
     Example(("T[2, 1, 5]", "T[3, 1]"), note="both operands stretch"),
     Example(("T[]", "T[13]"), note="a scalar stretches to any shape"),
+    Example(("T[1, 1]", "T[1]"), note="extents of 1 on both sides"),
     Example(("T[]", "T[]")),
 )
-_UNARY_EXAMPLES = (Example(("T[7, 3]",)), Example(("T[1]",)), Example(("T[]",)))
+_SPEC = "core-ir.md, Binary operations; shapes.md, Broadcasting"
+_WRAPS = "Integers wrap around on overflow (two's complement)."
+_IEEE = "Floats round to nearest even; overflow gives an infinity, and no flag or trap is raised."
 
 OPERATIONS = (
     OpDef(
         opcode="Add",
         mnemonic="add",
         summary="Adds two tensors elementwise, with broadcasting.",
-        description="`result[i] = lhs[i] + rhs[i]` on the right-aligned broadcast of the two shapes.",
-        spec="core-ir.md, Binary operations; shapes.md, Broadcasting",
+        description="`result[i] = lhs[i] + rhs[i]` on the right-aligned broadcast of the two shapes (E3001 "
+        "where they do not fit). Both operands have one dtype (E2004), which is the result's.",
+        spec=_SPEC,
         operands=(OperandDef("lhs"), OperandDef("rhs")),
         type_rule=_broadcast_type,
         evaluate=_add,
         derivative=_add_vjp,
         lower=_lower_add,
         commutative=True,
-        choices=("Integers wrap around on overflow (two's complement).",),
+        choices=(_WRAPS, _IEEE),
+        aliases=(("core-functions", "tensor.add"),),
         examples=_BROADCAST_EXAMPLES,
     ),
     OpDef(
-        opcode="Exp",
-        mnemonic="exp",
-        summary="Computes the exponential elementwise.",
-        description="`result[i] = e ** input[i]`. Overflow gives inf, `exp(-inf)` is 0, NaN stays NaN.",
+        opcode="Sub",
+        mnemonic="sub",
+        summary="Subtracts two tensors elementwise, with broadcasting.",
+        description="`result[i] = lhs[i] - rhs[i]` on the right-aligned broadcast of the two shapes (E3001 "
+        "where they do not fit). Both operands have one dtype (E2004), which is the result's.",
+        spec=_SPEC,
+        operands=(OperandDef("lhs"), OperandDef("rhs")),
+        type_rule=_broadcast_type,
+        evaluate=_sub,
+        derivative=_sub_vjp,
+        lower=_lower_sub,
+        choices=(_WRAPS, _IEEE),
+        aliases=(("core-functions", "tensor.sub"),),
+        examples=_BROADCAST_EXAMPLES,
+    ),
+    OpDef(
+        opcode="Mul",
+        mnemonic="mul",
+        summary="Multiplies two tensors elementwise, with broadcasting.",
+        description="`result[i] = lhs[i] * rhs[i]` on the right-aligned broadcast of the two shapes (E3001 "
+        "where they do not fit). Both operands have one dtype (E2004), which is the result's.",
+        spec=_SPEC,
+        operands=(OperandDef("lhs"), OperandDef("rhs")),
+        type_rule=_broadcast_type,
+        evaluate=_mul,
+        derivative=_mul_vjp,
+        lower=_lower_mul,
+        commutative=True,
+        choices=(
+            _WRAPS,
+            _IEEE,
+            "A product and a following sum round separately: they are not contracted to a fused "
+            "multiply-add, except inside reductions and contractions.",
+        ),
+        aliases=(("core-functions", "tensor.mul"),),
+        examples=_BROADCAST_EXAMPLES,
+    ),
+    OpDef(
+        opcode="Neg",
+        mnemonic="neg",
+        summary="Negates a tensor elementwise.",
+        description="`result[i] = -input[i]`. For floats the sign bit flips, so `-0.0` and `0.0` change "
+        "places.",
         spec="core-ir.md, Activation and elementwise unary operations",
-        operands=(OperandDef("input", FLOATS),),
-        type_rule=_same_type,
-        evaluate=_exp,
-        derivative=_exp_vjp,
-        lower=_lower_exp,
-        examples=_UNARY_EXAMPLES,
+        operands=(OperandDef("input"),),
+        type_rule=same_type,
+        evaluate=_neg,
+        derivative=_neg_vjp,
+        lower=_lower_neg,
+        choices=("The least integer is its own negation (two's complement).",),
+        aliases=(("core-functions", "tensor.neg"),),
+        examples=UNARY_EXAMPLES,
     ),
 )

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 FAMILIES = (
     "constants",
     "elementwise",
+    "activation",
+    "selection",
     "reductions",
+    "reshaping",
     "shaping",
     "indexing",
     "contractions",

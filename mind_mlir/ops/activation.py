@@ -1,0 +1,155 @@
+"""Elementwise functions of one operand: rectifier, exponential, logarithm and reciprocal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mind_mlir.ops.opdef import FLOATS, NUMERIC, Domain, OpDef, OperandDef
+from mind_mlir.ops.pointwise import UNARY_EXAMPLES, lower_named, same_type, zeros_like
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mind_mlir.ir.attributes import Array
+    from mind_mlir.ir.builder import Value
+    from mind_mlir.lowering.context import LoweringContext
+    from mind_mlir.ops.contexts import EvalContext
+    from mind_mlir.passes.vjp import VjpContext
+
+
+def _relu(context: EvalContext) -> Array:
+    (x,) = context.operands
+    return np.where(x > 0, x, np.zeros((), x.dtype))
+
+
+def _relu_vjp(context: VjpContext) -> Sequence[Value | None]:
+    # The result is positive exactly where the operand is. Testing the result lets the operand's memory go:
+    # a following contraction keeps the result alive anyway.
+    zeros = zeros_like(context, context.result)
+    positive = context.emit("Compare", context.result, zeros, op="Greater")
+    return (context.emit("Select", positive, context.cotangent, zeros),)
+
+
+def _lower_relu(context: LoweringContext) -> Any:
+    arith, dtype = context.mlir.arith, context.result_type.dtype
+    zero = context.scalar(0, dtype)
+
+    def body(x: Any) -> Any:
+        # Not arith.maximumf, which hands a NaN through and may return either zero.
+        if dtype.is_float:
+            positive = arith.cmpf(arith.CmpFPredicate.OGT, x, zero)
+        else:
+            positive = arith.cmpi(arith.CmpIPredicate.sgt, x, zero)
+        return arith.select(positive, x, zero)
+
+    return context.elementwise(body)
+
+
+def _exp(context: EvalContext) -> Array:
+    return np.asarray(np.exp(context.operands[0]))
+
+
+def _exp_vjp(context: VjpContext) -> Sequence[Value | None]:
+    return (context.emit("Mul", context.cotangent, context.result),)
+
+
+def _lower_exp(context: LoweringContext) -> Any:
+    return lower_named(context, "exp")
+
+
+def _log(context: EvalContext) -> Array:
+    return np.asarray(np.log(context.operands[0]))
+
+
+def _log_vjp(context: VjpContext) -> Sequence[Value | None]:
+    return (context.emit("Mul", context.cotangent, context.emit("Reciprocal", context.operands[0])),)
+
+
+def _lower_log(context: LoweringContext) -> Any:
+    return lower_named(context, "log")
+
+
+def _reciprocal(context: EvalContext) -> Array:
+    return np.asarray(np.reciprocal(context.operands[0]))
+
+
+def _reciprocal_vjp(context: VjpContext) -> Sequence[Value | None]:
+    # g * r * r rather than g * (r * r): the square may overflow where the product does not.
+    scaled = context.emit("Mul", context.cotangent, context.result)
+    return (context.emit("Neg", context.emit("Mul", scaled, context.result)),)
+
+
+def _lower_reciprocal(context: LoweringContext) -> Any:
+    return lower_named(context, "reciprocal")
+
+
+_SPEC = "core-ir.md, Activation and elementwise unary operations"
+_ACCURACY = "The result is within a few units in the last place of the exact value, not correctly rounded."
+
+OPERATIONS = (
+    OpDef(
+        opcode="Relu",
+        mnemonic="relu",
+        summary="Computes the rectified linear unit elementwise.",
+        description="`result[i] = input[i] if input[i] > 0 else 0`. Since NaN is not greater than 0, it "
+        "gives 0, and so does `-0.0` (the result is `+0.0`). The gradient at 0 is 0.",
+        spec=_SPEC,
+        operands=(OperandDef("input", NUMERIC),),
+        type_rule=same_type,
+        evaluate=_relu,
+        derivative=_relu_vjp,
+        lower=_lower_relu,
+        choices=("Integer dtypes are taken as well.", "NaN and -0.0 give +0.0, as the formula says."),
+        aliases=(("core-functions", "tensor.relu"),),
+        examples=UNARY_EXAMPLES,
+    ),
+    OpDef(
+        opcode="Exp",
+        mnemonic="exp",
+        summary="Computes the exponential elementwise.",
+        description="`result[i] = e ** input[i]`. Overflow gives inf, `exp(-inf)` is 0, NaN stays NaN.",
+        spec=_SPEC,
+        operands=(OperandDef("input", FLOATS),),
+        type_rule=same_type,
+        evaluate=_exp,
+        derivative=_exp_vjp,
+        lower=_lower_exp,
+        choices=(_ACCURACY,),
+        aliases=(("core-functions", "tensor.exp"),),
+        examples=UNARY_EXAMPLES,
+    ),
+    OpDef(
+        opcode="Log",
+        mnemonic="log",
+        summary="Computes the natural logarithm elementwise.",
+        description="`result[i] = ln(input[i])`. `log(inf)` is inf, NaN stays NaN.",
+        spec=_SPEC,
+        operands=(OperandDef("input", FLOATS, domain=Domain.POSITIVE),),
+        type_rule=same_type,
+        evaluate=_log,
+        derivative=_log_vjp,
+        lower=_lower_log,
+        choices=("Either zero gives -inf and a negative number gives NaN; neither is an error.", _ACCURACY),
+        aliases=(("core-functions", "tensor.log"),),
+        examples=UNARY_EXAMPLES,
+    ),
+    OpDef(
+        opcode="Reciprocal",
+        mnemonic="reciprocal",
+        summary="Computes the reciprocal elementwise.",
+        description="`result[i] = 1 / input[i]`, correctly rounded. `1 / +-0` is +-inf, `1 / +-inf` is +-0. "
+        "Gradients of `Log` need it.",
+        spec="ptir-v0.4.md, ElementwiseUnary",
+        operands=(OperandDef("input", FLOATS, domain=Domain.POSITIVE),),
+        type_rule=same_type,
+        evaluate=_reciprocal,
+        derivative=_reciprocal_vjp,
+        lower=_lower_reciprocal,
+        choices=("Integers are not taken (E2005): the reciprocal of an integer is none.",),
+        extension=True,
+        aliases=(("core-functions", "tensor.reciprocal"),),
+        examples=UNARY_EXAMPLES,
+    ),
+)

@@ -1,0 +1,82 @@
+"""Type rules, lowering rules and examples that the elementwise families share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mind_mlir.ir.types import format_shape
+from mind_mlir.ops.opdef import Example
+
+if TYPE_CHECKING:
+    from mind_mlir.ir.builder import Value
+    from mind_mlir.ir.types import TensorType
+    from mind_mlir.lowering.context import LoweringContext
+    from mind_mlir.ops.contexts import TypeContext
+    from mind_mlir.passes.vjp import VjpContext
+
+UNARY_EXAMPLES = (
+    Example(("T[7, 3]",)),
+    Example(("T[2, 3, 37]",), note="the last extent is no multiple of a vector"),
+    Example(("T[1]",)),
+    Example(("T[]",)),
+)
+
+
+def same_type(context: TypeContext) -> TensorType:
+    """Type rule: the result has the type of the first operand."""
+    return context.operands[0]
+
+
+def require_equal_shapes(context: TypeContext) -> None:
+    """Report E3002 or E3003 for each operand whose shape is not the first operand's, and end the rule.
+
+    The extension operations follow ptir-v0.4.md, "Broadcasting policy": only `BroadcastTo` stretches.
+    """
+    first = context.operands[0]
+    for index, found in enumerate(context.operands[1:], start=1):
+        facts: dict[str, Any] = {
+            "operand": index,
+            "notes": (f"operand 0 has type {first}", f"operand {index} has type {found}"),
+            "help": f"{context.opcode} does not broadcast; emit BroadcastTo first",
+        }
+        if found.rank != first.rank:
+            context.report(
+                "E3002",
+                f"{context.opcode} needs operands of one shape: {format_shape(first.shape)} "
+                f"has rank {first.rank}, {format_shape(found.shape)} has rank {found.rank}",
+                expected=first.rank,
+                found=found.rank,
+                **facts,
+            )
+            continue
+        for axis, (left, right) in enumerate(zip(first.shape, found.shape, strict=True)):
+            if left == right:
+                continue
+            context.report(
+                "E3003",
+                f"{context.opcode} needs operands of one shape: dimension {axis} is {left} and {right}",
+                dimension=axis,
+                extents=(left, right),
+                **facts,
+            )
+    context.stop_if_reported()
+
+
+def lower_named(context: LoweringContext, name: str) -> Any:
+    """Append ``linalg.<name>`` of the operands, whose shapes are the result's."""
+    result = context.result_type
+    return context.named(name, context.operands, context.empty(result), result)
+
+
+def lower_binary(context: LoweringContext, named: str, float_op: str, integer_op: str) -> Any:
+    """Append ``linalg.<named>`` where the shapes agree, else a broadcasting `linalg.generic`."""
+    result = context.result_type
+    if all(type_.shape == result.shape for type_ in context.operand_types):
+        return lower_named(context, named)
+    return context.elementwise(getattr(context.mlir.arith, float_op if result.dtype.is_float else integer_op))
+
+
+def zeros_like(context: VjpContext, value: Value) -> Value:
+    """Append zeros of the result's dtype and of ``value``'s shape."""
+    zero = context.scalar(0)
+    return context.emit("BroadcastTo", zero, result_shape=value.shape) if value.shape else zero

@@ -1,0 +1,147 @@
+"""Elementwise comparison and selection (ptir-v0.4.md, "Comparisons and selection")."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mind_mlir.ir.types import DType
+from mind_mlir.ops.opdef import (
+    ANY,
+    BOOL,
+    AttributeDef,
+    AttrKind,
+    Example,
+    NotDifferentiable,
+    OpDef,
+    OperandDef,
+)
+from mind_mlir.ops.pointwise import lower_named, require_equal_shapes, zeros_like
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from mind_mlir.ir.attributes import Array
+    from mind_mlir.ir.builder import Value
+    from mind_mlir.ir.types import TensorType
+    from mind_mlir.lowering.context import LoweringContext
+    from mind_mlir.ops.contexts import EvalContext, TypeContext
+    from mind_mlir.passes.vjp import VjpContext
+
+# Per keyword: the numpy function and the arith predicates of signed integers and of floats. Ordered float
+# predicates are false on NaN, the unordered UNE is true on it.
+_COMPARISONS: dict[str, tuple[Callable[..., Any], str, str]] = {
+    "Less": (np.less, "slt", "OLT"),
+    "LessEqual": (np.less_equal, "sle", "OLE"),
+    "Equal": (np.equal, "eq", "OEQ"),
+    "GreaterEqual": (np.greater_equal, "sge", "OGE"),
+    "Greater": (np.greater, "sgt", "OGT"),
+    "NotEqual": (np.not_equal, "ne", "UNE"),
+}
+
+
+def _compare_type(context: TypeContext) -> TensorType:
+    require_equal_shapes(context)
+    return context.operands[0].with_dtype(DType.I1)
+
+
+def _compare(context: EvalContext) -> Array:
+    function, _, _ = _COMPARISONS[context.attributes["op"]]
+    return np.asarray(function(*context.operands))
+
+
+def _lower_compare(context: LoweringContext) -> Any:
+    _, integer, floating = _COMPARISONS[context.attributes["op"]]
+    arith, dtype = context.mlir.arith, context.operand_types[0].dtype
+    if dtype.is_float:
+        predicate = getattr(arith.CmpFPredicate, floating)
+        return context.elementwise(lambda left, right: arith.cmpf(predicate, left, right))
+    if not dtype.is_integer:
+        integer = integer.replace("s", "u", 1)  # true is 1 unsigned, but -1 as a signed bit
+    predicate = getattr(arith.CmpIPredicate, integer)
+    return context.elementwise(lambda left, right: arith.cmpi(predicate, left, right))
+
+
+def _select_type(context: TypeContext) -> TensorType:
+    _, on_true, on_false = context.operands
+    if on_true.dtype is not on_false.dtype:
+        context.fail(
+            "E2004",
+            f"Dtype mismatch: Select between {on_true.dtype.core_name} and {on_false.dtype.core_name}",
+            operand=2,
+            notes=(f"on_true is {on_true}", f"on_false is {on_false}"),
+            help="give both branches the same dtype; there is no implicit promotion",
+            left=on_true.dtype.core_name,
+            right=on_false.dtype.core_name,
+        )
+    require_equal_shapes(context)
+    return on_true
+
+
+def _select(context: EvalContext) -> Array:
+    return np.where(*context.operands)
+
+
+def _select_vjp(context: VjpContext) -> Sequence[Value | None]:
+    pred, _, _ = context.operands
+    zeros = zeros_like(context, context.result)
+    return (
+        None,
+        context.emit("Select", pred, context.cotangent, zeros) if context.needs[1] else None,
+        context.emit("Select", pred, zeros, context.cotangent) if context.needs[2] else None,
+    )
+
+
+def _lower_select(context: LoweringContext) -> Any:
+    return lower_named(context, "select")
+
+
+OPERATIONS = (
+    OpDef(
+        opcode="Compare",
+        mnemonic="compare",
+        summary="Compares two tensors elementwise.",
+        description="`result[i]` is the i1 value of `lhs[i] <op> rhs[i]`. The operands have one dtype "
+        "(E2004) and one shape (E3002, E3003): nothing is broadcast. With a NaN on either side `NotEqual` is "
+        "true and all others are false; `-0.0` equals `0.0`.",
+        spec="ptir-v0.4.md, Compare",
+        operands=(OperandDef("lhs", ANY), OperandDef("rhs", ANY)),
+        attributes=(AttributeDef("op", AttrKind.ENUM, "the comparison", choices=tuple(_COMPARISONS)),),
+        type_rule=_compare_type,
+        evaluate=_compare,
+        derivative=NotDifferentiable("comparisons are piecewise constant", constant=True),
+        lower=_lower_compare,
+        choices=("Integers compare as signed numbers, and i1 with false less than true.",),
+        extension=True,
+        aliases=(("core-functions", "tensor.compare"),),
+        examples=(
+            *(Example(("T[7, 3]", "T[7, 3]"), {"op": op}) for op in _COMPARISONS),
+            Example(("T[37]", "T[37]"), {"op": "LessEqual"}),
+            Example(("T[]", "T[]"), {"op": "Equal"}),
+        ),
+    ),
+    OpDef(
+        opcode="Select",
+        mnemonic="select",
+        summary="Chooses elementwise between two tensors.",
+        description="`result[i] = on_true[i] if pred[i] else on_false[i]`. All operands have one shape "
+        "(E3002, E3003), the branches one dtype (E2004). The branch that is not chosen has no influence: "
+        "its NaNs do not spread, and its gradient is exactly 0.",
+        spec="ptir-v0.4.md, Select",
+        operands=(OperandDef("pred", BOOL), OperandDef("on_true", ANY), OperandDef("on_false", ANY)),
+        type_rule=_select_type,
+        evaluate=_select,
+        derivative=_select_vjp,
+        lower=_lower_select,
+        same_dtype=False,
+        choices=("Elements are chosen bit for bit: signed zeros and NaN payloads stay.",),
+        extension=True,
+        aliases=(("core-functions", "tensor.select"),),
+        examples=(
+            Example(("i1[7, 3]", "T[7, 3]", "T[7, 3]")),
+            Example(("i1[37]", "T[37]", "T[37]")),
+            Example(("i1[]", "T[]", "T[]")),
+        ),
+    ),
+)
