@@ -1,1 +1,107 @@
-"""MIND Core IR to fast native CPU code, through MLIR."""
+"""MIND Core IR to fast native CPU code, through MLIR.
+
+    module = mind_mlir.parse(text)                      # or load("model.ir")
+    gradient = mind_mlir.differentiate(module, wrt=["w"])
+    step = mind_mlir.compile(gradient.module)
+    loss, dw = step(x=x, w=w)
+
+Names are loaded when they are first used, so that reading, checking and printing IR never loads MLIR.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mind_mlir.diagnostics import (
+        ArgumentError,
+        AutodiffError,
+        Diagnostic,
+        ExecutionError,
+        InternalError,
+        Location,
+        MindError,
+        ParseError,
+        UnsupportedError,
+        VerificationError,
+    )
+    from mind_mlir.frontends import load, parse
+    from mind_mlir.interpreter import interpret
+    from mind_mlir.ir.builder import Builder
+    from mind_mlir.ir.module import CoreOperation, Module
+    from mind_mlir.ir.printer import print_module
+    from mind_mlir.ir.types import DType, TensorType
+    from mind_mlir.passes.autodiff import Gradient, differentiate
+    from mind_mlir.passes.canonicalize import canonicalize
+    from mind_mlir.passes.verify import verify
+    from mind_mlir.runtime.executable import Executable, compile
+
+__version__ = "0.1.0"
+
+_DIAGNOSTICS = "mind_mlir.diagnostics"
+_HOMES = {
+    "ArgumentError": _DIAGNOSTICS,
+    "AutodiffError": _DIAGNOSTICS,
+    "Builder": "mind_mlir.ir.builder",
+    "CoreOperation": "mind_mlir.ir.module",
+    "DType": "mind_mlir.ir.types",
+    "Diagnostic": _DIAGNOSTICS,
+    "Executable": "mind_mlir.runtime.executable",
+    "ExecutionError": _DIAGNOSTICS,
+    "Gradient": "mind_mlir.passes.autodiff",
+    "InternalError": _DIAGNOSTICS,
+    "Location": _DIAGNOSTICS,
+    "MindError": _DIAGNOSTICS,
+    "Module": "mind_mlir.ir.module",
+    "ParseError": _DIAGNOSTICS,
+    "TensorType": "mind_mlir.ir.types",
+    "UnsupportedError": _DIAGNOSTICS,
+    "VerificationError": _DIAGNOSTICS,
+    "canonicalize": "mind_mlir.passes.canonicalize",
+    "compile": "mind_mlir.runtime.executable",
+    "differentiate": "mind_mlir.passes.autodiff",
+    "interpret": "mind_mlir.interpreter",
+    "load": "mind_mlir.frontends",
+    "parse": "mind_mlir.frontends",
+    "print_module": "mind_mlir.ir.printer",
+    "verify": "mind_mlir.passes.verify",
+}
+
+__all__ = [
+    "ArgumentError",
+    "AutodiffError",
+    "Builder",
+    "CoreOperation",
+    "DType",
+    "Diagnostic",
+    "Executable",
+    "ExecutionError",
+    "Gradient",
+    "InternalError",
+    "Location",
+    "MindError",
+    "Module",
+    "ParseError",
+    "TensorType",
+    "UnsupportedError",
+    "VerificationError",
+    "canonicalize",
+    "compile",
+    "differentiate",
+    "interpret",
+    "load",
+    "parse",
+    "print_module",
+    "verify",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'mind_mlir' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

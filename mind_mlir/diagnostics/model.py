@@ -106,3 +106,17 @@ class ExecutionError(MindError):
 
 class UnsupportedError(MindError):
     """Something valid that this compiler, machine or installation does not offer (E7xxx)."""
+
+
+class InternalError(Exception):
+    """A bug of this compiler, not of the program it was given.
+
+    Attributes:
+        stage: The stage that failed.
+        reproducer: The text of the module that the stage was given, to attach to a report.
+    """
+
+    def __init__(self, stage: str, message: str, reproducer: str) -> None:
+        super().__init__(f"internal error in stage '{stage}': {message}")
+        self.stage = stage
+        self.reproducer = reproducer

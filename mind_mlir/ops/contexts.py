@@ -54,7 +54,7 @@ class TypeContext:
         operand: int | None = None,
         attribute: str | None = None,
         notes: tuple[str, ...] = (),
-        help: str | None = None,  # noqa: A002 -- the field's name in the diagnostic
+        help: str | None = None,
         **context: Any,
     ) -> None:
         """Record a finding and go on; the location is the operand's or attribute's where one is given."""

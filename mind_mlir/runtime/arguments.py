@@ -1,0 +1,166 @@
+"""Checks the arguments of a call and brings them into the form compiled code reads.
+
+Compiled code checks nothing, so everything is checked here, before it runs: that every input is given once,
+and that each array has the input's dtype and shape. Layout is not the caller's problem: an array that is not
+C-contiguous or not aligned is copied; one that is passed through is only ever read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mind_mlir.diagnostics import ArgumentError, Diagnostic
+from mind_mlir.ir.types import DType, DTypeKind, TensorType, format_shape
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mind_mlir.ir.attributes import Array
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One input of a compiled function."""
+
+    name: str
+    type: TensorType
+
+
+def bind(
+    parameters: Sequence[Parameter], positional: Sequence[object], named: Mapping[str, object]
+) -> list[Array]:
+    """Return one C-contiguous, aligned array for each parameter, in order.
+
+    Args:
+        parameters: The function's inputs.
+        positional: Arguments for the first parameters, in order.
+        named: Arguments by parameter name.
+
+    Raises:
+        ArgumentError: E6101 missing, E6102 unexpected or given twice, E6103 wrong dtype, E6104 wrong shape,
+            E6105 not an array; all that is wrong with the call at once.
+    """
+    findings: list[Diagnostic] = []
+    given = _by_name(parameters, positional, named, findings)
+    arrays = [
+        _array(parameter, given[parameter.name], findings)
+        for parameter in parameters
+        if parameter.name in given
+    ]
+    findings += [
+        _finding(
+            "E6101", f"argument '{parameter.name}' is missing", parameter, f"pass {parameter.name}=<array>"
+        )
+        for parameter in parameters
+        if parameter.name not in given
+    ]
+    if findings:
+        raise ArgumentError(findings)
+    return arrays
+
+
+def _by_name(
+    parameters: Sequence[Parameter],
+    positional: Sequence[object],
+    named: Mapping[str, object],
+    findings: list[Diagnostic],
+) -> dict[str, object]:
+    names = [parameter.name for parameter in parameters]
+    listing = ", ".join(names) or "none"
+    if len(positional) > len(names):
+        message = f"{len(positional)} positional arguments given, but there are {len(names)} inputs"
+        findings.append(Diagnostic("E6102", message, help=f"the inputs are: {listing}"))
+    given: dict[str, object] = dict(zip(names, positional, strict=False))
+    for name, value in named.items():
+        if name not in names:
+            findings.append(
+                Diagnostic("E6102", f"there is no input '{name}'", help=f"the inputs are: {listing}")
+            )
+        elif name in given:
+            findings.append(Diagnostic("E6102", f"argument '{name}' is given both by position and by name"))
+        else:
+            given[name] = value
+    return given
+
+
+def _array(parameter: Parameter, value: object, findings: list[Diagnostic]) -> Array:
+    array = _to_numpy(parameter, value, findings)
+    if array is None:
+        return np.empty(0)
+    expected = parameter.type
+    if array.dtype != expected.dtype.numpy:
+        wanted = expected.dtype.numpy.name
+        findings.append(
+            _finding(
+                "E6103",
+                f"argument '{parameter.name}' has dtype {array.dtype}, expected {wanted}",
+                parameter,
+                f"convert it: {parameter.name}.astype('{wanted}')",
+            )
+        )
+    if array.shape != expected.shape:
+        findings.append(
+            _finding(
+                "E6104",
+                f"argument '{parameter.name}' has shape {format_shape(array.shape)}, "
+                f"expected {format_shape(expected.shape)}",
+                parameter,
+                "pass an array of exactly that shape; calls do not broadcast",
+            )
+        )
+    return np.require(array, requirements=("C", "A"))
+
+
+def _to_numpy(parameter: Parameter, value: object, findings: list[Diagnostic]) -> Array | None:
+    if isinstance(value, (bool, int, float, complex)) and not isinstance(value, np.generic):
+        value = _from_python_scalar(parameter.type.dtype, value)
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError) as error:
+        findings.append(
+            _finding("E6105", f"argument '{parameter.name}' is not an array: {error}", parameter, None)
+        )
+        return None
+    if array.dtype.hasobject or (array.dtype.kind in "USmMV" and DType.from_numpy(array.dtype) is None):
+        findings.append(
+            _finding(
+                "E6105",
+                f"argument '{parameter.name}' is not an array of numbers, but {type(value).__name__} "
+                f"with dtype {array.dtype}",
+                parameter,
+                "pass a numpy array",
+            )
+        )
+        return None
+    return array
+
+
+def _from_python_scalar(dtype: DType, value: Any) -> object:
+    """Return a Python number as an array of ``dtype`` where that is what it says, else unchanged."""
+    if isinstance(value, bool):
+        return np.asarray(value)
+    if dtype.is_float and isinstance(value, (int, float)):
+        try:
+            return np.asarray(float(value), dtype.numpy)
+        except OverflowError:
+            return value
+    if dtype.is_integer and isinstance(value, int):
+        signed = dtype.kind is DTypeKind.SIGNED
+        low = -(2 ** (dtype.bits - 1)) if signed else 0
+        high = 2 ** (dtype.bits - signed)
+        return np.asarray(value, dtype.numpy) if low <= value < high else value
+    return value
+
+
+def _finding(code: str, message: str, parameter: Parameter, help_: str | None) -> Diagnostic:
+    return Diagnostic(
+        code,
+        message,
+        notes=(f"input '{parameter.name}' is {parameter.type}",),
+        help=help_,
+        context=MappingProxyType({"input": parameter.name, "expected": str(parameter.type)}),
+    )

@@ -1,0 +1,142 @@
+"""`Executable`: a compiled function that Python calls with numpy arrays."""
+
+from __future__ import annotations
+
+import time
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mind_mlir.diagnostics import ExecutionError
+from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.lowering.pipeline import STAGES, Lowering
+from mind_mlir.ops.contexts import index_out_of_bounds
+from mind_mlir.runtime.arguments import Parameter, bind
+from mind_mlir.runtime.disassemble import assembly
+from mind_mlir.runtime.native import NativeFunction
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mind_mlir.diagnostics import Diagnostic, Location
+    from mind_mlir.ir.attributes import Array
+    from mind_mlir.ir.module import Module
+    from mind_mlir.lowering.pipeline import Observer
+
+#: Every form that can be printed, in order.
+PRINTABLE_STAGES = (*STAGES, "asm")
+
+DEFAULT_OPT_LEVEL = 3
+
+
+def compile(
+    module: Module, *, opt_level: int = DEFAULT_OPT_LEVEL, observer: Observer | None = None
+) -> Executable:
+    """Compile a module for this machine.
+
+    Args:
+        module: A module of profile ``core-v1``; it is verified and canonicalised first.
+        opt_level: LLVM's optimisation level, 0 to 3; results are the same at each.
+        observer: Sees every stage's form as it appears.
+
+    Raises:
+        VerificationError: The module breaks a rule; the exception holds all findings.
+        InternalError: A stage failed on a verified module: a bug of the compiler.
+    """
+    return Executable(module, opt_level=opt_level, observer=observer)
+
+
+class Executable:
+    """A function compiled to native code.
+
+    Calls check their arguments, never write to them, and return fresh arrays. The interpreter lock is
+    released while native code runs, and any number of threads may call one Executable at the same time.
+
+    Attributes:
+        parameters: The inputs, in order.
+        results: The types of the outputs, in order.
+        timings: Seconds that each stage of the compilation took.
+    """
+
+    def __init__(self, module: Module, *, opt_level: int, observer: Observer | None) -> None:
+        lowering = Lowering(observer=observer)
+        lowering.run(module)
+        start = time.perf_counter()
+        self._native = NativeFunction(lowering.mlir, opt_level=opt_level)
+        lowering.timings["codegen"] = time.perf_counter() - start
+        self.timings: Mapping[str, float] = MappingProxyType(lowering.timings)
+        self._source = module
+        self._opt_level = opt_level
+        canonical = lowering.canonical
+        assert canonical is not None, "a lowering that went through has a canonical module"
+        types = {op.value_id: op.result_type for op in canonical.operations}
+        self.parameters = tuple(
+            Parameter(str(op.attributes["name"]), _tensor(op.result_type)) for op in canonical.inputs
+        )
+        self.results = tuple(_tensor(types[output]) for output in canonical.outputs)
+        # The MLIR values in the checks die with the module; only their facts are kept.
+        self._checks = tuple((c.value_id, c.opcode, c.axis, c.shape) for c in lowering.checks)
+        self._locations: dict[int, Location | None] = {
+            op.value_id: op.location for op in canonical.operations
+        }
+
+    def __call__(self, *args: object, **kwargs: object) -> tuple[Array, ...]:
+        """Run the function on numpy arrays, given by position or by input name.
+
+        Returns:
+            One fresh C-contiguous array for each output, always as a tuple.
+
+        Raises:
+            ArgumentError: The arguments do not fit the inputs (E61xx).
+            ExecutionError: E6001, an index was out of bounds.
+        """
+        arrays = bind(self.parameters, args, kwargs)
+        outputs = [np.empty(type_.extents, type_.dtype.numpy) for type_ in self.results]
+        pointers = [array.ctypes.data for array in arrays] + [array.ctypes.data for array in outputs]
+        if not self._checks:
+            self._native.call(pointers)
+            return tuple(outputs)
+        status = np.empty(2 * len(self._checks), DType.SI64.numpy)
+        self._native.call([*pointers, status.ctypes.data])
+        self._raise_for(status.tolist())
+        return tuple(outputs)
+
+    def as_text(self, stage: str) -> str:
+        """Return the function in the form that ``stage`` leaves it in.
+
+        Args:
+            stage: One of core, canonical, mind, linalg, scheduled, bufferized, llvm, asm.
+        """
+        if stage not in PRINTABLE_STAGES:
+            raise ValueError(f"stage must be one of {', '.join(PRINTABLE_STAGES)}, not {stage!r}")
+        return stage_text(self._source, stage, opt_level=self._opt_level)
+
+    def _raise_for(self, status: Sequence[int]) -> None:
+        findings: list[Diagnostic] = []
+        for position, (value_id, opcode, axis, shape) in enumerate(self._checks):
+            smallest, largest = status[2 * position], status[2 * position + 1]
+            extent = shape[axis]
+            wrong = smallest if smallest < -extent else largest
+            if -extent <= wrong < extent or smallest > largest:
+                continue
+            location = self._locations.get(value_id)
+            findings.append(index_out_of_bounds(opcode, value_id, wrong, extent, shape, axis, location))
+        if findings:
+            raise ExecutionError(findings)
+
+
+def stage_text(module: Module, stage: str, *, opt_level: int = DEFAULT_OPT_LEVEL) -> str:
+    """Return ``module`` in the form that ``stage`` leaves it in (see `Executable.as_text`)."""
+    lowering = Lowering()
+    text = lowering.run(module, until="llvm" if stage == "asm" else stage)
+    if text is not None:
+        return text
+    if stage == "asm":
+        return assembly(NativeFunction(lowering.mlir, opt_level=opt_level))
+    return f"{lowering.mlir}"
+
+
+def _tensor(type_: object) -> TensorType:
+    assert isinstance(type_, TensorType), "the profile has no tuples"
+    return type_
