@@ -77,6 +77,9 @@ Operation: TypeAlias = Any
 Value: TypeAlias = Any
 Type: TypeAlias = Any
 Attribute: TypeAlias = Any
+Block: TypeAlias = Any
+AffineExpr: TypeAlias = Any
+AffineMap: TypeAlias = Any
 MLIRLocation: TypeAlias = Any
 
 #: The dialects that our stages use. Loading only these makes a context five times cheaper than loading all.

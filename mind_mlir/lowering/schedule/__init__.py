@@ -1,0 +1,38 @@
+"""The scheduling stage: linalg on tensors becomes loops of vector operations on tensors.
+
+Before: functions of linalg operations on tensors of static shape, in destination-passing style.
+After: the same functions with ``scf.for`` nests around ``vector`` operations in place of the linalg
+operations that a schedule exists for; all other operations are left as they are. Values are still tensors,
+and every tensor that a nest writes is threaded through the nest's loop-carried values, so that one-shot
+bufferization updates it in place.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mind_mlir.bindings import ir
+from mind_mlir.lowering.schedule.driver import FunctionScheduler
+
+if TYPE_CHECKING:
+    from mind_mlir.bindings import Module
+    from mind_mlir.lowering.target import Target
+
+__all__ = ["schedule"]
+
+
+def schedule(module: Module, target: Target) -> None:
+    """Schedule every function of ``module`` for ``target``, in place.
+
+    Floating-point sums are reassociated inside contractions and reductions only, in an order that depends on
+    shapes, dtypes and target alone; everything else computes the bits that the linalg operations define.
+
+    Args:
+        module: functions of linalg operations on tensors of static shape.
+        target: the processor to schedule for.
+    """
+    with module.context, ir.Location.unknown():
+        for operation in module.body.operations:
+            function = operation.operation
+            if function.name == "func.func" and len(function.regions[0].blocks):
+                FunctionScheduler(function, target).run()

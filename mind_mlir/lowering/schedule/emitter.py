@@ -1,0 +1,202 @@
+"""A thin layer over the bindings' builders for emitting loops and vector operations on tensors.
+
+Indices are ``int | Value``: what is known stays a Python integer until an operation needs it, so constant
+arithmetic costs no operations, loops of one trip are emitted as their body and loops of none not at all.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from mind_mlir.bindings import Attribute, Operation, Type, Value, arith, ir, scf, tensor, vector
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+Index: TypeAlias = "int | Value"
+
+
+class Emitter:
+    """Emits at the current insertion point of one function, inside the caller's context and location.
+
+    Constants are shared: they are placed once at the head of the function's entry block.
+    """
+
+    def __init__(self, function: Operation) -> None:
+        self._entry = function.regions[0].blocks[0]
+        self._constants: dict[tuple[str, str], Value] = {}
+        self._transfer_maps: dict[int, Attribute] = {}
+        self._in_bounds = ir.ArrayAttr.get([ir.BoolAttr.get(True)])
+        self.index_type = ir.IndexType.get()
+        self._true_type = ir.IntegerType.get_signless(1)
+
+    # Constants and index arithmetic.
+
+    def constant(self, type_: Type, attribute: Attribute) -> Value:
+        """Return the constant ``attribute`` of ``type_``, emitted once a function."""
+        key = (str(type_), str(attribute))
+        value = self._constants.get(key)
+        if value is None:
+            with ir.InsertionPoint.at_block_begin(self._entry), ir.Location.unknown():
+                value = arith.ConstantOp(type_, attribute).result
+            self._constants[key] = value
+        return value
+
+    def index(self, value: Index) -> Value:
+        """Return ``value`` as an SSA value of type ``index``."""
+        if not isinstance(value, int):
+            return value
+        return self.constant(self.index_type, ir.IntegerAttr.get(self.index_type, value))
+
+    def splat(self, type_: Type, element: Attribute) -> Value:
+        """Return ``element`` as a constant of ``type_``: of the scalar type itself or of a vector type."""
+        if isinstance(type_, ir.VectorType):
+            return self.constant(type_, ir.DenseElementsAttr.get_splat(type_, element))
+        return self.constant(type_, element)
+
+    def add(self, left: Index, right: Index) -> Index:
+        """Return ``left + right``."""
+        if isinstance(left, int) and isinstance(right, int):
+            return left + right
+        if isinstance(right, int) and right == 0:
+            return left
+        if isinstance(left, int) and left == 0:
+            return right
+        return arith.AddIOp(self.index(left), self.index(right)).result
+
+    def sub(self, left: Index, right: Index) -> Index:
+        """Return ``left - right``."""
+        if isinstance(left, int) and isinstance(right, int):
+            return left - right
+        if isinstance(right, int) and right == 0:
+            return left
+        return arith.SubIOp(self.index(left), self.index(right)).result
+
+    def mul(self, left: Index, right: int) -> Index:
+        """Return ``left * right``."""
+        if isinstance(left, int):
+            return left * right
+        return left if right == 1 else arith.MulIOp(left, self.index(right)).result
+
+    def floordiv(self, left: Index, right: int) -> Index:
+        """Return ``left // right`` for a non-negative ``left``."""
+        if isinstance(left, int):
+            return left // right
+        return left if right == 1 else arith.DivUIOp(left, self.index(right)).result
+
+    def modulo(self, left: Index, right: int) -> Index:
+        """Return ``left % right`` for a non-negative ``left``."""
+        if isinstance(left, int):
+            return left % right
+        return 0 if right == 1 else arith.RemUIOp(left, self.index(right)).result
+
+    def minimum(self, left: Index, right: Index) -> Index:
+        """Return the smaller of two non-negative indices."""
+        if isinstance(left, int) and isinstance(right, int):
+            return min(left, right)
+        return arith.MinUIOp(self.index(left), self.index(right)).result
+
+    # Loops.
+
+    def loop(
+        self,
+        bounds: tuple[Index, Index, int],
+        carried: Sequence[Value],
+        body: Callable[[Index, list[Value]], list[Value]],
+    ) -> list[Value]:
+        """Emit ``for (lower, upper, step)`` around ``body`` and return what it carries out.
+
+        Args:
+            bounds: lower bound, exclusive upper bound and step.
+            carried: initial values of the loop-carried values.
+            body: called once with the induction variable and the carried values; returns their next values.
+        """
+        lower, upper, step = bounds
+        if isinstance(lower, int) and isinstance(upper, int):
+            if lower >= upper:
+                return list(carried)
+            if upper - lower <= step:
+                return body(lower, list(carried))
+        loop = scf.ForOp(self.index(lower), self.index(upper), self.index(step), list(carried))
+        block = loop.regions[0].blocks[0]
+        induction, *arguments = block.arguments
+        with ir.InsertionPoint(block):
+            scf.YieldOp(body(induction, arguments))
+        return list(loop.results)
+
+    # Vector and scalar access to tensors.
+
+    def vector_type(self, lanes: int, element: Type) -> Type:
+        """Return ``vector<lanes x element>``."""
+        return ir.VectorType.get([lanes], element)
+
+    def read(
+        self, type_: Type, source: Value, indices: Sequence[Index], padding: Value, mask: Value | None = None
+    ) -> Value:
+        """Read the vector of ``type_`` that starts at ``indices`` and runs along the last dimension.
+
+        Lanes whose ``mask`` is off read as ``padding``; without a mask all lanes lie inside the tensor.
+        """
+        return vector.TransferReadOp(
+            type_,
+            source,
+            [self.index(i) for i in indices],
+            self._minor_map(len(indices)),
+            padding,
+            self._in_bounds,
+            mask=mask,
+        ).result
+
+    def write(
+        self, value: Value, target: Value, indices: Sequence[Index], mask: Value | None = None
+    ) -> Value:
+        """Return ``target`` with the vector ``value`` written at ``indices`` along the last dimension."""
+        return vector.TransferWriteOp(
+            target.type,
+            value,
+            target,
+            [self.index(i) for i in indices],
+            self._minor_map(len(indices)),
+            self._in_bounds,
+            mask=mask,
+        ).result
+
+    def extract(self, source: Value, indices: Sequence[Index]) -> Value:
+        """Return the element of the tensor ``source`` at ``indices``."""
+        return tensor.ExtractOp(source, [self.index(i) for i in indices]).result
+
+    def insert(self, value: Value, target: Value, indices: Sequence[Index]) -> Value:
+        """Return ``target`` with the scalar ``value`` written at ``indices``."""
+        return tensor.InsertOp(value, target, [self.index(i) for i in indices]).result
+
+    def broadcast(self, type_: Type, value: Value) -> Value:
+        """Return the scalar ``value`` in every lane of ``type_``."""
+        return vector.BroadcastOp(type_, value).result
+
+    def mask(self, lanes: int, live: Index) -> Value | None:
+        """Return a mask of the first ``live`` of ``lanes`` lanes; None when statically all of them are."""
+        type_ = ir.VectorType.get([lanes], self._true_type)
+        if isinstance(live, int):
+            if live >= lanes:
+                return None
+            return self.constant(type_, _mask_attribute(type_, lanes, max(live, 0)))
+        return vector.CreateMaskOp(type_, [live]).result
+
+    def _minor_map(self, rank: int) -> Attribute:
+        attribute = self._transfer_maps.get(rank)
+        if attribute is None:
+            attribute = ir.AffineMapAttr.get(ir.AffineMap.get_minor_identity(rank, 1))
+            self._transfer_maps[rank] = attribute
+        return attribute
+
+
+def _mask_attribute(type_: Type, lanes: int, live: int) -> Attribute:
+    bits = [ir.BoolAttr.get(lane < live) for lane in range(lanes)]
+    return ir.DenseElementsAttr.get(bits, type_)
+
+
+def zero(element: Type) -> Attribute:
+    """Return the attribute of zero of a float or integer element type."""
+    if isinstance(element, ir.IntegerType | ir.IndexType):
+        return ir.IntegerAttr.get(element, 0)
+    return ir.FloatAttr.get(element, 0.0)

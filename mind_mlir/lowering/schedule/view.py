@@ -1,0 +1,173 @@
+"""A linalg operation as plain data: operands, affine accesses, extents and body.
+
+Every linalg operation, named or generic, is seen the same way here; nothing below this module asks for an
+operation's name. A view exists only for operations on static shapes whose accesses are sums of dimensions.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, TypeAlias
+
+from mind_mlir.bindings import AffineExpr, AffineMap, Attribute, Block, Operation, Value, ir, linalg
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mind_mlir.lowering.schedule.emitter import Emitter, Index
+
+
+@dataclasses.dataclass(frozen=True)
+class Linear:
+    """The index ``sum(coefficient * dimension) + constant`` with non-negative coefficients."""
+
+    terms: tuple[tuple[int, int], ...]
+    constant: int = 0
+
+    @property
+    def dim(self) -> int | None:
+        """The dimension when the index is that dimension and nothing else."""
+        if self.constant == 0 and len(self.terms) == 1 and self.terms[0][1] == 1:
+            return self.terms[0][0]
+        return None
+
+    def uses(self, dim: int) -> bool:
+        """Return whether the index depends on ``dim``."""
+        return any(term == dim for term, _ in self.terms)
+
+    def emit(self, emitter: Emitter, env: Mapping[int, Index]) -> Index:
+        """Emit the index for the values of the dimensions in ``env``."""
+        total: Index = self.constant
+        for dim, coefficient in self.terms:
+            total = emitter.add(emitter.mul(env[dim], coefficient), total)
+        return total
+
+
+#: The value of each dimension, by its number.
+Env: TypeAlias = "dict[int, Index]"
+
+#: One index for each dimension of an operand.
+Access: TypeAlias = tuple[Linear, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class View:
+    """A linalg operation with one or more tensor results.
+
+    Attributes:
+        op: the operation.
+        operands: inputs, then one init for each result.
+        accesses: the access of each operand, in the same order.
+        extents: extent of each loop dimension.
+        reductions: the dimensions that no result is indexed by.
+    """
+
+    op: Operation
+    operands: tuple[Value, ...]
+    accesses: tuple[Access, ...]
+    extents: tuple[int, ...]
+    reductions: tuple[int, ...]
+
+    @property
+    def results(self) -> int:
+        """How many results, and so inits, there are."""
+        return len(self.op.results)
+
+    @property
+    def inputs(self) -> tuple[Value, ...]:
+        """The operands that are read only."""
+        return self.operands[: len(self.operands) - self.results]
+
+    @property
+    def inits(self) -> tuple[Value, ...]:
+        """The operands that results start from."""
+        return self.operands[len(self.operands) - self.results :]
+
+    @property
+    def body(self) -> Block:
+        """The block that computes one element; its arguments are one element of each operand."""
+        return self.op.regions[0].blocks[0]
+
+
+class Views:
+    """Makes views; remembers affine maps already translated, of which a program has few."""
+
+    def __init__(self) -> None:
+        self._accesses: dict[Attribute, tuple[Access, int] | None] = {}
+
+    def of(self, op: Operation) -> View | None:
+        """Return the view of ``op``, or None when ``op`` is not of the kind described by :class:`View`."""
+        if not op.name.startswith("linalg.") or not len(op.results):
+            return None
+        operands = tuple(op.operands)
+        maps = linalg.get_indexing_maps(op)
+        if maps is None or len(maps) != len(operands):
+            return None
+        accesses: list[Access] = []
+        dims = 0
+        for attribute in maps:
+            translated = self._translate(attribute)
+            if translated is None:
+                return None
+            accesses.append(translated[0])
+            dims = translated[1]
+        extents = _extents(operands, accesses, dims)
+        if extents is None:
+            return None
+        written = accesses[len(operands) - len(op.results) :]
+        indexed = {dim for access in written for index in access for dim, _ in index.terms}
+        reductions = tuple(dim for dim in range(dims) if dim not in indexed)
+        return View(op, operands, tuple(accesses), extents, reductions)
+
+    def _translate(self, attribute: Attribute) -> tuple[Access, int] | None:
+        if attribute not in self._accesses:
+            self._accesses[attribute] = _translate(attribute.value)
+        return self._accesses[attribute]
+
+
+def _translate(affine_map: AffineMap) -> tuple[Access, int] | None:
+    if affine_map.n_symbols:
+        return None
+    access: list[Linear] = []
+    for expr in affine_map.results:
+        linear = _linear(expr)
+        if linear is None:
+            return None
+        access.append(linear)
+    return tuple(access), affine_map.n_dims
+
+
+def _linear(expr: AffineExpr) -> Linear | None:
+    terms: dict[int, int] = {}
+    constant = 0
+    work = [(expr, 1)]
+    while work:
+        node, scale = work.pop()
+        if isinstance(node, ir.AffineDimExpr):
+            terms[node.position] = terms.get(node.position, 0) + scale
+        elif isinstance(node, ir.AffineConstantExpr):
+            constant += scale * node.value
+        elif isinstance(node, ir.AffineAddExpr):
+            work += [(node.lhs, scale), (node.rhs, scale)]
+        elif isinstance(node, ir.AffineMulExpr) and isinstance(node.rhs, ir.AffineConstantExpr):
+            work.append((node.lhs, scale * node.rhs.value))
+        else:
+            return None
+    if constant < 0 or any(coefficient < 0 for coefficient in terms.values()):
+        return None
+    return Linear(tuple(sorted(term for term in terms.items() if term[1])), constant)
+
+
+def _extents(operands: tuple[Value, ...], accesses: list[Access], dims: int) -> tuple[int, ...] | None:
+    extents: list[int | None] = [None] * dims
+    for operand, access in zip(operands, accesses, strict=True):
+        if not access:
+            continue  # a scalar or a tensor of rank 0
+        type_ = operand.type
+        if not isinstance(type_, ir.RankedTensorType) or not type_.has_static_shape:
+            return None
+        for extent, index in zip(type_.shape, access, strict=True):
+            if index.dim is not None:
+                extents[index.dim] = extent
+    known = [extent for extent in extents if extent is not None]
+    return tuple(known) if len(known) == dims else None

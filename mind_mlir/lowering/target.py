@@ -1,0 +1,112 @@
+"""What the schedules need to know about the processor that will run the code.
+
+A :class:`Target` is data: schedules are pure functions of shapes, dtypes and a target, so that the same
+program scheduled for the same target gives the same module on every machine. :func:`host_target` detects
+the features of the machine at hand; processors announce themselves under misleading model names, so names
+are never looked at.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import platform
+from pathlib import Path
+
+_CPUINFO = Path("/proc/cpuinfo")
+_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
+_SUFFIX = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+@dataclasses.dataclass(frozen=True)
+class Target:
+    """A processor as the schedules see it.
+
+    Attributes:
+        vector_bytes: width of the widest vector register in bytes.
+        vector_registers: number of vector registers.
+        fma: whether multiply and add fuse into one instruction.
+        masks: whether loads and stores take a mask for the cost of plain ones (AVX-512, SVE).
+        l1_bytes: first-level data cache of one core, in bytes.
+        l2_bytes: second-level cache of one core, in bytes.
+        l3_bytes: last-level cache as seen from one core, in bytes.
+    """
+
+    vector_bytes: int = 16
+    vector_registers: int = 16
+    fma: bool = False
+    masks: bool = False
+    l1_bytes: int = 32 << 10
+    l2_bytes: int = 512 << 10
+    l3_bytes: int = 8 << 20
+
+    def lanes(self, element_bits: int) -> int:
+        """Return how many elements of ``element_bits`` bits fill one vector register (at least one)."""
+        return max(1, self.vector_bytes * 8 // element_bits)
+
+
+#: The least that each architecture promises: what is used when nothing can be detected.
+BASELINE = {
+    "x86_64": Target(),
+    "AMD64": Target(),
+    "aarch64": Target(vector_registers=32, fma=True),
+    "arm64": Target(vector_registers=32, fma=True),
+}
+
+
+def target_from_features(machine: str, flags: frozenset[str], caches: dict[int, int] | None = None) -> Target:
+    """Return the target of an architecture name, its feature flags and its caches.
+
+    Args:
+        machine: architecture as :func:`platform.machine` spells it.
+        flags: feature flags as Linux lists them in ``/proc/cpuinfo``.
+        caches: size in bytes of each data cache level of a core, where known.
+    """
+    target = BASELINE.get(machine, Target())
+    if {"avx512f", "avx512bw", "avx512dq", "avx512vl"} <= flags:
+        target = dataclasses.replace(target, vector_bytes=64, vector_registers=32, fma=True, masks=True)
+    elif "avx2" in flags:
+        target = dataclasses.replace(target, vector_bytes=32, vector_registers=16, fma="fma" in flags)
+    sizes = caches or {}
+    return dataclasses.replace(
+        target,
+        l1_bytes=sizes.get(1, target.l1_bytes),
+        l2_bytes=sizes.get(2, target.l2_bytes),
+        l3_bytes=sizes.get(3, target.l3_bytes),
+    )
+
+
+@functools.cache
+def host_target() -> Target:
+    """Return the target of this machine; the baseline of its architecture where nothing can be read."""
+    return target_from_features(platform.machine(), _host_flags(), _host_caches())
+
+
+def _host_flags() -> frozenset[str]:
+    try:
+        lines = _CPUINFO.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return frozenset()
+    for line in lines:
+        key, _, value = line.partition(":")
+        if key.strip() in ("flags", "Features"):
+            return frozenset(value.split())
+    return frozenset()
+
+
+def _host_caches() -> dict[int, int]:
+    sizes: dict[int, int] = {}
+    try:
+        for index in sorted(_CACHES.glob("index*")):
+            if (index / "type").read_text().strip() == "Instruction":
+                continue
+            sizes[int((index / "level").read_text())] = _size((index / "size").read_text().strip())
+    except (OSError, ValueError):
+        return {}
+    return sizes
+
+
+def _size(text: str) -> int:
+    if text[-1:] in _SUFFIX:
+        return int(text[:-1]) * _SUFFIX[text[-1]]
+    return int(text)

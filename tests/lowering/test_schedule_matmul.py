@@ -1,0 +1,171 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from schedule_harness import DTYPES, Array, bufferized, function, run, scheduled, tensor_type
+
+from mind_mlir.lowering.schedule.matmul_schedule import choose_matmul_schedule
+from mind_mlir.lowering.target import Target
+
+AVX2 = Target(vector_bytes=32, vector_registers=16, fma=True)
+SSE = Target()
+SHAPES = [
+    (1, 1, 1),
+    (1, 7, 13),
+    (7, 1, 13),
+    (13, 31, 1),
+    (1, 1, 31),
+    (1, 300, 200),
+    (300, 1, 200),
+    (2, 64, 64),
+    (16, 8, 4),
+    (31, 13, 7),
+    (64, 10, 64),
+    (33, 65, 517),
+    (100, 37, 700),
+    (9, 600, 1030),
+    (257, 33, 129),
+    (1000, 3, 5),
+]
+
+
+def matmul(m: int, n: int, k: int, dtype: str, layout: str = "nn") -> str:
+    """C = A @ B; ``layout`` tells for each factor whether it is stored transposed (t) or not (n)."""
+    left = tensor_type((k, m) if layout[0] == "t" else (m, k), dtype)
+    right = tensor_type((n, k) if layout[1] == "t" else (k, n), dtype)
+    out = tensor_type((m, n), dtype)
+    maps = (
+        f"indexing_maps = [affine_map<(m, n, k) -> ({'k, m' if layout[0] == 't' else 'm, k'})>,"
+        f"affine_map<(m, n, k) -> ({'n, k' if layout[1] == 't' else 'k, n'})>,"
+        "affine_map<(m, n, k) -> (m, n)>]"
+    )
+    body = f"""
+    %zero = arith.constant {"0.0" if dtype[0] == "f" else "0"} : {dtype}
+    %empty = tensor.empty() : {out}
+    %fill = linalg.fill ins(%zero : {dtype}) outs(%empty : {out}) -> {out}
+    %r = linalg.matmul {maps} ins(%a0, %a1 : {left}, {right}) outs(%fill : {out}) -> {out}"""
+    return function([left, right], [out], body, ["%r"])
+
+
+def random(shape: tuple[int, ...], dtype: str, seed: int = 0) -> Array:
+    generator = np.random.default_rng(seed)
+    if dtype[0] == "f":
+        return generator.standard_normal(shape).astype(DTYPES[dtype])
+    return generator.integers(-1000, 1000, shape).astype(DTYPES[dtype])
+
+
+def check(m: int, n: int, k: int, dtype: str, layout: str = "nn", target: Target | None = None) -> None:
+    left, right = random((m, k), dtype, 1), random((k, n), dtype, 2)
+    stored = [
+        np.ascontiguousarray(x.T if t == "t" else x) for x, t in zip((left, right), layout, strict=True)
+    ]
+    out: Array = np.full((m, n), 7, DTYPES[dtype])
+    run(matmul(m, n, k, dtype, layout), stored, [out], target)
+    if dtype[0] == "i":
+        np.testing.assert_array_equal(out, left @ right)
+        return
+    exact = left.astype(np.float64) @ right.astype(np.float64)
+    bound = np.abs(left).astype(np.float64) @ np.abs(right).astype(np.float64)
+    assert np.all(np.abs(out - exact) <= (k + 1) * np.finfo(DTYPES[dtype]).eps * bound)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("dtype", ["f32", "i32"])
+def test_matmul(shape: tuple[int, int, int], dtype: str) -> None:
+    check(*shape, dtype)
+
+
+@pytest.mark.parametrize("shape", [(31, 13, 7), (100, 37, 700), (65, 130, 50)], ids=str)
+@pytest.mark.parametrize("dtype", ["f64", "i64"])
+def test_matmul_of_eight_bytes(shape: tuple[int, int, int], dtype: str) -> None:
+    check(*shape, dtype)
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [(1, 7, 13), (7, 1, 13), (1, 40, 70), (40, 1, 70), (70, 33, 45), (64, 64, 64), (40, 530, 520)],
+    ids=str,
+)
+@pytest.mark.parametrize("layout", ["nt", "tn", "tt"])
+def test_transposed_factors(shape: tuple[int, int, int], layout: str) -> None:
+    check(*shape, "f32", layout)
+    check(*shape, "i64", layout)
+
+
+@pytest.mark.parametrize("target", [AVX2, SSE], ids=["avx2", "sse"])
+@pytest.mark.parametrize("shape", [(1, 7, 13), (33, 65, 517), (64, 64, 64), (50, 200, 300)], ids=str)
+@pytest.mark.parametrize("layout", ["nn", "nt"])
+def test_other_targets(shape: tuple[int, int, int], layout: str, target: Target) -> None:
+    check(*shape, "f32", layout, target)
+
+
+@pytest.mark.parametrize("shape", [(0, 3, 4), (3, 0, 4), (3, 4, 0), (0, 0, 0)], ids=str)
+@pytest.mark.parametrize("dtype", ["f32", "i32"])
+def test_extent_zero(shape: tuple[int, int, int], dtype: str) -> None:
+    check(*shape, dtype)
+
+
+@pytest.mark.parametrize(
+    "shape", [(3, 5, 7, 9), (2, 64, 64, 64), (2, 40, 70, 130), (1, 1, 1, 1), (5, 1, 20, 1)], ids=str
+)
+def test_batch_matmul(shape: tuple[int, int, int, int]) -> None:
+    b, m, n, k = shape
+    left, right, out = ((b, m, k), (b, k, n), (b, m, n))
+    types = [tensor_type(s, "f32") for s in (left, right, out)]
+    body = f"""
+    %zero = arith.constant 0.0 : f32
+    %empty = tensor.empty() : {types[2]}
+    %fill = linalg.fill ins(%zero : f32) outs(%empty : {types[2]}) -> {types[2]}
+    %r = linalg.batch_matmul ins(%a0, %a1 : {types[0]}, {types[1]}) outs(%fill : {types[2]}) -> {types[2]}"""
+    a, c, result = random(left, "f32", 1), random(right, "f32", 2), np.full(out, 7, np.float32)
+    run(function(types[:2], types[2:], body, ["%r"]), [a, c], [result])
+    np.testing.assert_allclose(result, a @ c, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("k", [30, 1500])
+def test_init_that_is_no_constant_is_added_to(k: int) -> None:
+    types = [tensor_type(s, "f32") for s in ((20, k), (k, 50), (20, 50))]
+    body = f"%r = linalg.matmul ins(%a0, %a1 : {types[0]}, {types[1]}) outs(%a2 : {types[2]}) -> {types[2]}"
+    a, b, c = random((20, k), "f32", 1), random((k, 50), "f32", 2), random((20, 50), "f32", 3)
+    before, out = c.copy(), np.empty((20, 50), np.float32)
+    run(function(types, types[2:], body, ["%r"]), [a, b, c], [out])
+    np.testing.assert_allclose(out, a @ b + c, rtol=1e-4, atol=1e-3)
+    np.testing.assert_array_equal(c, before)
+
+
+def test_infinities_and_nans_stay_in_their_rows() -> None:
+    a, b = random((5, 6), "f32", 1), random((6, 7), "f32", 2)
+    a[1, 2], a[3, 4] = np.inf, np.nan
+    out = np.empty((5, 7), np.float32)
+    run(matmul(5, 7, 6, "f32"), [a, b], [out])
+    np.testing.assert_allclose(out, a @ b, rtol=1e-5)
+
+
+def test_scheduled_module_is_deterministic() -> None:
+    assert scheduled(matmul(100, 70, 600, "f32", "nt")) == scheduled(matmul(100, 70, 600, "f32", "nt"))
+
+
+@pytest.mark.parametrize("shape", [(512, 512, 512), (100, 37, 700), (5, 6, 7)], ids=str)
+def test_bufferizes_without_copies(shape: tuple[int, int, int]) -> None:
+    text = bufferized(matmul(*shape, "f32"))
+    assert "memref.copy" not in text
+    assert "linalg." not in text
+    assert text.count("memref.alloc") <= 1  # the panels
+
+
+def test_small_products_do_not_pack() -> None:
+    target = Target(64, 32, fma=True, masks=True)
+    for m, n, k in [(64, 10, 64), (16, 8, 4), (64, 64, 64), (1, 4096, 4096)]:
+        assert not choose_matmul_schedule(m, n, k, bits=32, strided_right=False, target=target).pack
+    assert choose_matmul_schedule(512, 512, 512, bits=32, strided_right=False, target=target).pack
+
+
+@pytest.mark.parametrize("target", [AVX2, SSE, Target(64, 32, fma=True, masks=True)])
+def test_tiles_fit_the_registers(target: Target) -> None:
+    for m in (1, 2, 3, 7, 8, 13, 64, 1000):
+        for n in (1, 5, 16, 33, 48, 512):
+            chosen = choose_matmul_schedule(m, n, 100, bits=32, strided_right=False, target=target)
+            assert chosen.rows * chosen.vectors + chosen.vectors + 1 <= target.vector_registers
+            assert chosen.rows <= m
+            assert chosen.mc % chosen.rows == 0
+            assert chosen.nc % chosen.columns == 0
