@@ -136,6 +136,24 @@ class LoweringContext:
             linalg.YieldOp(list(yielded) if isinstance(yielded, (list, tuple)) else [yielded])
         return list(op.results)
 
+    def reduce(
+        self, operand: Value, init: Value, axes: Sequence[int], body: Callable[[Value, Value], Value]
+    ) -> Value:
+        """Append a `linalg.reduce` and return its result, of the type of ``init``.
+
+        Args:
+            operand: The tensor to reduce.
+            init: The starting values: a tensor of the operand's shape without ``axes``.
+            axes: The reduced axes, ascending.
+            body: From an element and the accumulator to the new accumulator.
+        """
+        op = linalg.ReduceOp([init.type], [operand], [init], list(axes))
+        elements = [operand.type.element_type, init.type.element_type]
+        block = ir.Block.create_at_start(op.regions[0], elements, [ir.Location.current] * 2)
+        with ir.InsertionPoint(block):
+            linalg.YieldOp([body(*block.arguments)])
+        return op.results[0]
+
     def elementwise(
         self,
         body: Callable[..., Value],

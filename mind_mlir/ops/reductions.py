@@ -1,10 +1,241 @@
-"""Reductions of tensors."""
+"""Sum and mean over axes (core-ir.md, "Reductions"; shapes.md, "Reductions")."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.ops.opdef import AttributeDef, AttrKind, Example, OpDef, OperandDef
+from mind_mlir.ops.reassociation import reshape
 
 if TYPE_CHECKING:
-    from mind_mlir.ops.opdef import OpDef
+    from collections.abc import Sequence
 
-OPERATIONS: tuple[OpDef, ...] = ()
+    from mind_mlir.ir.attributes import Array
+    from mind_mlir.ir.builder import Value
+    from mind_mlir.ir.types import Dim, Shape
+    from mind_mlir.lowering.context import LoweringContext
+    from mind_mlir.ops.contexts import EvalContext, TypeContext
+    from mind_mlir.passes.vjp import VjpContext
+
+
+def reduced_axes(axes: Sequence[int], rank: int) -> tuple[int, ...]:
+    """Return valid ``axes`` as ascending numbers in ``[0, rank)``; no axes means all of them."""
+    return tuple(sorted(axis % rank for axis in axes)) if axes else tuple(range(rank))
+
+
+def _reduction_type(context: TypeContext) -> TensorType:
+    (operand,) = context.operands
+    axes: tuple[int, ...] = context.attributes["axes"]
+    _check_axes(context, axes, operand.rank)
+    if not axes:
+        return operand.with_shape(())
+    reduced = reduced_axes(axes, operand.rank)
+    return operand.with_shape(_reduced_shape(operand.shape, reduced, context.attributes["keepdims"]))
+
+
+def _check_axes(context: TypeContext, axes: tuple[int, ...], rank: int) -> None:
+    seen: dict[int, int] = {}
+    for axis in axes:
+        if not -rank <= axis < rank:
+            context.report(
+                "E3004",
+                f"axis {axis} is outside the operand's rank {rank}",
+                attribute="axes",
+                notes=(f"the operand has type {context.operands[0]}",),
+                help=f"axes must lie in [{-rank}, {rank - 1}]; negative ones count from the end"
+                if rank
+                else "a scalar has no axes: leave the list empty",
+                axis=axis,
+                rank=rank,
+            )
+        elif axis % rank in seen:
+            twin = seen[axis % rank]
+            context.report(
+                "E3005",
+                f"axis {axis} is given twice"
+                if twin == axis
+                else f"axis {axis} is given twice: it is axis {twin}",
+                attribute="axes",
+                notes=(f"axes {list(axes)} of the type {context.operands[0]}",),
+                help="name each axis once",
+                axes=axes,
+                axis=axis,
+            )
+        else:
+            seen[axis % rank] = axis
+    context.stop_if_reported()
+
+
+def _reduced_shape(shape: Shape, reduced: Sequence[int], keepdims: bool) -> Shape:
+    result: list[Dim] = []
+    for axis, extent in enumerate(shape):
+        if axis not in reduced:
+            result.append(extent)
+        elif keepdims:
+            result.append(1)
+    return tuple(result)
+
+
+def _reduced_count(shape: Sequence[int], axes: Sequence[int]) -> int:
+    return math.prod(shape[axis] for axis in reduced_axes(axes, len(shape)))
+
+
+def _numpy_sum(context: EvalContext, dtype: np.dtype[Any]) -> Array:
+    (operand,) = context.operands
+    axes = reduced_axes(context.attributes["axes"], operand.ndim)
+    total = np.sum(operand, axis=axes, dtype=dtype, initial=dtype.type(0))
+    return np.asarray(total).reshape(context.result_type.extents)
+
+
+def _sum(context: EvalContext) -> Array:
+    return _numpy_sum(context, context.operands[0].dtype)
+
+
+def _mean(context: EvalContext) -> Array:
+    (operand,) = context.operands
+    count = _reduced_count(operand.shape, context.attributes["axes"])
+    if context.result_type.dtype.is_float:
+        return np.asarray(_numpy_sum(context, operand.dtype) / operand.dtype.type(count))
+    total = _numpy_sum(context, np.dtype(np.int64))
+    quotient = total // max(count, 1)
+    truncated = quotient + ((total < 0) & (quotient * max(count, 1) != total))
+    return np.asarray(truncated, dtype=operand.dtype)
+
+
+def _spread(context: VjpContext, value: Value) -> Value:
+    """Repeat ``value``, of the result's shape, along the reduced axes to the operand's shape."""
+    shape = context.operands[0].shape
+    axes = reduced_axes(context.attributes["axes"], len(shape))
+    # A scalar lines up with any shape; otherwise the axes that went away come back as extents of 1.
+    if value.shape and len(value.shape) < len(shape):
+        value = context.emit("ExpandDims", value, axes=axes)
+    return value if value.shape == shape else context.emit("BroadcastTo", value, result_shape=shape)
+
+
+def _sum_vjp(context: VjpContext) -> Sequence[Value | None]:
+    return (_spread(context, context.cotangent),)
+
+
+def _mean_vjp(context: VjpContext) -> Sequence[Value | None]:
+    count = _reduced_count(context.operands[0].shape, context.attributes["axes"])
+    # Scaled before it is spread, where it is smallest. Of no elements at all, any scale will do.
+    scaled = context.emit("Mul", context.cotangent, context.scalar(1 / max(count, 1)))
+    return (_spread(context, scaled),)
+
+
+def _reduce(context: LoweringContext, accumulator: DType) -> Any:
+    """Append the sum in ``accumulator``, without the reduced axes."""
+    arith, source = context.mlir.arith, context.operand_types[0]
+    axes = reduced_axes(context.attributes["axes"], source.rank)
+    init = context.filled(TensorType(accumulator, _reduced_shape(source.shape, axes, keepdims=False)), 0)
+
+    def body(element: Any, total: Any) -> Any:
+        if accumulator.is_float:
+            return arith.addf(total, element)
+        if accumulator is not source.dtype:
+            element = arith.extsi(context.element(accumulator), element)
+        return arith.addi(total, element)
+
+    return context.reduce(context.operands[0], init, axes, body)
+
+
+def _restore_axes(context: LoweringContext, value: Any) -> Any:
+    """Insert the reduced axes with extent 1 where the result keeps them."""
+    reduced = context.result_type.with_shape(tuple(value.type.shape))
+    return reshape(context, value, reduced, context.result_type.extents)
+
+
+def _lower_sum(context: LoweringContext) -> Any:
+    return _restore_axes(context, _reduce(context, context.result_type.dtype))
+
+
+def _lower_mean(context: LoweringContext) -> Any:
+    arith, dtype = context.mlir.arith, context.result_type.dtype
+    count = _reduced_count(context.operand_types[0].extents, context.attributes["axes"])
+    accumulator = dtype if dtype.is_float else DType.SI64
+    # Of no elements, an integer sum is 0 and stays 0; the divisor must not be 0 (undefined in LLVM).
+    divisor = context.scalar(count if dtype.is_float else max(count, 1), accumulator)
+    total = _reduce(context, accumulator)
+
+    def body(element: Any) -> Any:
+        if dtype.is_float:
+            return arith.divf(element, divisor)
+        quotient = arith.divsi(element, divisor)
+        return quotient if dtype is accumulator else arith.trunci(context.element(dtype), quotient)
+
+    mean = context.elementwise(body, [total], TensorType(dtype, tuple(total.type.shape)))
+    return _restore_axes(context, mean)
+
+
+_SHAPE = (
+    "The reduced axes are removed from the shape, or become 1 with `keepdims=true`. No axes means all of "
+    "them, and the result is then a scalar whatever `keepdims` says. An axis outside the rank is E3004, an "
+    "axis named twice E3005."
+)
+_ATTRIBUTES = (
+    AttributeDef("axes", AttrKind.I64_LIST, "the axes to reduce; none reduces all", default=()),
+    AttributeDef("keepdims", AttrKind.BOOL, "whether reduced axes stay with extent 1", default=False),
+)
+_NEGATIVE_AXES = "Negative axes count from the end: -1 is the last, and naming it by both numbers is E3005."
+_ORDER = (
+    "Floats accumulate in the input dtype from +0.0 on (so a sum of negative zeros is +0.0), in an order "
+    "that depends only on the shape and the compiler's version, never on the number of threads."
+)
+_EXAMPLES = (
+    Example(("T[3, 4, 5]",), {"axes": (1,), "keepdims": False}),
+    Example(("T[3, 4, 5]",), {"axes": (1,), "keepdims": True}),
+    Example(("T[3, 4, 5]",), {"axes": (2, 0), "keepdims": True}, "the order of the axes has no effect"),
+    Example(("T[2, 3, 37]",), {"axes": (-1,), "keepdims": False}, "a negative axis counts from the end"),
+    Example(("T[37, 5]",), {"axes": (0,), "keepdims": False}),
+    Example(("T[5, 1]",), {"axes": (1,), "keepdims": False}, "one element each"),
+    Example(("T[6, 7]",), {"axes": (0, 1), "keepdims": True}, "all axes, kept"),
+    Example(("T[6, 7]",), {"axes": (), "keepdims": True}, "no axes: a full reduction to a scalar"),
+    Example(("T[]",), {"axes": (), "keepdims": False}),
+)
+
+OPERATIONS = (
+    OpDef(
+        opcode="Sum",
+        mnemonic="sum",
+        summary="Computes the sum of elements along axes.",
+        description=f"Adds the elements along `axes`. {_SHAPE} The sum of no elements is 0.",
+        spec="core-ir.md, Reductions; shapes.md, Reductions",
+        operands=(OperandDef("input"),),
+        attributes=_ATTRIBUTES,
+        type_rule=_reduction_type,
+        evaluate=_sum,
+        derivative=_sum_vjp,
+        lower=_lower_sum,
+        choices=(_NEGATIVE_AXES, _ORDER, "Integers wrap around on overflow (two's complement)."),
+        aliases=(("core-functions", "tensor.sum"), ("core-functions", "tensor.sum_all")),
+        examples=_EXAMPLES,
+    ),
+    OpDef(
+        opcode="Mean",
+        mnemonic="mean",
+        summary="Computes the arithmetic mean of elements along axes.",
+        description="Divides the sum of the elements along `axes` by the number of elements summed (the "
+        f"product of the reduced extents). {_SHAPE} The mean of no elements is NaN for floats.",
+        spec="core-ir.md, Reductions; shapes.md, Reductions",
+        operands=(OperandDef("input"),),
+        attributes=_ATTRIBUTES,
+        type_rule=_reduction_type,
+        evaluate=_mean,
+        derivative=_mean_vjp,
+        lower=_lower_mean,
+        choices=(
+            _NEGATIVE_AXES,
+            _ORDER,
+            "The mean of integers is an integer: the quotient is truncated toward zero, as numpy's mean cast "
+            "back to the dtype is. The sum is taken in i64, so i32 means never overflow; an i64 sum wraps "
+            "around.",
+            "The mean of no integers is 0.",
+        ),
+        aliases=(("core-functions", "tensor.mean"), ("core-functions", "tensor.mean_all")),
+        examples=_EXAMPLES,
+    ),
+)
