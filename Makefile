@@ -1,0 +1,58 @@
+# Everything runs in a virtual environment that these targets make and keep up to date: nothing but
+# Python (3.11 or later, with the venv module) and make is needed to start.
+
+PYTHON ?= python3
+JOBS ?= 2
+
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check unit lit bench docs fmt clean distclean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do \
+	    printf '  make %-10s %s\n' "$$name" "$$text"; done
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	    { echo "$(PYTHON) is older than 3.11: try make PYTHON=/path/to/a/newer/python3" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,demo]'
+	@touch $@
+
+demo: $(READY) ## train a digit classifier: compiled step, differentiated loss, every stage's dump
+	$(BIN)/python -m examples.digits
+
+test: $(READY) ## run every check: static checks, lit tests, unit tests
+	@$(MAKE) --no-print-directory --keep-going check lit unit
+
+check: $(READY) ## check style, formatting and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy --strict
+
+lit: $(READY) ## run the FileCheck tests of every stage
+	$(BIN)/lit -j $(JOBS) --verbose lit_tests
+
+unit: $(READY) ## run the unit tests
+	$(BIN)/pytest -n $(JOBS) --dist worksteal
+
+bench: $(READY) ## measure against numpy on this machine
+	$(BIN)/python -m benchmarks
+
+docs: $(READY) ## write the generated pages anew and run the code in the others
+	$(BIN)/pytest tests/test_docs.py
+
+fmt: $(READY) ## format the sources and mend what can be mended
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean: ## remove caches, build outputs and the demo's dumps
+	rm -rf build dist demo-output .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find lit_tests -name Output -type d -prune -exec rm -rf {} +
+	find . -path ./$(VENV) -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
+
+distclean: clean ## also remove the virtual environment
+	rm -rf $(VENV) *.egg-info
