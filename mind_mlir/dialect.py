@@ -7,7 +7,8 @@ same diagnostics as Core IR text.
 
 How attributes are held in MLIR:
 
-    bool -> BoolAttr     integers -> array<i64: ...>    string, keyword -> StringAttr
+    bool -> BoolAttr     integer -> IntegerAttr (i64)   integers -> array<i64: ...>
+    string, keyword -> StringAttr
     dtype -> TypeAttr    literal -> dense<...>          padding -> "Same" | "Valid" | array<i64: t, b, l, r>
 """
 
@@ -38,6 +39,7 @@ PREFIX = f"{NAMESPACE}."
 
 _IRDL_ATTRIBUTES = {
     AttrKind.BOOL: ("#builtin.integer",),
+    AttrKind.I64: ("#builtin.integer",),
     AttrKind.I64_LIST: ("#builtin.dense_array",),
     AttrKind.STRING: ("#builtin.string",),
     AttrKind.ENUM: ("#builtin.string",),
@@ -135,6 +137,8 @@ def encode_attribute(value: AttributeValue) -> Attribute:
     match value:
         case bool():
             return ir.BoolAttr.get(value)
+        case int():
+            return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), value)
         case str():
             return ir.StringAttr.get(value)
         case DType():
@@ -169,6 +173,8 @@ def _decode(kind: AttrKind, attribute: Attribute) -> AttributeValue:
     match kind:
         case AttrKind.BOOL if isinstance(attribute, ir.BoolAttr):
             return bool(attribute.value)
+        case AttrKind.I64 if isinstance(attribute, ir.IntegerAttr):
+            return int(attribute.value)
         case AttrKind.I64_LIST if isinstance(attribute, ir.DenseI64ArrayAttr):
             return tuple(attribute)
         case AttrKind.STRING | AttrKind.ENUM if isinstance(attribute, ir.StringAttr):

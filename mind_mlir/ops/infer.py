@@ -99,6 +99,8 @@ def _is_kind(definition: AttributeDef, value: AttributeValue) -> bool:
     match definition.kind:
         case AttrKind.BOOL:
             return isinstance(value, bool)
+        case AttrKind.I64:
+            return _is_integer(value)
         case AttrKind.I64_LIST:
             return isinstance(value, tuple) and all(_is_integer(item) for item in value)
         case AttrKind.STRING:

@@ -41,6 +41,7 @@ class AttrKind(Enum):
     """The shape of an attribute's value; the comment names its Python type and its spelling."""
 
     BOOL = "bool"  # bool                  keepdims=true
+    I64 = "single integer"  # int                   index_vector_dim=1
     I64_LIST = "list of integers"  # tuple[int, ...]       axes=[0, 1]
     STRING = "string"  # str                   name="x"
     DTYPE = "dtype"  # DType                 dtype=f32
