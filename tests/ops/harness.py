@@ -1,0 +1,275 @@
+"""Runs single operations both ways, interpreted and compiled, on ordinary values and on awkward ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import mind_mlir
+from mind_mlir.ir.builder import Builder
+from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.ops.contexts import EvalContext, TypeContext
+from mind_mlir.ops.infer import infer_type
+from mind_mlir.ops.opdef import Domain, Example, NotDifferentiable, OpDef
+from mind_mlir.passes.vjp import VjpContext
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from mind_mlir.diagnostics import Diagnostic
+    from mind_mlir.ir.attributes import Array
+    from mind_mlir.ir.builder import Value
+    from mind_mlir.ir.module import Module
+
+#: Relative error that a float result may have.
+TOLERANCES = {DType.F32: 1e-6, DType.F64: 1e-12}
+
+#: Operations that round more than once, in an order of their own; every other one must agree bit for bit.
+APPROXIMATE = frozenset({"Exp", "Log"})
+ACCUMULATING = frozenset(
+    {"Sum", "Mean", "Dot", "MatMul", "Conv2d", "Conv2dBackwardInput", "Conv2dBackwardFilter", "ScatterAdd"}
+)
+
+
+@dataclass(frozen=True)
+class Use:
+    """One operation with concrete operand types."""
+
+    record: OpDef
+    types: tuple[TensorType, ...]
+    attributes: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        operands = ", ".join(map(str, self.types))
+        return f"{self.record.opcode} ({operands}) {dict(self.attributes)}"
+
+
+def parse_type(spelled: str, dtype: DType | None) -> TensorType:
+    """Return the type an example spells, with ``dtype`` for its ``T``."""
+    name, _, extents = spelled.removesuffix("]").partition("[")
+    element = dtype if name == "T" else DType.from_name(name)
+    assert element is not None, f"{spelled} names no dtype"
+    return TensorType(element, tuple(int(extent) for extent in extents.split(",") if extent.strip()))
+
+
+def dtypes_of(record: OpDef) -> list[DType | None]:
+    """Return what ``T`` may be in the record's examples; [None] where no example says ``T``."""
+    allowed: list[DType | None] | None = None
+    for example in record.examples:
+        for spelled, operand in zip(example.operands, record.operands, strict=True):
+            if spelled.startswith("T"):
+                allowed = [d for d in allowed or operand.dtypes if d in operand.dtypes]
+    return [None] if allowed is None else allowed
+
+
+def use_of(record: OpDef, example: Example, dtype: DType | None) -> Use:
+    """Return one example with ``dtype`` for its ``T``."""
+    return Use(record, tuple(parse_type(o, dtype) for o in example.operands), example.attributes)
+
+
+def uses_of(record: OpDef, dtype: DType | None) -> list[Use]:
+    """Return all examples of a record with ``dtype`` for their ``T``."""
+    return [use_of(record, example, dtype) for example in record.examples]
+
+
+# Values
+
+
+def edge_values(dtype: DType) -> Array:
+    """Return the awkward values of a dtype: extremes, zeros, infinities, NaN, subnormals."""
+    if dtype is DType.I1:
+        return np.array([False, True])
+    if dtype.is_integer:
+        info = np.iinfo(dtype.numpy)
+        return np.array([0, 1, -1, 2, -7, info.min, info.min + 1, info.max, info.max - 1], dtype.numpy)
+    limits = np.finfo(dtype.numpy)
+    magnitudes = [0.0, 1.0, 0.5, 3.0, limits.smallest_subnormal, limits.tiny, limits.max, np.inf, np.nan]
+    return np.array([*magnitudes, *(-m for m in magnitudes)], dtype.numpy)
+
+
+def random_operands(use: Use, rng: np.random.Generator) -> list[Array]:
+    """Return ordinary operands, each in its operand's domain."""
+    return [_random(use, index, type_, rng) for index, type_ in enumerate(use.types)]
+
+
+def edge_operands(use: Use, rng: np.random.Generator) -> list[Array]:
+    """Return operands sprinkled with awkward values, whatever the domain but for indices."""
+    operands = []
+    for index, type_ in enumerate(use.types):
+        array = _random(use, index, type_, rng)
+        if use.record.operands[index].domain is not Domain.INDEX:
+            values = edge_values(type_.dtype)
+            if use.record.opcode in ACCUMULATING and type_.dtype.is_float:
+                # Whether a sum of the largest numbers overflows on the way is a matter of its order.
+                values = values[~np.isfinite(values) | (np.abs(values) <= 3)]
+            share = 0.1 if use.record.opcode in ACCUMULATING else 0.7
+            chosen = rng.random(array.shape) < share
+            array = np.where(chosen, rng.choice(values, array.shape), array)
+        operands.append(np.asarray(array, type_.dtype.numpy))
+    return operands
+
+
+def _random(use: Use, index: int, type_: TensorType, rng: np.random.Generator) -> Array:
+    shape, dtype = type_.extents, type_.dtype
+    domain = use.record.operands[index].domain
+    if domain is Domain.INDEX:
+        extent = use.types[0].extents[0]
+        return np.asarray(rng.integers(-extent, extent, shape), dtype.numpy)
+    if dtype is DType.I1:
+        return np.asarray(rng.random(shape) < 0.5)
+    if dtype.is_integer:
+        return np.asarray(rng.integers(-50, 51, shape), dtype.numpy)
+    if domain is Domain.POSITIVE:
+        return np.asarray(np.exp(rng.uniform(-2, 2, shape)), dtype.numpy)
+    return np.asarray(rng.standard_normal(shape) * 2, dtype.numpy)
+
+
+# Running
+
+
+def findings(record: OpDef, types: Sequence[TensorType], attributes: Mapping[str, Any]) -> list[Diagnostic]:
+    """Return what the verifier finds wrong with one operation."""
+    context = TypeContext(record.opcode, 7, tuple(types), attributes)
+    result = infer_type(record, context)
+    assert (result is None) == bool(context.diagnostics)
+    return context.diagnostics
+
+
+def type_of(array: Array) -> TensorType:
+    """Return our type of a numpy array."""
+    dtype = DType.from_numpy(array.dtype)
+    assert dtype is not None
+    return TensorType(dtype, array.shape)
+
+
+def run_numpy(record: OpDef, operands: Sequence[Array], attributes: Mapping[str, Any]) -> Array:
+    """Apply the record's numpy rule, and check that it keeps its promises about types and operands."""
+    context = TypeContext(record.opcode, 0, tuple(map(type_of, operands)), attributes)
+    result_type = infer_type(record, context)
+    assert result_type is not None, context.diagnostics
+    given = [operand.copy() for operand in operands]
+    for operand in given:
+        operand.setflags(write=False)
+    with np.errstate(all="ignore"):
+        result = record.evaluate(EvalContext(record.opcode, 0, tuple(given), context.attributes, result_type))
+    assert isinstance(result, np.ndarray)
+    assert type_of(result) == result_type
+    return result
+
+
+def build(uses: Sequence[Use]) -> Module:
+    """Return a module that applies each use to inputs of its own, ``x<use>_<operand>``."""
+    builder = Builder()
+    inputs = [
+        [_input(builder, f"x{position}_{index}", type_) for index, type_ in enumerate(use.types)]
+        for position, use in enumerate(uses)
+    ]
+    return builder.build(
+        [
+            builder.emit(use.record.opcode, *values, **use.attributes)
+            for use, values in zip(uses, inputs, strict=True)
+        ]
+    )
+
+
+def _input(builder: Builder, name: str, type_: TensorType) -> Value:
+    """Declare an input; an empty tensor, which no input may be, is sliced from one."""
+    declared = tuple(max(extent, 1) for extent in type_.extents)
+    value = builder.input(name, type_.with_shape(declared))
+    if declared == type_.extents:
+        return value
+    rank = type_.rank
+    return builder.emit("Slice", value, starts=(0,) * rank, ends=type_.extents, steps=(1,) * rank)
+
+
+def compile_uses(uses: Sequence[Use]) -> Callable[[Sequence[Sequence[Array]]], list[Array]]:
+    """Compile all uses into one function, and return one that takes the operands of each."""
+    executable = mind_mlir.compile(build(uses))
+
+    def call(operands: Sequence[Sequence[Array]]) -> list[Array]:
+        arguments = {}
+        for position, arrays in enumerate(operands):
+            for index, array in enumerate(arrays):
+                given = array if array.size else np.zeros([max(e, 1) for e in array.shape], array.dtype)
+                arguments[f"x{position}_{index}"] = given
+        return list(executable(**arguments))
+
+    return call
+
+
+def run_compiled(record: OpDef, operands: Sequence[Array], attributes: Mapping[str, Any]) -> Array:
+    """Compile one operation for the types of ``operands`` and run it."""
+    use = Use(record, tuple(map(type_of, operands)), attributes)
+    (result,) = compile_uses([use])([operands])
+    return result
+
+
+def run_both(record: OpDef, operands: Sequence[Array], attributes: Mapping[str, Any]) -> Array:
+    """Return the numpy rule's result, having checked that compiled code agrees with it."""
+    expected = run_numpy(record, operands, attributes)
+    assert_agrees(record, run_compiled(record, operands, attributes), expected, operands, attributes)
+    return expected
+
+
+def run_vjp(
+    record: OpDef, operands: Sequence[Array], cotangent: Array, attributes: Mapping[str, Any]
+) -> list[Array | None]:
+    """Return the cotangents that the record's derivative rule gives, interpreted."""
+    assert not isinstance(record.derivative, NotDifferentiable)
+    builder = Builder()
+    values = tuple(builder.input(f"x{i}", type_of(operand)) for i, operand in enumerate(operands))
+    seed = builder.input("seed", type_of(cotangent))
+    result = builder.emit(record.opcode, *values, **attributes)
+    complete = builder.operations[-1].attributes
+    needs = tuple(value.type.dtype.is_float for value in values)
+    cotangents = record.derivative(VjpContext(builder, values, result, seed, complete, needs))
+    assert len(cotangents) == len(operands)
+    module = builder.build([value for value in cotangents if value is not None])
+    arguments = {f"x{i}": operand for i, operand in enumerate(operands)} | {"seed": cotangent}
+    with np.errstate(all="ignore"):
+        arrays = iter(mind_mlir.interpret(module, arguments))
+    return [None if value is None else next(arrays) for value in cotangents]
+
+
+# Comparing
+
+
+def assert_agrees(
+    record: OpDef,
+    actual: Array,
+    expected: Array,
+    operands: Sequence[Array],
+    attributes: Mapping[str, Any],
+) -> None:
+    """Check a compiled result against the numpy rule's, as closely as the operation promises."""
+    assert actual.dtype == expected.dtype
+    assert actual.shape == expected.shape
+    dtype = DType.from_numpy(expected.dtype)
+    if dtype not in TOLERANCES:
+        np.testing.assert_array_equal(actual, expected)
+        return
+    np.testing.assert_array_equal(np.isnan(actual), np.isnan(expected), "NaNs differ")
+    if record.opcode not in APPROXIMATE | ACCUMULATING:
+        np.testing.assert_array_equal(actual, expected)
+        numbers = ~np.isnan(expected)
+        np.testing.assert_array_equal(
+            np.signbit(actual)[numbers], np.signbit(expected)[numbers], "signs differ"
+        )
+        return
+    finite = np.isfinite(expected)
+    np.testing.assert_array_equal(actual[~finite], expected[~finite], "infinities differ")
+    magnitude = np.abs(expected)
+    if record.opcode in ACCUMULATING:
+        # Rounding errors are relative to the sum of the terms' magnitudes, which cancellation may hide.
+        absolute = [np.abs(o) if o.dtype.kind == "f" else o for o in operands]
+        magnitude = run_numpy(record, absolute, attributes)
+    with np.errstate(all="ignore"):
+        allowed = TOLERANCES[dtype] * magnitude + np.finfo(dtype.numpy).smallest_subnormal
+        error = np.abs(actual.astype(np.float64) - expected)
+        excess = np.asarray(error > allowed)[finite]
+    assert not excess.any(), (
+        f"{int(excess.sum())} of {expected.size} elements differ; largest error "
+        f"{error[finite].max()} where {allowed[finite][np.argmax(error[finite])]} is allowed"
+    )

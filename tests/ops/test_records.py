@@ -1,0 +1,214 @@
+"""What every operation record promises, checked for all of them."""
+
+from __future__ import annotations
+
+import re
+from itertools import starmap
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from harness import (
+    Use,
+    assert_agrees,
+    compile_uses,
+    dtypes_of,
+    edge_operands,
+    findings,
+    random_operands,
+    run_numpy,
+    run_vjp,
+    uses_of,
+)
+
+from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.ops.opdef import NotDifferentiable, OpDef
+from mind_mlir.ops.registry import all_ops, by_mnemonic, by_opcode, lookup
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# Inputs are bound by the caller; they have no rules to run.
+EVALUATED = [record for record in all_ops() if record.opcode != "Input"]
+OPERATIONS = [pytest.param(record, id=record.opcode) for record in all_ops()]
+CASES = [
+    pytest.param(record, dtype, id=f"{record.opcode}-{dtype.core_name if dtype else 'any'}")
+    for record in EVALUATED
+    for dtype in dtypes_of(record)
+]
+DIFFERENTIABLE = [
+    pytest.param(record, id=record.opcode)
+    for record in EVALUATED
+    if not isinstance(record.derivative, NotDifferentiable)
+]
+
+
+@pytest.mark.parametrize("record", OPERATIONS)
+def test_every_field_is_filled(record: OpDef) -> None:
+    assert re.fullmatch(r"[A-Z][A-Za-z0-9]*", record.opcode)
+    assert re.fullmatch(r"[a-z][a-z0-9_]*", record.mnemonic)
+    assert record.mnemonic.replace("_", "") == record.opcode.lower()
+    assert re.fullmatch(r"[A-Z][a-z]+s .*\.", record.summary), "a summary is a sentence: 'Computes ... .'"
+    assert record.description.endswith(".")
+    assert re.match(r"(core-ir|shapes|autodiff|core-ir-page|ptir-v0\.4)\.md, ", record.spec)
+    assert record.examples
+    for rule in (record.type_rule, record.evaluate, record.lower):
+        assert callable(rule)
+    if isinstance(record.derivative, NotDifferentiable):
+        assert record.derivative.reason
+    else:
+        assert callable(record.derivative)
+    for choice in record.choices:
+        assert choice.endswith("."), "an implementation-defined choice is a sentence"
+    for operand in record.operands:
+        assert operand.name
+        assert operand.dtypes
+        assert re.fullmatch(r"E\d{4}", operand.dtype_code)
+    for attribute in record.attributes:
+        assert attribute.doc
+        assert re.fullmatch(r"E\d{4}", attribute.code)
+        assert attribute.default is None or not attribute.choices or attribute.default in attribute.choices
+    for profile, opcode in record.aliases:
+        assert profile
+        assert opcode not in by_opcode()
+
+
+def test_names_are_unique() -> None:
+    assert len(by_opcode()) == len(by_mnemonic()) == len(all_ops())
+    spellings = [alias for record in all_ops() for alias in record.aliases]
+    assert len(spellings) == len(set(spellings))
+
+
+def test_lookup_knows_canonical_opcodes_only() -> None:
+    assert all(lookup(record.opcode) is record for record in all_ops())
+    assert lookup("add") is None
+
+
+@pytest.mark.parametrize(("record", "dtype"), CASES)
+def test_examples_are_valid(record: OpDef, dtype: DType | None) -> None:
+    for use in uses_of(record, dtype):
+        assert findings(record, use.types, use.attributes) == [], str(use)
+
+
+@pytest.mark.parametrize("values", [random_operands, edge_operands], ids=["ordinary", "edge"])
+@pytest.mark.parametrize(("record", "dtype"), CASES)
+def test_compiled_code_agrees_with_numpy(
+    record: OpDef, dtype: DType | None, values: Callable[..., list[Any]]
+) -> None:
+    uses = uses_of(record, dtype)
+    call = compile_uses(uses)
+    rng = np.random.default_rng(20261001)
+    operands = [values(use, rng) for use in uses]
+    for use, arrays, actual in zip(uses, operands, call(operands), strict=True):
+        expected = run_numpy(record, arrays, use.attributes)
+        try:
+            assert_agrees(record, actual, expected, arrays, use.attributes)
+        except AssertionError as error:
+            error.add_note(f"in {use}")
+            raise
+
+
+@pytest.mark.parametrize("record", DIFFERENTIABLE)
+def test_derivative_matches_central_differences(record: OpDef) -> None:
+    dtype = DType.F64 if DType.F64 in dtypes_of(record) else None
+    rng = np.random.default_rng(11)
+    for use in uses_of(record, dtype):
+        if any(type_.dtype is DType.F64 for type_ in use.types):
+            _check_derivative(use, rng)
+
+
+def _check_derivative(use: Use, rng: np.random.Generator) -> None:
+    """Compare g . (f(x + h v) - f(x - h v)) / 2h with sum(vjp(g) . v) for random g and v."""
+    record, step = use.record, 1e-6
+    operands = random_operands(use, rng)
+    result = run_numpy(record, operands, use.attributes)
+    seed = rng.standard_normal(result.shape)
+    cotangents = run_vjp(record, operands, seed, use.attributes)
+    for index, (operand, cotangent) in enumerate(zip(operands, cotangents, strict=True)):
+        if operand.dtype != np.float64:
+            assert cotangent is None, f"{use}: operand {index} carries no gradient"
+            continue
+        assert cotangent is not None, f"{use}: the gradient of operand {index} is dropped"
+        direction = rng.standard_normal(operand.shape)
+        ends = []
+        for signed in (step, -step):
+            moved = [*operands[:index], np.asarray(operand + signed * direction), *operands[index + 1 :]]
+            ends.append(run_numpy(record, moved, use.attributes))
+        numeric = np.sum(seed * (ends[0] - ends[1])) / (2 * step)
+        # The driver sums a cotangent back over what broadcasting stretched; so does this product.
+        assert np.broadcast_shapes(cotangent.shape, operand.shape) == cotangent.shape
+        analytic = np.sum(cotangent * direction)
+        assert analytic == pytest.approx(numeric, rel=1e-5, abs=1e-7), f"{use}, operand {index}"
+
+
+@pytest.mark.parametrize("record", OPERATIONS)
+def test_wrong_operand_count_is_E2007(record: OpDef) -> None:  # noqa: N802 -- the code as it is spelled
+    (example, *_) = record.examples
+    scalar = TensorType(DType.F32)
+    for count in {len(record.operands) - 1, len(record.operands) + 1} - {-1}:
+        (finding,) = findings(record, [scalar] * count, example.attributes)
+        assert finding.code == "E2007"
+        assert (finding.context["expected"], finding.context["found"]) == (len(record.operands), count)
+        assert finding.help
+
+
+@pytest.mark.parametrize(("record", "dtype"), CASES)
+def test_disallowed_dtype_is_reported(record: OpDef, dtype: DType | None) -> None:
+    use = uses_of(record, dtype)[0]
+    for index, operand in enumerate(record.operands):
+        for wrong in set(DType) - set(operand.dtypes):
+            types = list(use.types)
+            types[index] = types[index].with_dtype(wrong)
+            codes = [finding.code for finding in findings(record, types, use.attributes)]
+            assert codes == [operand.dtype_code]
+
+
+def _mixed_dtypes() -> list[Any]:
+    return [
+        pytest.param(record, id=record.opcode)
+        for record in EVALUATED
+        if record.same_dtype and len(record.operands) > 1
+    ]
+
+
+@pytest.mark.parametrize("record", _mixed_dtypes())
+def test_mixed_dtypes_are_E2004(record: OpDef) -> None:  # noqa: N802 -- the code as it is spelled
+    use = uses_of(record, DType.F32)[0]
+    types = [use.types[0], use.types[1].with_dtype(DType.F64), *use.types[2:]]
+    (finding,) = findings(record, types, use.attributes)
+    assert finding.code == "E2004"
+    assert "Dtype mismatch" in finding.message
+    assert (finding.context["left"], finding.context["right"]) == ("f32", "f64")
+
+
+@pytest.mark.parametrize("record", OPERATIONS)
+def test_unknown_attribute_is_E1103(record: OpDef) -> None:  # noqa: N802 -- the code as it is spelled
+    use = uses_of(record, dtypes_of(record)[0])[0]
+    (finding,) = findings(record, use.types, {**use.attributes, "nonsense": True})
+    assert finding.code == "E1103"
+    assert "nonsense" in finding.message
+
+
+def _attributes() -> list[Any]:
+    return list(
+        starmap(
+            lambda record, attribute: pytest.param(
+                record, attribute.name, id=f"{record.opcode}-{attribute.name}"
+            ),
+            ((record, attribute) for record in EVALUATED for attribute in record.attributes),
+        )
+    )
+
+
+@pytest.mark.parametrize(("record", "name"), _attributes())
+def test_missing_or_malformed_attribute_is_reported(record: OpDef, name: str) -> None:
+    use = uses_of(record, dtypes_of(record)[0])[0]
+    definition = record.attribute(name)
+    assert definition is not None
+    rest = {key: value for key, value in use.attributes.items() if key != name}
+    codes = [finding.code for finding in findings(record, use.types, rest)]
+    if definition.default is None:
+        assert codes == [definition.code]
+    malformed = findings(record, use.types, {**rest, name: 1.5})
+    assert [finding.code for finding in malformed] == [definition.code]
+    assert malformed[0].help
