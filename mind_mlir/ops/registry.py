@@ -22,6 +22,9 @@ FAMILIES = (
     "reshaping",
     "shaping",
     "indexing",
+    "slicing",
+    "padding",
+    "scatter",
     "contractions",
     "convolution",
 )

@@ -1,0 +1,82 @@
+"""Run-time indices: how out-of-range ones are found, and how all are made safe to use.
+
+An index counts from the end when it is negative: on an axis of extent D those in [-D, D) are valid. Compiled
+code finds the least and the greatest index of a tensor first and reports them; the reads and writes then use
+positions clamped into the axis, so that nothing outside a buffer is touched even when the check fails.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mind_mlir.ir.types import DType, TensorType
+
+if TYPE_CHECKING:
+    from mind_mlir.ir.attributes import Array
+    from mind_mlir.lowering.context import LoweringContext
+    from mind_mlir.ops.contexts import EvalContext
+
+_I64_MIN, _I64_MAX = -(2**63), 2**63 - 1
+
+
+def require_in_bounds(context: EvalContext, indices: Array, shape: tuple[int, ...]) -> None:
+    """Raise E6001 unless all ``indices`` are valid on axis 0 of an operand of ``shape``."""
+    if indices.size == 0:
+        return
+    smallest, largest = int(indices.min()), int(indices.max())
+    if smallest < -shape[0]:
+        context.out_of_bounds(smallest, shape[0], shape)
+    if largest >= shape[0]:
+        context.out_of_bounds(largest, shape[0], shape)
+
+
+def check_indices(context: LoweringContext, indices: Any, type_: TensorType, shape: tuple[int, ...]) -> None:
+    """Append the check of all ``indices`` against axis 0 of an operand of ``shape``.
+
+    Args:
+        context: The operation being lowered.
+        indices: A tensor of i32 or i64.
+        type_: Its type, in our terms.
+        shape: The shape of the indexed operand.
+    """
+    if type_.element_count == 0:
+        return
+    arith, affine_map = context.mlir.arith, context.mlir.ir.AffineMap
+    scalar = TensorType(DType.SI64)
+
+    def body(index: Any, smallest: Any, largest: Any) -> list[Any]:
+        wide = _widen(context, index)
+        return [arith.minsi(smallest, wide), arith.maxsi(largest, wide)]
+
+    nothing = affine_map.get(type_.rank, 0, [])
+    ends = context.generic(
+        [indices],
+        [affine_map.get_identity(type_.rank), nothing, nothing],
+        [context.filled(scalar, _I64_MAX), context.filled(scalar, _I64_MIN)],
+        ["reduction"] * type_.rank,
+        body,
+    )
+    smallest, largest = (context.mlir.tensor.extract(end, []) for end in ends)
+    context.check_index(0, shape, smallest, largest)
+
+
+def safe_position(context: LoweringContext, index: Any, extent: int) -> Any:
+    """Return the position, of type `index`, that ``index`` stands for, clamped into ``[0, extent)``.
+
+    Args:
+        context: The operation being lowered.
+        index: A scalar of i32 or i64.
+        extent: How many elements the axis has; at least 1.
+    """
+    arith = context.mlir.arith
+    wide = _widen(context, index)
+    zero, count, last = (context.scalar(value, DType.SI64) for value in (0, extent, extent - 1))
+    negative = arith.cmpi(arith.CmpIPredicate.slt, wide, zero)
+    position = arith.select(negative, arith.addi(wide, count), wide)
+    clamped = arith.minsi(arith.maxsi(position, zero), last)
+    return arith.index_cast(context.mlir.ir.IndexType.get(), clamped)
+
+
+def _widen(context: LoweringContext, index: Any) -> Any:
+    wide = context.element(DType.SI64)
+    return index if index.type == wide else context.mlir.arith.extsi(wide, index)

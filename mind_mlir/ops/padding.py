@@ -1,0 +1,155 @@
+"""Pad: the transposed map of Slice (ptir-v0.4.md, "Shape and layout ops")."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mind_mlir.ir.attributes import TensorLiteral
+from mind_mlir.ir.types import DType, TensorType, format_shape
+from mind_mlir.ops.opdef import ANY, AttributeDef, AttrKind, Example, OpDef, OperandDef
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mind_mlir.ir.attributes import Array
+    from mind_mlir.ir.builder import Value
+    from mind_mlir.lowering.context import LoweringContext
+    from mind_mlir.ops.contexts import EvalContext, TypeContext
+    from mind_mlir.passes.vjp import VjpContext
+
+_LISTS = ("low", "high", "interior")
+_MAX_EXTENT = 2**63 - 1
+
+
+def kept_positions(attributes: Mapping[str, Any], extents: Sequence[int]) -> list[range]:
+    """Return, for each axis, the positions in the result that hold the operand's elements, in order."""
+    pairs = zip(attributes["low"], attributes["interior"], extents, strict=True)
+    return [
+        range(low, low + extent * (gap + 1), gap + 1) if extent > 1 else range(low, low + extent)
+        for low, gap, extent in pairs
+    ]
+
+
+def _pad_type(context: TypeContext) -> TensorType:
+    (operand,) = context.operands
+    for name in _LISTS:
+        _check_amounts(context, name)
+    value: TensorLiteral = context.attributes["pad_value"]
+    if value.type != TensorType(operand.dtype):
+        context.report(
+            "E1103",
+            f"the pad_value of Pad is a {value.type}, but its operand holds {operand.dtype.core_name}",
+            attribute="pad_value",
+            help=f"give a single number of dtype {operand.dtype.core_name}",
+        )
+    context.stop_if_reported()
+    attributes = context.attributes
+    amounts = zip(operand.extents, *(attributes[name] for name in _LISTS), strict=True)
+    shape = tuple(low + extent + high + max(extent - 1, 0) * gap for extent, low, high, gap in amounts)
+    for dimension, extent in enumerate(shape):
+        if extent > _MAX_EXTENT:
+            context.report("E1103", f"Pad would give dimension {dimension} the extent {extent}")
+    return operand.with_shape(shape)
+
+
+def _check_amounts(context: TypeContext, name: str) -> None:
+    amounts: tuple[int, ...] = context.attributes[name]
+    (operand,) = context.operands
+    if len(amounts) != operand.rank:
+        context.report(
+            "E1103",
+            f"attribute '{name}' of Pad needs {operand.rank} numbers, one for each dimension, "
+            f"found {len(amounts)}",
+            attribute=name,
+            notes=(f"the operand has type {operand}",),
+        )
+    for dimension, amount in enumerate(amounts):
+        if amount < 0:
+            context.report(
+                "E1103",
+                f"attribute '{name}' of Pad is {amount} in dimension {dimension}; it must not be negative",
+                attribute=name,
+                notes=(f"{name} is {format_shape(amounts)}",),
+                help="use Slice to remove elements",
+            )
+
+
+def _evaluate_pad(context: EvalContext) -> Array:
+    (operand,) = context.operands
+    value: TensorLiteral = context.attributes["pad_value"]
+    result = np.full(context.result_type.extents, value.array)
+    result[np.ix_(*kept_positions(context.attributes, operand.shape))] = operand
+    return result
+
+
+def _pad_vjp(context: VjpContext) -> Sequence[Value | None]:
+    kept = kept_positions(context.attributes, context.operands[0].shape)
+    gradient = context.emit(
+        "Slice",
+        context.cotangent,
+        starts=tuple(r.start for r in kept),
+        ends=tuple(r[-1] + 1 if r else r.start for r in kept),
+        steps=tuple(r.step for r in kept),
+    )
+    return (gradient,)
+
+
+def _lower_pad(context: LoweringContext) -> Any:
+    (operand,), (type_,) = context.operands, context.operand_types
+    result = context.result_type
+    if type_ == result:
+        return operand
+    value: TensorLiteral = context.attributes["pad_value"]
+    filled = context.filled(result, value.array.item())
+    if type_.element_count == 0:
+        return filled
+    kept = kept_positions(context.attributes, type_.extents)
+    offsets, sizes, strides = ([r.start for r in kept], [len(r) for r in kept], [r.step for r in kept])
+    static: tuple[list[int], ...] = ([], [], [], offsets, sizes, strides)
+    tensor = context.mlir.tensor
+    window = tensor.extract_slice(operand.type, filled, *static)
+    return tensor.insert_slice(context.named("copy", [operand], window, type_), filled, *static)
+
+
+def _example(
+    low: tuple[int, ...], high: tuple[int, ...], interior: tuple[int, ...], value: Any
+) -> dict[str, Any]:
+    return {"low": low, "high": high, "interior": interior, "pad_value": value}
+
+
+_MINUS_ZERO, _SEVEN = TensorLiteral.of(-0.0, DType.F32), TensorLiteral.of(7, DType.SI64)
+
+OPERATIONS = (
+    OpDef(
+        opcode="Pad",
+        mnemonic="pad",
+        summary="Surrounds a tensor, and spaces out its elements, with a constant.",
+        description="On axis `i` the result has `low[i]` times `pad_value`, then the elements of `input` "
+        "with `interior[i]` times `pad_value` between neighbours, then `high[i]` times `pad_value`: `low "
+        "+ extent + high + max(extent - 1, 0) * interior` elements. The three lists need one number that "
+        "is not negative for each dimension, and `pad_value` the dtype of `input` (E1103 otherwise).",
+        spec="ptir-v0.4.md, Pad",
+        operands=(OperandDef("input", ANY),),
+        attributes=(
+            AttributeDef("low", AttrKind.I64_LIST, "how much goes before the first element of each axis"),
+            AttributeDef("high", AttrKind.I64_LIST, "how much goes after the last element of each axis"),
+            AttributeDef("interior", AttrKind.I64_LIST, "how much goes between neighbours of each axis"),
+            AttributeDef("pad_value", AttrKind.LITERAL, "the scalar to pad with, of the input's dtype"),
+        ),
+        type_rule=_pad_type,
+        evaluate=_evaluate_pad,
+        derivative=_pad_vjp,
+        lower=_lower_pad,
+        extension=True,
+        examples=(
+            Example(("f32[3, 4]",), _example((1, 0), (2, 3), (0, 2), _MINUS_ZERO)),
+            Example(("f64[5]",), _example((0,), (0,), (1,), TensorLiteral.of(float("nan"), DType.F64))),
+            Example(("i64[2, 3]",), _example((0, 0), (0, 0), (0, 0), _SEVEN), "the identity"),
+            Example(("i32[0, 2]",), _example((2, 1), (1, 0), (5, 0), TensorLiteral.of(-3, DType.SI32))),
+            Example(("i1[2, 1]",), _example((0, 2), (1, 0), (1, 1), TensorLiteral.of(True, DType.I1))),
+            Example(("i64[]",), _example((), (), (), _SEVEN)),
+        ),
+    ),
+)
