@@ -1,0 +1,263 @@
+"""Static placement of temporary buffers in one scratch arena.
+
+Every `memref.alloc` becomes a `memref.view` of the function's last argument, a `memref<Nxi8>` that the caller
+provides, at an offset that is a multiple of 64 bytes. Buffers whose lifetimes do not overlap share memory:
+
+- the operations of a block are numbered; a buffer lives from its allocation to the last operation of its
+  block that uses it, or contains a use of it, through any alias. A loop is one operation of its block, so a
+  buffer from before a loop lives at least to the end of a loop that uses it;
+- buffers allocated inside the regions of an operation form an arena of their own, which lives in the arena
+  of the enclosing block for the time of that operation. Alternatives of an `scf.if` share memory, iterations
+  of a parallel loop do not;
+- in a function of several blocks, buffers of the function's own blocks share nothing.
+"""
+
+from __future__ import annotations
+
+import bisect
+import functools
+import heapq
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from mind_mlir.bindings import arith, ir, memref
+from mind_mlir.lowering.aliases import buffer_users
+from mind_mlir.lowering.iteration import iteration_number, trip_count
+from mind_mlir.lowering.passes import find_all
+
+if TYPE_CHECKING:
+    from mind_mlir.bindings import Block, Operation, Type, Value
+
+#: Placement granularity in bytes: a cache line, and the widest vector register.
+ALIGNMENT = 64
+_EXCLUSIVE = ("scf.if", "scf.index_switch")
+_PARALLEL = ("scf.forall", "scf.parallel")
+
+
+class Placement(NamedTuple):
+    """Where a buffer lies: at `offset`, plus `stride` times the iteration number of each loop, in bytes."""
+
+    allocation: Operation
+    offset: int
+    loops: tuple[tuple[Operation, int], ...] = ()
+
+
+@dataclass(slots=True)
+class _Item:
+    """Something to be placed in the arena of a block: a buffer, or what an operation's regions need."""
+
+    size: int
+    start: int
+    end: int
+    contents: list[Placement]
+    offset: int = 0
+
+
+@dataclass(slots=True)
+class _FreeList:
+    """Free ranges of an arena that grows at its end; best fit, neighbours are merged."""
+
+    size: int = 0
+    ranges: list[tuple[int, int]] = field(default_factory=list)  # (offset, size) by offset
+
+    def take(self, size: int) -> int:
+        """Return the offset of ``size`` bytes that are free now."""
+        fitting = [(length, offset) for offset, length in self.ranges if length >= size]
+        if fitting:
+            length, offset = min(fitting)
+            self.ranges.remove((offset, length))
+            if length > size:
+                bisect.insort(self.ranges, (offset + size, length - size))
+            return offset
+        offset = self.size
+        if self.ranges and sum(self.ranges[-1]) == self.size:
+            offset, _ = self.ranges.pop()
+        self.size = offset + size
+        return offset
+
+    def give(self, offset: int, size: int) -> None:
+        """Take back ``size`` bytes at ``offset``."""
+        at = bisect.bisect(self.ranges, (offset, size))
+        if at < len(self.ranges) and self.ranges[at][0] == offset + size:
+            size += self.ranges.pop(at)[1]
+        if at and sum(self.ranges[at - 1]) == offset:
+            at -= 1
+            before, length = self.ranges.pop(at)
+            offset, size = before, size + length
+        self.ranges.insert(at, (offset, size))
+
+
+def byte_size(type_: Type) -> int:
+    """Return the size in bytes of a contiguous memref type with static extents.
+
+    Raises:
+        ValueError: An extent is dynamic.
+    """
+    if not type_.has_static_shape:
+        raise ValueError(f"a temporary buffer needs static extents: {type_}")
+    count = 1
+    for extent in type_.shape:
+        count *= extent
+    return count * _element_bytes(type_.element_type)
+
+
+def _element_bytes(type_: Type) -> int:
+    """Return the bytes that an element occupies in memory: i1 takes one, like numpy's bool."""
+    if isinstance(type_, ir.IndexType):
+        return 8
+    if isinstance(type_, ir.ComplexType):
+        return 2 * _element_bytes(type_.element_type)
+    if isinstance(type_, ir.VectorType):
+        return functools.reduce(
+            lambda count, extent: count * extent, type_.shape, _element_bytes(type_.element_type)
+        )
+    return (int(type_.width) + 7) // 8
+
+
+def place_buffers(function: Operation, *, always: bool = True) -> int | None:
+    """Replace the allocations of ``function`` by views of a new last argument; return its size in bytes.
+
+    Args:
+        function: A `func.func` on buffers.
+        always: Add the argument even when there are no allocations; otherwise nothing is added then, and the
+            result is None.
+
+    Raises:
+        EscapeError: A buffer is carried from one loop iteration to the next.
+        ValueError: A buffer has a dynamic extent.
+    """
+    body = function.regions[0]
+    entry = body.blocks[0]
+    placer = _Placer(function, share=len(body.blocks) == 1)
+    size, placements = placer.place()
+    if not (placements or always):
+        return None
+    byte = ir.IntegerType.get_signless(8)
+    scratch = entry.add_argument(ir.MemRefType.get([size], byte), function.location)
+    results = function.type.results
+    types = [argument.type for argument in entry.arguments]
+    function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(types, results))
+    for placement in placements:
+        _replace(placement, scratch, function)
+    return size
+
+
+class _Placer:
+    """Sorts the buffers of a function into a tree of blocks, and places them from the innermost outwards."""
+
+    def __init__(self, function: Operation, *, share: bool) -> None:
+        self.function = function.operation
+        self.share = share
+        self.buffers: dict[Block, list[_Item]] = {}
+        self.owners: dict[
+            Block, dict[Operation, None]
+        ] = {}  # operations whose regions hold buffers, in order
+        self.ordinals: dict[Block, dict[Operation, int]] = {}
+        for allocation in find_all(function, memref.AllocOp):
+            self._add(allocation)
+
+    def place(self) -> tuple[int, list[Placement]]:
+        """Return the size of the arena in bytes and the place of each buffer."""
+        item = self._place_regions(self.function, 0)
+        return item.size, item.contents
+
+    def _add(self, allocation: Operation) -> None:
+        users = buffer_users(allocation.result)
+        block, first = allocation.block, allocation
+        last = self._last_use(block, users)
+        while last is None and block.owner.operation != self.function:
+            first = block.owner.operation  # used outside of the block: it leaves through the terminator
+            block = first.block
+            last = self._last_use(block, users)
+        size = -(-byte_size(allocation.result.type) // ALIGNMENT) * ALIGNMENT
+        start = self._ordinal(block, first)
+        if last is None or (not self.share and block.owner.operation == self.function):
+            start, last = 0, len(self.ordinals[block])
+        item = _Item(size, start, last, [Placement(allocation, 0)])
+        self._enter(block)
+        self.buffers[block].append(item)
+
+    def _enter(self, block: Block) -> None:
+        """Make ``block`` and the blocks around it known."""
+        while block not in self.buffers:
+            self.buffers[block] = []
+            self.owners.setdefault(block, {})
+            owner = block.owner.operation
+            if owner == self.function:
+                return
+            block = owner.block
+            self.owners.setdefault(block, {})[owner] = None
+
+    def _last_use(self, block: Block, users: list[Operation]) -> int | None:
+        """Return the position of the last user in ``block``, or None if one lies outside of it."""
+        last = 0
+        for user in users:
+            inner = user
+            while inner.block != block:
+                inner = inner.parent.operation
+                if inner == self.function:
+                    return None
+            last = max(last, self._ordinal(block, inner))
+        return last
+
+    def _ordinal(self, block: Block, op: Operation) -> int:
+        if block not in self.ordinals:
+            self.ordinals[block] = {each.operation: index for index, each in enumerate(block.operations)}
+        return self.ordinals[block][op]
+
+    def _place_regions(self, op: Operation, position: int) -> _Item:
+        item = _Item(0, position, position, [])
+        for region in op.regions:
+            for block in region.blocks:
+                if block not in self.buffers:
+                    continue
+                size, contents = self._place_block(block)
+                base = 0 if op.name in _EXCLUSIVE else item.size
+                item.contents += [each._replace(offset=each.offset + base) for each in contents]
+                item.size = max(item.size, base + size)
+        if op.name in _PARALLEL:
+            loop = (op, item.size)
+            item.contents = [each._replace(loops=(*each.loops, loop)) for each in item.contents]
+            item.size *= trip_count(op)
+        return item
+
+    def _place_block(self, block: Block) -> tuple[int, list[Placement]]:
+        items = self.buffers[block] + [
+            self._place_regions(owner, self._ordinal(block, owner)) for owner in self.owners[block]
+        ]
+        items.sort(key=lambda item: item.start)
+        free = _FreeList()
+        live: list[tuple[int, int, int]] = []  # (end, offset, size), a heap
+        for item in items:
+            while live and live[0][0] < item.start:
+                _, offset, size = heapq.heappop(live)
+                free.give(offset, size)
+            if item.size:
+                item.offset = free.take(item.size)
+                heapq.heappush(live, (item.end, item.offset, item.size))
+        contents = [
+            each._replace(offset=each.offset + item.offset) for item in items for each in item.contents
+        ]
+        return free.size, contents
+
+
+def _replace(placement: Placement, scratch: Value, function: Operation) -> None:
+    """Put a view of ``scratch`` in the place of an allocation.
+
+    A view at a fixed offset goes to the function's own block, where one loop nest after the other finds it.
+    """
+    allocation = placement.allocation
+    point = allocation
+    if not placement.loops:
+        while point.parent.operation != function.operation:
+            point = point.parent.operation
+    with ir.InsertionPoint(point), allocation.location:
+        index = ir.IndexType.get()
+        offset = arith.ConstantOp(index, placement.offset).result
+        for loop, stride in placement.loops:
+            step = arith.MulIOp(iteration_number(loop), arith.ConstantOp(index, stride).result).result
+            offset = arith.AddIOp(offset, step).result
+        result = allocation.result
+        view = ir.Operation.create("memref.view", [result.type], [scratch, offset])
+    result.replace_all_uses_with(view.result)
+    allocation.erase()

@@ -1,0 +1,96 @@
+"""From linalg on tensors to linalg on buffers, without a single run-time allocation.
+
+After `bufferize` a public function takes its inputs, its outputs and one scratch arena, in this order, as
+contiguous memrefs, and returns nothing. Results are computed in the outputs where data flow allows it;
+temporaries lie in the arena at fixed offsets.
+"""
+
+from __future__ import annotations
+
+from graphlib import CycleError, TopologicalSorter
+from typing import TYPE_CHECKING
+
+from mind_mlir.bindings import MLIRError, func, ir
+from mind_mlir.lowering.aliases import EscapeError
+from mind_mlir.lowering.arena import place_buffers
+from mind_mlir.lowering.destination import create_alloc, pass_destinations
+from mind_mlir.lowering.passes import find_all, run_passes
+
+if TYPE_CHECKING:
+    from mind_mlir.bindings import Module, Operation
+
+#: Module attribute with the size in bytes of the scratch arena of the public function, an i64.
+SCRATCH_ATTRIBUTE = "mind.scratch_bytes"
+
+
+class BufferizationError(Exception):
+    """A module is outside of what `bufferize` accepts: a defect of an earlier stage, not of the program."""
+
+
+def bufferize(module: Module, *, verify: bool = False) -> None:
+    """Rewrite ``module`` from tensors to buffers, in place.
+
+    Args:
+        module: One public function, and private ones if need be, on tensors of static shape. A function
+            without tensors in its signature keeps it.
+        verify: Run MLIR's verifier after each pass.
+
+    Raises:
+        BufferizationError: The module is recursive, or has a temporary of unknown size or number.
+    """
+    with module.context, ir.Location.unknown():
+        try:
+            pass_destinations(module)
+            run_passes(module, "eliminate-empty-tensors,one-shot-bufferize,canonicalize", verify=verify)
+            scratch = _place_all(module)
+        except (MLIRError, EscapeError, CycleError, ValueError) as error:
+            raise BufferizationError(str(error)) from error
+        size = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), scratch)
+        module.operation.attributes[SCRATCH_ATTRIBUTE] = size
+
+
+def _place_all(module: Module) -> int:
+    """Place the buffers of all functions, callees first; return the arena size of the public one in bytes.
+
+    The arena of a callee is a temporary of its caller, for the time of the call.
+    """
+    functions = {
+        ir.StringAttr(op.attributes["sym_name"]).value: op
+        for op in module.body.operations
+        if isinstance(op, func.FuncOp) and op.regions[0].blocks
+    }
+    calls = {
+        name: find_all(function, func.CallOp) if len(functions) > 1 else []
+        for name, function in functions.items()
+    }
+    graph = {name: [_callee(call) for call in inner] for name, inner in calls.items()}
+    sizes: dict[str, int | None] = {}
+    public = 0
+    for name in TopologicalSorter(graph).static_order():
+        if name not in functions:
+            continue  # declared elsewhere
+        for call in calls[name]:
+            size = sizes.get(_callee(call))
+            if size is not None:
+                _pass_scratch(call, size)
+        private = "sym_visibility" in functions[name].attributes
+        sizes[name] = place_buffers(functions[name], always=not private)
+        if not private:
+            public = max(public, sizes[name] or 0)
+    return public
+
+
+def _callee(call: Operation) -> str:
+    return str(ir.FlatSymbolRefAttr(call.attributes["callee"]).value)
+
+
+def _pass_scratch(call: Operation, size: int) -> None:
+    with ir.InsertionPoint(call), call.location:
+        scratch = create_alloc(ir.MemRefType.get([size], ir.IntegerType.get_signless(8)))
+        types = [result.type for result in call.results]
+        new = ir.Operation.create(
+            "func.call", types, [*call.operands, scratch], {"callee": call.attributes["callee"]}
+        )
+    for old, result in zip(call.results, new.results, strict=True):
+        old.replace_all_uses_with(result)
+    call.erase()

@@ -1,0 +1,85 @@
+"""From linalg, vector and scf on buffers to the LLVM dialect.
+
+Functions keep their arguments one for one: a contiguous memref becomes a bare pointer. Compiled code calls
+nothing but libm and mem* functions.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mind_mlir.bindings import func, ir, linalg, memref
+from mind_mlir.lowering.passes import find_all, run_passes
+
+if TYPE_CHECKING:
+    from mind_mlir.bindings import Module, Operation, Type
+
+#: The order matters: each pass leaves what a later one takes.
+_PIPELINE = ",".join(
+    (
+        "convert-linalg-to-loops",
+        "scf-forall-to-for",
+        # bf16 arithmetic is done in f32 and rounded by integer code: that needs neither a run-time library,
+        # nor the conversion instructions, which flush denormals.
+        "arith-emulate-unsupported-floats{source-types=bf16 target-type=f32}",
+        "arith-expand{include-bf16=true}",
+        "func.func(lower-vector-multi-reduction)",
+        "convert-vector-to-scf{full-unroll=true target-rank=1}",
+        "memref-expand",
+        "expand-strided-metadata",
+        "lower-affine",
+        "convert-scf-to-cf",
+        "convert-math-to-llvm",
+        "convert-math-to-libm",
+        "convert-vector-to-llvm",
+        "convert-to-llvm",
+        "reconcile-unrealized-casts",
+    )
+)
+
+
+def to_llvm(module: Module, *, verify: bool = False) -> None:
+    """Lower a bufferized ``module`` to the LLVM dialect, in place.
+
+    Args:
+        module: Functions on contiguous memrefs of static shape. The buffers that a function is given must not
+            overlap, except for two that it only reads.
+        verify: Run MLIR's verifier after each pass.
+    """
+    with module.context, ir.Location.unknown():
+        _expand_strided_copies(module)
+        for op in module.body.operations:
+            if isinstance(op, func.FuncOp) and op.regions[0].blocks:
+                _describe_pointers(op)
+        run_passes(module, _PIPELINE, verify=verify)
+
+
+def _expand_strided_copies(module: Module) -> None:
+    """Turn copies of non-contiguous buffers into loops: only contiguous ones are a `memcpy`."""
+    for op in find_all(module, memref.CopyOp):
+        source, target = op.operands
+        if _is_contiguous(source.type) and _is_contiguous(target.type):
+            continue
+        with ir.InsertionPoint(op), op.location:
+            linalg.copy(source, outs=[target])
+        op.erase()
+
+
+def _is_contiguous(type_: Type) -> bool:
+    return isinstance(type_.layout, ir.AffineMapAttr) and bool(type_.affine_map.is_permutation)
+
+
+def _describe_pointers(function: Operation) -> None:
+    """Tell LLVM that arguments are bare pointers to memory that no other pointer writes."""
+    unit = ir.UnitAttr.get()
+    attributes = function.attributes
+    attributes["llvm.bareptr"] = unit
+    types = function.type.inputs
+    given = attributes["arg_attrs"] if "arg_attrs" in attributes else [{}] * len(types)
+    described = []
+    for type_, old in zip(types, given, strict=True):
+        merged = {each.name: each.attr for each in old}
+        if isinstance(type_, ir.MemRefType):
+            merged["llvm.noalias"] = unit
+        described.append(ir.DictAttr.get(merged))
+    attributes["arg_attrs"] = ir.ArrayAttr.get(described)

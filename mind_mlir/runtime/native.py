@@ -1,0 +1,105 @@
+"""`NativeFunction`: a compiled function at the level of pointers.
+
+Nothing is checked here: a wrong pointer corrupts memory. `Executable` checks arrays before it comes here.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections import deque
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mind_mlir.bindings import ExecutionEngine, ir
+from mind_mlir.lowering.arena import ALIGNMENT
+from mind_mlir.lowering.bufferize import SCRATCH_ATTRIBUTE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from mind_mlir.bindings import Module
+
+# A foreign function of this type runs without the interpreter lock.
+_PACKED = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+class _Frame:
+    """What one running call needs: the argument values, the table of their addresses, and a scratch arena."""
+
+    __slots__ = ("_arena", "_table", "address", "values")
+
+    def __init__(self, parameters: int, scratch_bytes: int) -> None:
+        word = ctypes.sizeof(ctypes.c_void_p)
+        self._arena = np.empty(scratch_bytes + ALIGNMENT, np.uint8)
+        self.values = (ctypes.c_void_p * (parameters + 1))()
+        self.values[parameters] = -(-self._arena.ctypes.data // ALIGNMENT) * ALIGNMENT
+        first = ctypes.addressof(self.values)
+        self._table = (ctypes.c_void_p * (parameters + 1))(
+            *(first + word * index for index in range(parameters + 1))
+        )
+        self.address = ctypes.addressof(self._table)
+
+
+class NativeFunction:
+    """Machine code of one function, for the processor it was made on, in the memory of this process.
+
+    The code and the scratch memory live as long as this object.
+
+    Attributes:
+        parameters: Number of pointers that a call takes: inputs, then outputs.
+        scratch_bytes: Size of the scratch arena that each running call uses.
+        address: Where the code is: a C function ``void (void **arguments)``, whose argument points to the
+            addresses of the values of the parameters and of the pointer to the arena.
+    """
+
+    def __init__(self, module: Module, *, opt_level: int = 3, entry: str = "main") -> None:
+        """Compile function ``entry`` of an LLVM dialect module, as `to_llvm` leaves it.
+
+        Args:
+            module: May be changed or dropped afterwards.
+            opt_level: LLVM's optimisation level, 0 to 3.
+            entry: The name of a public function.
+        """
+        attributes = module.operation.attributes
+        self.scratch_bytes = int(ir.IntegerAttr(attributes[SCRATCH_ATTRIBUTE]).value)
+        self.parameters = _count_arguments(module, entry) - 1
+        self._engine = ExecutionEngine(module, opt_level=opt_level)
+        self.address = int(self._engine.raw_lookup(entry))
+        self._invoke = _PACKED(self.address)
+        self._pack = struct.Struct(f"{self.parameters}P").pack_into
+        self._idle: deque[_Frame] = deque()  # appending and popping are atomic
+
+    def call(self, pointers: Iterable[int]) -> None:
+        """Run the function; any number of threads may do so at the same time.
+
+        Args:
+            pointers: Addresses of the inputs, which are only read, then of the outputs. All are contiguous,
+                aligned for their element type, of exactly the compiled types; outputs overlap nothing.
+
+        Raises:
+            ValueError: There are more or fewer than `parameters`, or one is not an integer.
+        """
+        try:
+            frame = self._idle.pop()
+        except IndexError:
+            frame = _Frame(self.parameters, self.scratch_bytes)
+        try:
+            self._pack(frame.values, 0, *pointers)
+        except struct.error as error:
+            raise ValueError(f"the function takes {self.parameters} pointers: {error}") from None
+        self._invoke(frame.address)
+        self._idle.append(frame)
+
+    def write_object(self, path: Path) -> None:
+        """Write the machine code as a relocatable object file."""
+        self._engine.dump_to_object_file(str(path))
+
+
+def _count_arguments(module: Module, entry: str) -> int:
+    for op in module.body.operations:
+        if op.operation.name == "llvm.func" and ir.StringAttr(op.attributes["sym_name"]).value == entry:
+            return len(op.regions[0].blocks[0].arguments)
+    raise ValueError(f"the module does not define @{entry}")

@@ -1,0 +1,80 @@
+"""Compiles MLIR text through bufferization and code generation, and calls the result with numpy arrays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mind_mlir.bindings import ir, new_context
+from mind_mlir.lowering.bufferize import bufferize
+from mind_mlir.lowering.to_llvm import to_llvm
+from mind_mlir.runtime.native import NativeFunction
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def bufferized(source: str) -> str:
+    """Return the bufferized module of ``source`` as text."""
+    with new_context():
+        module = ir.Module.parse(source)
+        bufferize(module, verify=True)
+        return str(module)
+
+
+def lowered(source: str) -> str:
+    """Return the LLVM dialect module of ``source`` as text."""
+    with new_context():
+        module = ir.Module.parse(source)
+        bufferize(module, verify=True)
+        to_llvm(module, verify=True)
+        return str(module)
+
+
+def compiled(source: str, opt_level: int = 3) -> NativeFunction:
+    """Compile function ``@main`` of ``source``."""
+    with new_context():
+        module = ir.Module.parse(source)
+        bufferize(module, verify=True)
+        to_llvm(module, verify=True)
+        return NativeFunction(module, opt_level=opt_level)
+
+
+def call(native: NativeFunction, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+    """Call ``native``, and check that it left its inputs and the surroundings of its outputs alone."""
+    before = [array.copy() for array in inputs]
+    guarded = [_guarded(array) for array in outputs]
+    addresses = [array.ctypes.data for array in inputs]
+    native.call(addresses + [memory.ctypes.data + _GUARD for memory in guarded])
+    for array, copy in zip(inputs, before, strict=True):
+        assert array.tobytes() == copy.tobytes(), "an input was written"
+    for memory, array in zip(guarded, outputs, strict=True):
+        assert (memory[:_GUARD] == _FILL).all(), "memory before an output was written"
+        assert (memory[_GUARD + array.nbytes :] == _FILL).all(), "memory after an output was written"
+        array[...] = memory[_GUARD : _GUARD + array.nbytes].view(array.dtype).reshape(array.shape)
+
+
+_GUARD = 256
+_FILL = 0xA5
+
+
+def _guarded(array: Array) -> Array:
+    return np.full(array.nbytes + 2 * _GUARD, _FILL, np.uint8)
+
+
+def run(source: str, inputs: Sequence[Array], *results: tuple[tuple[int, ...], Any]) -> list[Array]:
+    """Compile ``source``, call it, and return its results; ``results`` gives their shapes and dtypes.
+
+    The second call must not depend on what the first one left behind in the scratch memory.
+    """
+    native = compiled(source)
+    outputs = [np.empty(shape, dtype) for shape, dtype in results]
+    call(native, inputs, outputs)
+    first = [array.copy() for array in outputs]
+    call(native, inputs, outputs)
+    for array, copy in zip(outputs, first, strict=True):
+        assert array.tobytes() == copy.tobytes(), "two calls differ"
+    return outputs

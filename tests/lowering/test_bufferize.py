@@ -1,0 +1,247 @@
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from native_harness import bufferized, compiled, run
+
+ID = "affine_map<(i) -> (i)>"
+F32 = np.float32
+
+
+def unary(result: str, op: str, source: str, extent: int, *, empty: str | None = None) -> str:
+    """A `linalg.generic` that computes ``op`` (for example `addf`) of an operand with itself."""
+    t = f"tensor<{extent}xf32>"
+    out = empty or f"{result}_e"
+    allocate = "" if empty else f"{out} = tensor.empty() : {t}\n"
+    return f"""{allocate}
+      {result} = linalg.generic {{indexing_maps = [{ID}, {ID}], iterator_types = ["parallel"]}}
+          ins({source} : {t}) outs({out} : {t}) {{
+      ^bb0(%lane: f32, %o: f32):
+        %y = arith.{op} %lane, %lane : f32
+        linalg.yield %y : f32
+      }} -> {t}"""
+
+
+def chain(length: int, extent: int = 16) -> str:
+    t = f"tensor<{extent}xf32>"
+    steps = "\n".join(unary(f"%v{i + 1}", ("addf", "mulf")[i % 2], f"%v{i}", extent) for i in range(length))
+    return f"func.func @main(%v0: {t}) -> {t} {{ {steps}\n return %v{length} : {t} }}"
+
+
+def scratch_bytes(text: str) -> int:
+    found = re.search(r"mind\.scratch_bytes = (\d+) : i64", text)
+    assert found
+    return int(found[1])
+
+
+def test_single_operation_writes_the_output_directly() -> None:
+    text = bufferized(chain(1))
+    assert scratch_bytes(text) == 0
+    assert "memref.copy" not in text
+    assert "memref.alloc" not in text
+
+
+def test_a_chain_needs_two_buffers_however_long_it_is() -> None:
+    text = bufferized(chain(20))
+    assert scratch_bytes(text) == 2 * 64
+    assert "memref.copy" not in text
+
+
+def test_chain() -> None:
+    a = np.linspace(0.1, 0.2, 16, dtype=F32)
+    expected = a
+    for i in range(6):
+        expected = expected * expected if i % 2 else expected + expected
+    (result,) = run(chain(6), [a], ((16,), F32))
+    assert np.array_equal(result, expected)
+
+
+def test_offsets_are_multiples_of_64() -> None:
+    steps = unary("%p", "addf", "%a", 5) + unary("%q", "mulf", "%a", 5)
+    t = "tensor<5xf32>"
+    source = f"""func.func @main(%a: {t}) -> {t} {{ {steps}
+      %e = tensor.empty() : {t}
+      %r = linalg.generic {{indexing_maps = [{ID}, {ID}, {ID}], iterator_types = ["parallel"]}}
+          ins(%p, %q : {t}, {t}) outs(%e : {t}) {{
+      ^bb0(%x: f32, %y: f32, %o: f32):
+        %s = arith.subf %x, %y : f32
+        linalg.yield %s : f32
+      }} -> {t}
+      return %r : {t} }}"""
+    text = bufferized(source)
+    assert scratch_bytes(text) == 128
+    a = np.array([1, 2, 3, 4, 5], F32)
+    (result,) = run(source, [a], ((5,), F32))
+    assert np.array_equal(result, 2 * a - a * a)
+
+
+def test_argument_as_result() -> None:
+    t = "tensor<3x2xf32>"
+    a = np.arange(6, dtype=F32).reshape(3, 2)
+    results = run(
+        f"func.func @main(%a: {t}) -> ({t}, {t}) {{ return %a, %a : {t}, {t} }}", [a], *[((3, 2), F32)] * 2
+    )
+    for result in results:
+        assert np.array_equal(result, a)
+
+
+def test_same_result_twice_is_computed_once() -> None:
+    t = "tensor<16xf32>"
+    source = f"""func.func @main(%a: {t}) -> ({t}, {t}) {{ {unary("%v", "mulf", "%a", 16)}
+      return %v, %v : {t}, {t} }}"""
+    assert bufferized(source).count("linalg.generic") == 1
+    a = np.arange(16, dtype=F32)
+    for result in run(source, [a], ((16,), F32), ((16,), F32)):
+        assert np.array_equal(result, a * a)
+
+
+def test_result_that_is_used_again() -> None:
+    t = "tensor<16xf32>"
+    source = f"""func.func @main(%a: {t}) -> ({t}, {t}) {{ {unary("%v", "mulf", "%a", 16)}
+      {unary("%w", "addf", "%v", 16)}
+      return %v, %w : {t}, {t} }}"""
+    assert scratch_bytes(bufferized(source)) == 0
+    a = np.arange(16, dtype=F32)
+    first, second = run(source, [a], ((16,), F32), ((16,), F32))
+    assert np.array_equal(first, a * a)
+    assert np.array_equal(second, 2 * a * a)
+
+
+@pytest.mark.parametrize(
+    ("literal", "expected"),
+    [("[1.0, -2.0, 3.0]", [1, -2, 3]), ("0.5", [0.5, 0.5, 0.5])],
+    ids=["data", "splat"],
+)
+def test_constant_result(literal: str, expected: list[float]) -> None:
+    source = f"""func.func @main() -> tensor<3xf32> {{
+      %c = arith.constant dense<{literal}> : tensor<3xf32>
+      return %c : tensor<3xf32> }}"""
+    (result,) = run(source, [], ((3,), F32))
+    assert result.tolist() == expected
+
+
+def test_reshaped_result_is_computed_in_place() -> None:
+    source = f"""func.func @main(%a: tensor<16xf32>) -> tensor<2x1x8xf32> {{ {unary("%v", "mulf", "%a", 16)}
+      %s = tensor.expand_shape %v [[0, 1, 2]] output_shape [2, 1, 8] : tensor<16xf32> into tensor<2x1x8xf32>
+      return %s : tensor<2x1x8xf32> }}"""
+    text = bufferized(source)
+    assert scratch_bytes(text) == 0
+    assert "memref.copy" not in text
+    a = np.arange(16, dtype=F32)
+    (result,) = run(source, [a], ((2, 1, 8), F32))
+    assert np.array_equal(result, (a * a).reshape(2, 1, 8))
+
+
+def test_extent_zero() -> None:
+    source = """func.func @main(%a: tensor<0x4xf32>, %b: tensor<3x0xf32>)
+        -> (tensor<3x4xf32>, tensor<0x4xf32>) {
+      %zero = arith.constant 0.0 : f32
+      %e = tensor.empty() : tensor<0x4xf32>
+      %n = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>],
+                           iterator_types = ["parallel", "parallel"]}
+          ins(%a : tensor<0x4xf32>) outs(%e : tensor<0x4xf32>) {
+      ^bb0(%lane: f32, %o: f32):
+        %y = arith.negf %lane : f32
+        linalg.yield %y : f32
+      } -> tensor<0x4xf32>
+      %o = tensor.empty() : tensor<3x4xf32>
+      %f = linalg.fill ins(%zero : f32) outs(%o : tensor<3x4xf32>) -> tensor<3x4xf32>
+      %m = linalg.matmul ins(%b, %n : tensor<3x0xf32>, tensor<0x4xf32>)
+          outs(%f : tensor<3x4xf32>) -> tensor<3x4xf32>
+      return %m, %a : tensor<3x4xf32>, tensor<0x4xf32>
+    }"""
+    a, b = np.empty((0, 4), F32), np.empty((3, 0), F32)
+    product, empty = run(source, [a, b], ((3, 4), F32), ((0, 4), F32))
+    assert np.array_equal(product, np.zeros((3, 4), F32))
+    assert empty.shape == (0, 4)
+
+
+INSERTS = """
+func.func @main(%a: tensor<8xf32>) -> tensor<8xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c7 = arith.constant 7 : index
+  %l = scf.for %i = %c0 to %c7 step %c1 iter_args(%acc = %a) -> tensor<8xf32> {
+    %next = arith.addi %i, %c1 : index
+    %v = tensor.extract %acc[%i] : tensor<8xf32>
+    %w = tensor.extract %acc[%next] : tensor<8xf32>
+    %s = arith.addf %v, %w : f32
+    %n = tensor.insert %s into %acc[%next] : tensor<8xf32>
+    scf.yield %n : tensor<8xf32>
+  }
+  return %l : tensor<8xf32>
+}"""
+
+
+def test_loop_that_inserts() -> None:
+    a = np.arange(8, dtype=F32)
+    (result,) = run(INSERTS, [a], ((8,), F32))
+    assert np.array_equal(result, np.cumsum(a))
+
+
+CALLS = f"""
+func.func private @twice(%x: tensor<4xf32>, %s: f32) -> (tensor<4xf32>, f32) {{
+  {unary("%t", "mulf", "%x", 4)} {unary("%u", "addf", "%t", 4)} {unary("%v", "addf", "%u", 4)}
+  return %v, %s : tensor<4xf32>, f32
+}}
+func.func private @outer(%x: tensor<4xf32>) -> tensor<4xf32> {{
+  %c = arith.constant 2.0 : f32
+  %p, %s = func.call @twice(%x, %c) : (tensor<4xf32>, f32) -> (tensor<4xf32>, f32)
+  %q, %u = func.call @twice(%p, %s) : (tensor<4xf32>, f32) -> (tensor<4xf32>, f32)
+  %r = linalg.generic {{indexing_maps = [{ID}, {ID}, {ID}], iterator_types = ["parallel"]}}
+      ins(%p, %q : tensor<4xf32>, tensor<4xf32>) outs(%x : tensor<4xf32>) {{
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %d = arith.subf %b, %a : f32
+    linalg.yield %d : f32
+  }} -> tensor<4xf32>
+  return %r : tensor<4xf32>
+}}
+func.func @main(%a: tensor<8xf32>) -> tensor<4xf32> {{
+  %s = tensor.extract_slice %a[4] [4] [1] : tensor<8xf32> to tensor<4xf32>
+  %r = func.call @outer(%s) : (tensor<4xf32>) -> tensor<4xf32>
+  return %r : tensor<4xf32>
+}}"""
+
+
+def test_private_functions_get_buffers_and_scratch_from_their_callers() -> None:
+    a = np.arange(8, dtype=F32)
+    (result,) = run(CALLS, [a], ((4,), F32))
+    p = 4 * a[4:] ** 2
+    assert np.array_equal(result, 4 * p**2 - p)
+
+
+def test_the_module_records_the_arena_that_the_function_takes() -> None:
+    text = bufferized(chain(3))
+    assert f"memref<{scratch_bytes(text)}xi8>" in text
+    native = compiled(chain(3))
+    assert native.scratch_bytes == scratch_bytes(text)
+    assert native.parameters == 2
+
+
+def test_extent_zero_through_a_call() -> None:
+    source = """
+    func.func private @same(%x: tensor<2x0xf32>, %y: tensor<2xf32>) -> (tensor<2x0xf32>, tensor<2xf32>) {
+      return %x, %y : tensor<2x0xf32>, tensor<2xf32>
+    }
+    func.func @main(%x: tensor<2x0xf32>, %y: tensor<2xf32>) -> (tensor<2x0xf32>, tensor<2xf32>) {
+      %r, %s = func.call @same(%x, %y) : (tensor<2x0xf32>, tensor<2xf32>) -> (tensor<2x0xf32>, tensor<2xf32>)
+      return %r, %s : tensor<2x0xf32>, tensor<2xf32>
+    }"""
+    x, y = np.empty((2, 0), F32), np.ones(2, F32)
+    _, same = run(source, [x, y], ((2, 0), F32), ((2,), F32))
+    assert np.array_equal(same, y)
+
+
+def test_concatenation_with_an_empty_part() -> None:
+    source = """
+    func.func @main(%x: tensor<2x0xf32>, %y: tensor<2x3xf32>) -> tensor<2x3xf32> {
+      %e = tensor.empty() : tensor<2x3xf32>
+      %p = tensor.insert_slice %x into %e[0, 0] [2, 0] [1, 1] : tensor<2x0xf32> into tensor<2x3xf32>
+      %q = tensor.insert_slice %y into %p[0, 0] [2, 3] [1, 1] : tensor<2x3xf32> into tensor<2x3xf32>
+      return %q : tensor<2x3xf32>
+    }"""
+    x, y = np.empty((2, 0), F32), np.arange(6, dtype=F32).reshape(2, 3)
+    (result,) = run(source, [x, y], ((2, 3), F32))
+    assert np.array_equal(result, y)

@@ -1,0 +1,202 @@
+from __future__ import annotations
+
+import math
+import re
+
+import ml_dtypes
+import numpy as np
+import pytest
+from native_harness import lowered, run
+
+ID = "affine_map<(i) -> (i)>"
+F32 = np.float32
+
+
+def elementwise(shape: str, count: int, body: str, dtype: str = "f32") -> str:
+    """One rank-1 `linalg.generic` over ``count`` tensors of ``shape`` elements."""
+    args = ", ".join(f"%a{i}: tensor<{shape}x{dtype}>" for i in range(count))
+    names = ", ".join(f"%a{i}" for i in range(count))
+    types = ", ".join([f"tensor<{shape}x{dtype}>"] * count)
+    block = ", ".join(f"%x{i}: {dtype}" for i in range(count))
+    maps = ", ".join([ID] * (count + 1))
+    return f"""
+    func.func @main({args}) -> tensor<{shape}x{dtype}> {{
+      %e = tensor.empty() : tensor<{shape}x{dtype}>
+      %r = linalg.generic {{indexing_maps = [{maps}], iterator_types = ["parallel"]}}
+          ins({names} : {types}) outs(%e : tensor<{shape}x{dtype}>) {{
+      ^bb0({block}, %out: {dtype}):
+        {body}
+      }} -> tensor<{shape}x{dtype}>
+      return %r : tensor<{shape}x{dtype}>
+    }}"""
+
+
+def test_chain_of_elementwise_operations() -> None:
+    body = "%s = arith.addf %x0, %x1 : f32\n %p = arith.mulf %s, %x1 : f32\n linalg.yield %p : f32"
+    a, b = (np.linspace(-1, k, 1003, dtype=F32) for k in (1, 2))
+    (result,) = run(elementwise("1003", 2, body), [a, b], ((1003,), F32))
+    assert np.array_equal(result, (a + b) * b)
+
+
+@pytest.mark.parametrize("op", ["maximumf", "minimumf"])
+def test_maximum_propagates_nan_and_orders_zeros(op: str) -> None:
+    special = np.array([np.nan, -np.nan, 0.0, -0.0, 1.0, np.inf, -np.inf, 1e-45], F32)
+    a, b = (each.ravel().copy() for each in np.meshgrid(special, special))
+    body = f"%r = arith.{op} %x0, %x1 : f32\n linalg.yield %r : f32"
+    (result,) = run(elementwise("64", 2, body), [a, b], ((64,), F32))
+    expected = (np.maximum if op == "maximumf" else np.minimum)(a, b)
+    assert np.array_equal(np.isnan(result), np.isnan(expected))
+    assert np.array_equal(result, expected, equal_nan=True)
+    zeros = (a == 0) & (b == 0)
+    negative = np.signbit(a) & np.signbit(b) if op == "maximumf" else np.signbit(a) | np.signbit(b)
+    assert np.array_equal(np.signbit(result[zeros]), negative[zeros])
+
+
+def test_products_are_not_fused_into_sums() -> None:
+    body = "%p = arith.mulf %x0, %x1 : f32\n %s = arith.addf %p, %x2 : f32\n linalg.yield %s : f32"
+    rng = np.random.default_rng(0)
+    a, b, c = (rng.standard_normal(4096).astype(F32) for _ in range(3))
+    (result,) = run(elementwise("4096", 3, body), [a, b, c], ((4096,), F32))
+    assert np.array_equal(result, a * b + c)
+
+
+def test_matmul() -> None:
+    source = """
+    func.func @main(%a: tensor<33x17xf32>, %b: tensor<17x29xf32>) -> tensor<33x29xf32> {
+      %zero = arith.constant 0.0 : f32
+      %e = tensor.empty() : tensor<33x29xf32>
+      %f = linalg.fill ins(%zero : f32) outs(%e : tensor<33x29xf32>) -> tensor<33x29xf32>
+      %r = linalg.matmul ins(%a, %b : tensor<33x17xf32>, tensor<17x29xf32>)
+          outs(%f : tensor<33x29xf32>) -> tensor<33x29xf32>
+      return %r : tensor<33x29xf32>
+    }"""
+    rng = np.random.default_rng(1)
+    a, b = rng.standard_normal((33, 17)).astype(F32), rng.standard_normal((17, 29)).astype(F32)
+    (result,) = run(source, [a, b], ((33, 29), F32))
+    np.testing.assert_allclose(result, a.astype(np.float64) @ b, rtol=1e-5, atol=1e-5)
+
+
+def test_reduction_over_a_row() -> None:
+    source = """
+    func.func @main(%a: tensor<5x1000xf64>) -> tensor<5xf64> {
+      %zero = arith.constant 0.0 : f64
+      %e = tensor.empty() : tensor<5xf64>
+      %f = linalg.fill ins(%zero : f64) outs(%e : tensor<5xf64>) -> tensor<5xf64>
+      %r = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>],
+                           iterator_types = ["parallel", "reduction"]}
+          ins(%a : tensor<5x1000xf64>) outs(%f : tensor<5xf64>) {
+      ^bb0(%x: f64, %acc: f64):
+        %s = arith.addf %acc, %x : f64
+        linalg.yield %s : f64
+      } -> tensor<5xf64>
+      return %r : tensor<5xf64>
+    }"""
+    a = np.random.default_rng(2).standard_normal((5, 1000))
+    (result,) = run(source, [a], ((5,), np.float64))
+    assert np.array_equal(result, np.add.accumulate(a, axis=1)[:, -1])  # in order: no reassociation
+
+
+def test_bf16_rounds_to_nearest_even_and_keeps_denormals() -> None:
+    body = "%r = arith.addf %x0, %x1 : bf16\n linalg.yield %r : bf16"
+    bits = np.arange(0, 1 << 16, 7, dtype=np.uint16)
+    a = bits.view(ml_dtypes.bfloat16)
+    b = bits[::-1].copy().view(ml_dtypes.bfloat16)
+    (result,) = run(elementwise(str(len(a)), 2, body, "bf16"), [a, b], ((len(a),), ml_dtypes.bfloat16))
+    with np.errstate(all="ignore"):
+        exact = a.astype(F32) + b.astype(F32)
+        expected = exact.astype(ml_dtypes.bfloat16)
+    nan = np.isnan(exact)
+    assert np.array_equal(np.isnan(result.astype(F32)), nan)
+    assert np.array_equal(result.view(np.uint16)[~nan], expected.view(np.uint16)[~nan])
+
+
+def test_f16_needs_no_runtime_library() -> None:
+    body = "%r = arith.mulf %x0, %x1 : f16\n linalg.yield %r : f16"
+    a = np.linspace(-3, 3, 77).astype(np.float16)
+    (result,) = run(elementwise("77", 2, body, "f16"), [a, a], ((77,), np.float16))
+    assert np.array_equal(result, a * a)
+
+
+def test_compare_gives_bytes_like_numpy_bool() -> None:
+    source = f"""
+    func.func @main(%a: tensor<50xi32>, %b: tensor<50xi32>) -> tensor<50xi1> {{
+      %e = tensor.empty() : tensor<50xi1>
+      %r = linalg.generic {{indexing_maps = [{ID}, {ID}, {ID}], iterator_types = ["parallel"]}}
+          ins(%a, %b : tensor<50xi32>, tensor<50xi32>) outs(%e : tensor<50xi1>) {{
+      ^bb0(%x: i32, %y: i32, %o: i1):
+        %c = arith.cmpi slt, %x, %y : i32
+        linalg.yield %c : i1
+      }} -> tensor<50xi1>
+      return %r : tensor<50xi1>
+    }}"""
+    a = np.arange(50, dtype=np.int32)
+    b = np.full(50, 20, np.int32)
+    (result,) = run(source, [a, b], ((50,), np.bool_))
+    assert np.array_equal(result.view(np.uint8), (a < b).view(np.uint8))
+
+
+STRIDED = """
+func.func @main(%a: tensor<6x8xf32>, %b: tensor<3x4xf32>) -> tensor<6x8xf32> {
+  %r = tensor.insert_slice %b into %a[1, 2] [3, 4] [2, 1] : tensor<3x4xf32> into tensor<6x8xf32>
+  return %r : tensor<6x8xf32>
+}"""
+
+
+def test_strided_copy() -> None:
+    a, b = np.arange(48, dtype=F32).reshape(6, 8), -np.ones((3, 4), F32)
+    (result,) = run(STRIDED, [a, b], ((6, 8), F32))
+    expected = a.copy()
+    expected[1:7:2, 2:6] = b
+    assert np.array_equal(result, expected)
+
+
+VECTORS = """
+func.func @main(%a: tensor<4x16xf32>, %b: tensor<16xf32>)
+    -> (tensor<4x16xf32>, tensor<4xf32>, tensor<f32>) {
+  %zero = arith.constant 0.0 : f32
+  %i = arith.constant 0 : index
+  %e0 = tensor.empty() : tensor<4x16xf32>
+  %e1 = tensor.empty() : tensor<4xf32>
+  %e2 = tensor.empty() : tensor<f32>
+  %va = vector.transfer_read %a[%i, %i], %zero {in_bounds = [true, true]} : tensor<4x16xf32>, vector<4x16xf32>
+  %vb = vector.transfer_read %b[%i], %zero {in_bounds = [true]} : tensor<16xf32>, vector<16xf32>
+  %bb = vector.broadcast %vb : vector<16xf32> to vector<4x16xf32>
+  %m = arith.mulf %va, %bb : vector<4x16xf32>
+  %w0 = vector.transfer_write %m, %e0[%i, %i] {in_bounds = [true, true]} : vector<4x16xf32>, tensor<4x16xf32>
+  %none = arith.constant dense<0.0> : vector<4xf32>
+  %s = vector.multi_reduction <add>, %m, %none [1] : vector<4x16xf32> to vector<4xf32>
+  %w1 = vector.transfer_write %s, %e1[%i] {in_bounds = [true]} : vector<4xf32>, tensor<4xf32>
+  %c = vector.contract {
+      indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> ()>],
+      iterator_types = ["reduction"], kind = #vector.kind<add>} %vb, %vb, %zero
+      : vector<16xf32>, vector<16xf32> into f32
+  %w2 = tensor.insert %c into %e2[] : tensor<f32>
+  return %w0, %w1, %w2 : tensor<4x16xf32>, tensor<4xf32>, tensor<f32>
+}"""
+
+
+def test_vectors() -> None:
+    a = np.arange(64, dtype=F32).reshape(4, 16)
+    b = np.arange(16, dtype=F32)
+    product, rows, dot = run(VECTORS, [a, b], ((4, 16), F32), ((4,), F32), ((), F32))
+    assert np.array_equal(product, a * b)
+    assert np.array_equal(rows, (a * b).sum(axis=1))
+    assert dot == (b * b).sum()
+
+
+MATH = elementwise("19", 1, "%r = math.tanh %x0 : f32\n %q = math.erf %r : f32\n linalg.yield %q : f32")
+LIBM = re.compile(r"(tanh|erf|exp|log|sin|cos|pow)f?|mem(cpy|set|move)")
+
+
+@pytest.mark.parametrize("source", [STRIDED, VECTORS, MATH], ids=["strided", "vectors", "math"])
+def test_declares_nothing_but_libm(source: str) -> None:
+    text = lowered(source)
+    declared = re.findall(r"llvm\.func (?:private )?@(\w+)\([^{\n]*$", text, re.MULTILINE)
+    assert [name for name in declared if not LIBM.fullmatch(name)] == []
+
+
+def test_math_functions() -> None:
+    a = np.linspace(-2, 2, 19, dtype=F32)
+    (result,) = run(MATH, [a], ((19,), F32))
+    expected = [math.erf(math.tanh(x)) for x in a.tolist()]
+    np.testing.assert_allclose(result, expected, rtol=3e-7)

@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mind_mlir.bindings import ir, new_context
+from mind_mlir.lowering.bufferize import bufferize
+from mind_mlir.lowering.to_llvm import to_llvm
+from mind_mlir.runtime.native import NativeFunction
+
+Array = np.ndarray[Any, np.dtype[Any]]
+MAPS = 'indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]'
+
+
+def source(extent: int, addend: int = 1) -> str:
+    """Two passes over a vector: (x + addend) squared, through a temporary."""
+    t = f"tensor<{extent}xf32>"
+    return f"""func.func @main(%a: {t}) -> {t} {{
+      %c = arith.constant {addend}.0 : f32
+      %e = tensor.empty() : {t}
+      %s = linalg.generic {{{MAPS}}} ins(%a : {t}) outs(%e : {t}) {{
+      ^bb0(%x: f32, %o: f32):
+        %y = arith.addf %x, %c : f32
+        linalg.yield %y : f32
+      }} -> {t}
+      %p = linalg.generic {{{MAPS}}} ins(%s : {t}) outs(%e : {t}) {{
+      ^bb0(%x: f32, %o: f32):
+        %y = arith.mulf %x, %x : f32
+        linalg.yield %y : f32
+      }} -> {t}
+      return %p : {t}
+    }}"""
+
+
+def compiled(extent: int, addend: int = 1, opt_level: int = 3) -> NativeFunction:
+    with new_context():
+        module = ir.Module.parse(source(extent, addend))
+        bufferize(module)
+        to_llvm(module)
+        return NativeFunction(module, opt_level=opt_level)
+
+
+@pytest.mark.parametrize("opt_level", [0, 1, 2, 3])
+def test_every_optimisation_level_gives_the_same_bits(opt_level: int) -> None:
+    native = compiled(1001, 3, opt_level)
+    a = np.random.default_rng(0).standard_normal(1001).astype(np.float32)
+    result = np.empty_like(a)
+    native.call([a.ctypes.data, result.ctypes.data])
+    assert np.array_equal(result, (a + np.float32(3)) ** 2)
+
+
+def test_many_threads_call_at_once() -> None:
+    extent = 20_000
+    native = compiled(extent)
+    barrier = threading.Barrier(8)
+
+    def work(seed: int) -> bool:
+        a = np.full(extent, seed, np.float32)
+        result = np.empty_like(a)
+        barrier.wait()
+        return all(_calls_right(native, a, result, seed) for _ in range(200))
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(work, range(8)))
+
+
+def _calls_right(native: NativeFunction, a: Array, result: Array, seed: int) -> bool:
+    result[:] = -1
+    native.call([a.ctypes.data, result.ctypes.data])
+    return bool((result == (seed + 1) ** 2).all())
+
+
+def test_the_interpreter_runs_while_native_code_does() -> None:
+    extent = 20_000_000
+    native = compiled(extent)
+    a = np.ones(extent, np.float32)
+    result = np.empty_like(a)
+    native.call([a.ctypes.data, result.ctypes.data])
+    done = threading.Event()
+
+    def work() -> None:
+        for _ in range(5):
+            native.call([a.ctypes.data, result.ctypes.data])
+        done.set()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    longest, last = 0.0, time.perf_counter()
+    start = last
+    while not done.is_set():
+        time.sleep(0.0005)
+        now = time.perf_counter()
+        longest, last = max(longest, now - last), now
+    thread.join()
+    assert longest < (last - start) / 8  # one of five calls would have stopped us for a fifth
+
+
+def test_wrong_number_of_pointers_is_refused() -> None:
+    native = compiled(4)
+    with pytest.raises(ValueError, match="2 pointers"):
+        native.call([0])
+
+
+PRELUDE = """
+import gc, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+import numpy as np
+from test_native import compiled
+
+def resident():
+    gc.collect()
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+a = np.ones(256, np.float32)
+result = np.empty_like(a)
+pointers = [a.ctypes.data, result.ctypes.data]
+"""
+
+BUILD_AND_DROP = """
+def build(count):
+    for index in range(count):
+        native = compiled(256, index % 7)
+        native.call(pointers)
+        assert result[0] == (1 + index % 7) ** 2
+    return native
+
+kept = [build(20)]
+before = resident()
+for _ in range(200):
+    KEEP(build(1))
+print(resident() - before)
+"""
+
+CALL = """
+native = compiled(256)
+for _ in range(100):
+    native.call(pointers)
+before = resident()
+for _ in range(10_000):
+    native.call(pointers)
+print(resident() - before)
+"""
+
+
+def growth(script: str) -> int:
+    """Return by how many bytes the resident memory of a child process grew while it ran ``script``."""
+    here = str(Path(__file__).parent)
+    child = subprocess.run(
+        [sys.executable, "-c", PRELUDE + script, here],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert child.returncode == 0, child.stderr
+    return int(child.stdout)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_dropped_functions_give_their_memory_back() -> None:
+    dropped = growth(BUILD_AND_DROP.replace("KEEP", "id"))
+    kept = growth(BUILD_AND_DROP.replace("KEEP", "kept.append"))
+    assert dropped < 2 << 20
+    assert kept > 3 * max(dropped, 1 << 20)  # the measurement sees functions that are not dropped
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_calls_do_not_leak() -> None:
+    assert growth(CALL) < 256 << 10
