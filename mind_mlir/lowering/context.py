@@ -154,6 +154,27 @@ class LoweringContext:
             linalg.YieldOp([body(*block.arguments)])
         return op.results[0]
 
+    def pad(
+        self, value: Value, type_: TensorType, low: Sequence[int], high: Sequence[int], fill: Value
+    ) -> Value:
+        """Append a `tensor.pad` and return its result.
+
+        Args:
+            value: The tensor to pad.
+            type_: The type of the result.
+            low: How many elements to put before each axis, not negative.
+            high: How many to put after it.
+            fill: The scalar to put there.
+        """
+        op = tensor.PadOp(tensor_type(type_), value, [], [], list(low), list(high))
+        index = ir.IndexType.get()
+        block = ir.Block.create_at_start(
+            op.regions[0], [index] * type_.rank, [ir.Location.current] * type_.rank
+        )
+        with ir.InsertionPoint(block):
+            tensor.YieldOp(fill)
+        return op.results[0]
+
     def elementwise(
         self,
         body: Callable[..., Value],

@@ -266,8 +266,8 @@ def _without_stretched(context: LoweringContext, index: int, batch: tuple[int, .
     return reshape(context, context.operands[index], type_, shape), axes
 
 
-_WRAPS = "Integers wrap around on overflow (two's complement)."
-_ORDER = (
+INTEGERS_WRAP = "Integers wrap around on overflow (two's complement)."
+SUM_ORDER = (
     "The order of the additions, and whether a product is fused with its addition, are not specified; floats "
     "may differ in the last bits from a sum taken in index order. The order depends on the shapes and the "
     "instruction set alone, never on the number of threads."
@@ -289,7 +289,7 @@ OPERATIONS: tuple[OpDef, ...] = (
         derivative=_dot_vjp,
         lower=_lower_dot,
         foldable=False,
-        choices=(_WRAPS, _ORDER, _EMPTY),
+        choices=(INTEGERS_WRAP, SUM_ORDER, _EMPTY),
         examples=(
             Example(("T[7]", "T[7]"), note="inner product"),
             Example(("T[5, 7]", "T[7]"), note="matrix times vector"),
@@ -300,6 +300,7 @@ OPERATIONS: tuple[OpDef, ...] = (
             Example(("T[1]", "T[1, 13]")),
             Example(("T[1, 17]", "T[17, 1]")),
             Example(("T[131]", "T[131]"), note="longer than a vector register, and prime"),
+            Example(("T[3, 0]", "T[0]"), note="an empty sum is 0"),
         ),
     ),
     OpDef(
@@ -316,7 +317,7 @@ OPERATIONS: tuple[OpDef, ...] = (
         derivative=_matmul_vjp,
         lower=_lower_matmul,
         foldable=False,
-        choices=(_WRAPS, _ORDER, _EMPTY),
+        choices=(INTEGERS_WRAP, SUM_ORDER, _EMPTY),
         aliases=(("core-functions", "tensor.matmul"),),
         examples=(
             Example(("T[5, 3]", "T[3, 7]")),
@@ -330,6 +331,8 @@ OPERATIONS: tuple[OpDef, ...] = (
             Example(("T[5, 3]", "T[4, 3, 7]"), note="one lhs for the whole batch"),
             Example(("T[2, 1, 5, 3]", "T[3, 3, 7]"), note="both batches stretch"),
             Example(("T[1, 5, 3]", "T[1, 1, 3, 2]"), note="batches of one"),
+            Example(("T[2, 5, 0]", "T[2, 0, 3]"), note="an empty sum is 0"),
+            Example(("T[0, 5, 3]", "T[3, 7]"), note="an empty batch"),
         ),
     ),
 )

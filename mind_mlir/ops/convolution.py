@@ -1,10 +1,279 @@
-"""Convolution of tensors."""
+"""Two-dimensional convolution, NHWC input and HWCF filter (shapes.md, "Convolution shape inference")."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mind_mlir.ir.attributes import Padding, PaddingMode
+from mind_mlir.ir.types import format_shape
+from mind_mlir.ops.contractions import INTEGERS_WRAP, SUM_ORDER
+from mind_mlir.ops.convolution_vjp import conv2d_vjp
+from mind_mlir.ops.opdef import AttributeDef, AttrKind, Example, OpDef, OperandDef
+from mind_mlir.ops.reassociation import reshape
+from mind_mlir.ops.windows import Pairs, spatial_padding
 
 if TYPE_CHECKING:
-    from mind_mlir.ops.opdef import OpDef
+    from mind_mlir.ir.attributes import Array
+    from mind_mlir.ir.types import TensorType
+    from mind_mlir.lowering.context import LoweringContext
+    from mind_mlir.ops.contexts import EvalContext, TypeContext
 
-OPERATIONS: tuple[OpDef, ...] = ()
+_VALID = Padding(PaddingMode.VALID)
+_SPATIAL = ("height", "width")
+
+
+# Type
+
+
+def _conv2d_type(context: TypeContext) -> TensorType:
+    _check_ranks(context)
+    _check_attributes(context)
+    context.stop_if_reported()
+    image, filter_ = context.operands
+    if image.shape[3] != filter_.shape[2]:
+        context.report(
+            "E4009",
+            f"Conv2d's input has {image.shape[3]} channels, but its filter takes {filter_.shape[2]}",
+            notes=(f"input {image} is [N, H, W, C_in]", f"filter {filter_} is [H_k, W_k, C_in, C_out]"),
+            help="the last dimension of the input must equal the third of the filter",
+            channels=(image.shape[3], filter_.shape[2]),
+        )
+    extents = _output_extents(context)
+    context.stop_if_reported()
+    return image.with_shape((image.shape[0], *extents, filter_.shape[3]))
+
+
+def _check_ranks(context: TypeContext) -> None:
+    for index, (name, layout) in enumerate((("input", "NHWC"), ("filter", "HWCF"))):
+        found = context.operands[index]
+        if found.rank == 4:
+            continue
+        context.report(
+            "E3002",
+            f"Conv2d needs a {name} of rank 4 ({layout}), found rank {found.rank}",
+            operand=index,
+            notes=(f"{name} has type {found}",),
+            expected=4,
+            found=found.rank,
+        )
+
+
+def _check_attributes(context: TypeContext) -> None:
+    strides: tuple[int, ...] = context.attributes["strides"]
+    if len(strides) != 2 or min(strides) < 1:
+        context.report(
+            "E4010",
+            f"Conv2d needs two positive strides, found {format_shape(strides)}",
+            attribute="strides",
+            help="write strides=[1, 1]: the steps along height and width",
+            strides=strides,
+        )
+    padding: Padding = context.attributes["padding"]
+    pairs = padding.pairs
+    well_formed = (
+        len(pairs) == 2 and all(len(pair) == 2 and min(pair) >= 0 for pair in pairs)
+        if padding.mode is PaddingMode.CUSTOM
+        else not pairs
+    )
+    if not well_formed:
+        context.report(
+            "E1103",
+            f"Conv2d does not take the padding {padding} with pairs {[list(pair) for pair in pairs]}",
+            attribute="padding",
+            help="write Valid, Same, or Custom([[top, bottom], [left, right]]) with non-negative integers",
+            padding=str(padding),
+        )
+
+
+def _output_extents(context: TypeContext) -> list[int]:
+    image, filter_ = context.operands
+    extents, kernel = image.extents[1:3], filter_.extents[:2]
+    strides = context.attributes["strides"]
+    padding = spatial_padding(context.attributes["padding"], extents, kernel, strides)
+    found = []
+    for axis, name in enumerate(_SPATIAL):
+        if kernel[axis] < 1:
+            context.report(
+                "E3006",
+                f"Conv2d's filter has {name} {kernel[axis]}; it must be positive",
+                operand=1,
+                shape=filter_.shape,
+                index=axis,
+                value_found=kernel[axis],
+            )
+            continue
+        padded = extents[axis] + sum(padding[axis])
+        windows = (padded - kernel[axis]) // strides[axis] + 1
+        found.append(windows)
+        if windows >= 1:
+            continue
+        context.report(
+            "E3006",
+            f"Conv2d's output would have {name} {windows}: the filter spans {kernel[axis]} elements, but the "
+            f"padded input has {padded}",
+            notes=(
+                f"input has shape {format_shape(image.shape)}, padded by {list(padding[axis])} in {name}",
+            ),
+            help="pad the input more, or use a smaller filter",
+            shape=image.shape,
+            index=axis + 1,
+            value_found=windows,
+        )
+    return found
+
+
+# Value
+
+
+def _conv2d(context: EvalContext) -> Array:
+    image, filter_ = context.operands
+    strides = context.attributes["strides"]
+    padding = spatial_padding(context.attributes["padding"], image.shape[1:3], filter_.shape[:2], strides)
+    padded = np.pad(image, ((0, 0), *padding, (0, 0)))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, filter_.shape[:2], axis=(1, 2))
+    windows = windows[:, :: strides[0], :: strides[1]]  # [N, H_out, W_out, C_in, H_k, W_k]
+    return np.asarray(np.tensordot(windows, filter_, axes=((4, 5, 3), (0, 1, 2))))
+
+
+# Lowering
+
+
+def _lower_conv2d(context: LoweringContext) -> Any:
+    image, filter_ = context.operand_types
+    result = context.result_type
+    if 0 in (*image.extents, *filter_.extents):
+        return context.filled(result, 0)  # nothing to sum over, or nothing to compute
+    strides = context.attributes["strides"]
+    padding = spatial_padding(context.attributes["padding"], image.extents[1:3], filter_.extents[:2], strides)
+    value, image = _lower_padding(context, image, padding)
+    kernel = filter_.extents[:2]
+    if kernel == (1, 1) and strides == (1, 1):
+        return _lower_product(context, value, image, math.prod(image.extents[:3]))
+    if kernel == image.extents[1:3]:
+        return _lower_product(context, value, image, image.extents[0])
+    ir = context.mlir.ir
+    attributes = {
+        "strides": ir.DenseElementsAttr.get(np.array(strides, np.int64)),
+        "dilations": ir.DenseElementsAttr.get(np.array([1, 1], np.int64)),
+    }
+    operands = [value, context.operands[1]]
+    return context.named("conv_2d_nhwc_hwcf", operands, context.filled(result, 0), result, **attributes)
+
+
+def _lower_product(context: LoweringContext, value: Any, image: TensorType, rows: int) -> Any:
+    """Append a convolution whose windows are disjoint runs of the input: one matrix product."""
+    filter_ = context.operand_types[1]
+    result = context.result_type
+    columns = filter_.extents[3]
+    product = result.with_shape((rows, columns))
+    inner = math.prod(filter_.extents[:3])
+    operands = [
+        reshape(context, value, image, (rows, inner)),
+        reshape(context, context.operands[1], filter_, (inner, columns)),
+    ]
+    value = context.named("matmul", operands, context.filled(product, 0), product)
+    return reshape(context, value, product, result.extents)
+
+
+def _lower_padding(context: LoweringContext, image: TensorType, padding: Pairs) -> tuple[Any, TensorType]:
+    (value, _) = context.operands
+    if not any((*padding[0], *padding[1])):
+        return value, image
+    low, high = ([0, *(pair[side] for pair in padding), 0] for side in (0, 1))
+    extents = tuple(map(sum, zip(low, image.extents, high, strict=True)))
+    padded = image.with_shape(extents)
+    return context.pad(value, padded, low, high, context.scalar(0, image.dtype)), padded
+
+
+OPERATIONS: tuple[OpDef, ...] = (
+    OpDef(
+        opcode="Conv2d",
+        mnemonic="conv2d",
+        summary="Computes a two-dimensional convolution.",
+        description="`result[n, h, w, f] = sum over i, j, c of padded[n, h * strides[0] + i, w * "
+        "strides[1] + j, c] * filter[i, j, c, f]`, where `padded` is the input `[N, H, W, C_in]` with zeros "
+        "around height and width, and the filter is `[H_k, W_k, C_in, C_out]` (it is not flipped). The "
+        "output is `[N, H_out, W_out, C_out]` with `H_out = floor((H + low + high - H_k) / strides[0]) + 1`, "
+        "and W_out likewise. Operands of another rank than 4 are E3002, channels that differ E4009, strides "
+        "that are not two positive integers E4010, a malformed padding E1103, a filter larger than the "
+        "padded input E3006.",
+        spec="core-ir.md, Linear and tensor algebra; shapes.md, Convolution shape inference",
+        operands=(OperandDef("input"), OperandDef("filter")),
+        attributes=(
+            AttributeDef("strides", AttrKind.I64_LIST, "steps along height and width", code="E4010"),
+            AttributeDef(
+                "padding", AttrKind.PADDING, "Valid, Same, or Custom([[top, bottom], [left, right]])"
+            ),
+        ),
+        type_rule=_conv2d_type,
+        evaluate=_conv2d,
+        derivative=conv2d_vjp,
+        derivative_is_extension=True,
+        lower=_lower_conv2d,
+        foldable=False,
+        choices=(
+            "`Valid` pads nothing. `Same` gives `H_out = ceil(H / strides[0])`: of the zeros needed in all, "
+            "`max((H_out - 1) * strides[0] + H_k - H, 0)`, half (rounded down) go before the first row and "
+            "the rest after the last; columns likewise. `Custom` names every count.",
+            "Windows that do not fit wholly into the padded input are left out.",
+            INTEGERS_WRAP,
+            SUM_ORDER,
+            "A convolution over 0 input channels (from an empty Slice) is 0; a filter of height or width 0, "
+            "and an input too small for one window, are rejected (E3006).",
+            "Autodiff reports E5001 in profile core-v1, as autodiff.md asks, unless extensions are switched "
+            "on; then both derivatives are convolutions.",
+        ),
+        examples=(
+            Example(("T[1, 5, 5, 3]", "T[3, 3, 3, 4]"), {"strides": (1, 1), "padding": _VALID}),
+            Example(
+                ("T[2, 8, 7, 3]", "T[3, 2, 3, 5]"),
+                {"strides": (2, 3), "padding": Padding(PaddingMode.SAME)},
+                note="an odd count of zeros: the greater half comes last",
+            ),
+            Example(
+                ("T[1, 5, 4, 2]", "T[3, 3, 2, 3]"),
+                {"strides": (2, 1), "padding": Padding(PaddingMode.CUSTOM, ((1, 0), (0, 2)))},
+            ),
+            Example(
+                ("T[1, 3, 3, 1]", "T[2, 2, 1, 1]"),
+                {"strides": (2, 2), "padding": Padding(PaddingMode.CUSTOM, ((3, 2), (2, 5)))},
+                note="padding beyond the filter: some windows hold zeros only",
+            ),
+            Example(
+                ("T[2, 3, 5, 7]", "T[1, 1, 7, 11]"),
+                {"strides": (1, 1), "padding": _VALID},
+                note="a product of each pixel's channels",
+            ),
+            Example(
+                ("T[2, 5, 5, 2]", "T[1, 1, 2, 3]"),
+                {"strides": (2, 2), "padding": _VALID},
+                note="strides larger than the filter: pixels are left out",
+            ),
+            Example(
+                ("T[3, 4, 5, 2]", "T[4, 5, 2, 7]"),
+                {"strides": (1, 1), "padding": _VALID},
+                note="one window",
+            ),
+            Example(("T[1, 1, 1, 1]", "T[1, 1, 1, 1]"), {"strides": (1, 1), "padding": _VALID}),
+            Example(
+                ("T[1, 7, 11, 1]", "T[5, 3, 1, 1]"),
+                {"strides": (1, 2), "padding": Padding(PaddingMode.SAME)},
+                note="primes, and one channel",
+            ),
+            Example(
+                ("T[1, 2, 2, 3]", "T[5, 5, 3, 2]"),
+                {"strides": (1, 1), "padding": Padding(PaddingMode.SAME)},
+                note="a filter larger than the input, which Same pads for",
+            ),
+            Example(
+                ("T[1, 4, 4, 0]", "T[3, 3, 0, 2]"),
+                {"strides": (1, 1), "padding": _VALID},
+                note="no channels: an empty sum is 0",
+            ),
+            Example(("T[0, 4, 4, 2]", "T[3, 3, 2, 2]"), {"strides": (1, 1), "padding": _VALID}),
+        ),
+    ),
+)

@@ -136,6 +136,8 @@ class OpDef:
         type_rule: Result type from operand types and attributes; reports constraint violations.
         evaluate: The numpy rule.
         derivative: The vector-Jacobian product, or why there is none.
+        derivative_is_extension: Whether the documents leave the derivative out of Core v1, so that autodiff
+            uses it (rather than report E5001) only where the caller switches extensions on.
         lower: The linalg rule.
         choices: What we chose where the documents leave the choice to the implementation.
         same_dtype: Whether all operands must share one dtype (E2004).
@@ -156,6 +158,7 @@ class OpDef:
     type_rule: TypeRule
     evaluate: EvalRule
     derivative: DerivativeRule | NotDifferentiable
+    derivative_is_extension: bool = False
     lower: LinalgRule
     choices: tuple[str, ...] = ()
     same_dtype: bool = True
