@@ -184,9 +184,11 @@ def _input(builder: Builder, name: str, type_: TensorType) -> Value:
     return builder.emit("Slice", value, starts=(0,) * rank, ends=type_.extents, steps=(1,) * rank)
 
 
-def compile_uses(uses: Sequence[Use]) -> Callable[[Sequence[Sequence[Array]]], list[Array]]:
+def compile_uses(
+    uses: Sequence[Use], opt_level: int = 3
+) -> Callable[[Sequence[Sequence[Array]]], list[Array]]:
     """Compile all uses into one function, and return one that takes the operands of each."""
-    executable = mind_mlir.compile(build(uses))
+    executable = mind_mlir.compile(build(uses), opt_level=opt_level)
 
     def call(operands: Sequence[Sequence[Array]]) -> list[Array]:
         arguments = {}
