@@ -145,7 +145,7 @@ OPERATIONS = (
         extension=True,
         examples=(
             Example(("f32[3, 4]",), _example((1, 0), (2, 3), (0, 2), _MINUS_ZERO)),
-            Example(("f64[5]",), _example((0,), (0,), (1,), TensorLiteral.of(float("nan"), DType.F64))),
+            Example(("f64[5]",), _example((0,), (0,), (1,), TensorLiteral.of(2.5, DType.F64))),
             Example(("i64[2, 3]",), _example((0, 0), (0, 0), (0, 0), _SEVEN), "the identity"),
             Example(("i32[0, 2]",), _example((2, 1), (1, 0), (5, 0), TensorLiteral.of(-3, DType.SI32))),
             Example(("i1[2, 1]",), _example((0, 2), (1, 0), (1, 1), TensorLiteral.of(True, DType.I1))),

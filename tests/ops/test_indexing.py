@@ -1,0 +1,307 @@
+"""Index, Gather, Slice, Pad, ScatterAdd: numpy rules, rejections, run-time errors, derivatives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from linear_harness import check_adjoint, integers, rejection, run
+
+from mind_mlir import DType, ExecutionError, TensorType
+from mind_mlir.ir.attributes import TensorLiteral
+from mind_mlir.ops.scatter import row_form
+
+DTYPES = [np.bool_, np.int32, np.int64, np.float32, np.float64]
+I64, I32 = DType.SI64, DType.SI32
+
+
+def f32(*shape: int) -> TensorType:
+    return TensorType(DType.F32, shape)
+
+
+def ramp(*shape: int, dtype: Any = np.float32) -> Any:
+    return np.arange(np.prod(shape, dtype=int)).reshape(shape).astype(dtype)
+
+
+def scalar(value: Any, dtype: Any = np.float32) -> TensorLiteral:
+    found = DType.from_numpy(np.dtype(dtype))
+    assert found is not None
+    return TensorLiteral.of(value, found)
+
+
+# Index
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("indices", [(0, 0), (2, 3), (-1, -4), (-3, 1)])
+def test_index(dtype: Any, indices: tuple[int, ...]) -> None:
+    x = ramp(3, 4, dtype=dtype)
+    assert run("Index", x, indices=indices) == x[indices]
+
+
+def test_index_of_a_scalar() -> None:
+    assert run("Index", ramp(), indices=()) == 0
+
+
+@pytest.mark.parametrize("indices", [(), (1,), (1, 2, 0)])
+def test_index_length_is_checked(indices: tuple[int, ...]) -> None:
+    (finding,) = rejection("Index", f32(3, 4), indices=indices)
+    assert finding.code == "E4006"
+    assert (finding.context["rank"], finding.context["length"]) == (2, len(indices))
+
+
+@pytest.mark.parametrize(
+    ("indices", "bad", "axis"),
+    [((3, 0), 3, 0), ((0, 4), 4, 1), ((0, -5), -5, 1), ((9, 9), 9, 0), ((2**62, 0), 2**62, 0)],
+)
+def test_index_out_of_bounds_is_a_run_time_error(indices: tuple[int, ...], bad: int, axis: int) -> None:
+    with pytest.raises(ExecutionError, match=rf"index {bad} is out of bounds for axis {axis}") as caught:
+        run("Index", ramp(3, 4), indices=indices)
+    assert caught.value.code == "E6001"
+    assert caught.value.diagnostics[0].context["index"] == bad
+    assert caught.value.diagnostics[0].context["shape"] == (3, 4)
+
+
+def test_gradient_of_an_index_out_of_bounds_fails_too() -> None:
+    with pytest.raises(ExecutionError, match="index 7 is out of bounds"):
+        check_adjoint("Index", ramp(3, dtype=np.float64), indices=(7,))
+
+
+# Gather
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("index_dtype", [np.int32, np.int64])
+@pytest.mark.parametrize("shape", [(5,), (5, 3), (5, 2, 3), (5, 0)])
+@pytest.mark.parametrize("indices", [3, -5, [], [4, 0, 0, -1], [[1, 2], [-2, 4]]])
+def test_gather(dtype: Any, index_dtype: Any, shape: tuple[int, ...], indices: Any) -> None:
+    x, at = ramp(*shape, dtype=dtype), np.array(indices, index_dtype)
+    result = run("Gather", x, at)
+    assert result.shape == at.shape + shape[1:]
+    np.testing.assert_array_equal(result, x[at])
+
+
+def test_gather_rejects() -> None:
+    (finding,) = rejection("Gather", f32(), TensorType(I64, (2,)))
+    assert finding.code == "E3002"
+    for dtype in (DType.F32, DType.F64, DType.I1, DType.SI8, DType.UI32):
+        (finding,) = rejection("Gather", f32(3), TensorType(dtype, (2,)))
+        assert finding.code == "E4011"
+        assert finding.context["dtype"] == dtype.core_name
+
+
+@pytest.mark.parametrize("opcode", ["Gather", "ScatterAdd"])
+@pytest.mark.parametrize(
+    ("rows", "indices", "bad"),
+    [(3, [0, 3], 3), (3, [-4, 1], -4), (3, [-4, 3], -4), (0, [0], 0), (0, [-1], -1), (3, 2**62, 2**62)],
+)
+def test_run_time_indices_are_checked(opcode: str, rows: int, indices: Any, bad: int) -> None:
+    x, at = ramp(rows, 2), np.array(indices, np.int64)
+    operands = [x, at] if opcode == "Gather" else [x, at, np.ones((*at.shape, 2), np.float32)]
+    attributes = {} if opcode == "Gather" else row_form(2, at.ndim)
+    with pytest.raises(ExecutionError, match=rf"index {bad} is out of bounds for axis 0") as caught:
+        run(opcode, *operands, **attributes)
+    assert caught.value.code == "E6001"
+
+
+def test_no_index_is_never_out_of_bounds() -> None:
+    assert run("Gather", ramp(0, 2), np.zeros((0, 4), np.int64)).shape == (0, 4, 2)
+    assert run("ScatterAdd", ramp(0), np.zeros(0, np.int64), ramp(0), **row_form(1, 1)).shape == (0,)
+
+
+# Slice
+
+
+def sliced(x: Any, *bounds: tuple[int, int, int]) -> Any:
+    starts, ends, steps = zip(*bounds, strict=True) if bounds else ((), (), ())
+    return run("Slice", x, starts=starts, ends=ends, steps=steps)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_slice(dtype: Any) -> None:
+    x = ramp(4, 6, dtype=dtype)
+    np.testing.assert_array_equal(sliced(x, (1, 3, 1), (0, 6, 2)), x[1:3, 0:6:2])
+    np.testing.assert_array_equal(sliced(x, (-3, -1, 1), (-2, 100, 1)), x[-3:-1, -2:100])
+    np.testing.assert_array_equal(sliced(x, (3, -5, -1), (5, 0, -3)), x[::-1, 5:0:-3])
+    assert sliced(x, (2, 2, 1), (3, 1, 1)).shape == (0, 0)
+    assert sliced(ramp(dtype=dtype)) == ramp(dtype=dtype)
+
+
+bound = st.integers(-9, 9) | st.sampled_from([-(2**63), 2**63 - 1])
+step = st.integers(-4, 4).filter(bool) | st.sampled_from([-(2**63), 2**63 - 1])
+axis = st.tuples(st.integers(0, 6), bound, bound, step)
+
+
+@given(st.lists(axis, max_size=3))
+def test_slice_matches_numpy(axes: list[tuple[int, int, int, int]]) -> None:
+    x = ramp(*(extent for extent, *_ in axes))
+    result = sliced(x, *((start, end, step) for _, start, end, step in axes))
+    np.testing.assert_array_equal(result, x[tuple(slice(*bounds) for _, *bounds in axes)])
+
+
+@given(st.integers(1, 9), st.integers(0, 9), st.integers(0, 9), st.integers(1, 4))
+def test_slice_extent_is_that_of_the_document(extent: int, start: int, end: int, step: int) -> None:
+    start, end = min(start, extent), min(end, extent)
+    expected = max(-((start - end) // step), 0)  # ceil((end - start) / step)
+    assert sliced(ramp(extent), (start, end, step)).shape == (expected,)
+
+
+def test_slice_rejects() -> None:
+    lists = {"starts": (0, 0), "ends": (1, 1), "steps": (1, 1)}
+    for name in lists:
+        for wrong in ((), (1,), (1, 1, 1)):
+            (finding,) = rejection("Slice", f32(3, 4), **{**lists, name: wrong})
+            assert finding.code == "E4007"
+            assert len(wrong) in finding.context["lengths"]
+    findings = rejection("Slice", f32(3, 4), **{**lists, "steps": (0, 0)})
+    assert [(f.code, f.context["dimension"]) for f in findings] == [("E4008", 0), ("E4008", 1)]
+
+
+# Pad
+
+
+def padded(x: Any, value: Any, *amounts: tuple[int, int, int]) -> Any:
+    low, high, interior = zip(*amounts, strict=True) if amounts else ((), (), ())
+    return run("Pad", x, low=low, high=high, interior=interior, pad_value=scalar(value, x.dtype))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_pad(dtype: Any) -> None:
+    x = ramp(2, 3, dtype=dtype)
+    expected = np.full((5, 8), 7, dtype)
+    expected[1:4:2, 0:7:3] = x
+    np.testing.assert_array_equal(padded(x, 7, (1, 1, 1), (0, 1, 2)), expected)
+    np.testing.assert_array_equal(padded(x, 7, (0, 0, 0), (0, 0, 0)), x)
+    assert padded(ramp(dtype=dtype), 7) == ramp(dtype=dtype)
+
+
+def test_pad_value_keeps_its_bits() -> None:
+    for value in (-0.0, np.nan, -np.inf):
+        padding = padded(ramp(1), value, (1, 1, 0))[[0, 2]]
+        assert padding.tobytes() == np.full(2, value, np.float32).tobytes()
+
+
+amount = st.integers(0, 3)
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), amount, amount, amount), max_size=3))
+def test_pad_is_undone_by_slice(axes: list[tuple[int, int, int, int]]) -> None:
+    x = ramp(*(extent for extent, *_ in axes))
+    result = padded(x, -1, *((low, high, interior) for _, low, high, interior in axes))
+    for extent, found, (low, high, interior) in zip(
+        x.shape, result.shape, (a[1:] for a in axes), strict=True
+    ):
+        assert found == low + extent + high + max(extent - 1, 0) * interior  # as ptir-v0.4.md has it
+    kept = tuple(slice(low, low + e * (gap + 1), gap + 1) for e, low, _, gap in axes)
+    np.testing.assert_array_equal(result[kept], x)
+    assert np.count_nonzero(result == -1) == result.size - x.size
+
+
+def test_pad_rejects() -> None:
+    good = {"low": (1, 1), "high": (0, 0), "interior": (0, 2), "pad_value": scalar(0)}
+    bad: list[dict[str, Any]] = [
+        {name: amounts} for name in ("low", "high", "interior") for amounts in ((1,), (0, -1), (-1, 0))
+    ]
+    bad += [{"pad_value": scalar(0, np.float64)}, {"pad_value": scalar([0])}, {"low": (2**63 - 1, 0)}]
+    for change in bad:
+        (finding,) = rejection("Pad", f32(3, 4), **{**good, **change})
+        assert finding.code == "E1103"
+    assert len(rejection("Pad", f32(3, 4), **{**good, "low": (-1, -1, 0)})) == 3
+
+
+# ScatterAdd
+
+
+@pytest.mark.parametrize("dtype", DTYPES[1:])
+@pytest.mark.parametrize("index_dtype", [np.int32, np.int64])
+@pytest.mark.parametrize("row", [(), (3,), (2, 3), (0,)])
+@pytest.mark.parametrize("indices", [3, -4, [], [3, 0, 0, -1], [[1, 2], [-2, 1]]])
+def test_scatter_add(dtype: Any, index_dtype: Any, row: tuple[int, ...], indices: Any) -> None:
+    x, at = ramp(4, *row, dtype=dtype), np.array(indices, index_dtype)
+    updates = 100 + ramp(*at.shape, *row, dtype=dtype)
+    expected = x.copy()
+    for position in np.ndindex(*at.shape):
+        expected[at[position]] += updates[position]
+    result = run("ScatterAdd", x, at, updates, **row_form(x.ndim, at.ndim))
+    np.testing.assert_array_equal(result, expected)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_scatter_adds_in_the_order_of_the_indices(order: Any) -> None:
+    rng = np.random.default_rng(3)
+    at = np.asarray(rng.integers(0, 3, (40, 50)), order=order)
+    updates = np.asarray(rng.standard_normal((40, 50)) * 10.0 ** rng.integers(-6, 6, (40, 50)), np.float32)
+    expected = np.zeros(3, np.float32)
+    for position in np.ndindex(*at.shape):
+        expected[at[position]] += updates[position]
+    result = run("ScatterAdd", np.zeros(3, np.float32), at, updates, **row_form(1, 2))
+    assert result.tobytes() == expected.tobytes()
+
+
+def test_scatter_add_rejects() -> None:
+    indices, form = TensorType(I32, (4,)), row_form(2, 1)
+    for types, code in (
+        ((f32(5, 3), TensorType(DType.F32, (4,)), f32(4, 3)), "E4011"),
+        ((f32(5, 3), indices, TensorType(DType.F64, (4, 3))), "E2004"),
+        ((f32(5, 3), indices, f32(4, 2)), "E3003"),
+        ((f32(5, 3), indices, f32(4)), "E3003"),
+        ((f32(), indices, f32(4)), "E3002"),
+        ((TensorType(DType.I1, (5, 3)), indices, f32(4, 3)), "E2005"),
+    ):
+        (finding,) = rejection("ScatterAdd", *types, **form)
+        assert finding.code == code
+    for change in (
+        {"update_window_dims": (0,)},
+        {"inserted_window_dims": ()},
+        {"inserted_window_dims": (1,)},
+        {"scatter_dims_to_operand_dims": (1,)},
+        {"index_vector_dim": 0},
+    ):
+        (finding,) = rejection("ScatterAdd", f32(5, 3), indices, f32(4, 3), **{**form, **change})
+        assert finding.code == "E7001"
+        assert "not supported" in finding.message
+        assert next(iter(change)) in finding.message
+        assert "update_window_dims=[1]" in str(finding.help)
+
+
+# Derivatives
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("indices", [(2, 1), (-1, -4)])
+def test_derivative_of_index(dtype: Any, indices: tuple[int, ...]) -> None:
+    check_adjoint("Index", integers(np.random.default_rng(1), (3, 4), dtype), indices=indices)
+
+
+def test_derivative_of_index_of_a_scalar() -> None:
+    check_adjoint("Index", integers(np.random.default_rng(1), ()), indices=())
+
+
+@given(st.lists(axis, max_size=3))
+def test_derivative_of_slice(axes: list[tuple[int, int, int, int]]) -> None:
+    extents, starts, ends, steps = zip(*axes, strict=True) if axes else ((), (), (), ())
+    x = integers(np.random.default_rng(1), extents)
+    check_adjoint("Slice", x, starts=starts, ends=ends, steps=steps)
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), amount, amount, amount), max_size=3))
+def test_derivative_of_pad(axes: list[tuple[int, int, int, int]]) -> None:
+    extents, low, high, interior = zip(*axes, strict=True) if axes else ((), (), (), ())
+    x = integers(np.random.default_rng(1), extents)
+    check_adjoint("Pad", x, low=low, high=high, interior=interior, pad_value=scalar(0, np.float64))
+
+
+@pytest.mark.parametrize("shape", [(5,), (5, 3), (5, 2, 3)])
+@pytest.mark.parametrize("indices", [3, -5, [], [4, 0, 0, -1], [[1, 2], [-2, 4]]])
+def test_derivatives_of_gather_and_scatter_add(shape: tuple[int, ...], indices: Any) -> None:
+    rng = np.random.default_rng(1)
+    x, at = integers(rng, shape), np.array(indices, np.int64)
+    check_adjoint("Gather", x, at)
+    updates = integers(rng, at.shape + shape[1:])
+    form = row_form(x.ndim, at.ndim)
+    check_adjoint("ScatterAdd", x, at, updates, wrt=(0, 2), **form)
+    check_adjoint("ScatterAdd", x, at, np.zeros_like(updates), wrt=(0,), **form)
+    check_adjoint("ScatterAdd", np.zeros_like(x), at, updates, wrt=(2,), **form)
