@@ -1,0 +1,137 @@
+"""Machine code as text, for `--emit=asm`.
+
+The bindings can write an object file but not assembly; the object is disassembled with the packages capstone
+and pyelftools, the optional extra ``asm``. Output names labels instead of addresses: equal code is equal text.
+"""
+
+from __future__ import annotations
+
+import io
+import platform
+import tempfile
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mind_mlir.diagnostics import Diagnostic, UnsupportedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mind_mlir.runtime.native import NativeFunction
+
+_EXECUTABLE = 0x4  # SHF_EXECINSTR
+_IMMEDIATE = 2  # CS_OP_IMM
+_JUMP, _CALL = 1, 2  # CS_GRP_JUMP, CS_GRP_CALL
+
+
+def assembly(native: NativeFunction) -> str:
+    """Return the machine code of ``native`` as assembly, in Intel syntax on x86.
+
+    Raises:
+        UnsupportedError: E7003, the extra ``asm`` is not installed, or objects here are not ELF files.
+    """
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "function.o"
+        native.write_object(path)
+        return disassemble(path.read_bytes())
+
+
+def disassemble(data: bytes) -> str:
+    """Return the code of ELF object file ``data`` as assembly, with the symbols that relocations refer to.
+
+    Raises:
+        UnsupportedError: E7003, the extra ``asm`` is not installed, or ``data`` is not an ELF file.
+    """
+    capstone = _optional("capstone")
+    elf_file = _optional("elftools.elf.elffile").ELFFile
+    if not data.startswith(b"\x7fELF"):
+        raise _unsupported(f"object files of {platform.system()} cannot be disassembled", None)
+    elf = elf_file(io.BytesIO(data))
+    machine = elf.get_machine_arch()
+    modes = {
+        "x64": (capstone.CS_ARCH_X86, capstone.CS_MODE_64),
+        "AArch64": (capstone.CS_ARCH_ARM64, capstone.CS_MODE_ARM),
+    }
+    if machine not in modes:
+        raise _unsupported(f"code for {machine} cannot be disassembled", None)
+    decoder = capstone.Cs(*modes[machine])
+    decoder.detail = True
+    decoder.skipdata = True
+    lines: list[str] = []
+    for index, section in enumerate(elf.iter_sections()):
+        if section["sh_flags"] & _EXECUTABLE and section.data_size:
+            instructions = list(decoder.disasm(section.data(), 0))
+            labels = _functions(elf, index)
+            _add_targets(instructions, labels)
+            lines += _lines(instructions, labels, _relocations(elf, index))
+    return "\n".join([*lines, ""])
+
+
+def _optional(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError:
+        package = "capstone" if name == "capstone" else "pyelftools"
+        raise _unsupported(
+            f"printing assembly needs the package {package}", "run: pip install 'mind-mlir[asm]'"
+        ) from None
+
+
+def _unsupported(message: str, advice: str | None) -> UnsupportedError:
+    return UnsupportedError(Diagnostic("E7003", message, help=advice))
+
+
+def _functions(elf: Any, section: int) -> dict[int, str]:
+    """Return the names of the functions in section number ``section`` by address."""
+    symbols = elf.get_section_by_name(".symtab").iter_symbols()
+    return {
+        symbol["st_value"]: symbol.name
+        for symbol in symbols
+        if symbol["st_shndx"] == section and symbol["st_info"]["type"] == "STT_FUNC"
+    }
+
+
+def _add_targets(instructions: list[Any], labels: dict[int, str]) -> None:
+    """Give each branch target inside of a function a label, numbered by address."""
+    found = map(_target, instructions)
+    targets = {address for address in found if address is not None and address not in labels}
+    for number, address in enumerate(sorted(targets)):
+        labels[address] = f".L{number}"
+
+
+def _target(instruction: Any) -> int | None:
+    """Return the address that ``instruction`` jumps to, if it names one; data has no instruction id."""
+    if not instruction.id or not (instruction.group(_JUMP) or instruction.group(_CALL)):
+        return None
+    last = instruction.operands[-1] if instruction.operands else None
+    return int(last.imm) if last is not None and last.type == _IMMEDIATE else None
+
+
+def _relocations(elf: Any, section: int) -> dict[int, str]:
+    """Return what the linker puts where in section number ``section``: symbol names by address."""
+    found: dict[int, str] = {}
+    for table in elf.iter_sections():
+        if table["sh_type"] not in ("SHT_RELA", "SHT_REL") or table["sh_info"] != section:
+            continue
+        symbols = elf.get_section(table["sh_link"])
+        for relocation in table.iter_relocations():
+            symbol = symbols.get_symbol(relocation["r_info_sym"])
+            name = symbol.name or elf.get_section(symbol["st_shndx"]).name
+            addend = relocation.entry.get("r_addend", 0)
+            found[relocation["r_offset"]] = f"{name}{addend:+#x}" if addend else name
+    return found
+
+
+def _lines(instructions: list[Any], labels: dict[int, str], relocations: dict[int, str]) -> Iterator[str]:
+    for instruction in instructions:
+        start, end = instruction.address, instruction.address + instruction.size
+        if start in labels:
+            yield f"{labels[start]}:"
+        text = instruction.op_str
+        target = _target(instruction)
+        if target is not None and target in labels:
+            text = " ".join([*text.split(" ")[:-1], labels[target]])  # the address is the last operand
+        notes = [relocations[at] for at in range(start, end) if at in relocations]
+        note = f"  ; {', '.join(notes)}" if notes else ""
+        yield f"    {instruction.mnemonic} {text}".rstrip() + note
