@@ -137,6 +137,9 @@ def place_buffers(function: Operation, *, always: bool = True) -> int | None:
     results = function.type.results
     types = [argument.type for argument in entry.arguments]
     function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(types, results))
+    if "arg_attrs" in function.attributes:
+        described = [*ir.ArrayAttr(function.attributes["arg_attrs"]), ir.DictAttr.get({})]
+        function.attributes["arg_attrs"] = ir.ArrayAttr.get(described)
     for placement in placements:
         _replace(placement, scratch, function)
     return size
