@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mind_mlir.bindings import ir, irdl
+from mind_mlir.bindings import add_dialect_package, ir, irdl
 from mind_mlir.ir.attributes import Padding, PaddingMode, TensorLiteral
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.lowering.types import dense_elements, element_type, from_mlir_element, from_mlir_tensor
@@ -91,6 +91,7 @@ def load(context: Context, *, verify: bool = True) -> None:
         context: A context that does not have it yet.
         verify: Whether MLIR's verifier runs the records' type rules; off for modules verified before.
     """
+    add_dialect_package("mind_mlir.opviews")
     with context, ir.Location.unknown():
         irdl.load_dialects(ir.Module.parse(irdl_text()))
         if not verify:
