@@ -1,1 +1,40 @@
 """Readers: source text in, IR with locations out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mind_mlir.diagnostics import SourceText
+
+if TYPE_CHECKING:
+    import os
+
+    from mind_mlir.ir.module import Module
+
+
+def parse(text: str | SourceText, name: str = "<string>") -> Module:
+    """Return the module that Core IR text spells.
+
+    Args:
+        text: The text, or a source that already carries its name.
+        name: What diagnostics call the text.
+
+    Raises:
+        ParseError: The text is not well-formed; all findings are in it.
+        UnsupportedError: The text is of a form that this compiler does not read (E7001).
+    """
+    from mind_mlir.frontends import core_text  # noqa: PLC0415 -- loads the parser library only when used
+
+    return core_text.parse(text if isinstance(text, SourceText) else SourceText(name, text))
+
+
+def load(path: str | os.PathLike[str]) -> Module:
+    """Return the module in the file at ``path``; ``-`` is standard input.
+
+    Raises:
+        ParseError: The file cannot be read (E1106), is not UTF-8 (E1001) or not well-formed.
+        UnsupportedError: The text is of a form that this compiler does not read (E7001).
+    """
+    from mind_mlir.frontends.source import read_source  # noqa: PLC0415 -- see above
+
+    return parse(read_source(path))

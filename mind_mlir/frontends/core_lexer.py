@@ -1,0 +1,279 @@
+"""Splits Core IR text into statements of tokens.
+
+A statement is a line. Inside open brackets a line break counts as a space, unless the next line begins a
+statement: an unclosed bracket then costs one statement and not the rest of the file. Bracketed lists are one
+token each, whatever their size, so that a literal of a million numbers is a single step of the parser; types
+are one token too.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from mind_mlir.diagnostics import Diagnostic
+
+if TYPE_CHECKING:
+    from mind_mlir.diagnostics import Location
+    from mind_mlir.frontends.positions import Positions
+
+_INTEGER = (
+    r"0[xX][0-9a-fA-F]+(?:_[0-9a-fA-F]+)*|0[oO][0-7]+(?:_[0-7]+)*|0[bB][01]+(?:_[01]+)*|[0-9]+(?:_[0-9]+)*"
+)
+_FLOAT = r"(?:[0-9]+(?:_[0-9]+)*\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|inf|nan"
+#: A well-formed number of any spelling; `_INTEGER` comes first, so group `integer` tells what it is.
+NUMBER = re.compile(rf"[-+]?(?:(?P<integer>{_INTEGER})|(?P<float>{_FLOAT}))\Z")
+#: The maximal run of characters that can only be meant as a number; a bare inf or nan may also be a name.
+NUMBER_RUN = r"[-+]?\.?[0-9](?:[eE][-+](?=[0-9])|[\w.])*|[-+](?:inf|nan)(?![\w.])"
+NUMBER_WORDS = ("inf", "nan")
+WORD = r"[^\W\d]\w*(?:\.\w+)*"
+STRING = r'"(?:[^"\\\n]|\\[^\n])*"'
+COMMENT = r"(?:\#|//)[^\n]*"
+#: One escape sequence of a string, well-formed or not.
+ESCAPE = re.compile(
+    r'\\(?:(?P<simple>[nrt\\"])|u\{(?P<code>[0-9a-fA-F]{1,6})\}|(?P<bad>u\{[^}"]*\}?|.))', re.S
+)
+NUMBERS_HELP = "numbers are written 12, -3, 0x1f, 0b101, 1.5, 2e-3, inf or nan"
+ESCAPES_HELP = 'the escapes are \\n \\r \\t \\\\ \\" and \\u{hex}'
+
+_TOKEN = re.compile(
+    rf"""(?P<SPACE>[ \t\r\f\v]+|{COMMENT})
+    |(?P<NEWLINE>\n)
+    |(?P<VALUE>%(?:-?[0-9]+(?!\w)|{WORD}))
+    |(?P<TYPE>[Tt]ensor[ \t]*<[^<>\n]*>)
+    |(?P<OPEN_TYPE>[Tt]ensor[ \t]*<[^\n]*)
+    |(?P<WORD>{WORD})
+    |(?P<NUMBER>{NUMBER_RUN})
+    |(?P<STRING>{STRING})
+    |(?P<PUNCTUATION>[=:,(){{}}])
+    |(?P<LIST>\[)""",
+    re.X,
+)
+_PUNCTUATION = {
+    "=": "_EQUAL",
+    ":": "_COLON",
+    ",": "_COMMA",
+    "(": "_LPAR",
+    ")": "_RPAR",
+    "{": "_LBRACE",
+    "}": "_RBRACE",
+}
+_DEPTH = {"_LPAR": 1, "_LBRACE": 1, "_RPAR": -1, "_RBRACE": -1}
+#: Tokens that need a second look.
+_CHECKED = frozenset(("NUMBER", "STRING", "VALUE", "OPEN_TYPE", "LIST"))
+#: The length of '%' and the longest number of 64 bits that is surely one.
+_LONGEST_ID = 19
+_BYTE_ORDER_MARK = "\ufeff"
+_STATEMENT_START = re.compile(r"[ \t\r]*(?:%[\w.-]+[ \t]*=|outputs?[ \t]*:|func\b|\Z)")
+#: What may be skipped inside a list without looking closer.
+_LIST_FILLER = re.compile(rf'(?:[^\[\]()"#/\n]+|{STRING}|{COMMENT}|/)+')
+#: What may stand after a lone '%' and be right where it is; includes the empty text.
+_FOLLOWERS = " \t\r\n=(){}[],:"
+_JUNK = re.compile(r"[^\s\w%\[\](){}=:,\"#/]+|.", re.S)
+_CLOSING = {"[": "]", "(": ")"}
+#: A parenthesis after one of these opens a tuple rather than an operand list.
+_BEFORE_TUPLE = frozenset(("_EQUAL", "_COLON", "_COMMA", "_LPAR"))
+_FORBIDDEN_IN_STRING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+
+
+class _TokenFields(NamedTuple):
+    type: str
+    text: str
+    start_pos: int
+    end_pos: int
+
+
+class Token(_TokenFields):
+    """One token; the grammar names the types, the positions are offsets into the source."""
+
+    __slots__ = ()
+
+    # What the parser library copies from the last token to its end marker.
+    line: ClassVar[None] = None
+    column: ClassVar[None] = None
+    end_line: ClassVar[None] = None
+    end_column: ClassVar[None] = None
+
+
+@dataclass(slots=True)
+class Statement:
+    """The tokens of one statement; ``broken`` says that a lexical error has been reported for it."""
+
+    tokens: list[Token] = field(default_factory=list)
+    broken: bool = False
+
+
+@dataclass(slots=True)
+class Lexer:
+    """Tokenises one source; findings collect in ``diagnostics`` in source order."""
+
+    positions: Positions
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+
+    def statements(self) -> list[Statement]:
+        """Return the non-empty statements of the source."""
+        text = self.positions.source.text
+        match = _TOKEN.match
+        current = Statement()
+        found = [current]
+        position, end, depth = int(text.startswith(_BYTE_ORDER_MARK)), len(text), 0
+        while position < end:
+            token = match(text, position)
+            if token is None:
+                current.broken = True
+                position = self._bad_character(text, position)
+                continue
+            start, position, kind = position, token.end(), token.lastgroup
+            if kind == "SPACE":
+                continue
+            if kind == "NEWLINE":
+                if depth <= 0 or _STATEMENT_START.match(text, position):
+                    depth = 0
+                    current = Statement()
+                    found.append(current)
+                continue
+            assert kind is not None, "every alternative of the expression is named"
+            if kind == "PUNCTUATION":
+                kind = _punctuation(text[start], current.tokens)
+                depth += _DEPTH.get(kind, 0)
+            if kind in _CHECKED:
+                position = self._check(kind, text, start, position, current)
+            current.tokens.append(Token(kind, text[start:position], start, position))
+        return [statement for statement in found if statement.tokens or statement.broken]
+
+    def report(
+        self, code: str, message: str, start: int, end: int, help_text: str | None = None, **context: Any
+    ) -> None:
+        """Record a finding about ``[start, end)``."""
+        location: Location = self.positions.locate(start, end)
+        self.diagnostics.append(
+            Diagnostic(code, message, location, (), help_text, context=MappingProxyType(context))
+        )
+
+    def _bad_character(self, text: str, start: int) -> int:
+        """Report what cannot begin a token and return where to go on."""
+        character = text[start]
+        if character == '"':
+            end = text.find("\n", start)
+            end = len(text) if end < 0 else end
+            self.report("E1003", "string is not closed", start, end, 'end the string with " on the same line')
+            return end
+        if character == "%":
+            return self._bad_value(text, start)
+        junk = _JUNK.match(text, start)
+        end = junk.end() if junk else start + 1
+        self.report(
+            "E1002",
+            f"unexpected character {describe(character)}",
+            start,
+            end,
+            "names consist of letters, digits and _",
+            character=character,
+        )
+        return end
+
+    def _bad_value(self, text: str, start: int) -> int:
+        """Report a '%' that no number or name follows."""
+        end = start + 1
+        while end < len(text) and (text[end].isalnum() or text[end] in "_-"):
+            end += 1
+        culprit = text[start + 1 : start + 2]
+        if end > start + 1:
+            message = f"'{text[start:end][:40]}' is neither the number nor the name of a value"
+        else:
+            message = f"{describe(culprit)} may not begin the name of a value"
+            end += culprit not in _FOLLOWERS
+        self.report("E1002", message, start, end, "a value is written %0 or %name", character=culprit)
+        return end
+
+    def _check(self, kind: str, text: str, start: int, end: int, statement: Statement) -> int:
+        """Look into a token, report what is wrong with it, and return where it ends."""
+        before = len(self.diagnostics)
+        if kind == "LIST":
+            end = self._scan_list(text, start)
+        elif kind == "NUMBER":
+            self._check_number(text[start:end], start)
+        elif kind == "STRING":
+            self._check_string(text, start, end)
+        elif kind == "OPEN_TYPE":
+            end = start + len(text[start:end].rstrip())
+            self.report(
+                "E1101",
+                "the type is not closed: expected '>'",
+                start,
+                end,
+                "write a type as tensor<f32[2, 3]>",
+            )
+        elif end - start > _LONGEST_ID and text[start + 1 : end].lstrip("-").isdigit():
+            self.report("E1005", "the number of this value does not fit 64 bits", start, end)
+        statement.broken = statement.broken or len(self.diagnostics) > before
+        return end
+
+    def _check_number(self, text: str, start: int) -> None:
+        if not NUMBER.match(text):
+            message = f"malformed number '{text[:40]}'"
+            self.report("E1005", message, start, start + len(text), NUMBERS_HELP, text=text)
+
+    def _check_string(self, text: str, start: int, end: int) -> None:
+        for escape in ESCAPE.finditer(text, start + 1, end - 1):
+            if is_bad_escape(escape):
+                message = f"Invalid escape sequence '{escape[0]}'"
+                self.report("E1004", message, *escape.span(), ESCAPES_HELP, escape=escape[0])
+        for character in _FORBIDDEN_IN_STRING.finditer(text, start + 1, end - 1):
+            self.report(
+                "E1002",
+                f"{describe(character[0])} may not stand in a string",
+                *character.span(),
+                f"write \\u{{{ord(character[0]):x}}}",
+                character=character[0],
+            )
+
+    def _scan_list(self, text: str, start: int) -> int:
+        """Return the end of the balanced list that begins at ``start``, or of the statement it breaks."""
+        closers = [_CLOSING[text[start]]]
+        position, end = start + 1, len(text)
+        while position < end:
+            character = text[position]
+            if character in "[(":
+                closers.append(_CLOSING[character])
+            elif character in "])":
+                if character != closers.pop():
+                    break
+                if not closers:
+                    return position + 1
+            elif character == "\n":
+                if _STATEMENT_START.match(text, position + 1):
+                    break
+            else:
+                filler = _LIST_FILLER.match(text, position)
+                if filler is None:
+                    break  # a string that is not closed: the main loop reports it
+                position = filler.end()
+                continue
+            position += 1
+        self.report(
+            "E1101", f"'{text[start]}' is not closed: expected '{_CLOSING[text[start]]}'", start, start + 1
+        )
+        return position
+
+
+def _punctuation(character: str, before: list[Token]) -> str:
+    """Return the token type of a punctuation character; some parentheses open a tuple, which is a list."""
+    if character == "(" and before and before[-1].type in _BEFORE_TUPLE:
+        return "LIST"
+    return _PUNCTUATION[character]
+
+
+def is_bad_escape(escape: re.Match[str]) -> bool:
+    """Return whether a match of `ESCAPE` is none of the escapes."""
+    code = escape["code"]
+    return escape["bad"] is not None or (code is not None and int(code, 16) > 0x10FFFF)
+
+
+def describe(character: str) -> str:
+    """Return a character as a message names it: quoted where it can be seen, by code point where not."""
+    if not character:
+        return "the end of the line"
+    return f"'{character}'" if character.isprintable() else f"U+{ord(character):04X}"

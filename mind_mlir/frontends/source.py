@@ -1,0 +1,71 @@
+"""Reads source files: bytes in, `SourceText` out, every failure a diagnostic."""
+
+from __future__ import annotations
+
+import codecs
+import sys
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from mind_mlir.diagnostics import Diagnostic, ParseError, SourceText
+from mind_mlir.frontends.positions import Positions
+
+if TYPE_CHECKING:
+    import os
+
+#: How many of the bytes at a fault a message shows.
+_SHOWN_BYTES = 4
+_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+
+
+def read_source(path: str | os.PathLike[str]) -> SourceText:
+    """Read a UTF-8 source file, or standard input where ``path`` is ``-``.
+
+    Raises:
+        ParseError: E1106 where the file cannot be read, E1001 where it is not UTF-8.
+    """
+    if str(path) == "-":
+        return decode_source(sys.stdin.buffer.read(), "<stdin>")
+    try:
+        data = Path(path).read_bytes()
+    except (OSError, ValueError) as error:  # ValueError: a NUL character in the path
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise ParseError(
+            Diagnostic(
+                "E1106",
+                f"cannot read '{path}': {reason}",
+                help="check the path and its permissions; '-' reads standard input",
+                context=MappingProxyType({"path": str(path), "reason": reason}),
+            )
+        ) from error
+    return decode_source(data, str(path))
+
+
+def decode_source(data: bytes, name: str) -> SourceText:
+    """Decode the bytes of a source; a byte order mark at its head is dropped.
+
+    Raises:
+        ParseError: E1001 with the byte offset and the bytes found there.
+    """
+    text = data.removeprefix(codecs.BOM_UTF8)
+    try:
+        return SourceText(name, text.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise ParseError(_ill_formed(text, name, error.start, len(data) - len(text))) from error
+
+
+def _ill_formed(text: bytes, name: str, start: int, mark_length: int) -> Diagnostic:
+    found = text[start : start + _SHOWN_BYTES].hex(" ")
+    offset = start + mark_length
+    column_start = len(text[:start].decode("utf-8"))
+    source = SourceText(name, text.decode("utf-8", errors="replace"))
+    looks_utf16 = text.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return Diagnostic(
+        "E1001",
+        f"the source is not UTF-8: ill-formed bytes at byte offset {offset}",
+        Positions(source).locate(column_start, column_start + 1),
+        (f"found bytes {found}",),
+        "the file looks like UTF-16: save it as UTF-8" if looks_utf16 else "save the file as UTF-8",
+        context=MappingProxyType({"byte_offset": offset, "bytes": found}),
+    )

@@ -1,0 +1,111 @@
+"""Writes flat modules as canonical Core IR text (core-ir-text.md, spelling 1).
+
+Printing and reading back gives an equal module, and reading canonical text and printing it gives the same
+bytes. Two things have no spelling and come back changed: the sign and payload of a NaN, and a literal whose
+dtype is not the one its operation declares (which no verified module holds).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING
+
+from mind_mlir.ir.attributes import Padding, TensorLiteral
+from mind_mlir.ir.numbers import format_elements, format_float
+from mind_mlir.ir.types import DType, DTypeKind
+from mind_mlir.ops import registry
+from mind_mlir.ops.opdef import AttrKind
+
+if TYPE_CHECKING:
+    from mind_mlir.ir.attributes import AttributeValue
+    from mind_mlir.ir.module import CoreOperation, Module
+    from mind_mlir.ops.opdef import OpDef
+
+_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\", '"': '\\"'}
+#: What a string never shows raw: quotes, controls, separators, surrogates, and invisible or reordering marks.
+_ESCAPED = re.compile(
+    '["\\\\\x00-\x1f\x7f-\x9f\u2028\u2029\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]'
+)
+_WORD = re.compile(r"[^\W\d]\w*(?:\.\w+)*\Z")
+
+
+def print_module(module: Module) -> str:
+    """Return the canonical text of a flat module, with a line feed at its end."""
+    body = module.body
+    lines = [print_operation(operation) for operation in body.operations]
+    outputs = ", ".join(f"%{value}" for value in body.terminator.operands)
+    lines.append(f"outputs: {outputs}" if outputs else "outputs:")
+    return "\n".join(lines) + "\n"
+
+
+def print_operation(operation: CoreOperation) -> str:
+    """Return the statement of one operation, without a line feed."""
+    text = f"%{operation.value_id} = {operation.opcode}"
+    if operation.operands:
+        text += f" ({', '.join([f'%{value}' for value in operation.operands])})"
+    if operation.attributes:
+        record = registry.lookup(operation.opcode)
+        attributes = [
+            f"{_name(name)}={_attribute(name, value, record)}"
+            for name, value in sorted(operation.attributes.items())
+        ]
+        text += f" {{{', '.join(attributes)}}}"
+    return f"{text} : {operation.result_type}"
+
+
+def quote(text: str) -> str:
+    """Return ``text`` as a string literal of the Core IR text."""
+    return f'"{_ESCAPED.sub(_escape, text)}"'
+
+
+def format_value(value: AttributeValue) -> str:
+    """Return an attribute value as the text spells it."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return str(value)
+        case float():
+            return format_float(value)
+        case str():
+            return quote(value)
+        case DType():
+            return value.core_name
+        case TensorLiteral():
+            return format_literal(value)
+        case Padding():
+            return str(value)
+        case tuple():
+            return f"[{', '.join(map(format_value, value))}]"
+
+
+def format_literal(literal: TensorLiteral) -> str:
+    """Return a literal as nested lists of numbers; a complex number is a list of its two parts."""
+    dtype = literal.type.dtype
+    texts = format_elements(literal.array, dtype)
+    shape = literal.array.shape
+    if dtype.kind is DTypeKind.COMPLEX:
+        shape = (*shape, 2)
+    if 0 in shape:
+        # Lists end at the first empty dimension: what follows it has no elements to show.
+        shape = shape[: shape.index(0)]
+        texts = ["[]"] * math.prod(shape)
+    for extent in reversed(shape):
+        texts = [f"[{', '.join(texts[i : i + extent])}]" for i in range(0, len(texts), extent)]
+    return texts[0]
+
+
+def _name(name: str) -> str:
+    return name if _WORD.match(name) else quote(name)
+
+
+def _attribute(name: str, value: AttributeValue, record: OpDef | None) -> str:
+    schema = record.attribute(name) if record else None
+    if schema is not None and schema.kind is AttrKind.ENUM and isinstance(value, str) and _WORD.match(value):
+        return value
+    return format_value(value)
+
+
+def _escape(match: re.Match[str]) -> str:
+    return _ESCAPES.get(match[0]) or f"\\u{{{ord(match[0]):x}}}"
