@@ -78,7 +78,7 @@ def repeat(op: Operation, operands: Sequence[Value], shape: Sequence[int]) -> li
     """Emit the scalar operation ``op`` elementwise on vectors of ``shape``, on scalars if that is empty."""
     types = [vector_of(result.type, shape) for result in op.results]
     attributes = {name: op.attributes[name] for name in op.attributes}
-    return list(ir.Operation.create(op.name, types, list(operands), attributes).results)
+    return list(ir.Operation.create(op.name, types, list(operands), attributes, loc=op.location).results)
 
 
 def cast(casts: Sequence[Operation], value: Value, shape: Sequence[int]) -> Value:

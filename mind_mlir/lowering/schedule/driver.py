@@ -1,4 +1,4 @@
-"""Goes through a function and replaces each linalg operation by the nest of its schedule."""
+"""Goes through a function once and replaces each linalg operation by the nest of its schedule."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING
 from mind_mlir.bindings import ir
 from mind_mlir.lowering.schedule.contraction import Contraction, match_contraction
 from mind_mlir.lowering.schedule.emitter import Emitter
+from mind_mlir.lowering.schedule.group import vector_dims
+from mind_mlir.lowering.schedule.grouping import Grouping
 from mind_mlir.lowering.schedule.matmul import MatmulEmitter
 from mind_mlir.lowering.schedule.matmul_schedule import choose_matmul_schedule
+from mind_mlir.lowering.schedule.values import filler, sweep
 from mind_mlir.lowering.schedule.view import Views
 
 if TYPE_CHECKING:
@@ -27,7 +30,7 @@ class FunctionScheduler:
         self._views = Views()
 
     def run(self) -> None:
-        """Schedule all blocks of the function, nested ones before what follows them."""
+        """Schedule all blocks of the function."""
         self._regions(self._function)
 
     def _regions(self, op: Operation) -> None:
@@ -36,29 +39,43 @@ class FunctionScheduler:
                 self._block(block)
 
     def _block(self, block: Block) -> None:
+        groups = Grouping(self._emitter, self._target)
         for operation in list(block.operations):
             op = operation.operation
             view = self._views.of(op)
-            if view is not None:
-                self._schedule(view)
-            elif not op.name.startswith("linalg."):
+            if view is not None and self._schedule(view, groups):
+                continue
+            groups.close(_read_values(op))
+            if not op.name.startswith("linalg."):
                 self._regions(op)
+        groups.close_all()
+        sweep(block)
 
-    def _schedule(self, view: View) -> None:
+    def _schedule(self, view: View, groups: Grouping) -> bool:
+        """Schedule ``view`` now or as part of a group; return False to leave it as it is."""
+        if view.op.name == "linalg.fill":
+            return False
         contraction = match_contraction(view)
-        if contraction is None:
-            return
-        if 0 in view.extents:
-            _replace(view, [view.inits[0]])  # an empty result, or a sum of nothing
-            return
-        with ir.InsertionPoint(view.op), view.op.location:
-            result, fill = self._contraction(contraction)
-        _replace(view, [result])
-        if fill is not None and not any(True for _ in fill.results[0].uses):
-            fill.erase()
+        dims = vector_dims(view)
+        if contraction is not None and not (dims and self._by_rows(contraction)):
+            groups.close(view.operands)
+            self._contraction(contraction.current())
+            return True
+        if dims:
+            groups.add(view, dims)
+        return bool(dims)
 
-    def _contraction(self, contraction: Contraction) -> tuple[Value, Operation | None]:
-        """Emit ``contraction``; return the result and the ``linalg.fill`` now superfluous, if any."""
+    def _by_rows(self, contraction: Contraction) -> bool:
+        """Return whether a product is rather computed as sums along contiguous rows of both factors."""
+        few = contraction.extent(contraction.m) <= _FEW_ROWS
+        return few and not contraction.right.contiguous(contraction.n)
+
+    def _contraction(self, contraction: Contraction) -> None:
+        view = contraction.view
+        init = view.inits[0]
+        if 0 in view.extents:
+            _replace(view, init)  # an empty result, or a sum of nothing
+            return
         chosen = choose_matmul_schedule(
             contraction.extent(contraction.m),
             contraction.extent(contraction.n),
@@ -67,22 +84,32 @@ class FunctionScheduler:
             strided_right=not contraction.right.contiguous(contraction.n),
             target=self._target,
         )
-        init = contraction.view.inits[0]
-        fill = filled(init)
-        if fill is None:
-            return MatmulEmitter(self._emitter, contraction, chosen, None).emit(init), None
-        start, destination = fill.operands
-        return MatmulEmitter(self._emitter, contraction, chosen, start).emit(destination), fill
+        start = filler(init)
+        with ir.InsertionPoint(view.op), view.op.location:
+            if start is not None:
+                init = self._emitter.empty(list(init.type.shape), contraction.element)
+            result = MatmulEmitter(self._emitter, contraction, chosen, start).emit(init)
+        _replace(view, result)
 
 
-def filled(value: Value) -> Operation | None:
-    """Return the ``linalg.fill`` with a scalar that ``value`` comes from, or None."""
-    if isinstance(value, ir.BlockArgument) or value.owner.name != "linalg.fill":
-        return None
-    return value.owner
+#: So few rows are computed one by one rather than repack the other factor for them.
+_FEW_ROWS = 2
 
 
-def _replace(view: View, results: list[Value]) -> None:
-    for old, new in zip(view.op.results, results, strict=True):
-        old.replace_all_uses_with(new)
+def _replace(view: View, result: Value) -> None:
+    view.op.results[0].replace_all_uses_with(result)
     view.op.erase()
+
+
+def _read_values(op: Operation) -> list[Value]:
+    """Return all values that ``op`` and the operations in its regions use."""
+    values: list[Value] = []
+
+    def collect(inner: Operation) -> object:
+        values.extend(inner.operands)
+        return ir.WalkResult.ADVANCE
+
+    if len(op.regions):
+        op.walk(collect)
+        return values
+    return list(op.operands)

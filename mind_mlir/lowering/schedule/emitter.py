@@ -28,7 +28,8 @@ class Emitter:
         self._transfer_maps: dict[int, Attribute] = {}
         self._in_bounds = ir.ArrayAttr.get([ir.BoolAttr.get(True)])
         self.index_type = ir.IndexType.get()
-        self._true_type = ir.IntegerType.get_signless(1)
+        self._boolean = ir.IntegerType.get_signless(1)
+        self._live: dict[Value, int] = {}  # lanes that are on in the masks that are constants
 
     # Constants and index arithmetic.
 
@@ -136,7 +137,10 @@ class Emitter:
         """Read the vector of ``type_`` that starts at ``indices`` and runs along the last dimension.
 
         Lanes whose ``mask`` is off read as ``padding``; without a mask all lanes lie inside the tensor.
+        Masks of booleans are constants.
         """
+        if ir.VectorType(type_).element_type == self._boolean:
+            return self._read_booleans(type_, source, indices, mask)
         return vector.TransferReadOp(
             type_,
             source,
@@ -151,6 +155,8 @@ class Emitter:
         self, value: Value, target: Value, indices: Sequence[Index], mask: Value | None = None
     ) -> Value:
         """Return ``target`` with the vector ``value`` written at ``indices`` along the last dimension."""
+        if ir.VectorType(value.type).element_type == self._boolean:
+            return self._write_booleans(value, target, indices, mask)
         return vector.TransferWriteOp(
             target.type,
             value,
@@ -161,6 +167,28 @@ class Emitter:
             mask=mask,
         ).result
 
+    # A boolean is a byte in memory but a bit in a vector: they move one by one.
+
+    def _read_booleans(
+        self, type_: Type, source: Value, indices: Sequence[Index], mask: Value | None
+    ) -> Value:
+        lanes = [self.extract(source, place) for place in self._places(type_, indices, mask)]
+        lanes += [self.constant(self._boolean, ir.BoolAttr.get(True))] * (type_.shape[0] - len(lanes))
+        return vector.FromElementsOp(type_, lanes).result
+
+    def _write_booleans(
+        self, value: Value, target: Value, indices: Sequence[Index], mask: Value | None
+    ) -> Value:
+        for lane, place in enumerate(self._places(value.type, indices, mask)):
+            target = self.insert(vector.ExtractOp(value, [], [lane]).result, target, place)
+        return target
+
+    def _places(self, type_: Type, indices: Sequence[Index], mask: Value | None) -> list[list[Index]]:
+        """Return the indices of each live lane of a vector that starts at ``indices``."""
+        *outer, last = indices
+        live = ir.VectorType(type_).shape[0] if mask is None else self._live[mask]
+        return [[*outer, self.add(last, lane)] for lane in range(live)]
+
     def extract(self, source: Value, indices: Sequence[Index]) -> Value:
         """Return the element of the tensor ``source`` at ``indices``."""
         return tensor.ExtractOp(source, [self.index(i) for i in indices]).result
@@ -169,17 +197,27 @@ class Emitter:
         """Return ``target`` with the scalar ``value`` written at ``indices``."""
         return tensor.InsertOp(value, target, [self.index(i) for i in indices]).result
 
+    def select(self, mask: Value, on: Value, off: Value) -> Value:
+        """Return ``on`` in the lanes that ``mask`` has on, ``off`` in the others."""
+        return arith.SelectOp(mask, on, off).result
+
+    def empty(self, shape: Sequence[int], element: Type) -> Value:
+        """Return a new tensor of undefined contents."""
+        return tensor.EmptyOp(list(shape), element).result
+
     def broadcast(self, type_: Type, value: Value) -> Value:
         """Return the scalar ``value`` in every lane of ``type_``."""
         return vector.BroadcastOp(type_, value).result
 
     def mask(self, lanes: int, live: Index) -> Value | None:
         """Return a mask of the first ``live`` of ``lanes`` lanes; None when statically all of them are."""
-        type_ = ir.VectorType.get([lanes], self._true_type)
+        type_ = ir.VectorType.get([lanes], self._boolean)
         if isinstance(live, int):
             if live >= lanes:
                 return None
-            return self.constant(type_, _mask_attribute(type_, lanes, max(live, 0)))
+            mask = self.constant(type_, _mask_attribute(type_, lanes, max(live, 0)))
+            self._live[mask] = max(live, 0)
+            return mask
         return vector.CreateMaskOp(type_, [live]).result
 
     def _minor_map(self, rank: int) -> Attribute:

@@ -68,6 +68,10 @@ class View:
     extents: tuple[int, ...]
     reductions: tuple[int, ...]
 
+    def current(self) -> View:
+        """Return the view with the operands that the operation has by now."""
+        return dataclasses.replace(self, operands=tuple(self.op.operands))
+
     @property
     def results(self) -> int:
         """How many results, and so inits, there are."""
@@ -83,6 +87,10 @@ class View:
         """The operands that results start from."""
         return self.operands[len(self.operands) - self.results :]
 
+    def used(self, number: int) -> bool:
+        """Return whether the body uses the element of operand ``number``."""
+        return any(True for _ in self.body.arguments[number].uses)
+
     @property
     def body(self) -> Block:
         """The block that computes one element; its arguments are one element of each operand."""
@@ -97,7 +105,9 @@ class Views:
 
     def of(self, op: Operation) -> View | None:
         """Return the view of ``op``, or None when ``op`` is not of the kind described by :class:`View`."""
-        if not op.name.startswith("linalg.") or not len(op.results):
+        if not op.name.startswith("linalg.") or not len(op.results) or len(op.regions) != 1:
+            return None
+        if len(op.regions[0].blocks) != 1:
             return None
         operands = tuple(op.operands)
         maps = linalg.get_indexing_maps(op)

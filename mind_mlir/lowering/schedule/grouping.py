@@ -1,0 +1,102 @@
+"""Collects operations into groups while going through a block, and emits groups when they are complete."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mind_mlir.bindings import ir
+from mind_mlir.lowering.schedule.collapse import collapse, collapse_value, expand_value, merged_loops
+from mind_mlir.lowering.schedule.group import Group
+from mind_mlir.lowering.schedule.nest import GroupEmitter, Output
+from mind_mlir.lowering.schedule.values import filler
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mind_mlir.bindings import Operation, Value
+    from mind_mlir.lowering.schedule.emitter import Emitter
+    from mind_mlir.lowering.schedule.view import View
+    from mind_mlir.lowering.target import Target
+
+
+class Grouping:
+    """The groups of one block that are still open.
+
+    A group is closed, and emitted in the place of its last member, when something that cannot join it uses
+    one of its results. So no open group depends on another open group, and each operation is looked at once.
+    """
+
+    def __init__(self, emitter: Emitter, target: Target) -> None:
+        self._emitter = emitter
+        self._target = target
+        self._open: dict[Value, Group] = {}
+
+    def add(self, view: View, dims: tuple[int, ...]) -> None:
+        """Add ``view``, which can run in vectors along ``dims``, to a group that it reads or to a new one."""
+        group = None
+        for value in view.operands:
+            candidate = self._open.get(value)
+            if group is None and candidate is not None and candidate.accepts(view, dims):
+                group = candidate
+            elif candidate is not group:
+                self.close([value])
+        if group is None:
+            group = Group(view.extents, dims[0])
+        group.add(view.current())
+        for result in view.op.results:
+            self._open[result] = group
+
+    def close(self, values: Iterable[Value]) -> None:
+        """Emit the open groups that compute ``values``; these are replaced, do not look at them again."""
+        for value in values:
+            group = self._open.get(value)
+            if group is not None:
+                self._emit(group)
+
+    def close_all(self) -> None:
+        """Emit all open groups."""
+        self.close(list(self._open))
+
+    def _emit(self, group: Group) -> None:
+        for value in group.produced:
+            del self._open[value]
+        operations = [view.op for view in group.members]
+        results = [
+            (number, place)
+            for number, view in enumerate(group.members)
+            for place, result in enumerate(view.op.results)
+            if _leaves(result, operations)
+        ]
+        if results:
+            self._emit_nest(group, operations, results)
+        for operation in reversed(operations):
+            operation.erase()
+
+    def _emit_nest(self, group: Group, operations: list[Operation], results: list[tuple[int, int]]) -> None:
+        location = ir.Location.fused([operation.location for operation in operations])
+        with ir.InsertionPoint(operations[-1]), location:
+            loops = merged_loops(group)
+            if loops is not None:
+                collapse(group, loops)
+            outputs = [self._output(group, number, place, operations[number]) for number, place in results]
+            tensors = GroupEmitter(self._emitter, group, outputs, self._target).emit()
+            for (number, place), value in zip(results, tensors, strict=True):
+                old = operations[number].results[place]
+                old.replace_all_uses_with(expand_value(value, list(old.type.shape)))
+
+    def _output(self, group: Group, number: int, place: int, op: Operation) -> Output:
+        """Return where a result is written: to its init if it starts from that, else to a new tensor."""
+        view = group.members[number]
+        operand = len(view.inputs) + place
+        shape = [group.extents[dim] for index in view.accesses[operand] for dim, _ in index.terms]
+        init = op.operands[operand]
+        start = filler(init)
+        if view.reductions and start is None:
+            return Output(view, place, collapse_value(init, shape))
+        element = ir.RankedTensorType(init.type).element_type
+        return Output(view, place, self._emitter.empty(shape, element), start)
+
+
+def _leaves(result: Value, members: list[Operation]) -> bool:
+    """Return whether ``result`` is used by anything but ``members``."""
+    return any(use.owner.operation not in members for use in result.uses)

@@ -1,0 +1,249 @@
+"""Emits a group as one loop nest over vectors.
+
+The loops over parallel dimensions are outermost. A vector dimension that is parallel is cut in chunks of a
+few vectors, with reduction loops inside each chunk; one that is reduced is innermost, with several
+accumulators that are joined at its end. What does not depend on a loop is read before it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from mind_mlir.bindings import ir, vector
+from mind_mlir.lowering.schedule.body import match_multiply_add
+from mind_mlir.lowering.schedule.combiner import combined_value, match_combiner
+from mind_mlir.lowering.schedule.elements import Chunk, Elements
+from mind_mlir.lowering.schedule.group import widest
+
+if TYPE_CHECKING:
+    from mind_mlir.bindings import Value
+    from mind_mlir.lowering.schedule.combiner import Combiner
+    from mind_mlir.lowering.schedule.elements import Cache
+    from mind_mlir.lowering.schedule.emitter import Emitter, Index
+    from mind_mlir.lowering.schedule.group import Group
+    from mind_mlir.lowering.schedule.view import Env, View
+    from mind_mlir.lowering.target import Target
+
+#: Vectors in a chunk, for bodies of up to so many operations each.
+_CHUNKS = ((2, 4), (8, 2))
+#: Accumulators of a reduction along the vector dimension: enough to hide the latency of an addition.
+_ACCUMULATORS = 4
+
+
+@dataclasses.dataclass(frozen=True)
+class Output:
+    """A result that leaves the nest.
+
+    Attributes:
+        member: the operation.
+        number: number among its results.
+        destination: the tensor it is written to; holds what a reduction starts from unless ``start`` does.
+        start: the number that a reduction starts from, or None.
+    """
+
+    member: View
+    number: int
+    destination: Value
+    start: Value | None = None
+
+
+class GroupEmitter:
+    """Emits one group.
+
+    Args:
+        emitter: where to emit.
+        group: what to compute.
+        outputs: the results that are used outside of the group, reductions among them.
+        target: the processor.
+    """
+
+    def __init__(self, emitter: Emitter, group: Group, outputs: list[Output], target: Target) -> None:
+        self._e = emitter
+        self._g = group
+        self._fma = target.fma
+        self._outputs = outputs
+        self._lanes = target.lanes(widest(group.members))
+        self._elements = Elements(emitter, group, self._lanes)
+        self._reducers = [output for output in outputs if output.member.reductions]
+        self._streams = [output for output in outputs if not output.member.reductions]
+        self._combiners: list[Combiner] = []
+        for output in self._reducers:
+            combiner = match_combiner(output.member.body)
+            assert combiner is not None  # `vector_dims` is empty otherwise
+            self._combiners.append(combiner)
+
+    def emit(self) -> list[Value]:
+        """Emit the nest at the insertion point; return the tensors of the outputs, in their order."""
+        rank = len(self._g.extents)
+        outer = [dim for dim in range(rank) if dim != self._g.vector and dim not in self._g.reductions]
+        carried = [output.destination for output in (*self._streams, *self._reducers)]
+        cache = self._elements.read_invariant({}, {})
+        carried = self._outer(outer, {}, cache, carried)
+        by_output = dict(zip((id(o) for o in (*self._streams, *self._reducers)), carried, strict=True))
+        return [by_output[id(output)] for output in self._outputs]
+
+    def _outer(self, dims: list[int], env: Env, cache: Cache, carried: list[Value]) -> list[Value]:
+        if not dims:
+            inner = self._reduce_rows if self._g.vector in self._g.reductions else self._chunks
+            return inner(env, cache, carried)
+
+        def body(i: Index, inside: list[Value]) -> list[Value]:
+            here = env | {dims[0]: i}
+            return self._outer(dims[1:], here, self._elements.read_invariant(here, cache), inside)
+
+        return self._e.loop((0, self._g.extents[dims[0]], 1), carried, body)
+
+    # A parallel vector dimension.
+
+    def _chunks(self, env: Env, cache: Cache, carried: list[Value]) -> list[Value]:
+        """Cut the vector dimension in chunks; what is left of it is one shorter chunk with a masked end."""
+        extent = self._g.extents[self._g.vector]
+        vectors = self._chunk_vectors(extent)
+        step = vectors * self._lanes
+        full = extent - extent % step
+        carried = self._e.loop(
+            (0, full, step),
+            carried,
+            lambda i, inside: self._chunk(env, cache, Chunk(i, vectors, None), inside),
+        )
+        if extent == full:
+            return carried
+        count = -(-(extent - full) // self._lanes)
+        mask = self._e.mask(self._lanes, extent - full - (count - 1) * self._lanes)
+        return self._chunk(env, cache, Chunk(full, count, mask), carried)
+
+    def _chunk_vectors(self, extent: int) -> int:
+        weight = self._g.weight
+        wanted = next((vectors for most, vectors in _CHUNKS if weight <= most), 1)
+        if self._g.reductions:
+            wanted = max(wanted, _ACCUMULATORS)
+        return max(1, min(wanted, extent // self._lanes))
+
+    def _chunk(self, env: Env, cache: Cache, chunk: Chunk, carried: list[Value]) -> list[Value]:
+        if not self._g.reductions:
+            return self._elements.emit(env, cache, chunk, self._streams, carried).streams
+        streams, results = carried[: len(self._streams)], carried[len(self._streams) :]
+        starts = [
+            self._elements.start(output, result, env, chunk, v)
+            for output, result in zip(self._reducers, results, strict=True)
+            for v in range(chunk.vectors)
+        ]
+        values = self._reduction_loops(self._g.reductions, env, cache, chunk, [*streams, *starts])
+        streams, accumulators = values[: len(streams)], values[len(streams) :]
+        for number, output in enumerate(self._reducers):
+            own = accumulators[number * chunk.vectors : (number + 1) * chunk.vectors]
+            results[number] = self._elements.store(output, results[number], env, chunk, own)
+        return [*streams, *results]
+
+    def _reduction_loops(
+        self, dims: tuple[int, ...], env: Env, cache: Cache, chunk: Chunk, carried: list[Value]
+    ) -> list[Value]:
+        if not dims:
+            return self._accumulate(env, cache, chunk, carried)
+
+        def body(i: Index, inside: list[Value]) -> list[Value]:
+            here = env | {dims[0]: i}
+            known = self._elements.read_invariant(here, cache)
+            return self._reduction_loops(dims[1:], here, known, chunk, inside)
+
+        return self._e.loop((0, self._g.extents[dims[0]], 1), carried, body)
+
+    def _accumulate(self, env: Env, cache: Cache, chunk: Chunk, carried: list[Value]) -> list[Value]:
+        """Compute one chunk and combine its reductions with the accumulators, which follow the streams."""
+        count = len(self._streams)
+        done = self._elements.emit(env, cache, chunk, self._streams, carried[:count])
+        following = list(done.streams)
+        accumulators = iter(carried[count:])
+        for output, combiner in zip(self._reducers, self._combiners, strict=True):
+            following += [
+                self._combine(output.member, combiner, next(accumulators), values) for values in done.values
+            ]
+        return following
+
+    def _combine(
+        self, member: View, combiner: Combiner, accumulator: Value, values: dict[Value, Value]
+    ) -> Value:
+        """Combine what ``member`` computed with an accumulator, fused if it is a product."""
+        combined = combined_value(member.body)
+        if self._fma and match_multiply_add(member.body) is not None and combiner.name == "arith.addf":
+            left, right = (self._elements.value(operand, values) for operand in combined.owner.operands)
+            return vector.FMAOp(left, right, accumulator).result
+        return combiner.combine(accumulator, self._elements.value(combined, values))
+
+    # A reduced vector dimension.
+
+    def _reduce_rows(self, env: Env, cache: Cache, carried: list[Value]) -> list[Value]:
+        count = len(self._streams)
+        streams, results = carried[:count], carried[count:]
+        extent = self._g.extents[self._g.vector]
+        vectors = max(1, min(_ACCUMULATORS, extent // self._lanes))
+        neutrals = []
+        for output, combiner in zip(self._reducers, self._combiners, strict=True):
+            element = ir.RankedTensorType(output.destination.type).element_type
+            type_ = self._e.vector_type(self._lanes, element)
+            neutrals += [self._e.splat(type_, combiner.neutral_attribute(element))] * vectors
+        others = tuple(dim for dim in self._g.reductions if dim != self._g.vector)
+        values = self._row_loops(others, env, cache, vectors, [*streams, *neutrals])
+        streams, accumulators = values[:count], values[count:]
+        for number, (output, combiner) in enumerate(zip(self._reducers, self._combiners, strict=True)):
+            own = accumulators[number * vectors : (number + 1) * vectors]
+            total = combiner.horizontal(_join(combiner, own))
+            results[number] = self._elements.store_total(output, results[number], env, combiner, total)
+        return [*streams, *results]
+
+    def _row_loops(
+        self, dims: tuple[int, ...], env: Env, cache: Cache, vectors: int, carried: list[Value]
+    ) -> list[Value]:
+        if dims:
+
+            def body(i: Index, inside: list[Value]) -> list[Value]:
+                here = env | {dims[0]: i}
+                return self._row_loops(
+                    dims[1:], here, self._elements.read_invariant(here, cache), vectors, inside
+                )
+
+            return self._e.loop((0, self._g.extents[dims[0]], 1), carried, body)
+        extent = self._g.extents[self._g.vector]
+        step = vectors * self._lanes
+        full = extent - extent % step
+        carried = self._e.loop(
+            (0, full, step),
+            carried,
+            lambda i, inside: self._accumulate(env, cache, Chunk(i, vectors, None), inside),
+        )
+        return self._row_end(env, cache, vectors, full, carried)
+
+    def _row_end(self, env: Env, cache: Cache, vectors: int, first: int, carried: list[Value]) -> list[Value]:
+        """Accumulate what is left of a row after its full steps: single vectors, the last one masked."""
+        extent = self._g.extents[self._g.vector]
+        count = len(self._streams)
+        for number, at in enumerate(range(first, extent, self._lanes)):
+            mask = self._e.mask(self._lanes, extent - at)
+            picked = [count + group * vectors + number for group in range(len(self._reducers))]
+            given = [*carried[:count], *(carried[place] for place in picked)]
+            taken = self._accumulate_masked(env, cache, Chunk(at, 1, mask), given)
+            carried = [*taken[:count], *carried[count:]]
+            for place, value in zip(picked, taken[count:], strict=True):
+                carried[place] = value
+        return carried
+
+    def _accumulate_masked(self, env: Env, cache: Cache, chunk: Chunk, carried: list[Value]) -> list[Value]:
+        following = self._accumulate(env, cache, chunk, carried)
+        if chunk.mask is None:
+            return following
+        count = len(self._streams)
+        kept = [
+            self._e.select(chunk.mask, new, old)
+            for new, old in zip(following[count:], carried[count:], strict=True)
+        ]
+        return [*following[:count], *kept]
+
+
+def _join(combiner: Combiner, values: list[Value]) -> Value:
+    """Combine ``values`` pairwise, the first half with the second."""
+    while len(values) > 1:
+        half = (len(values) + 1) // 2
+        rest = values[half:]
+        values = [combiner.combine(values[i], rest[i]) if i < len(rest) else values[i] for i in range(half)]
+    return values[0]

@@ -1,0 +1,45 @@
+"""Small questions about tensor values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mind_mlir.bindings import ir
+
+if TYPE_CHECKING:
+    from mind_mlir.bindings import Block, Operation, Value
+
+_REMOVABLE = (
+    "linalg.fill",
+    "linalg.transpose",
+    "tensor.empty",
+    "tensor.collapse_shape",
+    "tensor.expand_shape",
+)
+
+
+def definition(value: Value) -> Operation | None:
+    """Return the operation that defines ``value``; None for a block argument."""
+    return None if isinstance(value, ir.BlockArgument) else value.owner
+
+
+def filler(value: Value) -> Value | None:
+    """Return the scalar that the tensor ``value`` was filled with by ``linalg.fill``, or None."""
+    op = definition(value)
+    if op is None or op.name != "linalg.fill":
+        return None
+    scalar = op.operands[0]
+    return None if isinstance(scalar.type, ir.RankedTensorType) else scalar
+
+
+def used(value: Value) -> bool:
+    """Return whether ``value`` has a use."""
+    return any(True for _ in value.uses)
+
+
+def sweep(block: Block) -> None:
+    """Erase what schedules left without a use in ``block``."""
+    for operation in reversed(list(block.operations)):
+        op = operation.operation
+        if op.name in _REMOVABLE and not any(used(result) for result in op.results):
+            op.erase()
