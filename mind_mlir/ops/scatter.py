@@ -13,7 +13,7 @@ from mind_mlir.ops.opdef import INTEGERS, AttributeDef, AttrKind, Domain, Exampl
 from mind_mlir.ops.reassociation import reshape
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.builder import Value
@@ -114,31 +114,49 @@ def _lower_scatter_add(context: LoweringContext) -> Any:
     check_indices(context, indices, indices_type, result.extents)
     if result.element_count == 0 or updates_type.element_count == 0:
         return operand
-    # Rows of any rank are rows of rank 1: what is added in one go is contiguous.
-    count, extent, width = indices_type.element_count, result.extents[0], math.prod(result.extents[1:])
-    rows = reshape(context, updates, updates_type, (count, width))
-    flat_indices = reshape(context, indices, indices_type, (count,))
-    flat_type = result.with_shape((extent, width))
+    # Flat tensors: a row of any rank is then a contiguous slice, and reshapes are views.
+    width = math.prod(result.extents[1:])
+    flat_type = result.with_shape((result.element_count,))
+    flat_indices = reshape(context, indices, indices_type, (indices_type.element_count,))
+    flat_updates = reshape(context, updates, updates_type, (updates_type.element_count,))
     flat = reshape(context, operand, result, flat_type.extents)
-    start = context.named("copy", [flat], context.empty(flat_type), flat_type)
+    # What a linalg operation has just computed is added to in place (bufferization copies it if something
+    # else still reads it); anything else, such as an input, is copied to where the result goes.
+    fresh = getattr(operand.owner, "name", "").startswith("linalg.")
+    start = flat if fresh else context.named("copy", [flat], context.empty(flat_type), flat_type)
 
-    scf, tensor = context.mlir.scf, context.mlir.tensor
-    index_type = context.mlir.ir.IndexType.get()
-    zero, one, bound = (context.mlir.arith.constant(index_type, n) for n in (0, 1, count))
-    loop = scf.ForOp(zero, bound, one, [start])
+    def add_row(at: Any, accumulator: Any) -> Any:
+        index = context.mlir.tensor.extract(flat_indices, [at])
+        position = safe_position(context, index, result.extents[0])
+        return _add_row(context, accumulator, position, flat_updates, at, width)
+
+    added = _loop(context, indices_type.element_count, start, add_row)
+    return reshape(context, added, flat_type, result.extents)
+
+
+def _add_row(context: LoweringContext, target: Any, at: Any, updates: Any, row: Any, width: int) -> Any:
+    """Append the addition of row ``row`` of flat ``updates`` to row ``at`` of flat ``target``."""
+    arith, tensor = context.mlir.arith, context.mlir.tensor
+    stride = arith.constant(context.mlir.ir.IndexType.get(), width)
+    first_target, first_update = arith.muli(at, stride), arith.muli(row, stride)
+    add = arith.addf if context.result_type.dtype.is_float else arith.addi
+
+    def add_element(column: Any, accumulator: Any) -> Any:
+        position = [arith.addi(first_target, column)]
+        update = tensor.extract(updates, [arith.addi(first_update, column)])
+        return tensor.insert(add(tensor.extract(accumulator, position), update), accumulator, position)
+
+    return _loop(context, width, target, add_element)
+
+
+def _loop(context: LoweringContext, count: int, init: Any, body: Callable[[Any, Any], Any]) -> Any:
+    """Append a loop that carries one tensor; ``body`` maps the step, 0 to ``count``, and tensor to the next."""
+    index = context.mlir.ir.IndexType.get()
+    zero, end, one = (context.mlir.arith.constant(index, n) for n in (0, count, 1))
+    loop = context.mlir.scf.ForOp(zero, end, one, [init])
     with context.mlir.ir.InsertionPoint(loop.body):
-        (accumulator,) = loop.inner_iter_args
-        at = loop.induction_variable
-        position = safe_position(context, tensor.extract(flat_indices, [at]), extent)
-        dynamic = context.mlir.ir.ShapedType.get_dynamic_size()
-        window: tuple[list[int], ...] = ([], [], [dynamic, 0], [1, width], [1, 1])
-        row_type = context.result_type.with_shape((width,))
-        mlir_row = context.mlir.ir.RankedTensorType.get([width], context.element(result.dtype))
-        row = tensor.extract_slice(mlir_row, accumulator, [position], *window)
-        update = tensor.extract_slice(mlir_row, rows, [at], *window)
-        added = context.named("add", [row, update], row, row_type)
-        scf.YieldOp([tensor.insert_slice(added, accumulator, [position], *window)])
-    return reshape(context, loop.results[0], flat_type, result.extents)
+        context.mlir.scf.YieldOp([body(loop.induction_variable, loop.inner_iter_args[0])])
+    return loop.results[0]
 
 
 OPERATIONS = (
