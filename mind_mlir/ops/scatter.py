@@ -150,7 +150,7 @@ def _add_row(context: LoweringContext, target: Any, at: Any, updates: Any, row: 
 
 
 def _loop(context: LoweringContext, count: int, init: Any, body: Callable[[Any, Any], Any]) -> Any:
-    """Append a loop that carries one tensor; ``body`` maps the step, 0 to ``count``, and tensor to the next."""
+    """Append a loop that carries one tensor: ``body`` maps step, below ``count``, and tensor to the next."""
     index = context.mlir.ir.IndexType.get()
     zero, end, one = (context.mlir.arith.constant(index, n) for n in (0, count, 1))
     loop = context.mlir.scf.ForOp(zero, end, one, [init])
