@@ -1,0 +1,82 @@
+"""Profiles: which operations, dtypes and forms a module may use.
+
+A profile is data. The module names it, the verifier enforces it, autodiff and the legality checks read it.
+Operations of the registry that stand outside Core v1 (`OpDef.extension`) are accepted in every profile that
+does not refuse them, and `Profile.standing` says that they are extensions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from mind_mlir.ir.types import DType
+from mind_mlir.ops import registry
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Standing(Enum):
+    """What a profile says about an opcode."""
+
+    CORE = "core"
+    EXTENSION = "extension"
+    REFUSED = "refused"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a profile refuses an operation that a person may well try, and what to write instead."""
+
+    reason: str
+    instead: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """One set of rules.
+
+    Attributes:
+        name: What `Module.profile` says.
+        summary: One line for the reference.
+        dtypes: The element types that values may have.
+        refused: Opcodes that are rejected although they are well known, and why.
+        allows_blocks: Whether there may be several functions, and blocks with parameters.
+    """
+
+    name: str
+    summary: str
+    dtypes: tuple[DType, ...]
+    refused: Mapping[str, Refusal] = field(default_factory=lambda: MappingProxyType({}))
+    allows_blocks: bool = False
+
+    def standing(self, opcode: str) -> Standing:
+        """Return what this profile says about ``opcode``."""
+        if opcode in self.refused:
+            return Standing.REFUSED
+        record = registry.lookup(opcode)
+        if record is None:
+            return Standing.UNKNOWN
+        return Standing.EXTENSION if record.extension else Standing.CORE
+
+
+CORE_V1 = Profile(
+    name="core-v1",
+    summary="MIND Core IR v1: a flat list of instructions over i1, i32, i64, f32 and f64 tensors",
+    dtypes=(DType.I1, DType.SI32, DType.SI64, DType.F32, DType.F64),
+    refused=MappingProxyType(
+        {
+            "Div": Refusal(
+                "division is not part of Core v1 (core-ir.md, Binary operations)",
+                "multiply by the reciprocal: %r = Reciprocal (%b), then Mul (%a, %r)",
+            )
+        }
+    ),
+)
+
+#: Every profile by name.
+PROFILES: Mapping[str, Profile] = MappingProxyType({profile.name: profile for profile in (CORE_V1,)})
