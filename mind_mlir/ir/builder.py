@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from mind_mlir.ir.module import SourceInfo
 
+
 @dataclass(frozen=True, slots=True)
 class Value:
     """A value of the module being built."""
@@ -76,6 +77,12 @@ class Builder:
         if result is None:
             raise VerificationError(context.diagnostics)
         return self._append(opcode, operands, dict(context.attributes), result, source)
+
+    def copy(self, operation: CoreOperation, operands: Sequence[Value]) -> Value:
+        """Append a verified operation of another module, reading ``operands``, and return its value."""
+        type_ = operation.result_type
+        assert isinstance(type_, TensorType), "flat modules have no tuples"
+        return self._append(operation.opcode, operands, dict(operation.attributes), type_, operation.source)
 
     def build(self, outputs: Iterable[Value]) -> Module:
         """Return the module with the given outputs."""

@@ -1,0 +1,182 @@
+"""Static reverse-mode differentiation (autodiff.md).
+
+Before: a flat module. After: a verified canonical flat module that computes the outputs of the given one and,
+for each chosen input, the gradient of the outputs' weighted sum with respect to it. The weights are ones, or
+further inputs, the *cotangents* of the outputs.
+
+    gradient module ::= primal inputs, cotangent inputs, primal operations, gradient operations
+    its outputs     ::= primal outputs, gradients of the chosen inputs
+
+The operations are visited once, in reverse; each one's derivative rule turns the gradient of its result into
+gradients of its operands, which are summed per value. Broadcasting is undone here, once for all rules.
+Time and memory are linear in the number of operations, and nothing recurses.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from mind_mlir.diagnostics import AutodiffError, VerificationError
+from mind_mlir.ir.builder import Builder
+from mind_mlir.ir.module import Block, Return
+from mind_mlir.ir.types import TensorType
+from mind_mlir.passes.autodiff_errors import (
+    invalid_gradient_module,
+    malformed_cotangents,
+    not_differentiable,
+    unknown_input,
+)
+from mind_mlir.passes.backward import Backward, full, is_float, varying_values
+from mind_mlir.passes.canonicalize import canonicalize_with_map
+from mind_mlir.passes.verify import verify as verify_module
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mind_mlir.diagnostics import Diagnostic
+    from mind_mlir.ir.builder import Value
+    from mind_mlir.ir.module import Module, ValueId
+
+#: Where the gradient of an output comes from: ``unit`` means ones, ``given`` an input of the gradient module.
+Cotangent: TypeAlias = Literal["unit", "given"]
+
+
+@dataclass(frozen=True, slots=True)
+class Gradient:
+    """What differentiation returns.
+
+    Attributes:
+        module: The gradient module.
+        gradients: From values of the module as given to values of the gradient module. It holds every chosen
+            input, and every intermediate value through which they reach an output and whose gradient the
+            gradient module computes.
+    """
+
+    module: Module
+    gradients: Mapping[ValueId, ValueId]
+
+
+def differentiate(
+    module: Module,
+    *,
+    wrt: Sequence[str] | None = None,
+    cotangents: Cotangent | Sequence[Cotangent] = "unit",
+    extensions: bool = False,
+    verify: bool = True,
+) -> Gradient:
+    """Return the module that computes ``module``'s outputs, followed by the gradients of its inputs.
+
+    Args:
+        module: A flat module; it is verified and canonicalised first.
+        wrt: Names of the inputs to differentiate with respect to, in the order of the gradients wanted; by
+            default all floating-point inputs, in their order.
+        cotangents: ``unit`` weighs every element of an output by one, so that the gradient of a scalar output
+            is its gradient in the usual sense. ``given`` adds an input ``cotangent_<index>`` of the output's
+            type (after the module's own inputs; underscores are appended to a name that is taken). One word
+            for all outputs, or one for each. An output that is not floating-point has no gradient, and no
+            cotangent input; nor does one without elements, because no input is empty.
+        extensions: Whether to use derivative rules that the documents leave out of Core v1 (Conv2d).
+        verify: Whether to verify the gradient module.
+
+    Raises:
+        VerificationError: ``module`` itself is not well-formed.
+        AutodiffError: E5001, an operation on the way has no derivative rule; E5002, the gradient module fails
+            verification; E5003 and E5004, a rule met an axis or shape that it cannot handle; E5005, a chosen
+            input (by default: every input) is not floating-point; E5101, no input has a chosen name; E5102,
+            ``cotangents`` is malformed. All findings are in it.
+    """
+    verify_module(module)
+    inputs = _chosen_inputs(module, wrt)
+    modes = _cotangent_modes(module, cotangents)
+    canonical, renamed = canonicalize_with_map(module)
+    original = {new: old for old, new in renamed.items()}
+    chosen = [renamed[value] for value in inputs]
+
+    builder = Builder()
+    primal = {op.value_id: builder.copy(op, ()) for op in canonical.inputs}
+    seeds = _cotangent_inputs(builder, canonical, modes)
+    for operation in canonical.operations[len(canonical.inputs) :]:
+        operands = [primal[operand] for operand in operation.operands]
+        primal[operation.value_id] = builder.copy(operation, operands)
+
+    backward = Backward(
+        builder, primal, varying_values(canonical.operations, frozenset(chosen)), original, extensions
+    )
+    for output, seed in zip(canonical.outputs, seeds, strict=True):
+        if output in backward.varying:
+            backward.accumulate(output, seed or full(builder, primal[output].type, 1))
+    backward.run(canonical.operations)
+    for value in chosen:  # what no output depends on has the gradient zero; it is never dropped
+        if value not in backward.gradients:
+            backward.gradients[value] = full(builder, primal[value].type, 0)
+    return _finish(canonical, backward, chosen, verify=verify)
+
+
+def _finish(canonical: Module, backward: Backward, chosen: Sequence[ValueId], *, verify: bool) -> Gradient:
+    gradients = backward.gradients
+    outputs = [backward.primal[output].id for output in canonical.outputs]
+    outputs += [gradients[value].id for value in chosen]
+    terminator = Return(tuple(outputs), canonical.body.terminator.locations)
+    body = Block(tuple(backward.builder.operations), terminator, label=canonical.body.label)
+    module, renamed = canonicalize_with_map(canonical.with_body(body))
+    if verify:
+        try:
+            verify_module(module)
+        except VerificationError as error:
+            raise AutodiffError(map(invalid_gradient_module, error.diagnostics)) from error
+    kept = {
+        backward.original[value]: renamed[gradient.id]
+        for value, gradient in sorted(gradients.items())
+        if gradient.id in renamed
+    }
+    return Gradient(module, MappingProxyType(kept))
+
+
+def _chosen_inputs(module: Module, wrt: Sequence[str] | None) -> list[ValueId]:
+    """Return the inputs to differentiate with respect to, as values of ``module``."""
+    inputs = {str(op.attributes["name"]): op for op in module.inputs}
+    if wrt is None:
+        floats = [op.value_id for op in inputs.values() if is_float(op.result_type)]
+        if inputs and not floats:  # there is nothing that the caller can have meant
+            raise AutodiffError(map(not_differentiable, inputs.values()))
+        return floats
+    names = (wrt,) if isinstance(wrt, str) else wrt
+    problems: list[Diagnostic] = []
+    for name in dict.fromkeys(names):
+        if name not in inputs:
+            problems.append(unknown_input(name, list(inputs)))
+        elif not is_float(inputs[name].result_type):
+            problems.append(not_differentiable(inputs[name]))
+    if problems:
+        raise AutodiffError(problems)
+    return [inputs[name].value_id for name in names]
+
+
+def _cotangent_modes(module: Module, cotangents: Cotangent | Sequence[Cotangent]) -> Sequence[Cotangent]:
+    """Return where the gradient of each output comes from."""
+    count = len(module.outputs)
+    modes = [cotangents] * count if isinstance(cotangents, str) else list(cotangents)
+    if len(modes) != count or any(mode not in ("unit", "given") for mode in modes):
+        raise AutodiffError(malformed_cotangents(cotangents, count))
+    return modes
+
+
+def _cotangent_inputs(builder: Builder, canonical: Module, modes: Sequence[Cotangent]) -> list[Value | None]:
+    """Declare the cotangent inputs; return one for each output, None where it is not given."""
+    types = {op.value_id: op.result_type for op in canonical.operations}
+    taken = {op.attributes["name"] for op in canonical.inputs}
+    seeds: list[Value | None] = []
+    for index, (output, mode) in enumerate(zip(canonical.outputs, modes, strict=True)):
+        type_ = types[output]
+        assert isinstance(type_, TensorType), "flat modules have no tuples"
+        if mode == "unit" or not is_float(type_) or 0 in type_.shape:
+            seeds.append(None)
+            continue
+        name = f"cotangent_{index}"
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        seeds.append(builder.input(name, type_))
+    return seeds

@@ -1,0 +1,114 @@
+"""The findings of autodiff (autodiff.md, "Error space"): E5001 to E5005, and wrong arguments (E51xx)."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from mind_mlir.diagnostics import Diagnostic
+from mind_mlir.ir.types import format_shape
+from mind_mlir.ops.opdef import NotDifferentiable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mind_mlir.ir.module import CoreOperation, ValueId
+    from mind_mlir.ops.opdef import OpDef
+
+#: What the verifier's findings are called when a derivative rule causes them; others are E5002.
+_CATEGORIES = dict.fromkeys(("E3004", "E3005"), "E5003") | dict.fromkeys(
+    ("E3001", "E3002", "E3003", "E3006", "E3007", "E3009"), "E5004"
+)
+_NAMES = {"E5002": "Verification", "E5003": "InvalidAxis", "E5004": "UnsupportedShape"}
+
+
+def unsupported_operation(operation: CoreOperation, value: ValueId, record: OpDef) -> Diagnostic:
+    """Return E5001: ``operation``, which defines ``value``, has no derivative rule."""
+    if isinstance(record.derivative, NotDifferentiable):
+        note = record.derivative.reason
+        help_ = "leave the inputs it depends on out of `wrt`, or compute the value without it"
+    else:
+        note = f"autodiff.md leaves the derivative of {record.opcode} out of Core v1"
+        help_ = "switch autodiff extensions on to use it: extensions=True"
+    return Diagnostic(
+        "E5001",
+        f"UnsupportedOp: {record.opcode} %{value} has no derivative rule",
+        operation.location,
+        (note,),
+        help_,
+        context=_context(operation, value),
+    )
+
+
+def failed_rule(operation: CoreOperation, value: ValueId, inner: Diagnostic) -> Diagnostic:
+    """Return E5002, E5003 or E5004: the derivative of ``operation`` broke a rule of the IR."""
+    code = _CATEGORIES.get(inner.code, "E5002")
+    return Diagnostic(
+        code,
+        f"{_NAMES[code]}: the derivative of {operation.opcode} %{value} is not well-formed",
+        operation.location,
+        (f"{inner.code}: {inner.message}", *inner.notes),
+        context=_context(operation, value, inner=inner),
+    )
+
+
+def unsupported_shape(
+    operation: CoreOperation, value: ValueId, found: Sequence[int], expected: Sequence[int]
+) -> Diagnostic:
+    """Return E5004: a cotangent of shape ``found`` does not sum to an operand of shape ``expected``."""
+    return Diagnostic(
+        "E5004",
+        f"UnsupportedShape: the derivative of {operation.opcode} %{value} has shape "
+        f"{format_shape(tuple(found))}, which does not sum to the operand's {format_shape(tuple(expected))}",
+        operation.location,
+        context=_context(operation, value, found=tuple(found), expected=tuple(expected)),
+    )
+
+
+def invalid_gradient_module(inner: Diagnostic) -> Diagnostic:
+    """Return E5002: the gradient module fails verification with ``inner``."""
+    return Diagnostic(
+        "E5002",
+        "Verification: the gradient module fails verification",
+        inner.location,
+        (f"{inner.code}: {inner.message}", *inner.notes),
+        context=MappingProxyType({"inner": inner}),
+    )
+
+
+def not_differentiable(operation: CoreOperation) -> Diagnostic:
+    """Return E5005: the Input ``operation`` is not floating-point."""
+    name = operation.attributes["name"]
+    return Diagnostic(
+        "E5005",
+        f"input '{name}' has type {operation.result_type}, which is not differentiable",
+        operation.location,
+        (),
+        "gradients exist with respect to floating-point inputs",
+        context=_context(operation, operation.value_id, name=name),
+    )
+
+
+def unknown_input(name: str, known: Sequence[str]) -> Diagnostic:
+    """Return E5101: there is no input called ``name``."""
+    return Diagnostic(
+        "E5101",
+        f"the module has no input '{name}' to differentiate with respect to",
+        None,
+        (),
+        f"its inputs are {', '.join(known)}" if known else "it has no inputs",
+        context=MappingProxyType({"name": name, "inputs": tuple(known)}),
+    )
+
+
+def malformed_cotangents(found: object, count: int) -> Diagnostic:
+    """Return E5102: ``found`` does not say where the cotangents of ``count`` outputs come from."""
+    return Diagnostic(
+        "E5102",
+        f"cotangents must be 'unit' or 'given', once or for each of {count} outputs; found {found!r}",
+        context=MappingProxyType({"found": repr(found), "outputs": count}),
+    )
+
+
+def _context(operation: CoreOperation, value: ValueId, **more: Any) -> MappingProxyType[str, Any]:
+    return MappingProxyType({"operation": operation.opcode, "value": value, **more})
