@@ -1,0 +1,1 @@
+"""Programs in Core IR, and a demo that trains one."""

@@ -1,0 +1,1 @@
+"""The demo: trains a classifier of handwritten digits."""

@@ -1,0 +1,43 @@
+"""Shows how training goes: a progress bar on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_LINES = 10  # how many plain lines a training prints
+
+
+class Report(Protocol):
+    """Told about each epoch as it ends."""
+
+    def __call__(self, epoch: int, loss: float, accuracy: float, /) -> None:
+        """Show one epoch; ``accuracy`` lies between 0 and 1."""
+
+
+@contextmanager
+def progress(epochs: int) -> Iterator[Report]:
+    """Return what to call after each of ``epochs`` epochs."""
+    if not sys.stdout.isatty():
+        yield lambda epoch, loss, accuracy: _plain_line(epoch, epochs, loss, accuracy)
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415 - tty only
+
+    columns = (
+        TextColumn("epoch {task.completed:>2.0f}/{task.total:.0f}"),
+        BarColumn(),
+        TextColumn("loss {task.fields[loss]:.4f}  accuracy {task.fields[accuracy]:.2%}"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns) as bar:
+        task = bar.add_task("training", total=epochs, loss=float("nan"), accuracy=0.0)
+        yield lambda epoch, loss, accuracy: bar.update(task, completed=epoch, loss=loss, accuracy=accuracy)
+
+
+def _plain_line(epoch: int, epochs: int, loss: float, accuracy: float) -> None:
+    if epoch == 1 or epoch % max(epochs // _LINES, 1) == 0:
+        print(f"epoch {epoch:>3}/{epochs}  loss {loss:.4f}  accuracy {accuracy:.2%}", flush=True)

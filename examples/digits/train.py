@@ -1,0 +1,147 @@
+"""The training loop: everything that is computed here runs in two compiled functions."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import mind_mlir
+from examples.digits import data
+from examples.digits.progress import progress
+from examples.digits.step import training_step
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from mind_mlir import Executable
+    from mind_mlir.ir.attributes import Array
+
+MODEL = Path(__file__).parent / "classifier.ir"
+PARAMETERS = ("w1", "b1", "w2", "b2")
+SEED = 7
+BATCH = 128
+LEARNING_RATE = 0.1
+MOMENTUM = 0.9
+WANTED_ACCURACY = 0.95
+
+_SUFFIXES = {"core": "ir", "canonical": "ir", "asm": "s"}
+
+
+@dataclass(slots=True)
+class Trainer:
+    """The classifier in training.
+
+    Attributes:
+        evaluate: The compiled classifier: loss and logits of a minibatch.
+        step: The compiled training step.
+        parameters: The weights and biases, by name.
+        velocities: The momentum of each parameter, by the name of the step's input.
+        step_seconds: How long each step took.
+    """
+
+    evaluate: Executable
+    step: Executable
+    parameters: dict[str, Array]
+    velocities: dict[str, Array]
+    step_seconds: list[float]
+
+    @classmethod
+    def start(cls, evaluate: Executable, step: Executable, random: np.random.Generator) -> Trainer:
+        """Begin with random weights and zero biases."""
+        shapes = {p.name: p.type.extents for p in evaluate.parameters if p.name in PARAMETERS}
+        parameters = {name: _initial(shape, random) for name, shape in shapes.items()}
+        velocities = {f"velocity_{name}": np.zeros_like(array) for name, array in parameters.items()}
+        return cls(evaluate, step, parameters, velocities, [])
+
+    def epoch(self, samples: data.Samples) -> float:
+        """Take one step for each minibatch and return the mean loss."""
+        losses = []
+        for batch in samples.minibatches(BATCH):
+            start = time.perf_counter()
+            loss, *state = self.step(
+                image=batch.images, label=batch.labels, **self.parameters, **self.velocities
+            )
+            self.step_seconds.append(time.perf_counter() - start)
+            count = len(self.parameters)
+            self.parameters = dict(zip(self.parameters, state[:count], strict=True))
+            self.velocities = dict(zip(self.velocities, state[count:], strict=True))
+            losses.append(float(loss))
+        return float(np.mean(losses))
+
+    def accuracy(self, samples: data.Samples) -> float:
+        """Return the share of samples, in full minibatches, whose largest logit is the right one."""
+        hits = []
+        for batch in samples.minibatches(BATCH):
+            _, logits = self.evaluate(image=batch.images, label=batch.labels, **self.parameters)
+            hits.append(np.argmax(logits, axis=1) == batch.labels)
+        return float(np.mean(hits))
+
+
+def _initial(shape: tuple[int, ...], random: np.random.Generator) -> Array:
+    if len(shape) == 1:
+        return np.zeros(shape, np.float32)
+    spread = np.float32(np.sqrt(2 / shape[0]))  # keeps the variance of what a Relu layer passes on
+    return random.standard_normal(shape, dtype=np.float32) * spread
+
+
+def dump_to(folder: Path) -> Callable[[str, Callable[[], str]], None]:
+    """Return an observer that writes each stage's form to a numbered file in ``folder``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    count = 0
+
+    def observe(stage: str, text: Callable[[], str]) -> None:
+        nonlocal count
+        path = folder / f"{count:02d}-{stage}.{_SUFFIXES.get(stage, 'mlir')}"
+        path.write_text(text().rstrip() + "\n", encoding="utf-8")
+        count += 1
+
+    return observe
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Train, report, and return 0 if the classifier is good enough, else 1."""
+    parser = argparse.ArgumentParser(prog="python -m examples.digits", description=__doc__)
+    parser.add_argument("--epochs", type=int, default=30)
+    parser.add_argument("--output", type=Path, default=Path("demo-output"), help="folder for the dumps")
+    options = parser.parse_args(arguments)
+    if options.epochs < 1:
+        parser.error("--epochs must be at least 1")
+
+    random = np.random.default_rng(SEED)
+    training, held_out = data.split(data.load(), BATCH, random)
+    model = mind_mlir.load(MODEL)
+    step_module = training_step(model, PARAMETERS, rate=LEARNING_RATE, momentum=MOMENTUM)
+    observe = dump_to(options.output)
+    step = mind_mlir.compile(step_module, observer=observe)
+    observe("asm", lambda: step.as_text("asm"))
+    trainer = Trainer.start(mind_mlir.compile(model), step, random)
+    _print_compilation(step_module, step, options.output)
+
+    with progress(options.epochs) as report:
+        for epoch in range(1, options.epochs + 1):
+            loss = trainer.epoch(training[random.permutation(len(training))])
+            report(epoch, loss, trainer.accuracy(training))
+
+    accuracy = trainer.accuracy(training)
+    best, typical = min(trainer.step_seconds), float(np.median(trainer.step_seconds))
+    print(
+        f"{len(trainer.step_seconds)} steps of {BATCH} images: median {typical * 1e3:.3f} ms, "
+        f"best {best * 1e3:.3f} ms a step"
+    )
+    print(f"training accuracy {accuracy:.2%}, held-out accuracy {trainer.accuracy(held_out):.2%}")
+    if accuracy <= WANTED_ACCURACY:
+        print(f"FAILED: the training accuracy is not above {WANTED_ACCURACY:.0%}")
+        return 1
+    return 0
+
+
+def _print_compilation(module: Any, step: Executable, folder: Path) -> None:
+    stages = ", ".join(f"{stage} {seconds * 1e3:.1f}" for stage, seconds in step.timings.items())
+    total = sum(step.timings.values())
+    print(f"training step: {len(module.operations)} operations, compiled in {total * 1e3:.0f} ms ({stages})")
+    print(f"every stage of it is in {folder}/")
