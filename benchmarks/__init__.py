@@ -1,0 +1,1 @@
+"""Measurements on the machine at hand; ``python -m benchmarks`` runs all, each module also runs alone."""

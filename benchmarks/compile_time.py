@@ -1,0 +1,77 @@
+"""How the time of every stage grows with the length of the program: chains of elementwise operations."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import mind_mlir
+from benchmarks.command import parser, show
+from benchmarks.report import Report
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from benchmarks.report import Row
+
+_TYPE = "tensor<f32[64]>"
+_OPCODES = ("Add", "Mul", "Sub")
+
+
+def chain(length: int) -> str:
+    """Return a program in which each of ``length`` operations reads its predecessor."""
+    lines = [f'%0 = Input {{name="x"}} : {_TYPE}', f'%1 = Input {{name="y"}} : {_TYPE}']
+    lines += [
+        f"%{i + 2} = {_OPCODES[i % len(_OPCODES)]} (%{i % 2}, %{i + 1}) : {_TYPE}" for i in range(length)
+    ]
+    return "\n".join([*lines, f"outputs: %{length + 1}", ""])
+
+
+def stage_seconds(length: int) -> dict[str, float]:
+    """Return the seconds that every stage takes for a chain, in order, parsing first."""
+    start = time.perf_counter()
+    module = mind_mlir.parse(chain(length))
+    parse_seconds = time.perf_counter() - start
+    return {"parse": parse_seconds, **mind_mlir.compile(module).timings}
+
+
+def measure(lengths: Sequence[int], repeats: int) -> Report:
+    """Compile a chain of each length ``repeats`` times; the best time of every stage counts."""
+    stage_seconds(1)  # import and initialise MLIR, which is not what is measured
+    runs = {n: [stage_seconds(n) for _ in range(repeats)] for n in lengths}
+    best = {n: {stage: min(run[stage] for run in of_n) for stage in of_n[0]} for n, of_n in runs.items()}
+    for stages in best.values():
+        stages["all stages"] = sum(stages.values())
+    rows = [_row(stage, lengths, [best[n][stage] for n in lengths]) for stage in best[lengths[0]]]
+    return Report(
+        "compile time of a chain of elementwise operations",
+        rows,
+        ["growth is how the time grows over how n log n does; 1 and below is n log n or better"],
+    )
+
+
+def _row(stage: str, lengths: Sequence[int], seconds: Sequence[float]) -> Row:
+    row: Row = {"stage": stage}
+    row.update({f"{n} ops ms": t * 1e3 for n, t in zip(lengths, seconds, strict=True)})
+    steps = zip(lengths, lengths[1:], seconds, seconds[1:], strict=False)
+    for small, large, before, after in steps:
+        expected = (large * math.log(large)) / (small * math.log(small))
+        row[f"growth {small}-{large}"] = after / before / expected
+    return row
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the benchmark."""
+    options_parser = parser("compile_time", __doc__)
+    options_parser.add_argument("--lengths", type=int, nargs="+", default=[100, 1000, 10000], metavar="N")
+    options_parser.add_argument("--repeats", type=int, default=2)
+    options = options_parser.parse_args(arguments)
+    if min(options.lengths) < 2:
+        options_parser.error("a chain has at least 2 operations")
+    return show(measure(options.lengths, options.repeats), as_json=options.json)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,163 @@
+"""The benchmarks run and report what they say; nothing here judges a time."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import mind_mlir
+from benchmarks import compile_time, kernels
+from benchmarks.__main__ import ALL
+from benchmarks.command import best_kernels
+from benchmarks.measure import calls_for, compare, seconds_per_call
+from benchmarks.report import Report
+
+ROOT = Path(__file__).parent.parent
+
+
+class Clock:
+    """A clock that only moves when work is done."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def work(self, seconds: float) -> None:
+        self.now += seconds
+
+
+def test_seconds_per_call_is_the_mean() -> None:
+    clock = Clock()
+    assert seconds_per_call(lambda: clock.work(0.25), 8, clock) == 0.25
+
+
+def test_calls_fill_the_time_asked_for() -> None:
+    clock = Clock()
+    assert calls_for(lambda: clock.work(0.125), 16.0, clock) == 128
+    assert calls_for(lambda: clock.work(64.0), 1.0, clock) == 1
+
+
+def test_compare_reports_best_times_and_median_ratio() -> None:
+    clock = Clock()
+    disturbances = iter([0.0, 9.0, 0.0] * 100)
+    result = compare(
+        lambda: clock.work(1.0),
+        lambda: clock.work(3.0 + next(disturbances)),
+        rounds=9,
+        seconds=1.0,
+        clock=clock,
+    )
+    assert (result.ours, result.theirs, result.ratio) == (1.0, 3.0, 3.0)
+
+
+def test_report_aligns_text_left_and_numbers_right() -> None:
+    report = Report(
+        "title",
+        [{"name": "a", "ms": 0.01234, "n": 7}, {"name": "longer", "ms": 1234.5, "n": 10}],
+        ["note"],
+    )
+    assert report.as_text().splitlines() == [
+        "title",
+        "",
+        "name       ms   n",
+        "------  -----  --",
+        "a       0.012   7",
+        "longer   1234  10",
+        "",
+        "note",
+    ]
+
+
+def test_report_survives_json() -> None:
+    report = Report("title", [{"name": "a", "ms": 0.1}], ["note"])
+    assert Report.from_json(report.as_json()) == report
+
+
+def test_chain_has_the_length_asked_for() -> None:
+    module = mind_mlir.verify(mind_mlir.parse(compile_time.chain(50)))
+    assert len(module.operations) == 2 + 50
+    # None of it is folded or pruned: every operation is compiled.
+    assert len(mind_mlir.canonicalize(module).operations) == 2 + 50
+
+
+def test_every_stage_is_timed() -> None:
+    stages = ["parse", "verify", "canonical", "mind", "linalg", "scheduled", "bufferized", "llvm", "codegen"]
+    assert list(compile_time.stage_seconds(2)) == stages
+
+
+@pytest.mark.parametrize("kernel", kernels.KERNELS, ids=lambda kernel: str(kernel.name))
+def test_kernel_is_well_formed(kernel: kernels.Kernel) -> None:
+    mind_mlir.verify(kernel.module())
+
+
+def test_users_choice_of_numpys_kernels_stands(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENBLAS_CORETYPE", "Haswell")
+    assert best_kernels() == {}
+
+
+QUICK = {
+    "matmul": ["--sizes", "8", "33", "--seconds", "0.001"],
+    "kernels": ["--seconds", "0.001"],
+    "compile_time": ["--lengths", "4", "8", "--repeats", "1"],
+    "call_overhead": ["--inputs", "2", "3", "--seconds", "0.001"],
+    "import_time": ["--repeats", "1"],
+}
+
+
+def test_all_benchmarks_are_run_here() -> None:
+    assert tuple(QUICK) == ALL
+    modules = {path.stem for path in (ROOT / "benchmarks").glob("*.py")}
+    assert modules - {"__init__", "__main__", "command", "measure", "report"} == set(ALL)
+
+
+def run(name: str, *arguments: str) -> str:
+    environment = {key: value for key, value in os.environ.items() if "BENCHMARK" not in key}
+    result = subprocess.run(
+        [sys.executable, "-m", f"benchmarks.{name}", *QUICK[name], *arguments],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_benchmark_prints_json(name: str) -> None:
+    report: dict[str, Any] = json.loads(run(name, "--json"))
+    assert report["title"]
+    assert len(report["rows"]) >= 2
+    columns = list(report["rows"][0])
+    for row in report["rows"]:
+        assert list(row) == columns
+        measured = {key: cell for key, cell in row.items() if isinstance(cell, float)}
+        assert measured
+        assert all(cell > 0 for key, cell in measured.items() if key != "above python ms"), row
+
+
+def test_benchmark_prints_a_table() -> None:
+    lines = run("call_overhead").splitlines()
+    assert lines[0] == "call overhead"
+    assert lines[2].split() == [
+        "inputs",
+        "positional",
+        "us",
+        "by",
+        "name",
+        "us",
+        "one",
+        "numpy",
+        "addition",
+        "us",
+    ]
+    assert [line.split()[0] for line in lines[4:6]] == ["2", "3"]
