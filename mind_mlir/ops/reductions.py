@@ -210,6 +210,7 @@ OPERATIONS = (
         evaluate=_sum,
         derivative=_sum_vjp,
         lower=_lower_sum,
+        foldable=False,
         choices=(_NEGATIVE_AXES, _ORDER, "Integers wrap around on overflow (two's complement)."),
         aliases=(("core-functions", "tensor.sum"), ("core-functions", "tensor.sum_all")),
         examples=_EXAMPLES,
@@ -227,6 +228,7 @@ OPERATIONS = (
         evaluate=_mean,
         derivative=_mean_vjp,
         lower=_lower_mean,
+        foldable=False,
         choices=(
             _NEGATIVE_AXES,
             _ORDER,
