@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from mind_mlir import Builder, DType, TensorType, VerificationError, dialect, interpret
+from mind_mlir import Builder, DType, TensorType, VerificationError, dialect, differentiate, interpret
 from mind_mlir.bindings import new_context
 from mind_mlir.emit import emit
 from mind_mlir.ir.attributes import Padding, PaddingMode
@@ -154,6 +154,34 @@ def test_a_filter_too_large_names_the_computed_extent() -> None:
     assert found.context["value_found"] == 0
     assert "width 0" in found.message
     assert "padded input has 5" in found.message
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_gradients_are_the_adjoints(seed: int) -> None:
+    """A convolution is linear in each operand, so <conv(x, w), c> = <x, dx> = <w, dw> for all windows."""
+    rng = np.random.default_rng(seed)
+    kernel, strides = rng.integers(1, 5, 2), rng.integers(1, 5, 2)
+    pairs = rng.integers(0, 6, (2, 2))
+    smallest = np.maximum(kernel - pairs.sum(axis=1), 1)
+    n, channels, features = rng.integers(1, 4, 3)
+    image = (n, *(smallest + rng.integers(0, 6, 2)), channels)
+    x, w = rng.standard_normal(image), rng.standard_normal((*kernel, channels, features))
+    padding = custom(*((int(low), int(high)) for low, high in pairs))
+    module = convolution(x.shape, w.shape, tuple(map(int, strides)), padding)
+    gradient = differentiate(module, cotangents="given", extensions=True).module
+    (value,) = interpret(module, {"x": x, "w": w})
+    c = rng.standard_normal(value.shape)
+    _, dx, dw = interpret(gradient, {"x": x, "w": w, "cotangent_0": c})
+    expected = np.vdot(value, c)
+    np.testing.assert_allclose([np.vdot(x, dx), np.vdot(w, dw)], [expected, expected], rtol=1e-10, atol=1e-10)
+
+
+def test_gradients_of_an_unpadded_unit_stride_are_two_convolutions() -> None:
+    module = convolution((2, 7, 7, 3), (3, 3, 3, 4))
+    gradient = differentiate(module, cotangents="given", extensions=True).module
+    opcodes = [op.opcode for op in gradient.operations]
+    assert opcodes.count("Conv2d") == 3
+    assert opcodes.count("Pad") == 1  # of the cotangent, for the input's gradient
 
 
 def lowered(module: Module) -> str:
