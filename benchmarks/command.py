@@ -1,33 +1,34 @@
 """The command line that every benchmark has, and the child process it measures in.
 
-numpy's matrix library reads its settings when it is first imported, so they are made in the environment of a
-child. It also picks its kernels by the processor's model name and falls back to AVX2 kernels, half as fast,
-on AVX-512 processors whose name it does not know. A comparison with that would flatter us: unless the user
-has chosen, the child asks for the AVX-512 kernels wherever the processor has the instructions.
+numpy's matrix library reads its settings when it is first imported, so a comparison runs in a child whose
+environment is set for it: one thread, and otherwise numpy as it comes. Settings that the surroundings make
+(a fixed kernel, a smaller cache) are dropped: they can halve numpy's speed and flatter us.
 """
 
 from __future__ import annotations
 
 import argparse
+import ctypes
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.target import host_target
+import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from benchmarks.report import Report
 
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-
-KERNELS = "OPENBLAS_CORETYPE"
-_AVX512_BYTES = 64
+_LIBRARIES = ("OPENBLAS", "MKL", "OMP", "BLIS", "GOTO")
 
 #: Marks the child, which measures instead of starting another one.
 _CHILD = "MIND_MLIR_BENCHMARK_CHILD"
+
+_CORE_NAME = ("scipy_openblas_get_corename64_", "scipy_openblas_get_corename", "openblas_get_corename")
 
 
 def parser(module: str, description: str | None) -> argparse.ArgumentParser:
@@ -38,30 +39,37 @@ def parser(module: str, description: str | None) -> argparse.ArgumentParser:
     return result
 
 
-def best_kernels() -> dict[str, str]:
-    """Return the environment that gives numpy's matrix library its fastest kernels for this machine."""
-    if KERNELS in os.environ or host_target().vector_bytes < _AVX512_BYTES:
-        return {}
-    return {KERNELS: "SkylakeX"}
-
-
 def is_child() -> bool:
     """Return whether this process is to measure."""
     return _CHILD in os.environ
 
 
-def run_child(
-    module: str, arguments: Sequence[str] | None, kernels: Mapping[str, str], *, capture: bool = False
-) -> subprocess.CompletedProcess[str]:
-    """Run ``benchmarks.<module>`` in a child whose numpy uses one thread and the given kernels."""
+def child_environment(surroundings: dict[str, str]) -> dict[str, str]:
+    """Return the environment of a child that compares with numpy on one thread."""
+    kept = {name: value for name, value in surroundings.items() if name.split("_")[0] not in _LIBRARIES}
+    return {**kept, **ONE_THREAD, _CHILD: "1"}
+
+
+def run_child(module: str, arguments: Sequence[str] | None) -> int:
+    """Run ``benchmarks.<module>`` in a child and return its exit status."""
     given = sys.argv[1:] if arguments is None else arguments
-    return subprocess.run(  # noqa: S603 - our own module
-        [sys.executable, "-m", f"benchmarks.{module}", *given],
-        env={**os.environ, **ONE_THREAD, **kernels, _CHILD: "1"},
-        check=False,
-        text=True,
-        stdout=subprocess.PIPE if capture else None,
-    )
+    command = [sys.executable, "-m", f"benchmarks.{module}", *given]
+    environment = child_environment(dict(os.environ))
+    return subprocess.run(command, env=environment, check=False).returncode  # noqa: S603 - our own module
+
+
+def numpy_kernels() -> str:
+    """Return which processor numpy's matrix library has chosen its kernels for."""
+    site = Path(np.__file__).parent
+    for folder in (site.parent / "numpy.libs", site / ".dylibs"):
+        for path in sorted(folder.glob("*openblas*")):
+            library = ctypes.CDLL(str(path))
+            for name in _CORE_NAME:
+                if hasattr(library, name):
+                    function = getattr(library, name)
+                    function.restype = ctypes.c_char_p
+                    return str(function().decode())
+    return "not known"
 
 
 def show(report: Report, *, as_json: bool) -> int:

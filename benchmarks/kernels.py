@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import mind_mlir
-from benchmarks.command import best_kernels, is_child, parser, run_child, show
+from benchmarks.command import is_child, parser, run_child, show
 from benchmarks.measure import READING, ROUND_SECONDS, compare
 from benchmarks.report import Report
 
@@ -172,7 +172,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options_parser.add_argument("--seconds", type=float, default=ROUND_SECONDS, help="a candidate, a round")
     options = options_parser.parse_args(arguments)
     if not is_child():
-        return run_child("kernels", arguments, best_kernels()).returncode
+        return run_child("kernels", arguments)
     return show(measure(seconds=options.seconds), as_json=options.json)
 
 

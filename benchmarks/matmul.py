@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from typing import TYPE_CHECKING
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import mind_mlir
-from benchmarks.command import KERNELS, best_kernels, is_child, parser, run_child, show
+from benchmarks.command import is_child, numpy_kernels, parser, run_child, show
 from benchmarks.measure import READING, ROUND_SECONDS, compare
 from benchmarks.report import Report
 
@@ -28,7 +27,6 @@ outputs: %2
 
 _NOTES = [
     READING,
-    f"numpy's kernels: as it picks them by itself, or asked for with {KERNELS}",
     "compile ms: parse to native code, after the first compilation has loaded MLIR",
 ]
 
@@ -36,7 +34,8 @@ _NOTES = [
 def measure(sizes: Sequence[int], seconds: float = ROUND_SECONDS) -> Report:
     """Compare an ``n x n x n`` product with ``numpy.matmul`` for every size, in this process."""
     mind_mlir.compile(mind_mlir.parse(_PROGRAM.format(n=1)))
-    return Report("f32 matrix product, one thread", [_row(size, seconds) for size in sizes], _NOTES)
+    notes = [*_NOTES, f"numpy {np.__version__}, kernels for {numpy_kernels()}"]
+    return Report("f32 matrix product, one thread", [_row(size, seconds) for size in sizes], notes)
 
 
 def _row(n: int, seconds: float) -> Row:
@@ -51,7 +50,6 @@ def _row(n: int, seconds: float) -> Row:
     work = 2 * n**3 / 1e9
     return {
         "size": f"{n}x{n}x{n}",
-        "numpy's kernels": os.environ.get(KERNELS, "its choice"),
         "ours ms": result.ours * 1e3,
         "numpy ms": result.theirs * 1e3,
         "ours GFLOP/s": work / result.ours,
@@ -62,21 +60,14 @@ def _row(n: int, seconds: float) -> Row:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmark, once for each choice of numpy's kernels."""
+    """Run the benchmark."""
     options_parser = parser("matmul", __doc__)
     options_parser.add_argument("--sizes", type=int, nargs="+", default=[512], metavar="N")
     options_parser.add_argument("--seconds", type=float, default=ROUND_SECONDS, help="a candidate, a round")
     options = options_parser.parse_args(arguments)
-    if is_child():
-        return show(measure(options.sizes, options.seconds), as_json=True)
-    rows: list[Row] = []
-    best = best_kernels()
-    for kernels in ({}, best) if best else ({},):
-        child = run_child("matmul", arguments, kernels, capture=True)
-        if child.returncode:
-            return child.returncode
-        rows += Report.from_json(child.stdout).rows
-    return show(Report("f32 matrix product, one thread", rows, _NOTES), as_json=options.json)
+    if not is_child():
+        return run_child("matmul", arguments)
+    return show(measure(options.sizes, options.seconds), as_json=options.json)
 
 
 if __name__ == "__main__":

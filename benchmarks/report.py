@@ -26,11 +26,6 @@ class Report:
     rows: list[Row]
     notes: list[str] = field(default_factory=list)
 
-    @classmethod
-    def from_json(cls, text: str) -> Report:
-        """Return the report that `as_json` wrote."""
-        return cls(**json.loads(text))
-
     def as_json(self) -> str:
         """Return the report as one line of JSON."""
         return json.dumps({"title": self.title, "rows": self.rows, "notes": self.notes})
