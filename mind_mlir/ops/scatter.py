@@ -119,11 +119,7 @@ def _lower_scatter_add(context: LoweringContext) -> Any:
     flat_type = result.with_shape((result.element_count,))
     flat_indices = reshape(context, indices, indices_type, (indices_type.element_count,))
     flat_updates = reshape(context, updates, updates_type, (updates_type.element_count,))
-    flat = reshape(context, operand, result, flat_type.extents)
-    # What a linalg operation has just computed is added to in place (bufferization copies it if something
-    # else still reads it); anything else, such as an input, is copied to where the result goes.
-    fresh = getattr(operand.owner, "name", "").startswith("linalg.")
-    start = flat if fresh else context.named("copy", [flat], context.empty(flat_type), flat_type)
+    start = _copy(context, operand, result, flat_type)
 
     def add_row(at: Any, accumulator: Any) -> Any:
         index = context.mlir.tensor.extract(flat_indices, [at])
@@ -132,6 +128,15 @@ def _lower_scatter_add(context: LoweringContext) -> Any:
 
     added = _loop(context, indices_type.element_count, start, add_row)
     return reshape(context, added, flat_type, result.extents)
+
+
+def _copy(context: LoweringContext, value: Any, type_: TensorType, target: TensorType) -> Any:
+    """Append a copy of ``value`` in the shape of ``target``; a fill is repeated instead of read."""
+    source = value.owner
+    if getattr(source, "name", "") == "linalg.fill":
+        return context.named("fill", [source.operands[0]], context.empty(target), target)
+    flat = reshape(context, value, type_, target.extents)
+    return context.named("copy", [flat], context.empty(target), target)
 
 
 def _add_row(context: LoweringContext, target: Any, at: Any, updates: Any, row: Any, width: int) -> Any:

@@ -119,11 +119,16 @@ def _broadcast_to_vjp(context: VjpContext) -> Sequence[Value | None]:
 
 
 def _lower_broadcast_to(context: LoweringContext) -> Any:
-    (type_,) = context.operand_types
+    (operand,), (type_,) = context.operands, context.operand_types
     if type_.element_count == context.result_type.element_count:  # only extents of 1 are added
-        return reshape(context, context.operands[0], type_, context.result_type.extents)
+        return reshape(context, operand, type_, context.result_type.extents)
     if context.result_type.element_count == 0:
         return context.empty(context.result_type)
+    source = operand.owner
+    if getattr(source, "name", "") == "arith.constant" and source.attributes["value"].is_splat:
+        element = source.attributes["value"].get_splat_value()
+        scalar = context.mlir.arith.constant(context.element(type_.dtype), element)
+        return context.named("fill", [scalar], context.empty(context.result_type), context.result_type)
     return context.elementwise(lambda element: element)
 
 

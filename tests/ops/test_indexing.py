@@ -6,12 +6,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from harness import Use, assert_agrees, compile_uses, run_numpy, type_of
 from hypothesis import given
 from hypothesis import strategies as st
 from linear_harness import check_adjoint, integers, rejection, run
 
-from mind_mlir import DType, ExecutionError, TensorType
+import mind_mlir
+from mind_mlir import Builder, DType, ExecutionError, TensorType
 from mind_mlir.ir.attributes import TensorLiteral
+from mind_mlir.ops.registry import by_opcode
 from mind_mlir.ops.scatter import row_form
 
 DTYPES = [np.bool_, np.int32, np.int64, np.float32, np.float64]
@@ -305,3 +308,106 @@ def test_derivatives_of_gather_and_scatter_add(shape: tuple[int, ...], indices: 
     check_adjoint("ScatterAdd", x, at, updates, wrt=(0, 2), **form)
     check_adjoint("ScatterAdd", x, at, np.zeros_like(updates), wrt=(0,), **form)
     check_adjoint("ScatterAdd", np.zeros_like(x), at, updates, wrt=(2,), **form)
+
+
+# Compiled code
+
+
+def check_compiled(cases: list[tuple[str, list[Any], dict[str, Any]]]) -> None:
+    """Compile all cases into one function and check that each result has the numpy rule's bits."""
+    uses = [Use(by_opcode()[opcode], tuple(map(type_of, arrays)), attrs) for opcode, arrays, attrs in cases]
+    results = compile_uses(uses)([arrays for _, arrays, _ in cases])
+    for use, (_, arrays, _), actual in zip(uses, cases, results, strict=True):
+        expected = run_numpy(use.record, arrays, use.attributes)
+        assert_agrees(use.record, actual, expected, arrays, use.attributes)
+        assert actual.tobytes() == expected.tobytes(), str(use)
+
+
+def shapes_of(rng: np.random.Generator) -> tuple[int, ...]:
+    return tuple(map(int, rng.integers(1, 7, rng.integers(0, 4))))
+
+
+def picks(rng: np.random.Generator, choices: list[int], count: int) -> tuple[int, ...]:
+    return tuple(map(int, rng.choice(choices, count)))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_compiled_slices_and_pads(dtype: Any) -> None:
+    rng = np.random.default_rng(5)
+    cases: list[tuple[str, list[Any], dict[str, Any]]] = []
+    for _ in range(25):
+        x = ramp(*shapes_of(rng), dtype=dtype)
+        bounds = [picks(rng, list(range(-8, 9)), x.ndim) for _ in range(2)]
+        steps = picks(rng, [-3, -2, -1, 1, 2, 3, 2**62], x.ndim)
+        cases.append(("Slice", [x], {"starts": bounds[0], "ends": bounds[1], "steps": steps}))
+        low, high, interior = (picks(rng, [0, 1, 2], x.ndim) for _ in range(3))
+        attributes = {"low": low, "high": high, "interior": interior, "pad_value": scalar(1, dtype)}
+        cases.append(("Pad", [x], attributes))
+    check_compiled(cases)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_compiled_gathers_and_scatters(dtype: Any) -> None:
+    rng = np.random.default_rng(6)
+    cases: list[tuple[str, list[Any], dict[str, Any]]] = []
+    for _ in range(20):
+        rows = int(rng.integers(1, 6))
+        x = ramp(rows, *shapes_of(rng), dtype=dtype)
+        at = np.asarray(rng.integers(-rows, rows, shapes_of(rng)), rng.choice(["int32", "int64"]))
+        cases.append(("Gather", [x, at], {}))
+        if dtype is not np.bool_:
+            updates = np.asarray(rng.standard_normal(at.shape + x.shape[1:]) * 100, dtype)
+            cases.append(("ScatterAdd", [x, at, updates], row_form(x.ndim, at.ndim)))
+    check_compiled(cases)
+
+
+@pytest.mark.parametrize(
+    ("opcode", "arrays", "attributes"),
+    [
+        ("Index", [ramp(3, 4)], {"indices": (-4, 2)}),
+        ("Index", [ramp(3, 4)], {"indices": (2, 4)}),
+        ("Gather", [ramp(3, 4), np.array([0, 3, 1])], {}),
+        ("Gather", [ramp(3, 4), np.array([[0, -4], [3, 1]], np.int32)], {}),
+        ("Gather", [ramp(3, 4), np.array(-(2**63))], {}),
+        ("Gather", [ramp(3, 4), np.array([2**31 - 1], np.int32)], {}),
+        ("ScatterAdd", [ramp(3), np.array([0, 2**63 - 1]), ramp(2)], row_form(1, 1)),
+    ],
+)
+def test_compiled_code_reports_out_of_bounds_as_the_interpreter_does(
+    opcode: str, arrays: list[Any], attributes: dict[str, Any]
+) -> None:
+    builder = Builder()
+    operands = [builder.input(f"a{i}", type_of(array)) for i, array in enumerate(arrays)]
+    module = builder.build([builder.emit(opcode, *operands, **attributes)])
+    given = {f"a{i}": array for i, array in enumerate(arrays)}
+    with pytest.raises(ExecutionError) as expected:
+        mind_mlir.interpret(module, given)
+    with pytest.raises(ExecutionError) as found:
+        mind_mlir.compile(module)(**given)
+    assert found.value.diagnostics == expected.value.diagnostics
+
+
+def test_indexing_an_empty_axis_is_out_of_bounds() -> None:
+    builder = Builder()
+    x, at = builder.input("x", f32(3)), builder.input("at", TensorType(I64, (1,)))
+    nothing = builder.emit("Slice", x, starts=(0,), ends=(0,), steps=(1,))
+    compiled = mind_mlir.compile(builder.build([builder.emit("Gather", nothing, at)]))
+    with pytest.raises(ExecutionError, match="index 0 is out of bounds for axis 0 with extent 0") as caught:
+        compiled(x=ramp(3), at=np.array([0]))
+    assert caught.value.code == "E6001"
+
+
+@pytest.mark.parametrize("prior", ["Neg", "BroadcastTo"])
+def test_scatter_add_leaves_its_operand_as_it_was(prior: str) -> None:
+    builder = Builder()
+    x, at = builder.input("x", f32(3)), builder.input("at", TensorType(I32, (4,)))
+    if prior == "Neg":
+        operand = builder.emit("Neg", x)
+    else:
+        operand = builder.emit("BroadcastTo", builder.constant(2.0, DType.F32), result_shape=(3,))
+    added = builder.emit("ScatterAdd", operand, at, builder.emit("Gather", operand, at), **row_form(1, 1))
+    module = builder.build([builder.emit("ExpandDims", added, axes=(0,)), operand])
+    arguments = {"x": ramp(3), "at": np.array([0, 1, 1, -1], np.int32)}
+    expected = mind_mlir.interpret(module, arguments)
+    for found, wanted in zip(mind_mlir.compile(module)(**arguments), expected, strict=True):
+        np.testing.assert_array_equal(found, wanted)
