@@ -1,0 +1,46 @@
+"""`mind-mlir check`: report everything that is wrong with programs."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from mind_mlir.cli.options import diagnostic_format
+from mind_mlir.cli.session import EXIT_DIAGNOSTICS, Session, print_diagnostics
+from mind_mlir.diagnostics import ParseError
+from mind_mlir.frontends.core_text import parse
+from mind_mlir.frontends.source import read_source
+from mind_mlir.passes.verify import check
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mind_mlir.diagnostics import Diagnostic
+
+
+@click.command(name="check")
+@click.argument("files", metavar="FILE...", nargs=-1, required=True)
+@diagnostic_format
+@click.pass_obj
+def command(session: Session, files: tuple[str, ...]) -> None:
+    """Report everything that is wrong with programs.
+
+    JSON findings go to standard output, one object a line; the other formats go to standard error.
+    """
+    findings = [finding for file in files for finding in _check(session, file)]
+    print_diagnostics(findings, session.format, sys.stdout if session.format == "json" else sys.stderr)
+    if any(finding.severity == "error" for finding in findings):
+        click.get_current_context().exit(EXIT_DIAGNOSTICS)
+
+
+def _check(session: Session, file: str) -> Sequence[Diagnostic]:
+    session.stage = "parse"
+    try:
+        session.source = read_source(file)
+        module = parse(session.source)
+    except ParseError as error:
+        return error.diagnostics
+    session.stage = "verify"
+    return tuple(check(module))

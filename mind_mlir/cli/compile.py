@@ -1,0 +1,86 @@
+"""`mind-mlir compile`: print a program in the form that any stage leaves it in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from mind_mlir.cli.differentiate import gradient_module
+from mind_mlir.cli.options import (
+    diagnostic_format,
+    emit_option,
+    file_argument,
+    optimization_option,
+    output_option,
+    stage_options,
+)
+from mind_mlir.cli.output import write_output
+from mind_mlir.cli.stages import StageLog, print_form, select_function
+from mind_mlir.passes.verify import verify
+
+if TYPE_CHECKING:
+    from mind_mlir.cli.session import Session
+
+DEFAULT_FORM = "llvm"
+
+
+@click.command(name="compile")
+@file_argument
+@emit_option(DEFAULT_FORM)
+@click.option("--emit-ir", is_flag=True, help="Same as --emit=core.")
+@click.option("--emit-grad-ir", is_flag=True, help="Print the gradient module's Core IR; needs --autodiff.")
+@click.option("--emit-mlir", is_flag=True, help="Same as --emit=mind.")
+@click.option("--autodiff", is_flag=True, help="Differentiate with respect to every float input first.")
+@click.option("--func", metavar="NAME", help="The function to compile; the first one unless given.")
+@click.option("--verify-only", is_flag=True, help="Only report what is wrong; print nothing.")
+@optimization_option
+@output_option
+@diagnostic_format
+@stage_options
+@click.pass_obj
+def command(
+    session: Session,
+    file: str,
+    emit: str | None,
+    emit_ir: bool,
+    emit_grad_ir: bool,
+    emit_mlir: bool,
+    autodiff: bool,
+    func: str | None,
+    verify_only: bool,
+    opt_level: int,
+    output: str | None,
+    print_ir_after_all: bool,
+    dump_stages: str | None,
+    timing: bool,
+) -> None:
+    """Print a program in the form that any stage leaves it in.
+
+    \b
+    core        Core IR, as read            scheduled   vector code on tensors
+    canonical   Core IR, canonicalised      bufferized  the same on memory
+    mind        the mind dialect            llvm        the LLVM dialect
+    linalg      linalg on tensors           asm         this machine's assembly
+    """  # noqa: D301 -- click reads the \b
+    if emit_grad_ir and not autodiff:
+        raise click.UsageError("--emit-grad-ir needs --autodiff")
+    form = _form(emit, core=emit_ir or emit_grad_ir, mind=emit_mlir)
+    log = StageLog.of(session, print_ir_after_all=print_ir_after_all, dump_stages=dump_stages, timing=timing)
+    module = select_function(log.read(file), func)
+    if verify_only:
+        with log.timed("verify"):
+            verify(module)
+        log.finish()
+        return
+    # --emit-ir shows the program itself, as the language's own driver does, whatever else was asked for.
+    if autodiff and not emit_ir:
+        module = gradient_module(module, log)
+    write_output(print_form(module, form, log, opt_level=opt_level), output)
+
+
+def _form(emit: str | None, *, core: bool, mind: bool) -> str:
+    asked = [name for name, given in ((emit, emit), ("core", core), ("mind", mind)) if given and name]
+    if len(asked) > 1:
+        raise click.UsageError("give one of --emit, --emit-ir, --emit-grad-ir and --emit-mlir")
+    return asked[0] if asked else DEFAULT_FORM

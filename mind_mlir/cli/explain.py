@@ -1,0 +1,32 @@
+"""`mind-mlir explain`: explain a diagnostic code."""
+
+from __future__ import annotations
+
+import difflib
+
+import click
+
+from mind_mlir.cli.output import write_output
+from mind_mlir.diagnostics.codes import CATALOGUE, explain, lookup, phase_of
+
+
+@click.command(name="explain")
+@click.argument("codes", metavar="[CODE]...", nargs=-1)
+@click.option("--list", "list_all", is_flag=True, help="List every code in one line.")
+def command(codes: tuple[str, ...], list_all: bool) -> None:
+    """Explain diagnostic codes, for example E3001: what they mean, and how to mend the program."""
+    if list_all == bool(codes):
+        raise click.UsageError("give one or more codes, or --list")
+    if list_all:
+        lines = [f"{entry.code}  {phase_of(entry.code):<12}  {entry.title}" for entry in CATALOGUE.values()]
+        write_output("\n".join(lines), None)
+        return
+    entries = []
+    for code in codes:
+        entry = lookup(code)
+        if entry is None:
+            close = difflib.get_close_matches(code.upper(), CATALOGUE, n=1)
+            hint = f"; did you mean {close[0]}?" if close else "; 'mind-mlir explain --list' lists all"
+            raise click.BadParameter(f"there is no code '{code}'{hint}")
+        entries.append(entry)
+    write_output("\n".join(explain(entry) for entry in entries), None)

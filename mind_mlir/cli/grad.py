@@ -1,0 +1,63 @@
+"""`mind-mlir grad`: differentiate a program."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from mind_mlir.cli.differentiate import gradient_module
+from mind_mlir.cli.options import (
+    diagnostic_format,
+    emit_option,
+    file_argument,
+    optimization_option,
+    output_option,
+    stage_options,
+)
+from mind_mlir.cli.output import write_output
+from mind_mlir.cli.stages import StageLog, print_form
+
+if TYPE_CHECKING:
+    from mind_mlir.cli.session import Session
+
+DEFAULT_FORM = "canonical"
+
+
+@click.command(name="grad")
+@file_argument
+@click.option(
+    "--wrt",
+    metavar="NAMES",
+    help="Inputs to differentiate with respect to, separated by commas; all float inputs unless given.",
+)
+@click.option("--given", is_flag=True, help="Take the outputs' cotangents as inputs, instead of ones.")
+@click.option("--extensions", is_flag=True, help="Allow derivative rules outside Core v1 (Conv2d).")
+@emit_option(DEFAULT_FORM)
+@optimization_option
+@output_option
+@diagnostic_format
+@stage_options
+@click.pass_obj
+def command(
+    session: Session,
+    file: str,
+    wrt: str | None,
+    given: bool,
+    extensions: bool,
+    emit: str | None,
+    opt_level: int,
+    output: str | None,
+    print_ir_after_all: bool,
+    dump_stages: str | None,
+    timing: bool,
+) -> None:
+    """Differentiate a program and print its gradient module.
+
+    The gradient module returns the program's outputs, then one gradient for each chosen input: that of the
+    sum of all outputs, or, with --given, of the outputs weighted by the inputs cotangent_0, cotangent_1, ...
+    """
+    log = StageLog.of(session, print_ir_after_all=print_ir_after_all, dump_stages=dump_stages, timing=timing)
+    names = [name.strip() for name in wrt.split(",")] if wrt is not None else None
+    gradient = gradient_module(log.read(file), log, wrt=names, given=given, extensions=extensions)
+    write_output(print_form(gradient, emit or DEFAULT_FORM, log, opt_level=opt_level), output)

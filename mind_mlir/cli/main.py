@@ -1,0 +1,69 @@
+"""`mind-mlir`: the compiler's driver."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import click
+
+from mind_mlir import __version__
+from mind_mlir.cli.session import Session, guarded
+
+#: Subcommand -> one line of help. Each lives in the module of its name and is imported when it is used,
+#: so that ``--help`` is quick and a command loads only what it needs.
+COMMANDS = {
+    "run": "Compile a program and run it on arrays.",
+    "compile": "Print a program in the form that any stage leaves it in.",
+    "grad": "Differentiate a program.",
+    "check": "Report everything that is wrong with programs.",
+    "ops": "Describe the operations.",
+    "explain": "Explain a diagnostic code.",
+}
+
+
+class Program(click.Group):
+    """A group whose subcommands are imported on demand and whose errors all end in an exit code."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the subcommands in the order of a first use."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a subcommand."""
+        if cmd_name not in COMMANDS:
+            return None
+        command = import_module(f"mind_mlir.cli.{cmd_name}").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the subcommands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the subcommand inside the error boundary."""
+        return guarded(ctx, lambda: super(Program, self).invoke(ctx))
+
+
+@click.command(
+    cls=Program,
+    name="mind-mlir",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit codes: 0 success, 1 diagnostics, 2 wrong usage, 70 internal error (a reproducer is "
+    "written), 130 interrupted.",
+)
+@click.version_option(__version__, prog_name="mind-mlir")
+@click.pass_context
+def program(context: click.Context) -> None:
+    """Compile MIND Core IR to fast native code, by way of MLIR.
+
+    FILE may be '-' for standard input in every command.
+    """
+    context.ensure_object(Session)
+
+
+def main() -> None:
+    """Run `mind-mlir` on the arguments of the process."""
+    program()

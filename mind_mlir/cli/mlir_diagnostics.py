@@ -1,0 +1,79 @@
+"""Prints MLIR's diagnostics the way mlir-opt does: file, line and column, the source line and a caret."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TextIO
+
+from mind_mlir.bindings import ir
+
+if TYPE_CHECKING:
+    from mind_mlir.bindings import Context, MLIRError, MLIRLocation
+
+#: What the bindings call a source that was not read from a file.
+_ANONYMOUS = "-"
+
+
+@dataclass(slots=True)
+class DiagnosticPrinter:
+    """Prints the diagnostics of one context.
+
+    Attributes:
+        name: The display name of the text being worked on.
+        text: That text.
+        stream: Where to print to.
+    """
+
+    name: str
+    text: str
+    stream: TextIO
+    _lines: list[str] = field(default_factory=list)
+
+    def attach(self, context: Context) -> Any:
+        """Print what is emitted in ``context`` and raises no exception, while the returned object lives."""
+        return context.attach_diagnostic_handler(self._handle)
+
+    def failure(self, error: MLIRError) -> None:
+        """Print the diagnostics that an exception of the bindings carries."""
+        for diagnostic in error.error_diagnostics:
+            self._handle(diagnostic)
+        if not error.error_diagnostics:
+            self.stream.write(f"error: {error}\n")
+
+    def _handle(self, diagnostic: Any) -> bool:
+        self._print(diagnostic.severity.name.lower(), diagnostic.message, diagnostic.location)
+        for note in diagnostic.notes:
+            self._print("note", note.message, note.location)
+        return True
+
+    def _print(self, severity: str, message: str, location: MLIRLocation) -> None:
+        # A diagnostic hands out its location as the base class; going by way of the attribute tells the kind.
+        place = _file_location(ir.Location.from_attr(location.attr))
+        if place is None:
+            self.stream.write(f"<unknown>:0: {severity}: {message}\n")
+            return
+        file = self.name if place.filename == _ANONYMOUS else place.filename
+        line, column = place.start_line, place.start_col
+        self.stream.write(f"{file}:{line}:{column}: {severity}: {message}\n")
+        if file == self.name and 1 <= line <= len(self._source_lines()):
+            source = self._source_lines()[line - 1]
+            indent = "".join("\t" if character == "\t" else " " for character in source[: max(column - 1, 0)])
+            self.stream.write(f"{source}\n{indent}^\n")
+
+    def _source_lines(self) -> list[str]:
+        if not self._lines:
+            self._lines = self.text.split("\n")
+        return self._lines
+
+
+def _file_location(location: MLIRLocation) -> Any:
+    """Return the first position in a file that ``location`` refers to, or None."""
+    if isinstance(location, ir.FileLineColLoc):
+        return location
+    if isinstance(location, ir.NameLoc):
+        return _file_location(location.child_loc)
+    if isinstance(location, ir.CallSiteLoc):
+        return _file_location(location.callee)
+    if isinstance(location, ir.FusedLoc):
+        return next(filter(None, map(_file_location, location.locations)), None)
+    return None

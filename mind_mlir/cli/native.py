@@ -1,0 +1,48 @@
+"""What the subcommands do with MLIR; importing this module loads the bindings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mind_mlir.comparison import first_difference
+from mind_mlir.lowering.pipeline import Lowering
+from mind_mlir.runtime.disassemble import assembly
+from mind_mlir.runtime.executable import compile
+from mind_mlir.runtime.native import NativeFunction
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mind_mlir.cli.stages import StageLog
+    from mind_mlir.comparison import Difference
+    from mind_mlir.ir.attributes import Array
+    from mind_mlir.ir.module import Module
+
+
+def print_form(module: Module, form: str, log: StageLog, opt_level: int) -> str:
+    """Return ``module`` in a form of MLIR, or as assembly."""
+    lowering = Lowering(observer=log)
+    try:
+        lowering.run(module, until="llvm" if form == "asm" else form)
+    finally:
+        log.add(lowering.timings)
+    if form != "asm":
+        return f"{lowering.mlir}"
+    with log.timed("codegen"):
+        text = assembly(NativeFunction(lowering.mlir, opt_level=opt_level))
+    log("asm", lambda: text)
+    return text
+
+
+def execute(module: Module, arguments: Mapping[str, Array], log: StageLog, opt_level: int) -> Sequence[Array]:
+    """Compile ``module`` and run it."""
+    executable = compile(module, opt_level=opt_level, observer=log)
+    log.add(executable.timings)
+    with log.timed("run"):
+        return executable(**arguments)
+
+
+def compare(module: Module, arguments: Mapping[str, Array], log: StageLog) -> Difference | None:
+    """Compare every operation of ``module`` with its numpy rule."""
+    with log.timed("check"):
+        return first_difference(module, arguments)

@@ -1,0 +1,142 @@
+"""What `mind-opt` does with one module: parse, run the pipeline, print."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mind_mlir import dialect
+from mind_mlir.bindings import MLIRError, PassManager, ir, new_context
+from mind_mlir.cli.mlir_diagnostics import DiagnosticPrinter
+from mind_mlir.cli.mlir_passes import FUNCTIONS
+from mind_mlir.cli.pass_pipeline import PipelineError, Segment, split_pipeline
+from mind_mlir.diagnostics import InternalError, MindError, SourceText
+from mind_mlir.frontends.source import read_source
+
+if TYPE_CHECKING:
+    from mind_mlir.bindings import Module
+    from mind_mlir.cli.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class Printing:
+    """How modules are printed."""
+
+    debug_info: bool = False
+    generic: bool = False
+    after_all: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The text of one module.
+
+    Attributes:
+        source: The text, with the line numbers of the file that it comes from.
+        is_file: Whether the text is a file's whole content. MLIR then reads the file itself, which is the one
+            way of having its name in the locations.
+    """
+
+    source: SourceText
+    is_file: bool
+
+
+def read_parts(path: str, marker: str | None) -> list[Part]:
+    """Return the source at ``path``, cut at the lines that are ``marker`` where one is given.
+
+    Raises:
+        ParseError: The file cannot be read, or is not UTF-8.
+    """
+    source = read_source(path)
+    if marker is None:
+        return [Part(source, Path(source.name).is_file())]
+    parts: list[list[str]] = [[]]
+    for number, line in enumerate(source.lines):
+        if line.rstrip() == marker:
+            parts.append([""] * (number + 1))
+        else:
+            parts[-1].append(line)
+    return [Part(SourceText(source.name, "\n".join(lines)), is_file=False) for lines in parts]
+
+
+def read_pipeline(text: str) -> tuple[Segment, ...]:
+    """Return the steps of a pipeline.
+
+    Raises:
+        PipelineError: It is malformed, or names a pass that nobody knows.
+    """
+    steps = split_pipeline(text, FUNCTIONS)
+    with new_context():
+        for step in steps:
+            if step.name is None:
+                try:
+                    PassManager.parse(step.text)
+                except ValueError as error:
+                    raise PipelineError(str(error).rstrip()) from error
+    return tuple(steps)
+
+
+@dataclass(frozen=True, slots=True)
+class Driver:
+    """Runs one pipeline over any number of modules, each in a context of its own."""
+
+    session: Session
+    steps: tuple[Segment, ...]
+    printing: Printing
+    allow_unregistered: bool = False
+
+    def run(self, part: Part) -> str | None:
+        """Return the text of the module after the passes, or None after printing what is wrong."""
+        source = self.session.source = part.source
+        printer = DiagnosticPrinter(source.name, source.text, sys.stderr)
+        context = new_context()
+        context.allow_unregistered_dialects = self.allow_unregistered
+        dialect.load(context)
+        with context, printer.attach(context):
+            try:
+                self.session.stage = "parse"
+                module = _parse(part)
+                for step in self.steps:
+                    module = self._apply(step, module)
+            except MindError as error:
+                self.session.report(error.diagnostics)
+                return None
+            except MLIRError as error:
+                printer.failure(error)
+                return None
+            return self._print(module)
+
+    def _apply(self, step: Segment, module: Module) -> Module:
+        if step.name is None:
+            self.session.stage = step.text
+            manager = PassManager.parse(step.text)
+            if self.printing.after_all:
+                manager.enable_ir_printing(print_after_all=True, enable_debug_info=self.printing.debug_info)
+            manager.run(module.operation)
+            return module
+        self.session.stage = step.name
+        before = f"{module}"
+        try:
+            module = FUNCTIONS[step.name](module)
+        except (MindError, MLIRError):
+            raise
+        except Exception as error:
+            raise InternalError(step.name, str(error) or type(error).__name__, before) from error
+        if self.printing.after_all:
+            sys.stderr.write(f"// -----// IR Dump After {step.name} //----- //\n{self._print(module)}\n")
+        module.operation.verify()
+        return module
+
+    def _print(self, module: Module) -> str:
+        text = module.operation.get_asm(
+            enable_debug_info=self.printing.debug_info, print_generic_op_form=self.printing.generic
+        )
+        return f"{text.rstrip()}\n"
+
+
+def _parse(part: Part) -> Module:
+    if part.is_file:
+        return ir.Module.parseFile(part.source.name)
+    return ir.Module.parse(part.source.text)

@@ -1,0 +1,88 @@
+"""Options that several subcommands share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from mind_mlir.cli.session import Session
+from mind_mlir.diagnostics.render import FORMATS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Command = TypeVar("Command", bound="Callable[..., Any]")
+
+#: Every form that can be printed, in the pipeline's order.
+FORMS = ("core", "canonical", "mind", "linalg", "scheduled", "bufferized", "llvm", "asm")
+
+
+def file_argument(command: Command) -> Command:
+    """Add the FILE argument."""
+    return click.argument("file", metavar="FILE")(command)
+
+
+def diagnostic_format(command: Command) -> Command:
+    """Add ``--diagnostic-format``; the choice goes to the session."""
+    return click.option(
+        "--diagnostic-format",
+        type=click.Choice(FORMATS),
+        default="human",
+        expose_value=False,
+        callback=_set_format,
+        help="How findings are printed on standard error: with the source, one a line, or as JSON lines.",
+    )(command)
+
+
+def _set_format(context: click.Context, _: click.Parameter, value: Any) -> None:
+    context.ensure_object(Session).format = value
+
+
+def emit_option(default: str) -> Callable[[Command], Command]:
+    """Add ``--emit``."""
+    return click.option(
+        "--emit",
+        type=click.Choice(FORMS),
+        default=None,
+        help=f"The form to print; '{default}' unless given.",
+    )
+
+
+def output_option(command: Command) -> Command:
+    """Add ``-o``."""
+    return click.option(
+        "-o",
+        "--output",
+        metavar="PATH",
+        help="Write to PATH instead of standard output; the file appears whole or not at all.",
+    )(command)
+
+
+def optimization_option(command: Command) -> Command:
+    """Add ``-O``."""
+    return click.option(
+        "-O",
+        "opt_level",
+        type=click.IntRange(0, 3),
+        default=3,
+        show_default=True,
+        help="LLVM's optimisation level; results are the same at each.",
+    )(command)
+
+
+def stage_options(command: Command) -> Command:
+    """Add the options that look at the stages: ``--print-ir-after-all``, ``--dump-stages``, ``--timing``."""
+    for decorate in (
+        click.option("--timing", is_flag=True, help="Print how long each stage took to standard error."),
+        click.option(
+            "--dump-stages",
+            metavar="DIR",
+            help="Write every stage's form to a numbered file in DIR.",
+        ),
+        click.option(
+            "--print-ir-after-all", is_flag=True, help="Print every stage's form to standard error."
+        ),
+    ):
+        command = decorate(command)
+    return command

@@ -1,0 +1,202 @@
+"""The op reference, written from the operation records: as plain data, as Markdown and as text.
+
+Nothing is said here that a record does not say; what the documents leave open is listed under each operation
+as its *choices*.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from mind_mlir.ir.module import CoreOperation
+from mind_mlir.ir.printer import format_value, print_operation
+from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.ops.contexts import TypeContext
+from mind_mlir.ops.infer import infer_type
+from mind_mlir.ops.opdef import AttrKind, NotDifferentiable
+from mind_mlir.ops.registry import all_ops
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mind_mlir.ops.opdef import AttributeDef, Example, OpDef, OperandDef
+
+#: What ``T`` stands for in a printed example, where the operand allows it.
+_SHOWN_DTYPE = DType.F32
+_EXAMPLE_TYPE = re.compile(r"(?P<dtype>\w+)\[(?P<shape>[\d, ]*)\]\Z")
+
+
+def signature(record: OpDef) -> str:
+    """Return how the operation is written in Core IR text, with names in place of values."""
+    operands = f" ({', '.join(f'%{operand.name}' for operand in record.operands)})" if record.operands else ""
+    names = sorted(record.attributes, key=lambda attribute: attribute.name)
+    attributes = f" {{{', '.join(f'{a.name}=<{_kind(a)}>' for a in names)}}}" if names else ""
+    return f"{record.opcode}{operands}{attributes}"
+
+
+def example_text(record: OpDef, example: Example) -> str:
+    """Return an example as statements of Core IR text: its inputs, then the operation."""
+    types = [_type(text, operand) for text, operand in zip(example.operands, record.operands, strict=True)]
+    declared = TensorType(_SHOWN_DTYPE, (2, 3)) if record.opcode == "Input" else None
+    context = TypeContext(record.opcode, len(types), tuple(types), dict(example.attributes), declared)
+    result = infer_type(record, context)
+    assert result is not None, f"an example of {record.opcode} is not valid: {context.diagnostics}"
+    statements = [
+        CoreOperation.create(index, "Input", (), {"name": operand.name}, type_)
+        for index, (operand, type_) in enumerate(zip(record.operands, types, strict=True))
+    ]
+    statements.append(
+        CoreOperation.create(len(types), record.opcode, range(len(types)), example.attributes, result)
+    )
+    return "\n".join(print_operation(statement) for statement in statements)
+
+
+def op_data(record: OpDef) -> dict[str, Any]:
+    """Return everything a record says, as JSON can hold it."""
+    derivative = record.derivative
+    return {
+        "opcode": record.opcode,
+        "mnemonic": f"mind.{record.mnemonic}",
+        "signature": signature(record),
+        "summary": record.summary,
+        "description": record.description,
+        "spec": record.spec,
+        "extension": record.extension,
+        "operands": [
+            {
+                "name": operand.name,
+                "dtypes": [dtype.core_name for dtype in operand.dtypes],
+                "dtype_code": operand.dtype_code,
+            }
+            for operand in record.operands
+        ],
+        "attributes": [
+            {
+                "name": attribute.name,
+                "kind": attribute.kind.value,
+                "doc": attribute.doc,
+                "default": None if attribute.default is None else format_value(attribute.default),
+                "choices": list(attribute.choices),
+                "code": attribute.code,
+            }
+            for attribute in record.attributes
+        ],
+        "same_dtype": record.same_dtype,
+        "commutative": record.commutative,
+        "foldable": record.foldable,
+        "differentiable": not isinstance(derivative, NotDifferentiable),
+        "derivative": _derivative(record),
+        "choices": list(record.choices),
+        "aliases": [{"profile": profile, "opcode": opcode} for profile, opcode in record.aliases],
+        "examples": [
+            {"text": example_text(record, example), "note": example.note} for example in record.examples
+        ],
+    }
+
+
+def op_markdown(record: OpDef, heading: str = "##") -> str:
+    """Return the section of one operation."""
+    title = f"{heading} {record.opcode}{' (extension)' if record.extension else ''}"
+    lines = [title, "", record.summary, "", "```text", signature(record), "```", "", record.description, ""]
+    if record.operands:
+        lines += _table(
+            ("operand", "dtypes", "another dtype is"),
+            (
+                (f"`{o.name}`", ", ".join(d.core_name for d in o.dtypes), o.dtype_code)
+                for o in record.operands
+            ),
+        )
+    if record.attributes:
+        lines += _table(
+            ("attribute", "value", "default", "meaning"),
+            ((f"`{a.name}`", _kind(a, "code"), _default(a), a.doc) for a in record.attributes),
+        )
+    facts = [f"Specification: {record.spec}.", f"In the `mind` dialect: `mind.{record.mnemonic}`."]
+    if len(record.operands) > 1:
+        facts.append(
+            "All operands share one dtype (E2004)." if record.same_dtype else "Operands may differ in dtype."
+        )
+    if record.commutative:
+        facts.append("Commutative: canonical form orders the operands by value id.")
+    facts.append(f"Derivative: {_derivative(record)}.")
+    for profile, opcode in record.aliases:
+        facts.append(f"Also spelled `{opcode}` in profile `{profile}`.")
+    lines += [*(f"- {fact}" for fact in facts), ""]
+    if record.choices:
+        lines += ["Chosen where the documents leave the choice:", "", *(f"- {c}" for c in record.choices), ""]
+    lines += ["Examples:", "", "```text"]
+    for position, example in enumerate(record.examples):
+        lines += [""] * (position > 0) + ([f"# {example.note}"] if example.note else [])
+        lines.append(example_text(record, example))
+    return "\n".join([*lines, "```", ""])
+
+
+def reference_markdown() -> str:
+    """Return the op reference: a table of contents and a section for each record."""
+    records = all_ops()
+    lines = [
+        "# Operations",
+        "",
+        "<!-- Written by `mind-mlir ops --markdown` from the operation records; do not edit. -->",
+        "",
+        "Every operation of MIND Core IR v1, and the extensions (marked), which have PTIR's names.",
+        "",
+    ]
+    lines += _table(
+        ("operation", "dialect", "", "summary"),
+        (
+            (
+                f"[{record.opcode}](#{record.opcode.lower()}{'-extension' if record.extension else ''})",
+                f"`mind.{record.mnemonic}`",
+                "extension" if record.extension else "",
+                record.summary,
+            )
+            for record in records
+        ),
+    )
+    return "\n".join(lines) + "\n" + "\n".join(op_markdown(record) for record in records)
+
+
+def op_list() -> str:
+    """Return one line for each record."""
+    records = all_ops()
+    width = max(len(record.opcode) for record in records)
+    return "\n".join(
+        f"{record.opcode:<{width}}  {record.summary}{' [extension]' if record.extension else ''}"
+        for record in records
+    )
+
+
+def _kind(attribute: AttributeDef, code: str = "") -> str:
+    mark = "`" if code else ""
+    if attribute.kind is AttrKind.ENUM:
+        return (", " if code else "|").join(f"{mark}{choice}{mark}" for choice in attribute.choices)
+    return str(attribute.kind.value)
+
+
+def _default(attribute: AttributeDef) -> str:
+    return "required" if attribute.default is None else f"`{format_value(attribute.default)}`"
+
+
+def _derivative(record: OpDef) -> str:
+    if isinstance(record.derivative, NotDifferentiable):
+        return f"none ({record.derivative.reason})"
+    return "an extension of Core v1 (E5001 unless switched on)" if record.derivative_is_extension else "yes"
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
+    cells = [[cell.replace("|", "\\|") for cell in row] for row in (head, tuple("---" for _ in head), *rows)]
+    return [*(f"| {' | '.join(row)} |" for row in cells), ""]
+
+
+def _type(text: str, operand: OperandDef) -> TensorType:
+    match = _EXAMPLE_TYPE.match(text)
+    assert match is not None, f"{text!r} is not a type of an example"
+    if match["dtype"] == "T":
+        dtype = _SHOWN_DTYPE if _SHOWN_DTYPE in operand.dtypes else operand.dtypes[0]
+    else:
+        named = DType.from_name(match["dtype"])
+        assert named is not None, f"{text!r} names no dtype"
+        dtype = named
+    return TensorType(dtype, tuple(int(extent) for extent in match["shape"].split(",") if extent.strip()))
