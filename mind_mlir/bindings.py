@@ -74,6 +74,7 @@ MLIRError: Any = ir.MLIRError
 Context: TypeAlias = Any
 Module: TypeAlias = Any
 Operation: TypeAlias = Any
+OpOperand: TypeAlias = Any
 Value: TypeAlias = Any
 Type: TypeAlias = Any
 Attribute: TypeAlias = Any

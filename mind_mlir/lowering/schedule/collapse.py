@@ -17,7 +17,7 @@ from mind_mlir.lowering.schedule.values import definition
 from mind_mlir.lowering.schedule.view import Linear
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Sequence
 
     from mind_mlir.bindings import Value
     from mind_mlir.lowering.schedule.group import Group
@@ -64,6 +64,14 @@ class Loops:
     def _index(self, index: Linear) -> Linear:
         live = ((dim, factor) for dim, factor in index.terms if self.extents[dim] != 1)
         return Linear(tuple((self.new_dim(dim), factor) for dim, factor in live), index.constant)
+
+
+def without_units(view: View) -> Loops | None:
+    """Return the loops of ``view`` that have more than one iteration, or None if all have or none has."""
+    live = tuple((dim,) for dim, extent in enumerate(view.extents) if extent != 1)
+    if len(live) in (0, len(view.extents)) or not all(_reshapable(value) for value in view.operands):
+        return None
+    return Loops(view.extents, live)
 
 
 def merged_loops(group: Group) -> Loops | None:
@@ -115,27 +123,7 @@ def collapse(group: Group, loops: Loops) -> bool:
     Returns:
         False, with the group as it was, when no new loop can run in vectors.
     """
-    reshaped: dict[tuple[Value, Access], tuple[Value, Access]] = {}
-
-    def new_operands(view: View) -> Iterator[tuple[Value, Access]]:
-        for number, (value, access) in enumerate(zip(view.operands, view.accesses, strict=True)):
-            if (value, access) not in reshaped:
-                kept = value in group.produced or (number >= len(view.inputs) and not view.used(number))
-                reshaped[value, access] = _collapsed(loops, value, access, kept)
-            yield reshaped[value, access]
-
-    members: list[View] = []
-    for view in group.members:
-        operands = list(new_operands(view))
-        members.append(
-            dataclasses.replace(
-                view,
-                operands=tuple(value for value, _ in operands),
-                accesses=tuple(access for _, access in operands),
-                extents=loops.new_extents,
-                reductions=_new_dims(loops, view.reductions),
-            )
-        )
+    members = collapsed(group.members, loops, group.produced)
     if group.extents[group.vector] != 1:
         candidates = [loops.new_dim(group.vector)]
     else:
@@ -148,6 +136,32 @@ def collapse(group: Group, loops: Loops) -> bool:
     group.reductions = _new_dims(loops, group.reductions)
     group.vector = vector
     return True
+
+
+def collapsed(views: Sequence[View], loops: Loops, produced: Container[Value] = ()) -> list[View]:
+    """Return ``views`` over ``loops``; emits the reshapes of operands but those in ``produced``."""
+    reshaped: dict[tuple[Value, Access], tuple[Value, Access]] = {}
+
+    def operand(view: View, number: int) -> tuple[Value, Access]:
+        value, access = view.operands[number], view.accesses[number]
+        if (value, access) not in reshaped:
+            kept = value in produced or (number >= len(view.inputs) and not view.used(number))
+            reshaped[value, access] = _collapsed(loops, value, access, kept)
+        return reshaped[value, access]
+
+    members: list[View] = []
+    for view in views:
+        operands = [operand(view, number) for number in range(len(view.operands))]
+        members.append(
+            dataclasses.replace(
+                view,
+                operands=tuple(value for value, _ in operands),
+                accesses=tuple(access for _, access in operands),
+                extents=loops.new_extents,
+                reductions=_new_dims(loops, view.reductions),
+            )
+        )
+    return members
 
 
 def _new_dims(loops: Loops, dims: tuple[int, ...]) -> tuple[int, ...]:

@@ -65,12 +65,6 @@ class Contraction:
     inner: tuple[int, ...]
     floating: bool
 
-    def current(self) -> Contraction:
-        """Return the contraction with the operands that the operation has by now."""
-        contraction = match_contraction(self.view.current())
-        assert contraction is not None
-        return contraction
-
     @property
     def element(self) -> Type:
         """The type of accumulators and result elements."""

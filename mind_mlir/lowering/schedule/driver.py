@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir
+from mind_mlir.lowering.schedule.collapse import collapsed, expand_value, without_units
 from mind_mlir.lowering.schedule.contraction import Contraction, match_contraction
 from mind_mlir.lowering.schedule.emitter import Emitter
 from mind_mlir.lowering.schedule.group import vector_dims
 from mind_mlir.lowering.schedule.grouping import Grouping
 from mind_mlir.lowering.schedule.matmul import MatmulEmitter
 from mind_mlir.lowering.schedule.matmul_schedule import choose_matmul_schedule
-from mind_mlir.lowering.schedule.values import filler, sweep
+from mind_mlir.lowering.schedule.transposition import (
+    Transposition,
+    TranspositionEmitter,
+    match_transposition,
+    through_transposes,
+)
+from mind_mlir.lowering.schedule.values import definition, filler, sweep
 from mind_mlir.lowering.schedule.view import Views
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Block, Operation, Value
+    from mind_mlir.bindings import Block, Operation, OpOperand, Value
     from mind_mlir.lowering.schedule.view import View
     from mind_mlir.lowering.target import Target
 
@@ -55,27 +63,69 @@ class FunctionScheduler:
         """Schedule ``view`` now or as part of a group; return False to leave it as it is."""
         if view.op.name == "linalg.fill":
             return False
-        contraction = match_contraction(view)
-        dims = vector_dims(view)
-        if contraction is not None and not (dims and self._by_rows(contraction)):
+        transposition = match_transposition(view)
+        if transposition is not None:
+            return self._transposition(transposition, groups)
+        if match_contraction(view) is not None:
             groups.close(view.operands)
-            self._contraction(contraction.current())
-            return True
+            return self._contraction(view.current(), groups)
+        dims = vector_dims(view)
         if dims:
             groups.add(view, dims)
         return bool(dims)
 
+    def _transposition(self, transposition: Transposition, groups: Grouping) -> bool:
+        groups.close(transposition.view.operands)
+        view = transposition.view.current()
+        if all(_absorbs(self._views, use) for use in view.op.results[0].uses):
+            return True  # its users read the source instead
+        with ir.InsertionPoint(view.op), view.op.location:
+            here = dataclasses.replace(transposition, view=view)
+            _replace(view, TranspositionEmitter(self._emitter, here, self._target).emit())
+        return True
+
+    def _contraction(self, original: View, groups: Grouping) -> bool:
+        if 0 in original.extents:
+            _replace(original, original.inits[0])  # an empty result, or a sum of nothing
+            return True
+        with ir.InsertionPoint(original.op), original.op.location:
+            view = through_transposes(original)
+            contraction = match_contraction(view)
+            if contraction is None:
+                view = self._materialized(original)
+                contraction = match_contraction(view)
+            if contraction is not None and contraction.extent(contraction.n) == 1:
+                loops = without_units(view)
+                view = view if loops is None else collapsed([view], loops)[0]
+                contraction = match_contraction(view)
+            if contraction is None or self._by_rows(contraction):
+                dims = vector_dims(view)
+                if dims:
+                    groups.add_alone(view, dims)
+                return bool(dims)
+            result = self._product(contraction)
+            _replace(original, expand_value(result, list(original.op.results[0].type.shape)))
+        return True
+
+    def _materialized(self, view: View) -> View:
+        """Emit the transposes that ``view`` reads from after all; return it reading their results."""
+        for operand in view.inputs:
+            op = definition(operand)
+            source = None if op is None else self._views.of(op.operation)
+            transposition = None if source is None else match_transposition(source)
+            if transposition is not None:
+                result = TranspositionEmitter(self._emitter, transposition, self._target).emit()
+                operand.replace_all_uses_with(result)
+        return view.current()
+
     def _by_rows(self, contraction: Contraction) -> bool:
         """Return whether a product is rather computed as sums along contiguous rows of both factors."""
         few = contraction.extent(contraction.m) <= _FEW_ROWS
-        return few and not contraction.right.contiguous(contraction.n)
+        rows = contraction.left.contiguous(contraction.k) and contraction.right.contiguous(contraction.k)
+        return few and rows and not contraction.inner
 
-    def _contraction(self, contraction: Contraction) -> None:
-        view = contraction.view
-        init = view.inits[0]
-        if 0 in view.extents:
-            _replace(view, init)  # an empty result, or a sum of nothing
-            return
+    def _product(self, contraction: Contraction) -> Value:
+        """Emit ``contraction`` in register tiles and return the result."""
         chosen = choose_matmul_schedule(
             contraction.extent(contraction.m),
             contraction.extent(contraction.n),
@@ -84,16 +134,21 @@ class FunctionScheduler:
             strided_right=not contraction.right.contiguous(contraction.n),
             target=self._target,
         )
+        init = contraction.view.inits[0]
         start = filler(init)
-        with ir.InsertionPoint(view.op), view.op.location:
-            if start is not None:
-                init = self._emitter.empty(list(init.type.shape), contraction.element)
-            result = MatmulEmitter(self._emitter, contraction, chosen, start).emit(init)
-        _replace(view, result)
+        if start is not None:
+            init = self._emitter.empty(list(init.type.shape), contraction.element)
+        return MatmulEmitter(self._emitter, contraction, chosen, start).emit(init)
 
 
 #: So few rows are computed one by one rather than repack the other factor for them.
 _FEW_ROWS = 2
+
+
+def _absorbs(views: Views, use: OpOperand) -> bool:
+    """Return whether the user reads through transposes, as products do."""
+    view = views.of(use.owner.operation)
+    return view is not None and use.operand_number < len(view.inputs) and match_contraction(view) is not None
 
 
 def _replace(view: View, result: Value) -> None:

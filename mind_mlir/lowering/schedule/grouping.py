@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.bindings import ir
 from mind_mlir.lowering.schedule.collapse import collapse, collapse_value, expand_value, merged_loops
 from mind_mlir.lowering.schedule.group import Group
-from mind_mlir.lowering.schedule.nest import GroupEmitter, Output
+from mind_mlir.lowering.schedule.nest import GroupEmitter, Output, in_strips
 from mind_mlir.lowering.schedule.values import filler
 
 if TYPE_CHECKING:
@@ -45,6 +45,14 @@ class Grouping:
         group.add(view.current())
         for result in view.op.results:
             self._open[result] = group
+
+    def add_alone(self, view: View, dims: tuple[int, ...]) -> None:
+        """Emit ``view``, none of whose operands an open group computes, as a group of its own."""
+        group = Group(view.extents, dims[0])
+        group.add(view)
+        for result in view.op.results:
+            self._open[result] = group
+        self._emit(group)
 
     def close(self, values: Iterable[Value]) -> None:
         """Emit the open groups that compute ``values``; these are replaced, do not look at them again."""
@@ -90,7 +98,7 @@ class Grouping:
         operand = len(view.inputs) + place
         shape = [group.extents[dim] for index in view.accesses[operand] for dim, _ in index.terms]
         init = op.operands[operand]
-        start = filler(init)
+        start = None if in_strips(group) else filler(init)
         if view.reductions and start is None:
             return Output(view, place, collapse_value(init, shape))
         element = ir.RankedTensorType(init.type).element_type

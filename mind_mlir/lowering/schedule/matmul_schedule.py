@@ -22,6 +22,7 @@ class MatmulSchedule:
         mc: block of M for which a panel of the right factor stays in the first-level cache.
         nc: block of N for which the packed right factor stays in the second-level cache.
         pack: whether the right factor is copied into panels ``[nc / columns][kc][columns]`` first.
+        fma: whether products of floats are fused with their addition.
     """
 
     lanes: int
@@ -32,6 +33,7 @@ class MatmulSchedule:
     mc: int
     nc: int
     pack: bool
+    fma: bool
 
     @property
     def columns(self) -> int:
@@ -56,18 +58,32 @@ def choose_matmul_schedule(
     size = bits // 8
     rows, vectors = _tile(m, -(-n // lanes), target)
     columns = lanes * vectors
-    kc = _even_block(k, _KC_BYTES // (columns * size), lanes if strided_right else 4)
-    mc = _round_up(min(m, max(rows, target.l2_bytes // 4 // (kc * size))), rows)
-    nc = _round_up(min(n, max(columns, target.l2_bytes // (kc * size))), columns)
-    pays = m >= _PACK_ROWS and k * n * size > target.l1_bytes
-    pack = strided_right or pays
-    return MatmulSchedule(lanes, rows, vectors, min(2 if rows * vectors >= 12 else 4, k), kc, mc, nc, pack)
+    pack = strided_right or (m >= _PACK_ROWS and k * n * size > target.l2_bytes // 2)
+    if pack:
+        kc = _even_block(k, _KC_BYTES // (columns * size), lanes if strided_right else 4)
+        nc = target.l2_bytes // (kc * size)
+    else:
+        streamed = k * n * size > target.l2_bytes // 2
+        kc = _even_block(k, _strip(m) if streamed else _KC_BYTES // (columns * size), 4)
+        nc = target.l2_bytes // 2 // (m * size)
+    mc = min(m, max(rows, target.l2_bytes // 4 // (kc * size)))
+    unroll = min(2 if rows * vectors >= 12 else 4, k)
+    nc = _round_up(min(n, max(columns, nc)), columns)
+    return MatmulSchedule(lanes, rows, vectors, unroll, kc, _round_up(mc, rows), nc, pack, target.fma)
 
 
 #: A panel of the right factor: larger than the first-level cache on purpose, for it is streamed.
 _KC_BYTES = 64 << 10
 #: Fewer rows than this do not pay for packing.
-_PACK_ROWS = 32
+_PACK_ROWS = 48
+
+
+def _strip(rows: int) -> int:
+    """Return how many rows of a right factor that is read once from afar are read side by side.
+
+    Few enough for the processor to prefetch all of them, enough to make up for storing the accumulators.
+    """
+    return 8 if rows == 1 else 16 if rows <= 16 else 32
 
 
 def _tile(m: int, vectors: int, target: Target) -> tuple[int, int]:

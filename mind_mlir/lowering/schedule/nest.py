@@ -31,6 +31,23 @@ _CHUNKS = ((2, 4), (8, 2))
 _ACCUMULATORS = 4
 
 
+#: Rows of a reduction over rows that are read side by side where there are many long ones: so few that the
+#: processor prefetches all of them.
+STRIP = 8
+
+
+def in_strips(group: Group) -> bool:
+    """Return whether ``group`` reduces so many and long rows that it goes over the results once a strip."""
+    if not group.reductions or group.vector in group.reductions:
+        return False
+    row = group.extents[group.vector] * widest(group.members) // 8
+    return row >= _LONG_ROW and group.extents[group.reductions[0]] > 2 * STRIP
+
+
+#: Bytes in a row from where on one row after another is no longer prefetched: a page.
+_LONG_ROW = 4096
+
+
 @dataclasses.dataclass(frozen=True)
 class Output:
     """A result that leaves the nest.
@@ -85,8 +102,7 @@ class GroupEmitter:
 
     def _outer(self, dims: list[int], env: Env, cache: Cache, carried: list[Value]) -> list[Value]:
         if not dims:
-            inner = self._reduce_rows if self._g.vector in self._g.reductions else self._chunks
-            return inner(env, cache, carried)
+            return self._vector_loop(env, cache, carried)
 
         def body(i: Index, inside: list[Value]) -> list[Value]:
             here = env | {dims[0]: i}
@@ -94,9 +110,26 @@ class GroupEmitter:
 
         return self._e.loop((0, self._g.extents[dims[0]], 1), carried, body)
 
+    def _vector_loop(self, env: Env, cache: Cache, carried: list[Value]) -> list[Value]:
+        if self._g.vector in self._g.reductions:
+            return self._reduce_rows(env, cache, carried)
+        if not self._g.reductions:
+            return self._chunks(env, cache, (0, 1), carried)
+        extent = self._g.extents[self._g.reductions[0]]
+        step = STRIP if in_strips(self._g) else extent
+
+        def strip(i: Index, inside: list[Value]) -> list[Value]:
+            end = self._e.add(i, step)
+            end = self._e.minimum(end, extent) if extent % step else end
+            return self._chunks(env, cache, (i, end), inside)
+
+        return self._e.loop((0, extent, step), carried, strip)
+
     # A parallel vector dimension.
 
-    def _chunks(self, env: Env, cache: Cache, carried: list[Value]) -> list[Value]:
+    def _chunks(
+        self, env: Env, cache: Cache, strip: tuple[Index, Index], carried: list[Value]
+    ) -> list[Value]:
         """Cut the vector dimension in chunks; what is left of it is one shorter chunk with a masked end."""
         extent = self._g.extents[self._g.vector]
         vectors = self._chunk_vectors(extent)
@@ -105,13 +138,13 @@ class GroupEmitter:
         carried = self._e.loop(
             (0, full, step),
             carried,
-            lambda i, inside: self._chunk(env, cache, Chunk(i, vectors, None), inside),
+            lambda i, inside: self._chunk(env, cache, strip, Chunk(i, vectors, None), inside),
         )
         if extent == full:
             return carried
         count = -(-(extent - full) // self._lanes)
         mask = self._e.mask(self._lanes, extent - full - (count - 1) * self._lanes)
-        return self._chunk(env, cache, Chunk(full, count, mask), carried)
+        return self._chunk(env, cache, strip, Chunk(full, count, mask), carried)
 
     def _chunk_vectors(self, extent: int) -> int:
         weight = self._g.weight
@@ -120,7 +153,9 @@ class GroupEmitter:
             wanted = max(wanted, _ACCUMULATORS)
         return max(1, min(wanted, extent // self._lanes))
 
-    def _chunk(self, env: Env, cache: Cache, chunk: Chunk, carried: list[Value]) -> list[Value]:
+    def _chunk(
+        self, env: Env, cache: Cache, strip: tuple[Index, Index], chunk: Chunk, carried: list[Value]
+    ) -> list[Value]:
         if not self._g.reductions:
             return self._elements.emit(env, cache, chunk, self._streams, carried).streams
         streams, results = carried[: len(self._streams)], carried[len(self._streams) :]
@@ -129,7 +164,7 @@ class GroupEmitter:
             for output, result in zip(self._reducers, results, strict=True)
             for v in range(chunk.vectors)
         ]
-        values = self._reduction_loops(self._g.reductions, env, cache, chunk, [*streams, *starts])
+        values = self._reduction_loops(self._g.reductions, strip, env, cache, chunk, [*streams, *starts])
         streams, accumulators = values[: len(streams)], values[len(streams) :]
         for number, output in enumerate(self._reducers):
             own = accumulators[number * chunk.vectors : (number + 1) * chunk.vectors]
@@ -137,7 +172,13 @@ class GroupEmitter:
         return [*streams, *results]
 
     def _reduction_loops(
-        self, dims: tuple[int, ...], env: Env, cache: Cache, chunk: Chunk, carried: list[Value]
+        self,
+        dims: tuple[int, ...],
+        bounds: tuple[Index, Index],
+        env: Env,
+        cache: Cache,
+        chunk: Chunk,
+        carried: list[Value],
     ) -> list[Value]:
         if not dims:
             return self._accumulate(env, cache, chunk, carried)
@@ -145,9 +186,10 @@ class GroupEmitter:
         def body(i: Index, inside: list[Value]) -> list[Value]:
             here = env | {dims[0]: i}
             known = self._elements.read_invariant(here, cache)
-            return self._reduction_loops(dims[1:], here, known, chunk, inside)
+            following = (0, self._g.extents[dims[1]]) if len(dims) > 1 else (0, 1)
+            return self._reduction_loops(dims[1:], following, here, known, chunk, inside)
 
-        return self._e.loop((0, self._g.extents[dims[0]], 1), carried, body)
+        return self._e.loop((*bounds, 1), carried, body)
 
     def _accumulate(self, env: Env, cache: Cache, chunk: Chunk, carried: list[Value]) -> list[Value]:
         """Compute one chunk and combine its reductions with the accumulators, which follow the streams."""

@@ -118,13 +118,16 @@ class Panels:
         panel = e.floordiv(columns[1], self._s.columns)
         first = e.add(*columns)
         here = env | {self._c.k: e.add(*depth)}
-        for offset in range(0, self._s.columns, lanes):
-            stored = [
-                self._read(here | {self._c.n: e.add(first, offset + lane)}, None) for lane in range(lanes)
-            ]
+
+        def square(offset: Index, inside: list[Value]) -> list[Value]:
+            corner = e.add(first, offset)
+            stored = [self._read(here | {self._c.n: e.add(corner, lane)}, None) for lane in range(lanes)]
+            result = inside[0]
             for step, value in enumerate(transpose(stored)):
-                buffer = e.write(value, buffer, [panel, e.add(depth[1], step), offset])
-        return buffer
+                result = e.write(value, result, [panel, e.add(depth[1], step), offset])
+            return [result]
+
+        return e.loop((0, self._s.columns, lanes), [buffer], square)[0]
 
     def _element(
         self, buffer: Value, env: Env, columns: tuple[Index, Index, Index], depth: tuple[Index, Index]

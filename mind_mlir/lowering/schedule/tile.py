@@ -165,6 +165,8 @@ class TileEmitter:
     def _multiply_add(self, left: Value, right: Value, accumulator: Value) -> Value:
         if not self._c.floating:
             return arith.AddIOp(accumulator, arith.MulIOp(left, right).result).result
+        if not self._s.fma:
+            return arith.AddFOp(accumulator, arith.MulFOp(left, right).result).result
         return vector.FMAOp(left, right, accumulator).result
 
     def _indices(self, access: Access, env: Env) -> list[Index]:

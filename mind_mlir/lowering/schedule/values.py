@@ -9,6 +9,7 @@ from mind_mlir.bindings import ir
 if TYPE_CHECKING:
     from mind_mlir.bindings import Block, Operation, Value
 
+_RESHAPES = frozenset(("tensor.collapse_shape", "tensor.expand_shape"))
 _REMOVABLE = (
     "linalg.fill",
     "linalg.transpose",
@@ -26,6 +27,8 @@ def definition(value: Value) -> Operation | None:
 def filler(value: Value) -> Value | None:
     """Return the scalar that the tensor ``value`` was filled with by ``linalg.fill``, or None."""
     op = definition(value)
+    while op is not None and op.name in _RESHAPES:
+        op = definition(op.operands[0])
     if op is None or op.name != "linalg.fill":
         return None
     scalar = op.operands[0]
