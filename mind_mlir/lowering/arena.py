@@ -15,7 +15,6 @@ provides, at an offset that is a multiple of 64 bytes. Buffers whose lifetimes d
 from __future__ import annotations
 
 import bisect
-import functools
 import heapq
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
@@ -23,10 +22,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from mind_mlir.bindings import arith, ir, memref
 from mind_mlir.lowering.aliases import buffer_users
 from mind_mlir.lowering.iteration import iteration_number, trip_count
+from mind_mlir.lowering.memory import byte_size
 from mind_mlir.lowering.passes import find_all
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Block, Operation, Type, Value
+    from mind_mlir.bindings import Block, Operation, Value
 
 #: Placement granularity in bytes: a cache line, and the widest vector register.
 ALIGNMENT = 64
@@ -85,33 +85,6 @@ class _FreeList:
             before, length = self.ranges.pop(at)
             offset, size = before, size + length
         self.ranges.insert(at, (offset, size))
-
-
-def byte_size(type_: Type) -> int:
-    """Return the size in bytes of a contiguous memref type with static extents.
-
-    Raises:
-        ValueError: An extent is dynamic.
-    """
-    if not type_.has_static_shape:
-        raise ValueError(f"a temporary buffer needs static extents: {type_}")
-    count = 1
-    for extent in type_.shape:
-        count *= extent
-    return count * _element_bytes(type_.element_type)
-
-
-def _element_bytes(type_: Type) -> int:
-    """Return the bytes that an element occupies in memory: i1 takes one, like numpy's bool."""
-    if isinstance(type_, ir.IndexType):
-        return 8
-    if isinstance(type_, ir.ComplexType):
-        return 2 * _element_bytes(type_.element_type)
-    if isinstance(type_, ir.VectorType):
-        return functools.reduce(
-            lambda count, extent: count * extent, type_.shape, _element_bytes(type_.element_type)
-        )
-    return (int(type_.width) + 7) // 8
 
 
 def place_buffers(function: Operation, *, always: bool = True) -> int | None:

@@ -14,6 +14,7 @@ from mind_mlir.bindings import MLIRError, func, ir
 from mind_mlir.lowering.aliases import EscapeError
 from mind_mlir.lowering.arena import place_buffers
 from mind_mlir.lowering.destination import create_alloc, pass_destinations
+from mind_mlir.lowering.fan_out import split_fan_out
 from mind_mlir.lowering.passes import find_all, run_passes
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ def bufferize(module: Module, *, verify: bool = False) -> None:
     with module.context, ir.Location.unknown():
         try:
             pass_destinations(module)
+            split_fan_out(module)
             run_passes(module, "eliminate-empty-tensors,one-shot-bufferize,canonicalize", verify=verify)
             scratch = _place_all(module)
         except (MLIRError, EscapeError, CycleError, ValueError) as error:

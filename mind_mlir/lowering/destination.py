@@ -83,11 +83,11 @@ def _read_argument(entry: Operation, argument: Value) -> None:
     tensor = argument.type
     argument.set_type(buffer_type(tensor))
     with ir.InsertionPoint.at_block_begin(entry):
-        read = _to_tensor(argument, tensor)
+        read = to_tensor(argument, tensor)
     argument.replace_all_uses_except(read, read.owner.operation)
 
 
-def _to_tensor(buffer: Value, type_: Type, *, writable: bool = False) -> Value:
+def to_tensor(buffer: Value, type_: Type, *, writable: bool = False) -> Value:
     """Return ``buffer`` as a tensor value that no other tensor value aliases."""
     if _is_void(type_):
         return ir.Operation.create("tensor.empty", [type_], []).result
@@ -164,7 +164,7 @@ def _move_result_attributes(function: Operation, inputs: int, arguments: int) ->
 def _rewrite_call(call: Operation) -> None:
     """Pass read-only buffers of the tensor operands and fresh buffers for the tensor results."""
     with ir.InsertionPoint(call), call.location:
-        operands = [_read_buffer(value) if is_tensor(value.type) else value for value in call.operands]
+        operands = [read_buffer(value) if is_tensor(value.type) else value for value in call.operands]
         buffers = [
             create_alloc(buffer_type(result.type)) for result in call.results if is_tensor(result.type)
         ]
@@ -174,7 +174,7 @@ def _rewrite_call(call: Operation) -> None:
         fresh, kept = iter(buffers), iter(new.results)
         for result in call.results:
             value = (
-                _to_tensor(next(fresh), result.type, writable=True) if is_tensor(result.type) else next(kept)
+                to_tensor(next(fresh), result.type, writable=True) if is_tensor(result.type) else next(kept)
             )
             result.replace_all_uses_with(value)
     call.erase()
@@ -186,7 +186,8 @@ def create_alloc(type_: Type) -> Value:
     return ir.Operation.create("memref.alloc", [type_], [], segments).result
 
 
-def _read_buffer(value: Value) -> Value:
+def read_buffer(value: Value) -> Value:
+    """Return the buffer of tensor ``value``, or a copy, for reading."""
     if _is_void(value.type):
         return create_alloc(buffer_type(value.type))
     attributes = {"read_only": ir.UnitAttr.get()}

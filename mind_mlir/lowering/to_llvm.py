@@ -9,22 +9,30 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import func, ir, linalg, memref
+from mind_mlir.lowering.loop_hints import annotate_loops, attach_annotations
+from mind_mlir.lowering.memory import is_contiguous
+from mind_mlir.lowering.outline import ALIASING_ATTRIBUTE, KERNEL_ATTRIBUTE, outline_kernels
 from mind_mlir.lowering.passes import find_all, run_passes
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Module, Operation, Type
+    from mind_mlir.bindings import Module, Operation
 
 #: The order matters: each pass leaves what a later one takes.
-_PIPELINE = ",".join(
+_TO_LOOPS = ",".join(
     (
         "convert-linalg-to-loops",
         "scf-forall-to-for",
+        "func.func(lower-vector-multi-reduction)",
+        "convert-vector-to-scf{full-unroll=true target-rank=1}",
+        "lower-affine",
+    )
+)
+_TO_LLVM = ",".join(
+    (
         # bf16 arithmetic is done in f32 and rounded by integer code: that needs neither a run-time library,
         # nor the conversion instructions, which flush denormals.
         "arith-emulate-unsupported-floats{source-types=bf16 target-type=f32}",
         "arith-expand{include-bf16=true}",
-        "func.func(lower-vector-multi-reduction)",
-        "convert-vector-to-scf{full-unroll=true target-rank=1}",
         "memref-expand",
         "expand-strided-metadata",
         "lower-affine",
@@ -34,6 +42,7 @@ _PIPELINE = ",".join(
         "convert-vector-to-llvm",
         "convert-to-llvm",
         "reconcile-unrealized-casts",
+        "canonicalize{region-simplify=disabled}",
     )
 )
 
@@ -48,25 +57,28 @@ def to_llvm(module: Module, *, verify: bool = False) -> None:
     """
     with module.context, ir.Location.unknown():
         _expand_strided_copies(module)
+        outline_kernels(module)
         for op in module.body.operations:
             if isinstance(op, func.FuncOp) and op.regions[0].blocks:
                 _describe_pointers(op)
-        run_passes(module, _PIPELINE, verify=verify)
+        run_passes(module, _TO_LOOPS, verify=verify)
+        annotate_loops(module)
+        run_passes(module, _TO_LLVM, verify=verify)
+        attach_annotations(module)
+        for op in module.body.operations:
+            if op.operation.name == "llvm.func":
+                _keep_apart(op)
 
 
 def _expand_strided_copies(module: Module) -> None:
     """Turn copies of non-contiguous buffers into loops: only contiguous ones are a `memcpy`."""
     for op in find_all(module, memref.CopyOp):
         source, target = op.operands
-        if _is_contiguous(source.type) and _is_contiguous(target.type):
+        if is_contiguous(source.type) and is_contiguous(target.type):
             continue
         with ir.InsertionPoint(op), op.location:
             linalg.copy(source, outs=[target])
         op.erase()
-
-
-def _is_contiguous(type_: Type) -> bool:
-    return isinstance(type_.layout, ir.AffineMapAttr) and bool(type_.affine_map.is_permutation)
 
 
 def _describe_pointers(function: Operation) -> None:
@@ -74,6 +86,8 @@ def _describe_pointers(function: Operation) -> None:
     unit = ir.UnitAttr.get()
     attributes = function.attributes
     attributes["llvm.bareptr"] = unit
+    if ALIASING_ATTRIBUTE in attributes:
+        return
     types = function.type.inputs
     given = attributes["arg_attrs"] if "arg_attrs" in attributes else [{}] * len(types)
     described = []
@@ -83,3 +97,11 @@ def _describe_pointers(function: Operation) -> None:
             merged["llvm.noalias"] = unit
         described.append(ir.DictAttr.get(merged))
     attributes["arg_attrs"] = ir.ArrayAttr.get(described)
+
+
+def _keep_apart(function: Operation) -> None:
+    """Stop LLVM from inlining ``function``: copies in wrappers and callers would be compiled once more."""
+    attributes = function.attributes
+    attributes["no_inline"] = ir.UnitAttr.get()
+    if KERNEL_ATTRIBUTE in attributes:
+        attributes["linkage"] = ir.Attribute.parse("#llvm.linkage<internal>")

@@ -1,7 +1,7 @@
 """Machine code as text, for `--emit=asm`.
 
 The bindings can write an object file but not assembly; the object is disassembled with the packages capstone
-and pyelftools, the optional extra ``asm``. Output names labels instead of addresses: equal code is equal text.
+and pyelftools, the optional extra ``asm``. Labels stand for addresses, so that equal code is equal text.
 """
 
 from __future__ import annotations

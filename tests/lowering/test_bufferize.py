@@ -245,3 +245,38 @@ def test_concatenation_with_an_empty_part() -> None:
     x, y = np.empty((2, 0), F32), np.arange(6, dtype=F32).reshape(2, 3)
     (result,) = run(source, [x, y], ((2, 3), F32))
     assert np.array_equal(result, y)
+
+
+def fan_out(uses: int, source: str, returned: str) -> str:
+    """Add the squares of ``source``, an input, constant or result, ``uses`` times to an input."""
+    t = "tensor<16xf32>"
+    maps = f'indexing_maps = [{ID}, {ID}, {ID}], iterator_types = ["parallel"]'
+    steps = "".join(
+        f"""
+        %s{i + 1} = linalg.generic {{{maps}}} ins({source}, %s{i} : {t}, {t}) outs(%e{i} : {t}) {{
+        ^bb0(%x: f32, %y: f32, %o: f32):
+          %p = arith.mulf %x, %x : f32
+          %q = arith.addf %p, %y : f32
+          linalg.yield %q : f32
+        }} -> {t}"""
+        for i in range(uses)
+    )
+    empties = "".join(f"%e{i} = tensor.empty() : {t}\n" for i in range(uses))
+    return f"""func.func @main(%a: {t}, %s0: {t}) -> ({t}, {t}) {{ {empties} {unary("%r", "addf", "%a", 16)}
+      %c = arith.constant dense<{[float(i) for i in range(16)]}> : {t} {steps}
+      return %s{uses}, {returned} : {t}, {t} }}"""
+
+
+@pytest.mark.parametrize("uses", [3, 60])
+@pytest.mark.parametrize("returned", ["%a", "%r", "%c"])
+@pytest.mark.parametrize("source", ["%a", "%r", "%c"])
+def test_many_uses_of_one_tensor(source: str, uses: int, returned: str) -> None:
+    a, start = np.linspace(0, 1, 16, dtype=F32), np.ones(16, F32)
+    values = {"%a": a, "%r": a + a, "%c": np.arange(16, dtype=F32)}
+    read = values[source]
+    total = start
+    for _ in range(uses):
+        total = read * read + total
+    result, same = run(fan_out(uses, source, returned), [a, start], ((16,), F32), ((16,), F32))
+    assert np.array_equal(result, total)
+    assert np.array_equal(same, values[returned])

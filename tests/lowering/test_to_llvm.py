@@ -200,3 +200,53 @@ def test_math_functions() -> None:
     (result,) = run(MATH, [a], ((19,), F32))
     expected = [math.erf(math.tanh(x)) for x in a.tolist()]
     np.testing.assert_allclose(result, expected, rtol=3e-7)
+
+
+def repeated(length: int) -> str:
+    steps = "\n".join(
+        f"""
+        %e{i} = tensor.empty() : tensor<100xf32>
+        %v{i + 1} = linalg.generic {{indexing_maps = [{ID}, {ID}], iterator_types = ["parallel"]}}
+            ins(%v{i} : tensor<100xf32>) outs(%e{i} : tensor<100xf32>) {{
+        ^bb0(%x: f32, %o: f32):
+          %y = arith.{("addf", "mulf")[i % 2]} %x, %x : f32
+          linalg.yield %y : f32
+        }} -> tensor<100xf32>"""
+        for i in range(length)
+    )
+    return f"""func.func @main(%v0: tensor<100xf32>) -> tensor<100xf32> {{ {steps}
+      return %v{length} : tensor<100xf32> }}"""
+
+
+def test_equal_loop_nests_are_compiled_once() -> None:
+    text = lowered(repeated(8))
+    assert len(re.findall(r"llvm\.func internal @main_kernel_\d+\(", text)) == 2
+    assert len(re.findall(r"llvm\.call @main_kernel_\d+\(", text)) == 8
+    a = np.linspace(0.1, 0.2, 100, dtype=F32)
+    expected = a
+    for i in range(8):
+        expected = expected * expected if i % 2 else expected + expected
+    (result,) = run(repeated(8), [a], ((100,), F32))
+    assert np.array_equal(result, expected)
+
+
+def test_kernels_repeat_views_and_take_scalars() -> None:
+    source = """
+    func.func @main(%a: tensor<6x4xf32>, %f: tensor<f32>) -> (tensor<6x4xf32>, tensor<2x4xf32>) {
+      %i = arith.constant 2 : index
+      %s = tensor.extract %f[] : tensor<f32>
+      %e = tensor.empty() : tensor<6x4xf32>
+      %r = linalg.fill ins(%s : f32) outs(%e : tensor<6x4xf32>) -> tensor<6x4xf32>
+      %part = tensor.extract_slice %a[%i, 0] [2, 4] [1, 1] : tensor<6x4xf32> to tensor<2x4xf32>
+      %d = tensor.empty() : tensor<2x4xf32>
+      %q = linalg.add ins(%part, %part : tensor<2x4xf32>, tensor<2x4xf32>) outs(%d : tensor<2x4xf32>)
+          -> tensor<2x4xf32>
+      %w = tensor.insert_slice %q into %r[1, 0] [2, 4] [1, 1] : tensor<2x4xf32> into tensor<6x4xf32>
+      return %w, %q : tensor<6x4xf32>, tensor<2x4xf32>
+    }"""
+    a = np.arange(24, dtype=F32).reshape(6, 4)
+    whole, part = run(source, [a, np.array(7, F32)], ((6, 4), F32), ((2, 4), F32))
+    expected = np.full((6, 4), 7, F32)
+    expected[1:3] = 2 * a[2:4]
+    assert np.array_equal(whole, expected)
+    assert np.array_equal(part, 2 * a[2:4])

@@ -1,0 +1,46 @@
+"""Hints to LLVM's loop passes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mind_mlir.bindings import arith, ir, llvm, scf
+from mind_mlir.lowering.passes import find_all
+
+if TYPE_CHECKING:
+    from mind_mlir.bindings import Module, Operation, Value
+
+#: Loops that run at most so often may be unrolled completely.
+_SHORT = 8
+_ON_LOOP = "llvm.loop_annotation"
+
+
+def annotate_loops(module: Module) -> None:
+    """Ask LLVM not to unroll the longer loops of ``module``; hints that are there already stay.
+
+    Unrolling a vectorized loop sixteen times doubles the compile time, and no processor with out-of-order
+    execution runs it faster.
+    """
+    hint = ir.Attribute.parse("#llvm.loop_annotation<unroll = <disable = true>>")
+    for loop in find_all(module, scf.ForOp):
+        if _ON_LOOP not in loop.attributes and not _is_short(loop):
+            loop.attributes[_ON_LOOP] = hint
+
+
+def attach_annotations(module: Module) -> None:
+    """Move the hints from where the conversion to branches leaves them to where LLVM's translation looks."""
+    for branch in find_all(module, llvm.BrOp):
+        if _ON_LOOP in branch.attributes:
+            branch.attributes["loop_annotation"] = branch.attributes[_ON_LOOP]
+            del branch.attributes[_ON_LOOP]
+
+
+def _is_short(loop: Operation) -> bool:
+    lower, upper, step = (_constant(bound) for bound in list(loop.operands)[:3])
+    return lower is not None and upper is not None and bool(step) and upper - lower <= _SHORT * step
+
+
+def _constant(value: Value) -> int | None:
+    if isinstance(value, ir.BlockArgument) or not isinstance(value.owner, arith.ConstantOp):
+        return None
+    return int(ir.IntegerAttr(value.owner.attributes["value"]).value)
