@@ -1,0 +1,1 @@
+"""The entries of the diagnostic catalogue, one file per phase."""

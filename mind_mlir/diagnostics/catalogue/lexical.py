@@ -1,0 +1,136 @@
+"""E10xx: characters and words. E11xx: statements of the Core IR text."""
+
+from __future__ import annotations
+
+from mind_mlir.diagnostics.catalogue.entry import Entry
+
+_INPUT = '%0 = Input {name="x"} : tensor<f32[2]>\n'
+
+ENTRIES = (
+    Entry(
+        code="E1001",
+        title="the source is not UTF-8",
+        explanation=(
+            "Source files are UTF-8. The message gives the offset of the first byte that is not "
+            "part of a well-formed character. An editor that saves in another encoding, or a binary "
+            "file given by mistake, is the usual cause."
+        ),
+        context=("byte_offset", "bytes"),
+        language="python",
+        bad="""\
+from mind_mlir.frontends.source import decode_source
+decode_source(b'%0 = Input {name="caf\\xe9"} : tensor<f32[]>', "latin1.ir")
+""",
+        good="""\
+from mind_mlir.frontends.source import decode_source
+decode_source('%0 = Input {name="caf\\u00e9"} : tensor<f32[]>'.encode(), "utf8.ir")
+""",
+    ),
+    Entry(
+        code="E1002",
+        title="character that may not stand here",
+        explanation=(
+            "Names consist of letters, digits and underscores and do not begin with a digit; a "
+            "value is written % and a number or a name. Control characters in strings are written "
+            "as escapes."
+        ),
+        context=("character",),
+        bad=_INPUT + "%y@ = Neg (%0) : tensor<f32[2]>\noutputs: %0\n",
+        good=_INPUT + "%y = Neg (%0) : tensor<f32[2]>\noutputs: %y\n",
+    ),
+    Entry(
+        code="E1003",
+        title="string is not closed",
+        explanation=(
+            'A string begins and ends with " on the same line; a line break inside it is written \\n.'
+        ),
+        bad='%0 = Input {name="x} : tensor<f32[2]>\noutputs: %0\n',
+        good=_INPUT + "outputs: %0\n",
+    ),
+    Entry(
+        code="E1004",
+        title="unknown escape sequence",
+        explanation=(
+            'The escapes of a string are \\n, \\r, \\t, \\\\, \\" and \\u{...} with the hexadecimal number '
+            "of a character."
+        ),
+        context=("escape",),
+        bad='%0 = Input {name="a\\d"} : tensor<f32[2]>\noutputs: %0\n',
+        good='%0 = Input {name="a\\\\d"} : tensor<f32[2]>\noutputs: %0\n',
+    ),
+    Entry(
+        code="E1005",
+        title="malformed number",
+        explanation=(
+            "Integers are decimal, or 0x, 0b and 0o with the digits of that base; floats have at "
+            "most one point and one exponent; inf and nan are numbers too. Numbers outside literals "
+            "fit 64 bits."
+        ),
+        context=("text",),
+        bad="%0 = ConstF32 {value=1.2.3} : tensor<f32[]>\noutputs: %0\n",
+        good="%0 = ConstF32 {value=1.23} : tensor<f32[]>\noutputs: %0\n",
+    ),
+    Entry(
+        code="E1006",
+        title="block comment is not closed",
+        explanation=(
+            "In the surface language a block comment ends with */. The Core IR text has only line "
+            "comments, which begin with # or //."
+        ),
+        language="surface",
+        bad="/* the layer\nfn layer(x: Tensor<f32, [2]>) -> Tensor<f32, [2]> { relu(x) }\n",
+        good="/* the layer */\nfn layer(x: Tensor<f32, [2]>) -> Tensor<f32, [2]> { relu(x) }\n",
+    ),
+    Entry(
+        code="E1101",
+        title="syntax error",
+        explanation=(
+            "The statement does not follow the grammar of the Core IR text; the message says what "
+            "was expected in that place. Every statement is read on its own, so all of them are "
+            "reported at once."
+        ),
+        bad=_INPUT + "%1 = Add (%0 %0) : tensor<f32[2]>\noutputs: %1\n",
+        good=_INPUT + "%1 = Add (%0, %0) : tensor<f32[2]>\noutputs: %1\n",
+    ),
+    Entry(
+        code="E1102",
+        title="unknown operation",
+        explanation=(
+            "No operation has this name. Names are spelled as in the operation reference, with capitals."
+        ),
+        context=("operation", "suggestion"),
+        bad=_INPUT + "%1 = ReLU6 (%0) : tensor<f32[2]>\noutputs: %1\n",
+        good=_INPUT + "%1 = Relu (%0) : tensor<f32[2]>\noutputs: %1\n",
+    ),
+    Entry(
+        code="E1103",
+        title="malformed attribute",
+        explanation=(
+            "An attribute is missing, unknown to the operation, given twice, or not of its kind (a "
+            "list of integers, a bool, ...). The help line says what the operation takes."
+        ),
+        context=("operation",),
+        bad=_INPUT + "%1 = Sum (%0) {axes=0, keepdims=false} : tensor<f32[]>\noutputs: %1\n",
+        good=_INPUT + "%1 = Sum (%0) {axes=[0], keepdims=false} : tensor<f32[]>\noutputs: %1\n",
+    ),
+    Entry(
+        code="E1104",
+        title="unknown dtype",
+        explanation=("The element types of Core v1 are i1, i32, i64, f32 and f64."),
+        context=("name",),
+        bad='%0 = Input {name="x"} : tensor<float32[2]>\noutputs: %0\n',
+        good=_INPUT + "outputs: %0\n",
+    ),
+    Entry(
+        code="E1106",
+        title="the source cannot be read",
+        explanation=(
+            "The file does not exist, is a directory, or may not be read; the message gives the "
+            "reason the operating system gives."
+        ),
+        context=("path", "reason"),
+        language="python",
+        bad='import mind_mlir\nmind_mlir.load("no/such/file.ir")\n',
+        good='import mind_mlir\nmind_mlir.parse("%0 = Input {name=x} : tensor<f32[]>", "text")\n',
+    ),
+)

@@ -1,0 +1,147 @@
+"""E60xx: running a program. E61xx: the arguments of a call. E70xx: what this compiler does not offer."""
+
+from __future__ import annotations
+
+from mind_mlir.diagnostics.catalogue.entry import Entry
+
+_GATHER = """\
+import mind_mlir
+import numpy as np
+gather = mind_mlir.compile(mind_mlir.parse('''
+%0 = Input {name="x"} : tensor<f32[3]>
+%1 = Input {name="i"} : tensor<i64[2]>
+%2 = Gather (%0, %1) : tensor<f32[2]>
+outputs: %2
+'''))
+x = np.zeros(3, np.float32)
+i = np.array([0, 2])
+"""
+_RESERVED = " This compiler does not report it."
+
+ENTRIES = (
+    Entry(
+        code="E6001",
+        title="index out of bounds",
+        explanation=(
+            "An index given at run time lies outside its axis. It is checked in compiled and "
+            "interpreted code alike, before anything is read or written."
+        ),
+        context=("operation", "value", "index", "shape"),
+        language="python",
+        bad=_GATHER + "gather(x=x, i=i + 1)\n",
+        good=_GATHER + "gather(x=x, i=i)\n",
+    ),
+    Entry(
+        code="E6002",
+        title="backend unavailable",
+        explanation=(
+            "The MLIR bindings that this compiler is built on are missing, or of a version it does "
+            "not know. The message says which version to install."
+        ),
+    ),
+    Entry(
+        code="E6003",
+        title="operation not implemented by the backend",
+        explanation=(
+            "A backend that knows only some operations was asked for another one. The CPU backend "
+            "implements every operation of the reference." + _RESERVED
+        ),
+    ),
+    Entry(
+        code="E6004",
+        title="allocation failed",
+        explanation=("There is not enough memory for a value, or for compiling the program."),
+        context=("shape", "dtype"),
+    ),
+    Entry(
+        code="E6005",
+        title="numeric overflow",
+        explanation=("A check for overflow was asked for, and a value overflowed." + _RESERVED),
+    ),
+    Entry(
+        code="E6006",
+        title="NaN or infinity",
+        explanation=("A check for NaN and infinities was asked for, and one appeared." + _RESERVED),
+    ),
+    Entry(
+        code="E6007",
+        title="time limit exceeded",
+        explanation=("A time limit was set, and the program did not end within it." + _RESERVED),
+    ),
+    Entry(
+        code="E6008",
+        title="device error",
+        explanation=("A device reported an error of its own. The CPU backend has none." + _RESERVED),
+    ),
+    Entry(
+        code="E6101",
+        title="argument missing",
+        explanation=("Every input of the module needs an array."),
+        language="python",
+        bad=_GATHER + "gather(x=x)\n",
+        good=_GATHER + "gather(x=x, i=i)\n",
+    ),
+    Entry(
+        code="E6102",
+        title="argument that fits no input",
+        explanation=("An argument has a name that no input has, comes twice, or is one too many."),
+        language="python",
+        bad=_GATHER + "gather(x=x, i=i, j=i)\n",
+        good=_GATHER + "gather(x=x, i=i)\n",
+    ),
+    Entry(
+        code="E6103",
+        title="argument of another dtype",
+        explanation=(
+            "Arrays have exactly the dtype of their input: a conversion that nobody wrote would "
+            "cost time or precision unseen."
+        ),
+        language="python",
+        bad=_GATHER + "gather(x=x.astype(np.float64), i=i)\n",
+        good=_GATHER + "gather(x=x, i=i)\n",
+    ),
+    Entry(
+        code="E6104",
+        title="argument of another shape",
+        explanation=("Arrays have exactly the shape of their input; calls do not broadcast."),
+        language="python",
+        bad=_GATHER + "gather(x=x[:2], i=i)\n",
+        good=_GATHER + "gather(x=x, i=i)\n",
+    ),
+    Entry(
+        code="E6105",
+        title="argument that is no array of numbers",
+        explanation=(
+            "An argument is a numpy array, or something that numpy can view as one, and holds numbers."
+        ),
+        language="python",
+        bad=_GATHER + "gather(x=['a', 'b', 'c'], i=i)\n",
+        good=_GATHER + "gather(x=x, i=i)\n",
+    ),
+    Entry(
+        code="E7001",
+        title="a form that this compiler does not support",
+        explanation=(
+            "The program is well-formed, but uses a form that is not implemented: functions and "
+            "blocks in Core IR text, or a general scatter."
+        ),
+        bad="func @main(%0: tensor<f32[2]>) -> (tensor<f32[2]>) {\n^entry:\n  return %0\n}\n",
+        good='%0 = Input {name="x"} : tensor<f32[2]>\noutputs: %0\n',
+    ),
+    Entry(
+        code="E7002",
+        title="cannot lower an operation",
+        explanation=(
+            "A module given in MLIR form holds something that the lowering does not take: it works "
+            "on functions of one block over `mind` operations on static tensors."
+        ),
+    ),
+    Entry(
+        code="E7003",
+        title="a tool of this machine is missing",
+        explanation=(
+            "Something optional that was asked for needs a library or tool that is not installed; "
+            "the help line says which."
+        ),
+    ),
+)

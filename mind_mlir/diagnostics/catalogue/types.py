@@ -1,0 +1,88 @@
+"""E20xx: element types, result types and operand counts."""
+
+from __future__ import annotations
+
+from mind_mlir.diagnostics.catalogue.entry import Entry
+
+_TWO = '%0 = Input {name="x"} : tensor<f32[2]>\n%1 = Input {name="n"} : tensor<i32[2]>\n'
+_FLOATS = '%0 = Input {name="x"} : tensor<f32[2]>\n%1 = Input {name="y"} : tensor<f32[2]>\n'
+
+ENTRIES = (
+    Entry(
+        code="E2001",
+        title="the result type is not the declared one",
+        explanation=(
+            "The type of a result follows from the operands and attributes. The text declares it "
+            "again so that a reader sees it; a declaration that differs is an error, because one of "
+            "the two is not what was meant."
+        ),
+        context=("expected", "found"),
+        bad=_FLOATS + "%2 = Add (%0, %1) : tensor<f32[3]>\noutputs: %2\n",
+        good=_FLOATS + "%2 = Add (%0, %1) : tensor<f32[2]>\noutputs: %2\n",
+    ),
+    Entry(
+        code="E2002",
+        title="undeclared name",
+        explanation=("A name is used that no parameter, let or function declares."),
+        context=("name",),
+        language="surface",
+        bad="fn f(x: Tensor<f32, [2]>) -> Tensor<f32, [2]> { x + y }\n",
+        good="fn f(x: Tensor<f32, [2]>, y: Tensor<f32, [2]>) -> Tensor<f32, [2]> { x + y }\n",
+    ),
+    Entry(
+        code="E2003",
+        title="the type cannot be inferred",
+        explanation=(
+            "Nothing says what type an expression of the surface language has. Declare it. "
+            "Operations of the Core IR always have a type that follows from their operands, so they "
+            "never report this."
+        ),
+        language="surface",
+        bad="fn f() -> i32 { let empty = []; 0 }\n",
+        good="fn f() -> i32 { let empty: Tensor<f32, [1]> = [0.0]; 0 }\n",
+    ),
+    Entry(
+        code="E2004",
+        title="operands have different dtypes",
+        explanation=(
+            "Both operands of a binary operation have the same dtype. There is no implicit "
+            "promotion, because a promotion nobody wrote changes the result's precision or range "
+            "unseen."
+        ),
+        context=("operation", "left", "right"),
+        bad=_TWO + "%2 = Add (%0, %1) : tensor<f32[2]>\noutputs: %2\n",
+        good=_FLOATS + "%2 = Add (%0, %1) : tensor<f32[2]>\noutputs: %2\n",
+    ),
+    Entry(
+        code="E2005",
+        title="dtype not allowed for the operation",
+        explanation=(
+            "The operation is not defined for elements of this type; the help line lists those it "
+            "takes. Logarithms, exponentials and Relu take floating-point elements."
+        ),
+        context=("operation", "found", "allowed"),
+        bad='%0 = Input {name="n"} : tensor<i32[2]>\n%1 = Log (%0) : tensor<i32[2]>\noutputs: %1\n',
+        good='%0 = Input {name="x"} : tensor<f32[2]>\n%1 = Log (%0) : tensor<f32[2]>\noutputs: %1\n',
+    ),
+    Entry(
+        code="E2006",
+        title="trait bound not met",
+        explanation=(
+            "A type parameter of the language has a bound that the type does not meet. The tensor "
+            "part of the language has no type parameters, so this compiler never reports it."
+        ),
+        context=("type", "trait"),
+        language="surface",
+    ),
+    Entry(
+        code="E2007",
+        title="wrong number of operands",
+        explanation=(
+            "Every operation reads a fixed number of values. Attributes such as axes and shapes are "
+            "not operands: they stand between braces, or after the operands."
+        ),
+        context=("function", "expected", "found"),
+        bad=_FLOATS + "%2 = Add (%0) : tensor<f32[2]>\noutputs: %2\n",
+        good=_FLOATS + "%2 = Add (%0, %1) : tensor<f32[2]>\noutputs: %2\n",
+    ),
+)

@@ -1,0 +1,60 @@
+"""The catalogue of diagnostic codes: the public ones of the language (E1001 to E6008) and ours.
+
+The first digit is the phase. Codes ``Ex1xx`` and ``E7xxx`` are this compiler's own additions.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from mind_mlir.diagnostics.catalogue import autodiff, lexical, runtime, shapes, types, verification
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mind_mlir.diagnostics.catalogue.entry import Entry
+
+_PHASES = {
+    "E11": "parse",
+    "E1": "lexical",
+    "E2": "type",
+    "E3": "shape",
+    "E4": "verification",
+    "E5": "autodiff",
+    "E6": "runtime",
+    "E7": "support",
+}
+_FAMILIES = (lexical, types, shapes, verification, autodiff, runtime)
+_LANGUAGES = {"core": "Core IR", "surface": "the surface language", "python": "Python"}
+
+#: Every entry by its code, in ascending order.
+CATALOGUE: Mapping[str, Entry] = MappingProxyType(
+    {entry.code: entry for family in _FAMILIES for entry in family.ENTRIES}
+)
+
+
+def phase_of(code: str) -> str:
+    """Return the phase that reports ``code``, for example ``shape``."""
+    return next((phase for prefix, phase in _PHASES.items() if code.startswith(prefix)), "internal")
+
+
+def lookup(code: str) -> Entry | None:
+    """Return the entry of ``code``, spelled in any case, or None."""
+    return CATALOGUE.get(code.strip().upper())
+
+
+def explain(entry: Entry) -> str:
+    """Return the text that `explain` prints: meaning, facts, and an example with its correction."""
+    parts = [f"{entry.code}: {entry.title}  ({phase_of(entry.code)})", entry.explanation]
+    if entry.context:
+        parts.append(f"The machine-readable form carries: {', '.join(entry.context)}.")
+    if entry.bad:
+        parts.append(f"Wrong, in {_LANGUAGES[entry.language]}:\n\n{_indent(entry.bad)}")
+    if entry.good:
+        parts.append(f"Right:\n\n{_indent(entry.good)}")
+    return "\n\n".join(parts) + "\n"
+
+
+def _indent(text: str) -> str:
+    return "\n".join(f"    {line}" for line in text.rstrip("\n").split("\n"))

@@ -1,0 +1,108 @@
+"""Every code that is reported has an entry, and every entry's example does what it says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import mind_mlir
+from mind_mlir.diagnostics import MindError
+from mind_mlir.diagnostics.codes import CATALOGUE, explain, lookup, phase_of
+from mind_mlir.frontends import parse
+from mind_mlir.passes.verify import check
+
+if TYPE_CHECKING:
+    from mind_mlir.diagnostics.catalogue.entry import Entry
+
+PUBLIC = [
+    *(f"E100{n}" for n in range(1, 7)),
+    *(f"E200{n}" for n in range(1, 8)),
+    *(f"E30{n:02}" for n in range(1, 11)),
+    *(f"E40{n:02}" for n in range(1, 12)),
+    *(f"E500{n}" for n in range(1, 6)),
+    *(f"E600{n}" for n in range(1, 9)),
+]
+RUNNABLE = [entry for entry in CATALOGUE.values() if entry.bad and entry.language != "surface"]
+
+
+def codes_of(text: str, language: str) -> list[str]:
+    """Return the codes of everything that reading and verifying, or running, ``text`` reports."""
+    try:
+        if language == "core":
+            return [finding.code for finding in check(parse(text))]
+        exec(text, {})  # noqa: S102 -- the examples of our own catalogue
+    except MindError as error:
+        return [finding.code for finding in error.diagnostics]
+    return []
+
+
+@pytest.mark.parametrize("code", PUBLIC)
+def test_every_public_code_has_an_entry(code: str) -> None:
+    assert CATALOGUE[code].code == code
+
+
+def test_every_code_in_the_sources_has_an_entry() -> None:
+    package = Path(mind_mlir.__file__).parent
+    used = {
+        code
+        for path in sorted(package.rglob("*.py"))
+        for code in re.findall(r'"(E[1-9][0-9]{3})"', path.read_text(encoding="utf-8"))
+    }
+    assert used <= set(CATALOGUE)
+
+
+@pytest.mark.parametrize("entry", RUNNABLE, ids=lambda entry: entry.code)
+def test_bad_example_gives_exactly_its_code(entry: Entry) -> None:
+    assert codes_of(entry.bad, entry.language) == [entry.code]
+
+
+@pytest.mark.parametrize("entry", RUNNABLE, ids=lambda entry: entry.code)
+def test_corrected_example_is_clean(entry: Entry) -> None:
+    assert entry.good
+    assert codes_of(entry.good, entry.language) == []
+
+
+@pytest.mark.parametrize("code", [c for c in PUBLIC if c[1] in "34"])
+def test_shape_and_verification_codes_have_a_program(code: str) -> None:
+    assert CATALOGUE[code].bad
+
+
+@pytest.mark.parametrize("entry", CATALOGUE.values(), ids=lambda entry: entry.code)
+def test_entries_are_well_written(entry: Entry) -> None:
+    assert not entry.title.endswith(".")
+    assert entry.explanation.endswith(".")
+    assert "  " not in entry.explanation
+
+
+def test_codes_are_in_order() -> None:
+    assert list(CATALOGUE) == sorted(CATALOGUE)
+
+
+@pytest.mark.parametrize(
+    ("code", "phase"),
+    [
+        ("E1001", "lexical"),
+        ("E1101", "parse"),
+        ("E2004", "type"),
+        ("E3001", "shape"),
+        ("E4001", "verification"),
+        ("E5001", "autodiff"),
+        ("E6001", "runtime"),
+        ("E7001", "support"),
+    ],
+)
+def test_phases(code: str, phase: str) -> None:
+    assert phase_of(code) == phase
+
+
+def test_explanation_shows_both_programs() -> None:
+    entry = lookup(" e3001 ")
+    assert entry is not None
+    text = explain(entry)
+    assert text.startswith("E3001: shapes do not broadcast  (shape)\n")
+    for line in (*entry.bad.splitlines(), *entry.good.splitlines()):
+        assert f"    {line}\n" in text
+    assert lookup("E9999") is None
