@@ -142,7 +142,8 @@ def _exact_integer(text: str, index: int, dtype: DType) -> int:
         except ValueError:
             value = high + 1
     if value is None:
-        raise Problem(index, "E4005", f"{text[:40]} is not an integer, as {name} requires")
+        message = f"{text[:40]} is not an integer, as {name} requires"
+        raise Problem(index, "E4005", message, "write an integer, or declare a floating-point dtype")
     if not low <= value <= high:
         raise Problem(
             index, "E4005", f"{text[:40]} is out of range of {name}", f"{name} holds {low} to {high}"
