@@ -41,6 +41,7 @@ def _index_type(context: TypeContext) -> TensorType:
             attribute="indices",
             notes=(f"the operand has type {operand}",),
             help="give one index for each dimension; use Slice or Gather to read more than one element",
+            id=context.value_id,
             rank=operand.rank,
             length=len(indices),
         )

@@ -36,7 +36,7 @@ def _reshape_type(context: TypeContext) -> TensorType:
             help="extents must be positive; one of them may be -1, which stands for what is left",
             shape=new_shape,
             index=index,
-            found=extent,
+            value=extent,
         )
     context.stop_if_reported()
     count = operand.element_count

@@ -64,8 +64,8 @@ def _scatter_type(context: TypeContext) -> TensorType:
             operand=2,
             notes=(f"operand is {operand}", f"indices is {indices}"),
             help="there must be one row of the operand's shape for each index",
-            expected=expected,
-            found=updates.shape,
+            dimension="updates",
+            extents=(updates.shape, expected),
         )
     return operand
 

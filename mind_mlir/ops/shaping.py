@@ -84,29 +84,32 @@ def _broadcast_to_type(context: TypeContext) -> TensorType:
                 help="extents must not be negative",
                 shape=result,
                 index=index,
-                found=extent,
+                value=extent,
             )
     context.stop_if_reported()
     missing = len(result) - operand.rank
     if missing < 0:
-        _broadcasting_failed(context, 0, f"rank {operand.rank} does not become rank {len(result)}")
+        _broadcasting_failed(context, 0, "rank", operand.rank, len(result))
     for axis, (found, wanted) in enumerate(zip((1,) * missing + operand.extents, result, strict=True)):
         if found != wanted and found != 1:
-            _broadcasting_failed(context, axis, f"extent {found} does not become {wanted}")
+            _broadcasting_failed(context, axis, "extent", found, wanted)
     return operand.with_shape(result)
 
 
-def _broadcasting_failed(context: TypeContext, dimension: int, why: str) -> NoReturn:
+def _broadcasting_failed(
+    context: TypeContext, dimension: int, what: str, found: int, wanted: int
+) -> NoReturn:
     shape, result = context.operands[0].shape, context.attributes["result_shape"]
     context.fail(
         "E3001",
-        f"Broadcasting failed at dimension {dimension}: {why}",
+        f"Broadcasting failed at dimension {dimension}: {what} {found} does not become {wanted}",
         attribute="result_shape",
         notes=(f"the operand has shape {format_shape(shape)}", f"the result shape is {format_shape(result)}"),
         help="aligned from the right, an extent must be 1 or equal to the result's",
         left=shape,
         right=result,
         dimension=dimension,
+        extents=(found, wanted),
     )
 
 

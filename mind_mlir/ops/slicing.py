@@ -46,6 +46,7 @@ def _slice_type(context: TypeContext) -> TensorType:
             attribute=wrong,
             notes=(f"the operand has type {operand}",),
             help="give one start, end and step for each dimension; 0, the extent and 1 take all of it",
+            id=context.value_id,
             rank=operand.rank,
             lengths=lengths,
         )
@@ -57,6 +58,7 @@ def _slice_type(context: TypeContext) -> TensorType:
                 attribute="steps",
                 notes=(f"the steps are {format_shape(steps)}",),
                 help="a step of 1 takes every element, -1 takes them in reverse order",
+                id=context.value_id,
                 dimension=dimension,
             )
     context.stop_if_reported()
