@@ -19,7 +19,7 @@ $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	    { echo "$(PYTHON) is older than 3.11: try make PYTHON=/path/to/a/newer/python3" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,demo]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[asm,demo,test]'
 	@touch $@
 
 demo: $(READY) ## train a digit classifier: compiled step, differentiated loss, every stage's dump
@@ -42,7 +42,9 @@ unit: $(READY) ## run the unit tests
 bench: $(READY) ## measure against numpy on this machine
 	$(BIN)/python -m benchmarks
 
-docs: $(READY) ## write the generated pages anew and run the code in the others
+docs: $(READY) ## write the generated pages anew, then check that all pages are true
+	$(BIN)/mind-mlir ops --markdown --output dialect/ops.md
+	$(BIN)/mind-mlir ops --irdl --output dialect/mind.irdl.mlir
 	$(BIN)/pytest tests/test_docs.py
 
 fmt: $(READY) ## format the sources and mend what can be mended

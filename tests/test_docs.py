@@ -1,0 +1,140 @@
+"""The pages say what is so: their code runs and prints what they show, their links and commands exist.
+
+In a page, ``python`` blocks run in order in one namespace, and a ``text`` block right after one is what it
+prints. In a ``console`` block every ``$`` line is a command, run in the project's folder, and the lines after
+it are what it prints. ``...`` stands for anything, as in doctest. Other blocks are not run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import doctest
+import io
+import itertools
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
+    ROOT / "examples" / "digits" / "README.md",
+]
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)[^)]*\)")
+
+
+@dataclass(frozen=True)
+class Block:
+    language: str
+    text: str
+    line: int
+    follows: bool  # whether nothing but white space stands between it and the block before
+
+
+def blocks(text: str) -> list[Block]:
+    found: list[Block] = []
+    end = 0
+    for match in FENCE.finditer(text):
+        line = text.count("\n", 0, match.start()) + 2
+        found.append(Block(match[1], match[2], line, not text[end : match.start()].strip()))
+        end = match.end()
+    return found
+
+
+def agrees(expected: str, found: str) -> bool:
+    return doctest.OutputChecker().check_output(expected, found, doctest.ELLIPSIS)
+
+
+def compare(expected: str, found: str, where: str) -> None:
+    # A failing assertion on equal-looking texts would be a riddle: show them as they are.
+    if not agrees(expected, found):
+        pytest.fail(f"{where} prints\n{found}\nbut the page says\n{expected}")
+
+
+def run_python(code: str, namespace: dict[str, Any], where: str) -> str:
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(compile(code, where, "exec"), namespace)  # noqa: S102 - the code of our own pages
+    return out.getvalue()
+
+
+def run_command(command: str) -> str:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    result = subprocess.run(  # noqa: S602 - the commands of our own pages, as a reader would type them
+        command,
+        shell=True,
+        cwd=ROOT,
+        env={**os.environ, "PATH": path},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    return result.stdout
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_python_of_a_page_prints_what_it_shows(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    namespace: dict[str, Any] = {"__name__": "page"}
+    found = blocks(page.read_text(encoding="utf-8"))
+    for block, following in itertools.zip_longest(found, found[1:]):
+        if block.language != "python":
+            continue
+        where = f"{page.name}:{block.line}"
+        printed = run_python(block.text, namespace, where)
+        shown = following.text if following and following.language == "text" and following.follows else ""
+        compare(shown, printed, where)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_of_a_page_print_what_it_shows(page: Path) -> None:
+    for block in blocks(page.read_text(encoding="utf-8")):
+        if block.language != "console":
+            continue
+        for entry in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
+            command, _, shown = entry.partition("\n")
+            compare(shown, run_command(command), f"{page.name}:{block.line}: {command}")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_of_a_page_lead_somewhere(page: Path) -> None:
+    targets = [target for target in LINK.findall(page.read_text(encoding="utf-8")) if "://" not in target]
+    assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+def test_make_targets_that_pages_name_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z]+):", makefile, re.MULTILINE))
+    named = {
+        target
+        for page in PAGES
+        for code in re.findall(r"`([^`]+)`|^    (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+        for target in re.findall(r"\bmake ([a-z]+)", " ".join(code))
+    }
+    assert {"demo", "test"} <= named <= targets
+
+
+def test_make_help_lists_every_target() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    phony = re.search(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)
+    assert phony is not None
+    listed = re.findall(r"^  make ([a-z]+) ", run_command("make"), re.MULTILINE)
+    assert sorted(listed) == sorted(phony[1].split())
+
+
+def test_every_dependency_is_accounted_for() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    requirements = [*project["dependencies"], *itertools.chain(*project["optional-dependencies"].values())]
+    table = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = re.findall(r"^\| `([A-Za-z0-9_-]+)` \|", table, re.MULTILINE)
+    assert sorted(named) == sorted(re.split("[=<>]", requirement)[0] for requirement in requirements)
