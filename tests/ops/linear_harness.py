@@ -6,10 +6,12 @@ For a linear operation ``y = A x`` the vector-Jacobian product is the transposed
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import math
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from harness import Use, assert_agrees, compile_uses, run_numpy, type_of
 
 from mind_mlir import Builder, DType, TensorType, VerificationError, interpret
 from mind_mlir.ops.opdef import NotDifferentiable
@@ -21,6 +23,25 @@ if TYPE_CHECKING:
     from mind_mlir.ir.builder import Value
 
 Array = npt.NDArray[Any]
+#: An opcode, its operands and its attributes.
+Case: TypeAlias = tuple[str, list[Array], dict[str, Any]]
+
+DTYPES = [np.bool_, np.int32, np.int64, np.float32, np.float64]
+
+
+def f32(*shape: int) -> TensorType:
+    """Return the type of an f32 tensor."""
+    return TensorType(DType.F32, shape)
+
+
+def ramp(*shape: int, dtype: npt.DTypeLike = np.float32) -> Array:
+    """Return 0, 1, 2, ... in an array of ``shape``."""
+    return np.asarray(np.arange(math.prod(shape)).reshape(shape), dtype)
+
+
+def shapes_of(rng: np.random.Generator) -> tuple[int, ...]:
+    """Return a small random shape."""
+    return tuple(map(int, rng.integers(1, 7, rng.integers(0, 4))))
 
 
 def declare(builder: Builder, arrays: tuple[Array, ...]) -> list[Value]:
@@ -87,3 +108,13 @@ def check_adjoint(opcode: str, *arrays: Array, wrt: tuple[int, ...] = (0,), **at
     for index, grad in zip(wrt, gradients, strict=True):
         assert grad.dtype == arrays[index].dtype
         assert np.broadcast_shapes(arrays[index].shape, grad.shape) == grad.shape
+
+
+def check_compiled(cases: list[Case]) -> None:
+    """Compile all cases into one function and check that each result has the numpy rule's bits."""
+    uses = [Use(by_opcode()[opcode], tuple(map(type_of, arrays)), attrs) for opcode, arrays, attrs in cases]
+    results = compile_uses(uses)([arrays for _, arrays, _ in cases])
+    for use, (_, arrays, _), actual in zip(uses, cases, results, strict=True):
+        expected = run_numpy(use.record, arrays, use.attributes)
+        assert_agrees(use.record, actual, expected, arrays, use.attributes)
+        assert actual.tobytes() == expected.tobytes(), str(use)

@@ -9,22 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linear_harness import check_adjoint, integers, rejection, run
+from linear_harness import DTYPES, check_adjoint, f32, integers, ramp, rejection, run
 
-from mind_mlir import DType, TensorType
 from mind_mlir.ops.reassociation import common_groups
 from mind_mlir.ops.reshaping import inserted_axes
 
-DTYPES = [np.bool_, np.int32, np.int64, np.float32, np.float64]
 shapes = st.lists(st.integers(1, 4), max_size=4).map(tuple)
-
-
-def f32(*shape: int) -> TensorType:
-    return TensorType(DType.F32, shape)
-
-
-def ramp(*shape: int, dtype: Any = np.float32) -> Any:
-    return np.arange(math.prod(shape)).reshape(shape).astype(dtype)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
