@@ -66,34 +66,23 @@ class Loops:
         return Linear(tuple((self.new_dim(dim), factor) for dim, factor in live), index.constant)
 
 
-def without_units(view: View) -> Loops | None:
-    """Return the loops of ``view`` that have more than one iteration, or None if all have or none has."""
-    live = tuple((dim,) for dim, extent in enumerate(view.extents) if extent != 1)
-    if len(live) in (0, len(view.extents)) or not all(_reshapable(value) for value in view.operands):
+def merged_loops(views: Sequence[View]) -> Loops | None:
+    """Return how the loops of ``views``, which they share, merge; None when none does."""
+    extents = views[0].extents
+    reductions = {dim for view in views for dim in view.reductions}
+    operands = [pair for view in views for pair in zip(view.operands, view.accesses, strict=True)]
+    if any(not _reshapable(value) for value, _ in operands) or any(_has_index(view) for view in views):
         return None
-    return Loops(view.extents, live)
-
-
-def merged_loops(group: Group) -> Loops | None:
-    """Return how the loops of ``group`` merge, or None when none does."""
-    operands = [
-        (value, access)
-        for view in group.members
-        for value, access in zip(view.operands, view.accesses, strict=True)
-    ]
-    if any(not _reshapable(value) for value, _ in operands) or _has_index(group):
-        return None
-    live = [dim for dim, extent in enumerate(group.extents) if extent != 1]
     runs: list[tuple[int, ...]] = []
-    for dim in live:
-        same_kind = bool(runs) and (runs[-1][-1] in group.reductions) == (dim in group.reductions)
+    for dim in (dim for dim, extent in enumerate(extents) if extent != 1):
+        same_kind = bool(runs) and (runs[-1][-1] in reductions) == (dim in reductions)
         if same_kind and all(_consecutive(v, a, runs[-1][-1], dim) for v, a in operands):
             runs[-1] = (*runs[-1], dim)
         else:
             runs.append((dim,))
-    if len(runs) == len(group.extents) or not runs:
+    if len(runs) == len(extents) or not runs:
         return None
-    return Loops(group.extents, tuple(runs))
+    return Loops(extents, tuple(runs))
 
 
 def _reshapable(value: Value) -> bool:
@@ -101,8 +90,8 @@ def _reshapable(value: Value) -> bool:
     return isinstance(value, ir.BlockArgument) or value.owner.name != "tensor.extract_slice"
 
 
-def _has_index(group: Group) -> bool:
-    return any(op.operation.name == "linalg.index" for view in group.members for op in view.body.operations)
+def _has_index(view: View) -> bool:
+    return any(op.operation.name == "linalg.index" for op in view.body.operations)
 
 
 def _consecutive(value: Value, access: Access, first: int, second: int) -> bool:

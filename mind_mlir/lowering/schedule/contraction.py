@@ -50,7 +50,8 @@ class Contraction:
         m: a dimension of ``left`` and the result; None when there is none.
         n: the contiguous dimension of the result, which ``left`` lacks.
         k: the reduction dimension that is blocked.
-        outer: all other parallel dimensions.
+        rows: all other parallel dimensions that the right factor lacks.
+        batch: those that it has.
         inner: all other reduction dimensions.
         floating: whether the arithmetic is that of floats.
     """
@@ -61,7 +62,8 @@ class Contraction:
     m: int | None
     n: int
     k: int
-    outer: tuple[int, ...]
+    rows: tuple[int, ...]
+    batch: tuple[int, ...]
     inner: tuple[int, ...]
     floating: bool
 
@@ -116,15 +118,16 @@ def _with_roles(
         m=m,
         n=n,
         k=k,
-        outer=tuple(dim for dim in parallel if dim != m),
+        rows=tuple(dim for dim in rows if dim != m),
+        batch=tuple(dim for dim in parallel if dim not in rows),
         inner=tuple(dim for dim in view.reductions if dim != k),
         floating=product.floating,
     )
-    return contraction if right.contiguous(n) or transposed(contraction) else None
+    return contraction if right.contiguous(n) or _packable(contraction) else None
 
 
-def transposed(contraction: Contraction) -> bool:
-    """Return whether the right factor is contiguous along ``k`` and has ``n`` as one of its other indices."""
+def _packable(contraction: Contraction) -> bool:
+    """Return whether the right factor is contiguous along ``k``, the one reduction, and has a plain ``n``."""
     right = contraction.right
-    stored = any(index.dim == contraction.n for index in right.access)
-    return stored and right.contiguous(contraction.k)
+    plain = any(index.dim == contraction.n for index in right.access)
+    return plain and right.contiguous(contraction.k) and not contraction.inner

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir
-from mind_mlir.lowering.schedule.collapse import collapsed, expand_value, without_units
+from mind_mlir.lowering.schedule.collapse import collapsed, expand_value, merged_loops
 from mind_mlir.lowering.schedule.contraction import Contraction, match_contraction
 from mind_mlir.lowering.schedule.emitter import Emitter
 from mind_mlir.lowering.schedule.group import vector_dims
@@ -89,14 +90,10 @@ class FunctionScheduler:
             _replace(original, original.inits[0])  # an empty result, or a sum of nothing
             return True
         with ir.InsertionPoint(original.op), original.op.location:
-            view = through_transposes(original)
+            view = _merged(through_transposes(original))
             contraction = match_contraction(view)
             if contraction is None:
                 view = self._materialized(original)
-                contraction = match_contraction(view)
-            if contraction is not None and contraction.extent(contraction.n) == 1:
-                loops = without_units(view)
-                view = view if loops is None else collapsed([view], loops)[0]
                 contraction = match_contraction(view)
             if contraction is None or self._by_rows(contraction):
                 dims = vector_dims(view)
@@ -130,6 +127,8 @@ class FunctionScheduler:
             contraction.extent(contraction.m),
             contraction.extent(contraction.n),
             contraction.extent(contraction.k),
+            repeats=math.prod(contraction.extent(dim) for dim in contraction.rows),
+            depths=math.prod(contraction.extent(dim) for dim in contraction.inner),
             bits=contraction.element.width,
             strided_right=not contraction.right.contiguous(contraction.n),
             target=self._target,
@@ -143,6 +142,12 @@ class FunctionScheduler:
 
 #: So few rows are computed one by one rather than repack the other factor for them.
 _FEW_ROWS = 2
+
+
+def _merged(view: View) -> View:
+    """Return ``view`` with as few loops as it can have; emits the reshapes of its operands."""
+    loops = merged_loops([view])
+    return view if loops is None else collapsed([view], loops)[0]
 
 
 def _absorbs(views: Views, use: OpOperand) -> bool:

@@ -83,7 +83,7 @@ class Grouping:
     def _emit_nest(self, group: Group, operations: list[Operation], results: list[tuple[int, int]]) -> None:
         location = ir.Location.fused([operation.location for operation in operations])
         with ir.InsertionPoint(operations[-1]), location:
-            loops = merged_loops(group)
+            loops = merged_loops(group.members)
             if loops is not None:
                 collapse(group, loops)
             outputs = [self._output(group, number, place, operations[number]) for number, place in results]

@@ -7,6 +7,7 @@ Only the order in which K is blocked affects results, and it depends on the shap
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.pack import Panels
@@ -46,15 +47,22 @@ class MatmulEmitter:
         carried = [init]
         if self._panels is not None:
             carried.append(self._panels.empty())
-        return self._outer(self._c.outer, {}, carried)[0]
+        return self._over(self._c.batch, {}, carried, self._blocks)[0]
 
-    def _outer(self, dims: tuple[int, ...], env: Env, carried: list[Value]) -> list[Value]:
+    def _over(
+        self,
+        dims: tuple[int, ...],
+        env: Env,
+        carried: list[Value],
+        body: Callable[[Env, list[Value]], list[Value]],
+    ) -> list[Value]:
+        """Emit loops over ``dims`` around ``body``."""
         if not dims:
-            return self._blocks(env, carried)
+            return body(env, carried)
         return self._e.loop(
             (0, self._c.extent(dims[0]), 1),
             carried,
-            lambda i, inside: self._outer(dims[1:], env | {dims[0]: i}, inside),
+            lambda i, inside: self._over(dims[1:], env | {dims[0]: i}, inside, body),
         )
 
     def _blocks(self, env: Env, carried: list[Value]) -> list[Value]:
@@ -69,7 +77,7 @@ class MatmulEmitter:
             if self._panels is not None:
                 packed = [self._panels.fill(packed[0], env, (jc, width), (pc, depth))]
             here = Block(env, jc, width, pc, depth, packed[0] if packed else None)
-            return [self._rows(here, out), *packed]
+            return [*self._all_rows(here, [out]), *packed]
 
         return e.loop(
             (0, n, s.nc),
@@ -77,7 +85,18 @@ class MatmulEmitter:
             lambda jc, outer: e.loop((0, k, s.kc), outer, lambda pc, inner: block(jc, pc, inner)),
         )
 
-    def _rows(self, block: Block, out: Value) -> Value:
+    def _all_rows(self, block: Block, carried: list[Value]) -> list[Value]:
+        """Emit the tiles of ``block`` for all values of the dimensions that repeat rows."""
+        if self._s.panels_first:
+            return self._rows(block, self._c.rows, carried)
+        return self._over(
+            self._c.rows,
+            block.env,
+            carried,
+            lambda env, inside: self._rows(dataclasses.replace(block, env=env), (), inside),
+        )
+
+    def _rows(self, block: Block, repeated: tuple[int, ...], carried: list[Value]) -> list[Value]:
         """Emit all tiles of ``block``: full tiles, then one row of tiles for the rows that remain."""
         e, rows, mc = self._e, self._s.rows, self._s.mc
         m = self._c.extent(self._c.m)
@@ -85,22 +104,30 @@ class MatmulEmitter:
 
         def row_block(ic: Index, inside: list[Value]) -> list[Value]:
             end = e.minimum(e.add(ic, mc), full) if full % mc else e.add(ic, mc)
-            return self._columns(
-                block,
-                inside,
-                lambda j, outer: e.loop(
-                    (ic, end, rows), outer, lambda i, inner: [self._tiles.emit(block, rows, i, j, inner[0])]
-                ),
-            )
+            return self._columns(block, repeated, inside, (ic, end, rows))
 
-        carried = e.loop((0, full, mc), [out], row_block)
-        if m % rows:
-            carried = self._columns(
-                block, carried, lambda j, inner: [self._tiles.emit(block, m % rows, full, j, inner[0])]
-            )
-        return carried[0]
+        carried = e.loop((0, full, mc), carried, row_block)
+        return self._columns(block, repeated, carried, (full, m, m % rows)) if m % rows else carried
 
     def _columns(
-        self, block: Block, carried: list[Value], body: Callable[[Index, list[Value]], list[Value]]
+        self,
+        block: Block,
+        repeated: tuple[int, ...],
+        carried: list[Value],
+        rows: tuple[Index, Index, int],
     ) -> list[Value]:
-        return self._e.loop((0, block.width, self._s.columns), carried, body)
+        """Emit the tiles of the row range ``rows``, whose step is the height of a tile, for all columns."""
+
+        def tiles(env: Env, j: Index, inside: list[Value]) -> list[Value]:
+            here = dataclasses.replace(block, env=env)
+            return self._e.loop(
+                rows, inside, lambda i, inner: [self._tiles.emit(here, rows[2], i, j, inner[0])]
+            )
+
+        return self._e.loop(
+            (0, block.width, self._s.columns),
+            carried,
+            lambda j, outer: self._over(
+                repeated, block.env, outer, lambda env, inside: tiles(env, j, inside)
+            ),
+        )

@@ -22,6 +22,7 @@ class MatmulSchedule:
         mc: block of M for which a panel of the right factor stays in the first-level cache.
         nc: block of N for which the packed right factor stays in the second-level cache.
         pack: whether the right factor is copied into panels ``[nc / columns][kc][columns]`` first.
+        panels_first: whether all rows are multiplied with one panel before the next, or the other way round.
         fma: whether products of floats are fused with their addition.
     """
 
@@ -33,6 +34,7 @@ class MatmulSchedule:
     mc: int
     nc: int
     pack: bool
+    panels_first: bool
     fma: bool
 
     @property
@@ -42,7 +44,15 @@ class MatmulSchedule:
 
 
 def choose_matmul_schedule(
-    m: int, n: int, k: int, *, bits: int, strided_right: bool, target: Target
+    m: int,
+    n: int,
+    k: int,
+    *,
+    bits: int,
+    target: Target,
+    repeats: int = 1,
+    depths: int = 1,
+    strided_right: bool = False,
 ) -> MatmulSchedule:
     """Return the schedule of a product of ``m x k`` by ``k x n``, all positive.
 
@@ -51,25 +61,37 @@ def choose_matmul_schedule(
         n: columns of the result, along which vectors run.
         k: extent of the reduction.
         bits: width of an accumulator in bits.
-        strided_right: whether the right factor is not contiguous along ``n``, so that it has to be packed.
         target: the processor.
+        repeats: how often the same right factor is multiplied, for other rows.
+        depths: how many such products are summed.
+        strided_right: whether the right factor is not contiguous along ``n``, so that it has to be packed.
     """
     lanes = target.lanes(bits)
     size = bits // 8
     rows, vectors = _tile(m, -(-n // lanes), target)
     columns = lanes * vectors
-    pack = strided_right or (m >= _PACK_ROWS and k * n * size > target.l2_bytes // 2)
+    right = depths * k * n * size
+    pack = strided_right or (depths == 1 and m * repeats >= _PACK_ROWS and right > target.l2_bytes // 2)
     if pack:
         kc = _even_block(k, _KC_BYTES // (columns * size), lanes if strided_right else 4)
         nc = target.l2_bytes // (kc * size)
     else:
-        streamed = k * n * size > target.l2_bytes // 2
+        streamed = depths * repeats == 1 and right > target.l2_bytes // 2
         kc = _even_block(k, _strip(m) if streamed else _KC_BYTES // (columns * size), 4)
         nc = target.l2_bytes // 2 // (m * size)
     mc = min(m, max(rows, target.l2_bytes // 4 // (kc * size)))
-    unroll = min(2 if rows * vectors >= 12 else 4, k)
-    nc = _round_up(min(n, max(columns, nc)), columns)
-    return MatmulSchedule(lanes, rows, vectors, unroll, kc, _round_up(mc, rows), nc, pack, target.fma)
+    return MatmulSchedule(
+        lanes=lanes,
+        rows=rows,
+        vectors=vectors,
+        unroll=min(2 if rows * vectors >= 12 else 4, k),
+        kc=kc,
+        mc=_round_up(mc, rows),
+        nc=_round_up(min(n, max(columns, nc)), columns),
+        pack=pack,
+        panels_first=pack or right > target.l2_bytes // 2,
+        fma=target.fma,
+    )
 
 
 #: A panel of the right factor: larger than the first-level cache on purpose, for it is streamed.
