@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from mind_mlir.diagnostics import Location
     from mind_mlir.frontends.positions import Positions
 
+# Possessive quantifiers: a long run of digits that turns out to be no number costs one look at each digit.
+_DIGITS = "[0-9]++(?:_[0-9]++)*+"
 _INTEGER = (
-    r"0[xX][0-9a-fA-F]+(?:_[0-9a-fA-F]+)*|0[oO][0-7]+(?:_[0-7]+)*|0[bB][01]+(?:_[01]+)*|[0-9]+(?:_[0-9]+)*"
+    rf"0[xX][0-9a-fA-F]++(?:_[0-9a-fA-F]++)*+|0[oO][0-7]++(?:_[0-7]++)*+|0[bB][01]++(?:_[01]++)*+|{_DIGITS}"
 )
-_FLOAT = r"(?:[0-9]+(?:_[0-9]+)*\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|inf|nan"
+_FLOAT = rf"(?:{_DIGITS}(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][-+]?[0-9]++)?|inf|nan"
 #: A well-formed number of any spelling; `_INTEGER` comes first, so group `integer` tells what it is.
 NUMBER = re.compile(rf"[-+]?(?:(?P<integer>{_INTEGER})|(?P<float>{_FLOAT}))\Z")
 #: The maximal run of characters that can only be meant as a number; a bare inf or nan may also be a name.

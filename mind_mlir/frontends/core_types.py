@@ -74,7 +74,7 @@ def read_dtype(name: str, start: int, positions: Positions) -> DType:
     if dtype is not None:
         return dtype
     familiar = _FAMILIAR.get(name.lower())
-    close = difflib.get_close_matches(name, [d.core_name for d in DType], n=1)
+    close = difflib.get_close_matches(name[:40], [d.core_name for d in DType], n=1)
     guess = familiar.core_name if familiar else close[0] if close else None
     suggestion = f"did you mean {guess}?" if guess else "the dtypes of Core v1 are i1, i32, i64, f32 and f64"
     message, end = f"unknown dtype '{name[:40]}'", start + len(name)
