@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import mind_mlir
-from mind_mlir.diagnostics import MindError
+from mind_mlir.diagnostics import Diagnostic, MindError
 from mind_mlir.diagnostics.codes import CATALOGUE, explain, lookup, phase_of
 from mind_mlir.frontends import parse
 from mind_mlir.passes.verify import check
@@ -28,14 +28,14 @@ PUBLIC = [
 RUNNABLE = [entry for entry in CATALOGUE.values() if entry.bad and entry.language != "surface"]
 
 
-def codes_of(text: str, language: str) -> list[str]:
-    """Return the codes of everything that reading and verifying, or running, ``text`` reports."""
+def findings_of(text: str, language: str) -> list[Diagnostic]:
+    """Return everything that reading and verifying, or running, ``text`` reports."""
     try:
         if language == "core":
-            return [finding.code for finding in check(parse(text))]
+            return check(parse(text))
         exec(text, {})  # noqa: S102 -- the examples of our own catalogue
     except MindError as error:
-        return [finding.code for finding in error.diagnostics]
+        return list(error.diagnostics)
     return []
 
 
@@ -56,13 +56,15 @@ def test_every_code_in_the_sources_has_an_entry() -> None:
 
 @pytest.mark.parametrize("entry", RUNNABLE, ids=lambda entry: entry.code)
 def test_bad_example_gives_exactly_its_code(entry: Entry) -> None:
-    assert codes_of(entry.bad, entry.language) == [entry.code]
+    (found,) = findings_of(entry.bad, entry.language)
+    assert found.code == entry.code
+    assert set(entry.context) <= set(found.context)
 
 
 @pytest.mark.parametrize("entry", RUNNABLE, ids=lambda entry: entry.code)
 def test_corrected_example_is_clean(entry: Entry) -> None:
     assert entry.good
-    assert codes_of(entry.good, entry.language) == []
+    assert findings_of(entry.good, entry.language) == []
 
 
 @pytest.mark.parametrize("code", [c for c in PUBLIC if c[1] in "34"])

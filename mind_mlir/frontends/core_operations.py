@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -74,7 +74,10 @@ class OperationReader:
         spans: dict[str, Location] = {}
         if len(operands) < len(arguments):
             entries = self._entries(definition, opcode, record, arguments)
-            attributes, spans = self._convert(record, entries, result_type)
+            try:
+                attributes, spans = self._convert(record, entries, result_type)
+            except ParseError as error:
+                raise ParseError(_about(opcode, value, result_type, d) for d in error.diagnostics) from error
         start = definition.result.start_pos
         source = SourceInfo(
             locate(start, definition.type.end_pos),
@@ -204,6 +207,16 @@ class OperationReader:
 
     def _error(self, code: str, message: str, token: Token, help_text: str | None = None) -> ParseError:
         return ParseError(Diagnostic(code, message, self._locate(token), (), help_text))
+
+
+def _about(opcode: str, value: ValueId, declared: TensorType, finding: Diagnostic) -> Diagnostic:
+    """Add the facts that the catalogue lists for a literal that does not fit its type."""
+    if finding.code not in ("E3010", "E4005"):
+        return finding
+    issue = "shape" if finding.code == "E3010" else "value"
+    facts = {"operation": opcode, "id": value, "declared": str(declared), "issue": issue}
+    found = {"found": "ragged"} if issue == "shape" else {}
+    return replace(finding, context=MappingProxyType({**facts, **found}))
 
 
 def _span(value: RawValue) -> tuple[int, int]:

@@ -92,7 +92,7 @@ ENTRIES = (
             "The input is [batch, height, width, channels] and the filter [height, width, channels "
             "in, channels out]: the two numbers of input channels are equal."
         ),
-        context=("id", "channels"),
+        context=("value", "channels"),
         bad='%0 = Input {name="x"} : tensor<f32[1, 4, 4, 5]>\n' + _FILTER + _CONV.format("[1, 1]", 4, 4),
         good=_IMAGE + _FILTER + _CONV.format("[1, 1]", 4, 4),
     ),
@@ -100,7 +100,7 @@ ENTRIES = (
         code="E4010",
         title="Conv2d strides invalid",
         explanation=("The strides are two positive integers: the steps along height and width."),
-        context=("id", "strides"),
+        context=("value", "strides"),
         bad=_IMAGE + _FILTER + _CONV.format("[2, 0]", 2, 2),
         good=_IMAGE + _FILTER + _CONV.format("[2, 2]", 2, 2),
     ),
@@ -108,7 +108,7 @@ ENTRIES = (
         code="E4011",
         title="Gather indices are not integers",
         explanation=("Indices are a tensor of i32 or i64."),
-        context=("id", "dtype"),
+        context=("value", "dtype"),
         bad=_X
         + '%1 = Input {name="i"} : tensor<f32[4]>\n%2 = Gather (%0, %1) : tensor<f32[4, 3]>\noutputs: %2\n',
         good=_X
