@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -211,6 +215,21 @@ def test_demo_learns_and_leaves_every_stage(tmp_path: Path) -> None:
         "07-asm.s",
     ]
     assert all(path.stat().st_size > 1000 for path in folder.iterdir())
+
+
+def test_demo_shows_a_bar_on_a_terminal(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "examples.digits", "--epochs", "2", "--output", str(tmp_path)]
+    reader, terminal = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
+    with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=terminal, stderr=terminal):
+        os.close(terminal)
+        shown = b""
+        with contextlib.suppress(OSError):  # how Linux says that the other side has been closed
+            while chunk := os.read(reader, 4096):
+                shown += chunk
+    os.close(reader)
+    assert "━".encode() in shown
+    assert b"epoch  2/2" in re.sub(rb"\x1b\[[0-9;?]*[a-zA-Z]", b"", shown)
 
 
 def test_demo_fails_when_it_has_not_learnt(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -22,10 +23,10 @@ class Report(Protocol):
 @contextmanager
 def progress(epochs: int) -> Iterator[Report]:
     """Return what to call after each of ``epochs`` epochs."""
-    if not sys.stdout.isatty():
+    if not sys.stdout.isatty() or find_spec("rich") is None:
         yield lambda epoch, loss, accuracy: _plain_line(epoch, epochs, loss, accuracy)
         return
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415 - tty only
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415 - optional
 
     columns = (
         TextColumn("epoch {task.completed:>2.0f}/{task.total:.0f}"),
