@@ -17,7 +17,7 @@ help: ## list the targets
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-	    { echo "$(PYTHON) is older than 3.11: try make PYTHON=/path/to/a/newer/python3" >&2; exit 1; }
+	    { echo "Python 3.11 or later is needed: say make PYTHON=/path/to/python3" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[asm,demo,test]'
 	@touch $@
