@@ -14,10 +14,15 @@ from mind_mlir.cli.mlir_passes import FUNCTIONS
 from mind_mlir.cli.pass_pipeline import PipelineError, Segment, split_pipeline
 from mind_mlir.diagnostics import InternalError, MindError, SourceText
 from mind_mlir.frontends.source import read_source
+from mind_mlir.lowering.bufferize import BufferizationError
 
 if TYPE_CHECKING:
     from mind_mlir.bindings import Module
     from mind_mlir.cli.session import Session
+
+
+class PassFailureError(Exception):
+    """One of our passes cannot work on the module it was given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +111,17 @@ class Driver:
             except MLIRError as error:
                 printer.failure(error)
                 return None
+            except PassFailureError as error:
+                self._report(error, printer)
+                return None
             return self._print(module)
+
+    def _report(self, error: PassFailureError, printer: DiagnosticPrinter) -> None:
+        root = error.__cause__ and error.__cause__.__cause__
+        if isinstance(root, MLIRError):
+            printer.failure(root)
+        else:
+            sys.stderr.write(f"error: {error}\n")
 
     def _apply(self, step: Segment, module: Module) -> Module:
         if step.name is None:
@@ -122,6 +137,8 @@ class Driver:
             module = FUNCTIONS[step.name](module)
         except (MindError, MLIRError):
             raise
+        except BufferizationError as error:  # here, unlike in the compiler, the fault may be the module's
+            raise PassFailureError(f"pass '{step.name}' failed: {error}") from error
         except Exception as error:
             raise InternalError(step.name, str(error) or type(error).__name__, before) from error
         if self.printing.after_all:

@@ -57,7 +57,7 @@ def op_data(record: OpDef) -> dict[str, Any]:
     derivative = record.derivative
     return {
         "opcode": record.opcode,
-        "mnemonic": f"mind.{record.mnemonic}",
+        "dialect": _dialect_form(record),
         "signature": signature(record),
         "summary": record.summary,
         "description": record.description,
@@ -112,7 +112,7 @@ def op_markdown(record: OpDef, heading: str = "##") -> str:
             ("attribute", "value", "default", "meaning"),
             ((f"`{a.name}`", _kind(a, "code"), _default(a), a.doc) for a in record.attributes),
         )
-    facts = [f"Specification: {record.spec}.", f"In the `mind` dialect: `mind.{record.mnemonic}`."]
+    facts = [f"Specification: {record.spec}.", f"In the `mind` dialect: {_dialect_form(record, '`')}."]
     if len(record.operands) > 1:
         facts.append(
             "All operands share one dtype (E2004)." if record.same_dtype else "Operands may differ in dtype."
@@ -148,7 +148,7 @@ def reference_markdown() -> str:
         (
             (
                 f"[{record.opcode}](#{record.opcode.lower()}{'-extension' if record.extension else ''})",
-                f"`mind.{record.mnemonic}`",
+                _dialect_form(record, "`"),
                 "extension" if record.extension else "",
                 record.summary,
             )
@@ -166,6 +166,11 @@ def op_list() -> str:
         f"{record.opcode:<{width}}  {record.summary}{' [extension]' if record.extension else ''}"
         for record in records
     )
+
+
+def _dialect_form(record: OpDef, mark: str = "") -> str:
+    is_operation = record.opcode != "Input"
+    return f"{mark}mind.{record.mnemonic}{mark}" if is_operation else "function argument"
 
 
 def _kind(attribute: AttributeDef, code: str = "") -> str:

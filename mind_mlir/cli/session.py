@@ -33,6 +33,8 @@ EXIT_INTERNAL = 70
 EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
 
+_SHOWN_LINES, _SHOWN_COLUMNS = 4, 200
+
 Result = TypeVar("Result")
 
 
@@ -102,6 +104,16 @@ def report_internal_error(session: Session, error: Exception) -> None:
         error = internal
     trace = "".join(traceback.format_exception(error))
     path = write_reproducer(error, trace)
-    sys.stderr.write(f"{error}\n")
+    sys.stderr.write(f"{_shortened(str(error))}\n")
     sys.stderr.write("this is a bug of mind-mlir, not of your program; please report it")
     sys.stderr.write(f" with the file {path}\n" if path else "; no reproducer could be written\n")
+
+
+def _shortened(text: str) -> str:
+    """Return the first lines of ``text``, which may quote whole loops; the reproducer has all of it."""
+    lines = text.splitlines()
+    shown = [
+        line if len(line) <= _SHOWN_COLUMNS else f"{line[:_SHOWN_COLUMNS]} ..."
+        for line in lines[:_SHOWN_LINES]
+    ]
+    return "\n".join(shown if len(lines) <= _SHOWN_LINES else [*shown, "..."])

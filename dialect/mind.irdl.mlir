@@ -1,0 +1,229 @@
+irdl.dialect @mind {
+  irdl.operation @const_i64 {
+    %attr_value = irdl.base "#builtin.dense_typed_elements"
+    irdl.attributes { "value" = %attr_value }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @const_f32 {
+    %attr_value = irdl.base "#builtin.dense_typed_elements"
+    irdl.attributes { "value" = %attr_value }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @const_f64 {
+    %attr_value = irdl.base "#builtin.dense_typed_elements"
+    irdl.attributes { "value" = %attr_value }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @const_tensor {
+    %attr_value = irdl.base "#builtin.dense_typed_elements"
+    %attr_dtype = irdl.base "#builtin.type"
+    %attr_shape = irdl.base "#builtin.dense_array"
+    irdl.attributes { "value" = %attr_value, "dtype" = %attr_dtype, "shape" = %attr_shape }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @add {
+    %lhs = irdl.base "!builtin.tensor"
+    %rhs = irdl.base "!builtin.tensor"
+    irdl.operands(lhs: %lhs, rhs: %rhs)
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @sub {
+    %lhs = irdl.base "!builtin.tensor"
+    %rhs = irdl.base "!builtin.tensor"
+    irdl.operands(lhs: %lhs, rhs: %rhs)
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @mul {
+    %lhs = irdl.base "!builtin.tensor"
+    %rhs = irdl.base "!builtin.tensor"
+    irdl.operands(lhs: %lhs, rhs: %rhs)
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @neg {
+    %input = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input)
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @relu {
+    %input = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input)
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @exp {
+    %input = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input)
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @log {
+    %input = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input)
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @reciprocal {
+    %input = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input)
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @compare {
+    %lhs = irdl.base "!builtin.tensor"
+    %rhs = irdl.base "!builtin.tensor"
+    irdl.operands(lhs: %lhs, rhs: %rhs)
+    %attr_op = irdl.base "#builtin.string"
+    irdl.attributes { "op" = %attr_op }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @select {
+    %pred = irdl.base "!builtin.tensor"
+    %on_true = irdl.base "!builtin.tensor"
+    %on_false = irdl.base "!builtin.tensor"
+    irdl.operands(pred: %pred, on_true: %on_true, on_false: %on_false)
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @sum {
+    %input = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input)
+    %attr_axes = irdl.base "#builtin.dense_array"
+    %attr_keepdims = irdl.base "#builtin.integer"
+    irdl.attributes { "axes" = %attr_axes, "keepdims" = %attr_keepdims }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @mean {
+    %input = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input)
+    %attr_axes = irdl.base "#builtin.dense_array"
+    %attr_keepdims = irdl.base "#builtin.integer"
+    irdl.attributes { "axes" = %attr_axes, "keepdims" = %attr_keepdims }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @reshape {
+    %input = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input)
+    %attr_new_shape = irdl.base "#builtin.dense_array"
+    irdl.attributes { "new_shape" = %attr_new_shape }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @expand_dims {
+    %input = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input)
+    %attr_axes = irdl.base "#builtin.dense_array"
+    irdl.attributes { "axes" = %attr_axes }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @squeeze {
+    %input = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input)
+    %attr_axes = irdl.base "#builtin.dense_array"
+    irdl.attributes { "axes" = %attr_axes }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @transpose {
+    %input = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input)
+    %attr_permutation = irdl.base "#builtin.dense_array"
+    irdl.attributes { "permutation" = %attr_permutation }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @broadcast_to {
+    %input = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input)
+    %attr_result_shape = irdl.base "#builtin.dense_array"
+    irdl.attributes { "result_shape" = %attr_result_shape }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @index {
+    %input = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input)
+    %attr_indices = irdl.base "#builtin.dense_array"
+    irdl.attributes { "indices" = %attr_indices }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @gather {
+    %input = irdl.base "!builtin.tensor"
+    %indices = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input, indices: %indices)
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @slice {
+    %input = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input)
+    %attr_starts = irdl.base "#builtin.dense_array"
+    %attr_ends = irdl.base "#builtin.dense_array"
+    %attr_steps = irdl.base "#builtin.dense_array"
+    irdl.attributes { "starts" = %attr_starts, "ends" = %attr_ends, "steps" = %attr_steps }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @pad {
+    %input = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input)
+    %attr_low = irdl.base "#builtin.dense_array"
+    %attr_high = irdl.base "#builtin.dense_array"
+    %attr_interior = irdl.base "#builtin.dense_array"
+    %attr_pad_value = irdl.base "#builtin.dense_typed_elements"
+    irdl.attributes { "low" = %attr_low, "high" = %attr_high, "interior" = %attr_interior, "pad_value" = %attr_pad_value }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @scatter_add {
+    %operand = irdl.base "!builtin.tensor"
+    %indices = irdl.base "!builtin.tensor"
+    %updates = irdl.base "!builtin.tensor"
+    irdl.operands(operand: %operand, indices: %indices, updates: %updates)
+    %attr_update_window_dims = irdl.base "#builtin.dense_array"
+    %attr_inserted_window_dims = irdl.base "#builtin.dense_array"
+    %attr_scatter_dims_to_operand_dims = irdl.base "#builtin.dense_array"
+    %attr_index_vector_dim = irdl.base "#builtin.integer"
+    irdl.attributes { "update_window_dims" = %attr_update_window_dims, "inserted_window_dims" = %attr_inserted_window_dims, "scatter_dims_to_operand_dims" = %attr_scatter_dims_to_operand_dims, "index_vector_dim" = %attr_index_vector_dim }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @dot {
+    %lhs = irdl.base "!builtin.tensor"
+    %rhs = irdl.base "!builtin.tensor"
+    irdl.operands(lhs: %lhs, rhs: %rhs)
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @matmul {
+    %lhs = irdl.base "!builtin.tensor"
+    %rhs = irdl.base "!builtin.tensor"
+    irdl.operands(lhs: %lhs, rhs: %rhs)
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @conv2d {
+    %input = irdl.base "!builtin.tensor"
+    %filter = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input, filter: %filter)
+    %attr_strides = irdl.base "#builtin.dense_array"
+    %attr_padding_0 = irdl.base "#builtin.string"
+    %attr_padding_1 = irdl.base "#builtin.dense_array"
+    %attr_padding = irdl.any_of(%attr_padding_0, %attr_padding_1)
+    irdl.attributes { "strides" = %attr_strides, "padding" = %attr_padding }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+}

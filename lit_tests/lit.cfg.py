@@ -1,0 +1,40 @@
+# ruff: noqa: F821 -- lit gives this file `config` and `lit_config`
+#
+# Configuration of the lit tests. `config` and `lit_config` are given by lit, which must be the one of the
+# environment that the compiler is installed in: its tools are looked for beside the interpreter.
+import os
+import sys
+from pathlib import Path
+
+import lit.formats
+
+HERE = Path(__file__).parent
+BIN = Path(sys.executable).parent
+
+config.name = "mind-mlir"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".ir", ".mlir", ".test"]
+config.excludes = ["Inputs"]
+config.test_source_root = str(HERE)
+config.test_exec_root = str(HERE / "Output")
+
+tools = {
+    "%mind-mlir": "mind-mlir",
+    "%mind-opt": "mind-opt",
+    r"\bFileCheck\b": "filecheck",
+    r"\btorch-mlir-opt\b": "torch-mlir-opt",
+    "%python": Path(sys.executable).name,
+}
+for pattern, tool in tools.items():
+    path = BIN / tool
+    if not path.exists():
+        lit_config.fatal(f"{tool} is not installed beside {sys.executable}; install mind-mlir[test] there")
+    config.substitutions.append((pattern, str(path)))
+config.substitutions += [
+    ("%irdl", str(HERE.parent / "dialect" / "mind.irdl.mlir")),
+    ("%examples", str(HERE.parent / "examples")),
+    # The statements that a test keeps in comments, `#! ...`: a program with errors beside the good one.
+    ("%errors-of", "sed -n 's/^#! //p'"),
+]
+config.environment["NO_COLOR"] = "1"
+config.environment["PATH"] = os.pathsep.join((str(BIN), config.environment.get("PATH", "")))
