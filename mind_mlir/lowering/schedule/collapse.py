@@ -50,7 +50,7 @@ class Loops:
         pairs = (pair for run in self.runs for pair in itertools.pairwise(run))
         return any(first == left and second == right for left, right in pairs)
 
-    def reshape(self, access: Access, shape: list[int]) -> tuple[Access, list[int]]:
+    def reshape(self, access: Access, shape: tuple[int, ...]) -> tuple[Access, tuple[int, ...]]:
         """Return the new access and the new shape of an operand."""
         merged: list[list[int]] = []
         for place in (place for place, extent in enumerate(shape) if extent != 1):
@@ -59,7 +59,7 @@ class Loops:
             else:
                 merged.append([place])
         new = tuple(self._index(access[places[0]]) for places in merged)
-        return new, [math.prod(shape[place] for place in places) for places in merged]
+        return new, tuple(math.prod(shape[place] for place in places) for places in merged)
 
     def _index(self, index: Linear) -> Linear:
         live = ((dim, factor) for dim, factor in index.terms if self.extents[dim] != 1)
@@ -70,13 +70,20 @@ def merged_loops(views: Sequence[View]) -> Loops | None:
     """Return how the loops of ``views``, which they share, merge; None when none does."""
     extents = views[0].extents
     reductions = {dim for view in views for dim in view.reductions}
-    operands = [pair for view in views for pair in zip(view.operands, view.accesses, strict=True)]
-    if any(not _reshapable(value) for value, _ in operands) or any(_has_index(view) for view in views):
+    if not all(_reshapable(value) for view in views for value in view.operands):
         return None
+    if any(_has_index(view) for view in views):
+        return None
+    distinct = {
+        (id(access), shape): (access, shape)
+        for view in views
+        for access, shape in zip(view.accesses, view.shapes, strict=True)
+    }
+    operands = list(distinct.values())
     runs: list[tuple[int, ...]] = []
     for dim in (dim for dim, extent in enumerate(extents) if extent != 1):
         same_kind = bool(runs) and (runs[-1][-1] in reductions) == (dim in reductions)
-        if same_kind and all(_consecutive(v, a, runs[-1][-1], dim) for v, a in operands):
+        if same_kind and all(_consecutive(*operand, runs[-1][-1], dim) for operand in operands):
             runs[-1] = (*runs[-1], dim)
         else:
             runs.append((dim,))
@@ -94,14 +101,13 @@ def _has_index(view: View) -> bool:
     return any(op.operation.name == "linalg.index" for op in view.body.operations)
 
 
-def _consecutive(value: Value, access: Access, first: int, second: int) -> bool:
+def _consecutive(access: Access, shape: tuple[int, ...], first: int, second: int) -> bool:
     """Return whether an operand has neither loop, or both as consecutive dimensions."""
     uses = [index for index in access if index.uses(first) or index.uses(second)]
     if not uses:
         return True
     if [index.dim for index in uses] != [first, second]:
         return False
-    shape = ir.RankedTensorType(value.type).shape
     live = [index for index, extent in zip(access, shape, strict=True) if extent != 1]
     return live.index(uses[0]) + 1 == live.index(uses[1])
 
@@ -129,23 +135,34 @@ def collapse(group: Group, loops: Loops) -> bool:
 
 def collapsed(views: Sequence[View], loops: Loops, produced: Container[Value] = ()) -> list[View]:
     """Return ``views`` over ``loops``; emits the reshapes of operands but those in ``produced``."""
-    reshaped: dict[tuple[Value, Access], tuple[Value, Access]] = {}
+    forms: dict[tuple[int, tuple[int, ...]], tuple[Access, tuple[int, ...]]] = {}
+    values: dict[tuple[Value, tuple[int, ...]], Value] = {}
 
-    def operand(view: View, number: int) -> tuple[Value, Access]:
-        value, access = view.operands[number], view.accesses[number]
-        if (value, access) not in reshaped:
-            kept = value in produced or (number >= len(view.inputs) and not view.used(number))
-            reshaped[value, access] = _collapsed(loops, value, access, kept)
-        return reshaped[value, access]
+    def form(view: View, number: int) -> tuple[Access, tuple[int, ...]]:
+        access, shape = view.accesses[number], view.shapes[number]
+        key = (id(access), shape)
+        if key not in forms:
+            forms[key] = loops.reshape(access, shape)
+        return forms[key]
+
+    def operand(view: View, number: int, shape: tuple[int, ...]) -> Value:
+        value = view.operands[number]
+        untouched = shape == view.shapes[number] or value in produced
+        if untouched or (number >= len(view.inputs) and not view.used(number)):
+            return value
+        if (value, shape) not in values:
+            values[value, shape] = collapse_value(value, list(shape))
+        return values[value, shape]
 
     members: list[View] = []
     for view in views:
-        operands = [operand(view, number) for number in range(len(view.operands))]
+        new = [form(view, number) for number in range(len(view.operands))]
         members.append(
             dataclasses.replace(
                 view,
-                operands=tuple(value for value, _ in operands),
-                accesses=tuple(access for _, access in operands),
+                operands=tuple(operand(view, number, shape) for number, (_, shape) in enumerate(new)),
+                accesses=tuple(access for access, _ in new),
+                shapes=tuple(shape for _, shape in new),
                 extents=loops.new_extents,
                 reductions=_new_dims(loops, view.reductions),
             )
@@ -155,14 +172,6 @@ def collapsed(views: Sequence[View], loops: Loops, produced: Container[Value] = 
 
 def _new_dims(loops: Loops, dims: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(new for new, run in enumerate(loops.runs) if run[0] in dims)
-
-
-def _collapsed(loops: Loops, value: Value, access: Access, kept: bool) -> tuple[Value, Access]:
-    if not isinstance(value.type, ir.RankedTensorType):
-        return value, access
-    type_ = ir.RankedTensorType(value.type)
-    new_access, shape = loops.reshape(access, list(type_.shape))
-    return value if kept else collapse_value(value, shape), new_access
 
 
 def collapse_value(value: Value, shape: list[int]) -> Value:

@@ -128,14 +128,14 @@ class TranspositionEmitter:
 
 def through_transposes(view: View) -> View:
     """Return ``view`` reading the sources of transposes instead of their results."""
-    operands, accesses = list(view.operands), list(view.accesses)
+    operands, accesses, shapes = list(view.operands), list(view.accesses), list(view.shapes)
     for number in range(len(view.inputs)):
         op = None if isinstance(operands[number], ir.BlockArgument) else operands[number].owner
         if op is None or op.name != "linalg.transpose":
             continue
         permutation = list(ir.DenseI64ArrayAttr(op.attributes["permutation"]))
         operands[number] = op.operands[0]
-        accesses[number] = tuple(
-            accesses[number][permutation.index(place)] for place in range(len(permutation))
-        )
-    return dataclasses.replace(view, operands=tuple(operands), accesses=tuple(accesses))
+        inverse = [permutation.index(place) for place in range(len(permutation))]
+        accesses[number] = tuple(accesses[number][place] for place in inverse)
+        shapes[number] = tuple(shapes[number][place] for place in inverse)
+    return dataclasses.replace(view, operands=tuple(operands), accesses=tuple(accesses), shapes=tuple(shapes))

@@ -58,15 +58,19 @@ class View:
         op: the operation.
         operands: inputs, then one init for each result.
         accesses: the access of each operand, in the same order.
+        shapes: the shape of each operand; empty for a scalar.
         extents: extent of each loop dimension.
         reductions: the dimensions that no result is indexed by.
+        live: for each operand, whether the body uses its element.
     """
 
     op: Operation
     operands: tuple[Value, ...]
     accesses: tuple[Access, ...]
+    shapes: tuple[tuple[int, ...], ...]
     extents: tuple[int, ...]
     reductions: tuple[int, ...]
+    live: tuple[bool, ...]
 
     def current(self) -> View:
         """Return the view with the operands that the operation has by now."""
@@ -89,7 +93,7 @@ class View:
 
     def used(self, number: int) -> bool:
         """Return whether the body uses the element of operand ``number``."""
-        return any(True for _ in self.body.arguments[number].uses)
+        return self.live[number]
 
     @property
     def body(self) -> Block:
@@ -121,13 +125,16 @@ class Views:
                 return None
             accesses.append(translated[0])
             dims = translated[1]
-        extents = _extents(operands, accesses, dims)
+        shapes = tuple(_shape(operand) for operand in operands)
+        extents = _extents(shapes, accesses, dims)
         if extents is None:
             return None
         written = accesses[len(operands) - len(op.results) :]
         indexed = {dim for access in written for index in access for dim, _ in index.terms}
         reductions = tuple(dim for dim in range(dims) if dim not in indexed)
-        return View(op, operands, tuple(accesses), extents, reductions)
+        body = op.regions[0].blocks[0]
+        live = tuple(any(True for _ in argument.uses) for argument in body.arguments)
+        return View(op, operands, tuple(accesses), shapes, extents, reductions, live)
 
     def _translate(self, attribute: Attribute) -> tuple[Access, int] | None:
         if attribute not in self._accesses:
@@ -168,16 +175,20 @@ def _linear(expr: AffineExpr) -> Linear | None:
     return Linear(tuple(sorted(term for term in terms.items() if term[1])), constant)
 
 
-def _extents(operands: tuple[Value, ...], accesses: list[Access], dims: int) -> tuple[int, ...] | None:
-    extents: list[int | None] = [None] * dims
-    for operand, access in zip(operands, accesses, strict=True):
-        if not access:
-            continue  # a scalar or a tensor of rank 0
-        type_ = operand.type
-        if not isinstance(type_, ir.RankedTensorType) or not type_.has_static_shape:
+def _shape(value: Value) -> tuple[int, ...]:
+    type_ = value.type
+    return tuple(type_.shape) if isinstance(type_, ir.RankedTensorType) else ()
+
+
+def _extents(
+    shapes: tuple[tuple[int, ...], ...], accesses: list[Access], dims: int
+) -> tuple[int, ...] | None:
+    """Return the extent of each loop, or None if one is unknown or an operand is no tensor of its access."""
+    extents = [-1] * dims
+    for shape, access in zip(shapes, accesses, strict=True):
+        if len(shape) != len(access):
             return None
-        for extent, index in zip(type_.shape, access, strict=True):
+        for extent, index in zip(shape, access, strict=True):
             if index.dim is not None:
                 extents[index.dim] = extent
-    known = [extent for extent in extents if extent is not None]
-    return tuple(known) if len(known) == dims else None
+    return None if any(extent < 0 for extent in extents) else tuple(extents)
