@@ -1,0 +1,68 @@
+"""Random programs, compiled against interpreted."""
+
+from __future__ import annotations
+
+import numpy as np
+from budget import examples
+from hypothesis import given
+from hypothesis import strategies as st
+from programs import Program, assert_close, assert_same_bits, programs
+from recipes import CONSTANTS, ELEMENTWISE
+
+import mind_mlir
+from mind_mlir.comparison import first_difference
+
+SEEDS = st.integers(0, 99)
+TRANSCENDENTAL = {"Exp", "Log"}
+
+
+@examples(40)
+@given(programs(size=14), SEEDS)
+def test_compiled_programs_agree_with_the_interpreter(program: Program, seed: int) -> None:
+    arguments = program.arguments(seed)
+    given_ = {name: array.copy() for name, array in arguments.items()}
+    outputs = mind_mlir.compile(program.module)(**given_)
+    assert_close(program.module, arguments, outputs)
+    for name, array in arguments.items():
+        assert array.tobytes() == given_[name].tobytes(), f"argument {name} was written to"
+    arrays = [*outputs, *given_.values()]
+    for position, left in enumerate(outputs):
+        assert not any(np.shares_memory(left, right) for right in arrays[position + 1 :])
+
+
+@examples(25)
+@given(programs(size=14, wild=True), SEEDS)
+def test_every_operation_agrees_on_awkward_values(program: Program, seed: int) -> None:
+    """Each on the compiled values of its operands: nothing hides behind an error that came before."""
+    assert first_difference(program.module, program.arguments(seed, wild=True)) is None
+
+
+@examples(25)
+@given(programs(ELEMENTWISE | CONSTANTS, size=14, wild=True), SEEDS)
+def test_elementwise_results_do_not_depend_on_the_optimisation_level(program: Program, seed: int) -> None:
+    arguments = program.arguments(seed, wild=True)
+    plain, optimised = (mind_mlir.compile(program.module, opt_level=level)(**arguments) for level in (0, 3))
+    assert_same_bits(plain, optimised)
+
+
+@examples(25)
+@given(programs((ELEMENTWISE | CONSTANTS) - TRANSCENDENTAL, size=14, wild=True), SEEDS)
+def test_arithmetic_is_exact(program: Program, seed: int) -> None:
+    """Whatever is fused and vectorised, elementwise arithmetic rounds exactly where the program says."""
+    arguments = program.arguments(seed, wild=True)
+    outputs = mind_mlir.compile(program.module)(**arguments)
+    assert_same_bits(outputs, mind_mlir.interpret(program.module, arguments))
+
+
+@examples(15)
+@given(programs(size=14), SEEDS)
+def test_layout_of_arguments_does_not_matter(program: Program, seed: int) -> None:
+    arguments = program.arguments(seed)
+    executable = mind_mlir.compile(program.module)
+    strided = {}
+    for name, array in arguments.items():
+        spread = np.zeros((*array.shape, 2), array.dtype)
+        spread[..., 1] = array
+        strided[name] = spread[..., 1]
+        strided[name].setflags(write=False)
+    assert_same_bits(executable(**strided), executable(**arguments))
