@@ -40,10 +40,10 @@ outputs: %3
         render(check(parse(text, "model.ir")))
         == """\
 error[E3001]: Broadcasting failed at dimension 1: 3 against 2
- --> model.ir:3:1
+ --> model.ir:3:6
   |
 3 | %2 = Add (%0, %1) : tensor<f32[2, 3]>
-  | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  |      ^^^
   |
   = note: left shape [2, 3]
   = note: right shape [2, 2]

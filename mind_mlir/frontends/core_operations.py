@@ -65,7 +65,8 @@ class OperationReader:
         Raises:
             ParseError: The first finding about it.
         """
-        opcode, arguments = self._opcode(definition)
+        spelled, arguments = self._opcode(definition)
+        opcode = self._values.string(spelled)
         record = registry.lookup(opcode)
         operands = [argument.token for argument in arguments if isinstance(argument, Operand)]
         result_type = self._type(definition.type)
@@ -84,6 +85,7 @@ class OperationReader:
             tuple(locate(token.start_pos, token.end_pos) for token in operands),
             MappingProxyType(spans),
             locate(definition.type.start_pos, definition.type.end_pos),
+            locate(spelled.start_pos, spelled.end_pos),
         )
         return CoreOperation.create(
             value, opcode, map(self.resolve, operands), attributes, result_type, source
@@ -95,10 +97,10 @@ class OperationReader:
             found = self._types[token.text] = read_type(token, self.positions)
         return found
 
-    def _opcode(self, definition: Definition) -> tuple[str, list[Any]]:
-        """Return the opcode and the arguments left; ``BinOp(Add, ...)`` is the operation Add."""
-        opcode, arguments = definition.opcode.text, definition.arguments
-        if opcode != "BinOp":
+    def _opcode(self, definition: Definition) -> tuple[Token, list[Any]]:
+        """Return the opcode as written and the arguments left; ``BinOp(Add, ...)`` is the operation Add."""
+        opcode, arguments = definition.opcode, definition.arguments
+        if opcode.text != "BinOp":
             return opcode, arguments
         for index, argument in enumerate(arguments):
             if isinstance(argument, Positional) or (
@@ -110,12 +112,12 @@ class OperationReader:
         message = "BinOp needs its operator"
         raise self._error("E1103", message, definition.opcode, "write BinOp(Add, %0, %1)")
 
-    def _binary_operator(self, operator: RawValue) -> str:
+    def _binary_operator(self, operator: RawValue) -> Token:
         if isinstance(operator, Token) and operator.type in ("WORD", "STRING"):
             name = self._values.string(operator)
             record = registry.lookup(name)
             if record is None or (len(record.operands) == 2 and not record.attributes):
-                return name
+                return operator
         token = operator.keyword if isinstance(operator, PaddingSyntax) else operator
         raise self._error(
             "E1103",

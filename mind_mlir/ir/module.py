@@ -36,6 +36,7 @@ class SourceInfo:
     operands: tuple[Location, ...] = ()
     attributes: Mapping[str, Location] = field(default_factory=lambda: MappingProxyType({}))
     result_type: Location | None = None
+    opcode: Location | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +75,13 @@ class CoreOperation:
 
     @property
     def location(self) -> Location | None:
-        """Return where the operation stands in the source."""
+        """Return where the whole operation stands in the source."""
         return self.source.statement if self.source else None
+
+    @property
+    def opcode_location(self) -> Location | None:
+        """Return where its opcode stands, or the whole operation where that is all that is known."""
+        return (self.source.opcode or self.source.statement) if self.source else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,7 @@ def _input_type(context: TypeContext) -> TensorType:
             context.report(
                 "E4004",
                 f"Input has extent {extent} in dimension {axis}; extents must be positive",
+                result=True,
                 notes=(f"declared shape {format_shape(declared.shape)}",),
                 help="give every dimension a positive extent",
                 shape=declared.shape,

@@ -53,16 +53,20 @@ class TypeContext:
         *,
         operand: int | None = None,
         attribute: str | None = None,
+        result: bool = False,
         notes: tuple[str, ...] = (),
         help: str | None = None,
         **context: Any,
     ) -> None:
-        """Record a finding and go on; the location is the operand's or attribute's where one is given."""
+        """Record a finding and go on.
+
+        It is located at the operand or attribute that is named or at the declared type, else at the opcode.
+        """
         self.diagnostics.append(
             Diagnostic(
                 code,
                 message,
-                self._location(operand, attribute),
+                self._location(operand, attribute, result=result),
                 notes,
                 help,
                 context=MappingProxyType({"operation": self.opcode, "value": self.value_id, **context}),
@@ -79,14 +83,16 @@ class TypeContext:
         if self.diagnostics:
             raise RuleViolation
 
-    def _location(self, operand: int | None, attribute: str | None) -> Location | None:
+    def _location(self, operand: int | None, attribute: str | None, *, result: bool) -> Location | None:
         if self.source is None:
             return None
         if operand is not None and operand < len(self.source.operands):
             return self.source.operands[operand]
         if attribute is not None and attribute in self.source.attributes:
             return self.source.attributes[attribute]
-        return self.source.statement
+        if result and self.source.result_type is not None:
+            return self.source.result_type
+        return self.source.opcode or self.source.statement
 
 
 @dataclass(frozen=True, slots=True)

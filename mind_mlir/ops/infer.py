@@ -35,7 +35,9 @@ def infer_type(record: OpDef, context: TypeContext) -> TensorType | None:
     return None if context.diagnostics else result
 
 
-def complete_attributes(record: OpDef, attributes: Mapping[str, AttributeValue]) -> Mapping[str, AttributeValue]:
+def complete_attributes(
+    record: OpDef, attributes: Mapping[str, AttributeValue]
+) -> Mapping[str, AttributeValue]:
     """Return the attributes of a verified operation with the record's defaults filled in."""
     if len(attributes) == len(record.attributes):
         return attributes
@@ -79,10 +81,10 @@ def _complete_attributes(record: OpDef, context: TypeContext) -> Mapping[str, At
                 help=f"{definition.name}: {definition.doc}",
             )
         elif not _is_kind(definition, value):
-            expected = " | ".join(definition.choices) or definition.kind.value
+            expected = f"one of {', '.join(definition.choices)}" if definition.choices else ""
             context.report(
                 definition.code,
-                f"attribute '{definition.name}' of {record.opcode} must be a {expected}",
+                f"attribute '{definition.name}' of {record.opcode} must be {expected or f'a {definition.kind.value}'}",
                 attribute=definition.name,
                 help=f"{definition.name}: {definition.doc}",
             )

@@ -128,7 +128,7 @@ class _BlockVerifier:
         refusal = self.profile.refused.get(operation.opcode)
         if refusal is not None:
             message = f"{operation.opcode} is not allowed in profile {self.profile.name}"
-            where = _opcode_location(operation)
+            where = operation.opcode_location
             self._report(
                 operation,
                 "E4102",
@@ -141,7 +141,7 @@ class _BlockVerifier:
             return None
         record = registry.lookup(operation.opcode)
         if record is None:
-            self._add(operation, unknown_operation(operation.opcode, _opcode_location(operation)))
+            self._add(operation, unknown_operation(operation.opcode, operation.opcode_location))
             return None
         declared = operation.result_type
         if not isinstance(declared, TensorType):
@@ -303,7 +303,7 @@ class _BlockVerifier:
         **context: Any,
     ) -> None:
         facts = {"operation": operation.opcode, "value": operation.value_id, **context}
-        where = where or operation.location
+        where = where or operation.opcode_location
         self._add(operation, Diagnostic(code, message, where, notes, hint, context=MappingProxyType(facts)))
 
     def _add(self, operation: CoreOperation, finding: Diagnostic) -> None:
@@ -342,17 +342,6 @@ def _name(value: ValueId, location: Location | None) -> str:
 def _head(location: Location | None, text: str) -> Location | None:
     """Return the part of a statement that its first word takes."""
     return Location(location.source, location.line, location.column, len(text)) if location else None
-
-
-def _opcode_location(operation: CoreOperation) -> Location | None:
-    """Return where the opcode stands in its statement."""
-    whole = operation.location
-    if whole is None:
-        return None
-    found = re.search(rf"\b{re.escape(operation.opcode)}\b", _text(whole))
-    if found is None:
-        return whole
-    return Location(whole.source, whole.line, whole.column + found.start(), len(operation.opcode))
 
 
 def _place(operation: CoreOperation) -> str:

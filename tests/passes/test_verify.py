@@ -53,16 +53,16 @@ RULES = [
     ("E2004", "%9 = BinOp(Mul, %2, %0) : Tensor<f32, [2, 3]>", "%0", "Dtype mismatch: Mul of i32 and f32"),
     ("E2005", "%9 = Log (%2) : tensor<i32[2, 3]>", "%2", "Log does not take i32"),
     ("E2005", "%9 = ConstTensor {dtype=bf16, shape=[], value=1} : tensor<bf16[]>", "tensor<bf16[]>", "bf16"),
-    ("E2007", "%9 = Add (%0) : tensor<f32[2, 3]>", "whole", "takes 2 operands, found 1"),
+    ("E2007", "%9 = Add (%0) : tensor<f32[2, 3]>", "Add", "takes 2 operands, found 1"),
     (
         "E3001",
         "%9 = Add (%0, %4) : tensor<f32[2, 3]>",
-        "whole",
+        "Add",
         "Broadcasting failed at dimension 2: 2 against 4",
     ),
     ("E3002", "%9 = MatMul (%0, %3) : tensor<f32[2]>", "%3", "rank 1"),
     ("E3002", "%9 = Conv2d (%0, %5, [1, 1], Same) : tensor<f32[1, 4, 4, 2]>", "%0", "rank 4"),
-    ("E3003", "%9 = MatMul (%0, %1) : tensor<f32[2, 3]>", "whole", "extents are 3 and 2"),
+    ("E3003", "%9 = MatMul (%0, %1) : tensor<f32[2, 3]>", "MatMul", "extents are 3 and 2"),
     ("E3004", "%9 = Sum (%0) {axes=[2], keepdims=false} : tensor<f32[2]>", "axes=[2]", "axis 2 is outside"),
     ("E3004", "%9 = Sum(%0, [2], false) : Tensor<f32, [2]>", "[2]", "axis 2 is outside"),
     ("E3004", "%9 = ExpandDims (%3) {axes=[3]} : tensor<f32[1, 3]>", "axes=[3]", "axis 3 is outside"),
@@ -94,11 +94,11 @@ RULES = [
     ("E4002", "%0 = Neg (%1) : tensor<f32[2, 3]>", "%0", "%0 is defined twice"),
     ("E4004", '%9 = Input {name="x"} : tensor<f32[2]>', 'name="x"', "two inputs are called 'x'"),
     ("E4004", '%9 = Input {name=""} : tensor<f32[2]>', 'name=""', "empty name"),
-    ("E4004", "%9 = Input : tensor<f32[2]>", "whole", "needs attribute 'name'"),
+    ("E4004", "%9 = Input : tensor<f32[2]>", "Input", "needs attribute 'name'"),
     ("E4004", "%9 = Input {name=7} : tensor<f32[2]>", "name=7", "must be a string"),
     ("E4004", "%9 = Input {name=z} : tensor<f16[2]>", "tensor<f16[2]>", "dtype f16"),
-    ("E4004", "%9 = Input {name=z} : tensor<f32[-2]>", "whole", "extent -2"),
-    ("E4004", "%9 = Input {name=z} : tensor<f32[?B]>", "whole", "extent ?B"),
+    ("E4004", "%9 = Input {name=z} : tensor<f32[-2]>", "tensor<f32[-2]>", "extent -2"),
+    ("E4004", "%9 = Input {name=z} : tensor<f32[?B]>", "tensor<f32[?B]>", "extent ?B"),
     (
         "E4005",
         "%9 = ConstTensor {dtype=i32, shape=[1], value=[1.5]} : tensor<i32[1]>",
@@ -106,7 +106,7 @@ RULES = [
         "not an integer",
     ),
     ("E4005", "%9 = ConstF32 {value=1} : tensor<f64[]>", "value=1", "not a f32 scalar"),
-    ("E4005", "%9 = ConstI64 : tensor<i64[]>", "whole", "needs attribute 'value'"),
+    ("E4005", "%9 = ConstI64 : tensor<i64[]>", "ConstI64", "needs attribute 'value'"),
     ("E4006", "%9 = Index (%0) {indices=[1]} : tensor<f32[]>", "indices=[1]", "needs 2 indices, found 1"),
     (
         "E4007",
@@ -124,7 +124,7 @@ RULES = [
     (
         "E4009",
         "%9 = Conv2d (%4, %4) {padding=Valid, strides=[1, 1]} : tensor<f32[1, 1, 1, 3]>",
-        "whole",
+        "Conv2d",
         "3 channels, but its filter takes 4",
     ),
     (
@@ -157,9 +157,8 @@ def test_rule(code: str, line: str, under: str, words: str) -> None:
     assert words in found.message
     assert found.location is not None
     assert found.location.line == FIRST_LINE
-    want = line if under == "whole" else under
-    assert marked(found) == want
-    assert found.location.column - 1 in (f"  {line}".index(want), f"  {line}".rindex(want))
+    assert marked(found) == under
+    assert found.location.column - 1 in (f"  {line}".index(under), f"  {line}".rindex(under))
 
 
 def test_every_shape_and_verification_code_is_tested() -> None:
