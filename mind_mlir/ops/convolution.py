@@ -53,7 +53,7 @@ def _check_ranks(context: TypeContext) -> None:
             continue
         context.report(
             "E3002",
-            f"Conv2d needs a {name} of rank 4 ({layout}), found rank {found.rank}",
+            f"Conv2d needs rank 4 for its {name} ({layout}), found rank {found.rank}",
             operand=index,
             notes=(f"{name} has type {found}",),
             expected=4,
