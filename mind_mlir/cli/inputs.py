@@ -1,9 +1,11 @@
 """Makes the arrays that `mind-mlir run` passes to a program, from its ``--input`` options.
 
---input NAME=FILE.npy   one array             --input FILE.npz      all arrays, by name
---input NAME=2.5        a number, or nested lists of numbers
---input NAME=random     seeded: normal floats, small integers; also zeros, ones
---input random          for every input that no other option names
+An option is one of
+
+    --input NAME=FILE.npy   one array             --input FILE.npz      all arrays, by name
+    --input NAME=2.5        a number, or nested lists of numbers
+    --input NAME=random     seeded: normal floats, small integers; also zeros, ones
+    --input random          for every input that no other option names
 """
 
 from __future__ import annotations

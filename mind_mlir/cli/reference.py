@@ -36,20 +36,35 @@ def signature(record: OpDef) -> str:
 
 
 def example_text(record: OpDef, example: Example) -> str:
-    """Return an example as statements of Core IR text: its inputs, then the operation."""
-    types = [_type(text, operand) for text, operand in zip(example.operands, record.operands, strict=True)]
+    """Return an example as statements of Core IR text: its operands, then the operation."""
+    statements: list[CoreOperation] = []
+    operands: list[CoreOperation] = []
+    for text, definition in zip(example.operands, record.operands, strict=True):
+        statements += _operand(_type(text, definition), definition.name, len(statements))
+        operands.append(statements[-1])
+    types = tuple(
+        _type(text, operand) for text, operand in zip(example.operands, record.operands, strict=True)
+    )
     declared = TensorType(_SHOWN_DTYPE, (2, 3)) if record.opcode == "Input" else None
-    context = TypeContext(record.opcode, len(types), tuple(types), dict(example.attributes), declared)
+    context = TypeContext(record.opcode, len(statements), types, dict(example.attributes), declared)
     result = infer_type(record, context)
     assert result is not None, f"an example of {record.opcode} is not valid: {context.diagnostics}"
-    statements = [
-        CoreOperation.create(index, "Input", (), {"name": operand.name}, type_)
-        for index, (operand, type_) in enumerate(zip(record.operands, types, strict=True))
-    ]
+    values = [operand.value_id for operand in operands]
     statements.append(
-        CoreOperation.create(len(types), record.opcode, range(len(types)), example.attributes, result)
+        CoreOperation.create(len(statements), record.opcode, values, example.attributes, result)
     )
     return "\n".join(print_operation(statement) for statement in statements)
+
+
+def _operand(type_: TensorType, name: str, first_id: int) -> list[CoreOperation]:
+    """Return the statements that produce an operand: an input, cut down to nothing where it is empty."""
+    extents = type_.extents
+    held = type_.with_shape(tuple(extent or 1 for extent in extents))
+    declared = CoreOperation.create(first_id, "Input", (), {"name": name}, held)
+    if held == type_:
+        return [declared]
+    ranges = {"starts": (0,) * type_.rank, "ends": extents, "steps": (1,) * type_.rank}
+    return [declared, CoreOperation.create(first_id + 1, "Slice", (first_id,), ranges, type_)]
 
 
 def op_data(record: OpDef) -> dict[str, Any]:

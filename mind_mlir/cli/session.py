@@ -1,11 +1,13 @@
 """The boundary between the tools and the shell: what ends a command, with which words and which exit code.
 
-0    success
-1    diagnostics: something is wrong with the program, its inputs or its files
-2    usage: the command line itself is wrong
-70   internal error: a bug of the compiler; a reproducer is written
-130  interrupted from the keyboard
-141  the reader of standard output went away
+Exit codes:
+
+    0    success
+    1    diagnostics: something is wrong with the program, its inputs or its files
+    2    usage: the command line itself is wrong
+    70   internal error: a bug of the compiler; a reproducer is written
+    130  interrupted from the keyboard
+    141  the reader of standard output went away
 """
 
 from __future__ import annotations
@@ -20,7 +22,6 @@ import click
 from mind_mlir.cli.output import silence_stdout, use_color
 from mind_mlir.cli.reproducer import write_reproducer
 from mind_mlir.diagnostics import Diagnostic, InternalError, MindError
-from mind_mlir.diagnostics.render import render
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -59,6 +60,8 @@ class Session:
 
 def print_diagnostics(diagnostics: Iterable[Diagnostic], form: Format, stream: TextIO) -> None:
     """Print diagnostics to ``stream``, in colour where it is a terminal."""
+    from mind_mlir.diagnostics.render import render  # noqa: PLC0415 -- loads numpy, which --help does without
+
     stream.write(render(diagnostics, format=form, color=use_color(stream)))
 
 

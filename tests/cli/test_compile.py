@@ -1,0 +1,148 @@
+"""`mind-mlir compile` and `mind-mlir grad`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from cli_harness import SUM, findings, invoke, succeed
+
+from mind_mlir import canonicalize, differentiate, parse, print_module
+from mind_mlir.cli.options import FORMS
+from mind_mlir.runtime.executable import PRINTABLE_STAGES, stage_text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_the_forms_are_those_of_the_pipeline() -> None:
+    assert FORMS == PRINTABLE_STAGES
+
+
+@pytest.mark.parametrize("form", [form for form in FORMS if form != "asm"])
+def test_each_form(form: str) -> None:
+    assert (
+        succeed("compile", "-", f"--emit={form}", stdin=SUM).rstrip() == stage_text(parse(SUM), form).rstrip()
+    )
+
+
+def test_assembly_holds_the_function() -> None:
+    assert "main:" in succeed("compile", "-", "--emit=asm", "-O1", stdin=SUM)
+
+
+def test_the_default_is_llvm() -> None:
+    assert succeed("compile", "-", stdin=SUM) == succeed("compile", "-", "--emit=llvm", stdin=SUM)
+
+
+def test_the_flags_of_the_languages_own_driver() -> None:
+    assert succeed("compile", "-", "--emit-ir", "--func", "main", stdin=SUM) == SUM
+    assert succeed("compile", "-", "--emit-mlir", stdin=SUM) == succeed(
+        "compile", "-", "--emit=mind", stdin=SUM
+    )
+    assert succeed("compile", "-", "--verify-only", stdin=SUM) == ""
+    gradient = print_module(differentiate(parse(SUM)).module)
+    assert succeed("compile", "-", "--autodiff", "--emit-grad-ir", stdin=SUM) == gradient
+    assert succeed("compile", "-", "--autodiff", "--emit-ir", stdin=SUM) == SUM
+
+
+def test_autodiff_takes_any_form() -> None:
+    text = succeed("compile", "-", "--autodiff", "--emit-mlir", stdin=SUM)
+    assert "-> (tensor<2xf32>, tensor<2x3xf32>, tensor<3xf32>)" in text
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("--emit-grad-ir",),
+        ("--emit-ir", "--emit-mlir"),
+        ("--emit=llvm", "--emit-ir"),
+        ("--emit=object",),
+        ("--no-such-option",),
+        ("-O4",),
+    ],
+)
+def test_wrong_usage(args: tuple[str, ...]) -> None:
+    result = invoke("compile", "-", *args, stdin=SUM)
+    assert result.exit_code == 2
+    assert "Usage: " in result.stderr
+
+
+def test_a_function_that_does_not_exist() -> None:
+    (found,) = findings("compile", "-", "--func=other", stdin=SUM)
+    assert found["code"] == "E2002"
+    assert "main" in found["help"]
+
+
+def test_verify_only_reports() -> None:
+    (found,) = findings("compile", "-", "--verify-only", stdin=SUM.replace("axes=[1]", "axes=[5]"))
+    assert found["code"] == "E3004"
+
+
+def test_output_to_a_file(tmp_path: Path) -> None:
+    assert succeed("compile", "-", "--emit=core", "-o", tmp_path / "out.ir", stdin=SUM) == ""
+    assert (tmp_path / "out.ir").read_text() == SUM
+
+
+def test_a_failure_leaves_the_output_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "out.ir"
+    path.write_text("before")
+    assert invoke("compile", "-", "-o", path, stdin=SUM.replace("[1]", "[5]")).exit_code == 1
+    assert path.read_text() == "before"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["out.ir"]
+
+
+def test_dumps_are_numbered_in_order(tmp_path: Path) -> None:
+    directory = tmp_path / "new" / "dump"
+    succeed("compile", "-", "--emit=linalg", "--dump-stages", directory, "-o", tmp_path / "out", stdin=SUM)
+    names = sorted(entry.name for entry in directory.iterdir())
+    assert names == ["00-core.ir", "01-canonical.ir", "02-mind.mlir", "03-linalg.mlir"]
+    assert (directory / "00-core.ir").read_text() == SUM
+    assert (directory / "03-linalg.mlir").read_text() == (tmp_path / "out").read_text()
+
+
+def test_a_dump_directory_that_is_a_file(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    result = invoke("compile", "-", "--dump-stages", tmp_path / "file", stdin=SUM)
+    assert result.exit_code == 1
+    assert "cannot write" in result.stderr
+
+
+def test_printing_after_all_stages_and_timing() -> None:
+    result = invoke("compile", "-", "--emit=linalg", "--print-ir-after-all", "--timing", stdin=SUM)
+    assert result.exit_code == 0
+    headers = [line.split()[4] for line in result.stderr.splitlines() if line.startswith("// -----//")]
+    assert headers == ["core", "canonical", "mind", "linalg"]
+    table = result.stderr[result.stderr.index("stage timings") :].splitlines()[1:]
+    stages = {line.rsplit(maxsplit=2)[0].strip(): float(line.split()[-2]) for line in table}
+    assert stages.keys() >= {"parse", "canonical", "mind", "linalg", "total"}
+    assert stages["total"] == pytest.approx(
+        sum(ms for name, ms in stages.items() if name != "total"), abs=0.1
+    )
+
+
+# grad
+
+
+def test_the_gradient_is_canonical() -> None:
+    gradient = differentiate(parse(SUM), wrt=["row"]).module
+    text = succeed("grad", "-", "--wrt", " row ", stdin=SUM)
+    assert text == print_module(gradient) == print_module(canonicalize(gradient))
+
+
+def test_several_inputs_in_the_order_asked_for() -> None:
+    assert succeed("grad", "-", "--wrt=row,x", stdin=SUM) == print_module(
+        differentiate(parse(SUM), wrt=["row", "x"]).module
+    )
+
+
+def test_given_cotangents() -> None:
+    assert '%2 = Input {name="cotangent_0"} : tensor<f32[2]>' in succeed("grad", "-", "--given", stdin=SUM)
+
+
+def test_an_input_that_does_not_exist() -> None:
+    (found,) = findings("grad", "-", "--wrt=row,", stdin=SUM)
+    assert found["code"] == "E5101"
+
+
+def test_the_gradient_in_another_form() -> None:
+    assert '"mind.sum"' in succeed("grad", "-", "--emit=mind", stdin=SUM)
