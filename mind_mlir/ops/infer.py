@@ -81,10 +81,11 @@ def _complete_attributes(record: OpDef, context: TypeContext) -> Mapping[str, At
                 help=f"{definition.name}: {definition.doc}",
             )
         elif not _is_kind(definition, value):
-            expected = f"one of {', '.join(definition.choices)}" if definition.choices else ""
+            choices = ", ".join(definition.choices)
+            expected = f"one of {choices}" if choices else f"a {definition.kind.value}"
             context.report(
                 definition.code,
-                f"attribute '{definition.name}' of {record.opcode} must be {expected or f'a {definition.kind.value}'}",
+                f"attribute '{definition.name}' of {record.opcode} must be {expected}",
                 attribute=definition.name,
                 help=f"{definition.name}: {definition.doc}",
             )

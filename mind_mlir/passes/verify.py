@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 #: No object of an address space is larger; beyond it, byte offsets would overflow in compiled code.
 _MAX_BYTES = 2**63 - 1
+_MAX_RANK = 64  # numpy's
 
 
 def verify(module: Module) -> Module:
@@ -186,6 +187,20 @@ class _BlockVerifier:
                 allowed=allowed,
                 issue="dtype",
             )
+        self._size(operation, type_)
+        return len(self.findings) == before
+
+    def _size(self, operation: CoreOperation, type_: TensorType) -> None:
+        if type_.rank > _MAX_RANK:
+            self._report(
+                operation,
+                "E4106",
+                f"a value of rank {type_.rank} has more dimensions than numpy arrays have",
+                operation.source.result_type if operation.source else None,
+                (),
+                f"the rank is at most {_MAX_RANK}; merge dimensions with Reshape",
+                rank=type_.rank,
+            )
         if type_.element_count * type_.dtype.itemsize > _MAX_BYTES:
             self._report(
                 operation,
@@ -196,7 +211,6 @@ class _BlockVerifier:
                 "reduce the extents",
                 type=str(type_),
             )
-        return len(self.findings) == before
 
     def _input(self, operation: CoreOperation) -> None:
         name = operation.attributes["name"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
@@ -44,6 +44,32 @@ def bind(
         ArgumentError: E6101 missing, E6102 unexpected or given twice, E6103 wrong dtype, E6104 wrong shape,
             E6105 not an array; all that is wrong with the call at once.
     """
+    if len(positional) == len(parameters) and not named:
+        values = positional
+    elif not positional and len(named) == len(parameters):
+        values = [named.get(parameter.name) for parameter in parameters]
+    else:
+        values = ()
+    fitting = [value for value, parameter in zip(values, parameters, strict=False) if _fits(value, parameter)]
+    if len(fitting) == len(parameters):
+        return fitting
+    return _bind_with_care(parameters, positional, named)
+
+
+def _fits(value: object, parameter: Parameter) -> TypeGuard[Array]:
+    """Return whether an argument can be passed as it is; most can, and calls of small functions are short."""
+    return (
+        type(value) is np.ndarray
+        and value.dtype == parameter.type.dtype.numpy
+        and value.shape == parameter.type.shape
+        and value.flags.c_contiguous
+        and value.flags.aligned
+    )
+
+
+def _bind_with_care(
+    parameters: Sequence[Parameter], positional: Sequence[object], named: Mapping[str, object]
+) -> list[Array]:
     findings: list[Diagnostic] = []
     given = _by_name(parameters, positional, named, findings)
     arrays = [

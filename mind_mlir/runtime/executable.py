@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mind_mlir.diagnostics import ExecutionError
+from mind_mlir.diagnostics import Diagnostic, ExecutionError
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.lowering.pipeline import STAGES, Lowering
 from mind_mlir.ops.contexts import index_out_of_bounds
@@ -19,7 +19,7 @@ from mind_mlir.runtime.native import NativeFunction
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mind_mlir.diagnostics import Diagnostic, Location
+    from mind_mlir.diagnostics import Location
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.module import Module
     from mind_mlir.lowering.pipeline import Observer
@@ -77,6 +77,10 @@ class Executable:
         self.results = tuple(_tensor(types[output]) for output in canonical.outputs)
         # The MLIR values in the checks die with the module; only their facts are kept.
         self._checks = tuple((c.value_id, c.opcode, c.axis, c.shape) for c in lowering.checks)
+        # What a call allocates: the outputs and, behind them, the status that the checks are judged by.
+        self._layouts = [(type_.extents, type_.dtype.numpy) for type_ in self.results]
+        if self._checks:
+            self._layouts.append(((2 * len(self._checks),), DType.SI64.numpy))
         self._locations: dict[int, Location | None] = {
             op.value_id: op.location for op in canonical.operations
         }
@@ -89,18 +93,20 @@ class Executable:
 
         Raises:
             ArgumentError: The arguments do not fit the inputs (E61xx).
-            ExecutionError: E6001, an index was out of bounds.
+            ExecutionError: E6001, an index was out of bounds; E6004, the memory for outputs or intermediate
+                values could not be had.
         """
         arrays = bind(self.parameters, args, kwargs)
-        outputs = [np.empty(type_.extents, type_.dtype.numpy) for type_ in self.results]
-        pointers = [array.ctypes.data for array in arrays] + [array.ctypes.data for array in outputs]
+        try:
+            outputs = tuple([np.empty(shape, dtype) for shape, dtype in self._layouts])
+            self._native.call([array.ctypes.data for array in (*arrays, *outputs)])
+        except MemoryError as error:
+            raise ExecutionError(self._allocation_failed()) from error
         if not self._checks:
-            self._native.call(pointers)
-            return tuple(outputs)
-        status = np.empty(2 * len(self._checks), DType.SI64.numpy)
-        self._native.call([*pointers, status.ctypes.data])
+            return outputs
+        *results, status = outputs
         self._raise_for(status.tolist())
-        return tuple(outputs)
+        return tuple(results)
 
     def as_text(self, stage: str) -> str:
         """Return the function in the form that ``stage`` leaves it in.
@@ -111,6 +117,21 @@ class Executable:
         if stage not in PRINTABLE_STAGES:
             raise ValueError(f"stage must be one of {', '.join(PRINTABLE_STAGES)}, not {stage!r}")
         return stage_text(self._source, stage, opt_level=self._opt_level)
+
+    def _allocation_failed(self) -> Diagnostic:
+        outputs = ", ".join(map(str, self.results))
+        return Diagnostic(
+            "E6004",
+            f"cannot allocate the outputs ({outputs}) "
+            f"and {self._native.scratch_bytes} bytes of scratch memory",
+            help="reduce the shapes, or split the computation",
+            context=MappingProxyType(
+                {
+                    "shape": [list(type_.extents) for type_ in self.results],
+                    "dtype": [type_.dtype.core_name for type_ in self.results],
+                }
+            ),
+        )
 
     def _raise_for(self, status: Sequence[int]) -> None:
         findings: list[Diagnostic] = []

@@ -175,3 +175,12 @@ def test_memory_measurement_sees_a_leak() -> None:
     """The same measurement, with a deliberate leak, fails the bounds above."""
     assert growth("calls", 500, 10_000, leak=512) >= MIB
     assert growth("compilations", 40, 200, leak=100 * 1024) >= 8 * MIB
+
+
+def test_memory_that_cannot_be_had() -> None:
+    b = Builder()
+    x = b.input("x", TensorType(F32, ()))
+    f = mind_mlir.compile(b.build([b.emit("BroadcastTo", x, result_shape=(2**40, 2**10))]))
+    with pytest.raises(ExecutionError, match="cannot allocate") as caught:
+        f(1.0)
+    assert caught.value.code == "E6004"

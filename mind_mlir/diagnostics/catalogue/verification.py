@@ -176,4 +176,12 @@ from mind_mlir.passes.verify import verify
 verify(Module(Module.flat([], []).functions, profile="core-v1"))
 """,
     ),
+    Entry(
+        code="E4106",
+        title="rank above the limit",
+        explanation=("Arguments and results are numpy arrays, which have at most 64 dimensions."),
+        context=("rank",),
+        bad=f'%0 = Input {{name="x"}} : tensor<f32[{", ".join("1" * 65)}]>\noutputs: %0\n',
+        good='%0 = Input {name="x"} : tensor<f32[1, 1, 1]>\noutputs: %0\n',
+    ),
 )
