@@ -7,6 +7,7 @@ C-contiguous or not aligned is copied; one that is passed through is only ever r
 
 from __future__ import annotations
 
+import ctypes
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeGuard
@@ -65,6 +66,17 @@ def _fits(value: object, parameter: Parameter) -> TypeGuard[Array]:
         and value.flags.c_contiguous
         and value.flags.aligned
     )
+
+
+def address(array: Array) -> int:
+    """Return where the data of a C-contiguous array begins.
+
+    The buffer protocol answers in a fifth of the time of ``array.ctypes``, but not for read-only or empty arrays.
+    """
+    try:
+        return ctypes.addressof(ctypes.c_char.from_buffer(array))
+    except (TypeError, ValueError):
+        return int(array.ctypes.data)
 
 
 def _bind_with_care(

@@ -12,7 +12,7 @@ from mind_mlir.diagnostics import Diagnostic, ExecutionError
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.lowering.pipeline import STAGES, Lowering
 from mind_mlir.ops.contexts import index_out_of_bounds
-from mind_mlir.runtime.arguments import Parameter, bind
+from mind_mlir.runtime.arguments import Parameter, address, bind
 from mind_mlir.runtime.disassemble import assembly
 from mind_mlir.runtime.native import NativeFunction
 
@@ -99,7 +99,7 @@ class Executable:
         arrays = bind(self.parameters, args, kwargs)
         try:
             outputs = tuple([np.empty(shape, dtype) for shape, dtype in self._layouts])
-            self._native.call([array.ctypes.data for array in (*arrays, *outputs)])
+            self._native.call([address(array) for array in (*arrays, *outputs)])
         except MemoryError as error:
             raise ExecutionError(self._allocation_failed()) from error
         if not self._checks:
