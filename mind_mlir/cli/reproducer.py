@@ -35,10 +35,11 @@ def write_reproducer(error: InternalError, trace: str) -> Path | None:
     comments = "\n".join(f"{mark} {line}".rstrip() for line in head)
     data = f"{comments}\n{error.reproducer.rstrip()}\n".encode(errors="replace")
     name = f"mind-mlir-reproducer-{hashlib.sha256(data).hexdigest()[:12]}{suffix}"
-    for directory in (Path.cwd(), Path(tempfile.gettempdir())):
+    for find in (Path.cwd, tempfile.gettempdir):
         try:
-            write_file(directory / name, data)
-        except OutputError:
+            path = Path(find()) / name
+            write_file(path, data)
+        except (OSError, OutputError):  # the directory is gone, or not ours to write to
             continue
-        return directory / name
+        return path
     return None
