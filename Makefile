@@ -34,7 +34,7 @@ check: $(READY) ## check style, formatting and types
 	$(BIN)/mypy --strict
 
 lit: $(READY) ## run the FileCheck tests of every stage
-	$(BIN)/lit -j $(JOBS) --verbose lit_tests
+	$(BIN)/lit -j $(JOBS) -sv lit_tests
 
 unit: $(READY) ## run the unit tests
 	$(BIN)/pytest -n $(JOBS) --dist worksteal
