@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 NAMESPACE = "mind"
 PREFIX = f"{NAMESPACE}."
 
+#: Larger literals are refused in MLIR text.
+MAX_LITERAL_BYTES = 2**31
+
 _IRDL_ATTRIBUTES = {
     AttrKind.BOOL: ("#builtin.integer",),
     AttrKind.I64: ("#builtin.integer",),
@@ -115,6 +118,8 @@ class _Verifier:
 def verify_operation(operation: Operation) -> list[str]:
     """Return what is wrong with a `mind` operation, one message a finding."""
     record = by_mnemonic()[operation.name.removeprefix(PREFIX)]
+    if len(operation.results) != 1:  # this may run before the checks of IRDL
+        return [f"[E2007] {operation.name} has one result, found {len(operation.results)}"]
     operands = [from_mlir_tensor(value.type) for value in operation.operands]
     declared = from_mlir_tensor(operation.results[0].type)
     if declared is None or any(operand is None for operand in operands):
@@ -163,11 +168,14 @@ def decode_attributes(record: OpDef, operation: Operation) -> Mapping[str, Attri
         ValueError: An attribute is not of the form that the record's kind has in the dialect.
     """
     held = operation.attributes
-    return {
-        definition.name: _decode(definition.kind, held[definition.name])
-        for definition in record.attributes
-        if definition.name in held
-    }
+    try:
+        return {
+            definition.name: _decode(definition.kind, held[definition.name])
+            for definition in record.attributes
+            if definition.name in held
+        }
+    except TypeError as error:  # the bindings know literals of fewer element types than MLIR has
+        raise ValueError(f"an attribute of {operation.name} cannot be read: {error}") from None
 
 
 def _decode(kind: AttrKind, attribute: Attribute) -> AttributeValue:
@@ -195,10 +203,17 @@ def _decode(kind: AttrKind, attribute: Attribute) -> AttributeValue:
 
 
 def decode_literal(attribute: Attribute) -> TensorLiteral:
-    """Return the data of a `DenseElementsAttr` of a `mind` dialect type, bit for bit."""
+    """Return the data of a `DenseElementsAttr` of a `mind` dialect type, bit for bit.
+
+    Raises:
+        ValueError: Its type is none of the dialect's, or it would take more than `MAX_LITERAL_BYTES`.
+    """
     type_ = from_mlir_tensor(attribute.type)
     if type_ is None:
         raise ValueError(f"{attribute.type} is not a tensor type of the dialect")
+    size = type_.element_count * type_.dtype.itemsize
+    if size > MAX_LITERAL_BYTES:  # a few characters spell a splat of any size
+        raise ValueError(f"a literal of type {attribute.type} takes {size} bytes; use mind.broadcast_to")
     return TensorLiteral.of(_elements(attribute, type_), type_.dtype)
 
 
