@@ -9,8 +9,8 @@ import click
 
 from mind_mlir.cli.options import diagnostic_format
 from mind_mlir.cli.session import EXIT_DIAGNOSTICS, Session, print_diagnostics
-from mind_mlir.diagnostics import ParseError
-from mind_mlir.frontends.core_text import parse
+from mind_mlir.diagnostics import MindError
+from mind_mlir.frontends import parse
 from mind_mlir.frontends.source import read_source
 from mind_mlir.passes.verify import check
 
@@ -40,7 +40,7 @@ def _check(session: Session, file: str) -> Sequence[Diagnostic]:
     try:
         session.source = read_source(file)
         module = parse(session.source)
-    except ParseError as error:
+    except MindError as error:
         return error.diagnostics
     session.stage = "verify"
     return tuple(check(module))

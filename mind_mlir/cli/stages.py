@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.cli.output import make_directory, write_file
 from mind_mlir.diagnostics import Diagnostic, VerificationError
-from mind_mlir.frontends.core_text import parse
+from mind_mlir.frontends import parse
 from mind_mlir.frontends.source import read_source
 from mind_mlir.ir.printer import print_module
 from mind_mlir.passes.canonicalize import canonicalize
