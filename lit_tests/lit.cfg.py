@@ -4,6 +4,7 @@
 # environment that the compiler is installed in: its tools are looked for beside the interpreter.
 import os
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import lit.formats
@@ -36,5 +37,7 @@ config.substitutions += [
     # The statements that a test keeps in comments, `#! ...`: a program with errors beside the good one.
     ("%errors-of", "sed -n 's/^#! //p'"),
 ]
+if find_spec("capstone") and find_spec("elftools"):
+    config.available_features.add("asm")
 config.environment["NO_COLOR"] = "1"
 config.environment["PATH"] = os.pathsep.join((str(BIN), config.environment.get("PATH", "")))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -27,7 +28,16 @@ def test_each_form(form: str) -> None:
 
 
 def test_assembly_holds_the_function() -> None:
+    pytest.importorskip("capstone")
+    pytest.importorskip("elftools")
     assert "main:" in succeed("compile", "-", "--emit=asm", "-O1", stdin=SUM)
+
+
+def test_assembly_without_a_disassembler(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "capstone", None)
+    (found,) = findings("compile", "-", "--emit=asm", stdin=SUM)
+    assert found["code"] == "E7003"
+    assert "asm" in found["help"]
 
 
 def test_the_default_is_llvm() -> None:
