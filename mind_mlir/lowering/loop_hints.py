@@ -37,7 +37,9 @@ def attach_annotations(module: Module) -> None:
 
 def _is_short(loop: Operation) -> bool:
     lower, upper, step = (_constant(bound) for bound in list(loop.operands)[:3])
-    return lower is not None and upper is not None and bool(step) and upper - lower <= _SHORT * step
+    if lower is None or upper is None or step is None:
+        return False
+    return upper - lower <= _SHORT * step
 
 
 def _constant(value: Value) -> int | None:
