@@ -16,7 +16,7 @@ SEEDS = st.integers(0, 99)
 TRANSCENDENTAL = {"Exp", "Log"}
 
 
-@examples(40)
+@examples(200)
 @given(programs(size=14), SEEDS)
 def test_compiled_programs_agree_with_the_interpreter(program: Program, seed: int) -> None:
     arguments = program.arguments(seed)
@@ -30,14 +30,14 @@ def test_compiled_programs_agree_with_the_interpreter(program: Program, seed: in
         assert not any(np.shares_memory(left, right) for right in arrays[position + 1 :])
 
 
-@examples(25)
+@examples(150)
 @given(programs(size=14, wild=True), SEEDS)
 def test_every_operation_agrees_on_awkward_values(program: Program, seed: int) -> None:
     """Each on the compiled values of its operands: nothing hides behind an error that came before."""
     assert first_difference(program.module, program.arguments(seed, wild=True)) is None
 
 
-@examples(25)
+@examples(60)
 @given(programs(ELEMENTWISE | CONSTANTS, size=14, wild=True), SEEDS)
 def test_elementwise_results_do_not_depend_on_the_optimisation_level(program: Program, seed: int) -> None:
     arguments = program.arguments(seed, wild=True)
@@ -45,7 +45,7 @@ def test_elementwise_results_do_not_depend_on_the_optimisation_level(program: Pr
     assert_same_bits(plain, optimised)
 
 
-@examples(25)
+@examples(120)
 @given(programs((ELEMENTWISE | CONSTANTS) - TRANSCENDENTAL, size=14, wild=True), SEEDS)
 def test_arithmetic_is_exact(program: Program, seed: int) -> None:
     """Whatever is fused and vectorised, elementwise arithmetic rounds exactly where the program says."""
@@ -54,7 +54,7 @@ def test_arithmetic_is_exact(program: Program, seed: int) -> None:
     assert_same_bits(outputs, mind_mlir.interpret(program.module, arguments))
 
 
-@examples(15)
+@examples(20)
 @given(programs(size=14), SEEDS)
 def test_layout_of_arguments_does_not_matter(program: Program, seed: int) -> None:
     arguments = program.arguments(seed)

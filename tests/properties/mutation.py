@@ -1,0 +1,164 @@
+"""Damaged program texts: valid ones with characters and tokens deleted, inserted and replaced."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from hypothesis import strategies as st
+
+from mind_mlir import Builder, DType, TensorType, print_module
+from mind_mlir.ops.registry import all_ops
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from hypothesis.strategies import DrawFn
+
+    from mind_mlir import Module
+    from mind_mlir.ops.opdef import OpDef
+
+_TOKEN = re.compile(r'"[^"\n]*"|[%@^!#]?[\w.]+|->|\s+|.', re.S)
+
+#: What is put in: fragments of the grammar, numbers at the edges, and characters that mean nothing.
+CORE_FRAGMENTS = (
+    *(record.opcode for record in all_ops()),
+    *"()[]{}<>,:=%-+.\"'#/\\@;*?!&|~`^$\n\r\t\0\x7f\u2028\ufeff\u00e9\U0001f600",
+    *(
+        "%0",
+        "%1",
+        "%-1",
+        "%007",
+        "%x",
+        "%99999999999999999999",
+        "outputs:",
+        "outputs: %0",
+        "BinOp",
+        "func @main(",
+    ),
+    *(
+        "0",
+        "-1",
+        "9223372036854775807",
+        "9223372036854775808",
+        "-9223372036854775809",
+        "1e999",
+        "1e-999",
+        "0x1F",
+    ),
+    *("1.5", "-0.0", "nan", "inf", "-inf", "true", "false", "1_000", "1.2.3", "0b2", "1e", "--1", "1" * 5000),
+    *(
+        "f32",
+        "i1",
+        "i64",
+        "si4",
+        "bf16",
+        "cf64",
+        "?B",
+        "tensor<f32[2]>",
+        "Tensor<f32, [2]>",
+        "tensor<f32[-1]>",
+    ),
+    *(
+        "axes=",
+        "axes=[]",
+        "value=",
+        "dtype=f32",
+        "shape=[2]",
+        "padding=Same",
+        "Custom([[1, 1], [1, 1]])",
+        "0:2",
+    ),
+    *(
+        "[" * 300,
+        "]" * 300,
+        "(" * 300,
+        "[[],[]]",
+        "[1, [2]]",
+        "/*",
+        "*/",
+        "//",
+        "# comment\n",
+        '"\\q"',
+        '"\\u{110000}"',
+    ),
+)
+
+GRAMMAR_FORM = """# spelled by hand
+%x = Input() {name: "x"} : Tensor<f32, [2, 3]>
+%1 = BinOp(Add, %x, %x) : Tensor<f32, [2, 3]>
+%2 = Sum(%1, [1], false) : Tensor<f32, [2]>
+%3 = Reshape(%1, [3, -1]) : Tensor<f32, [3, 2]>
+%4 = Slice(%1, [0:2, 0:3:2]) : Tensor<f32, [2, 2]>
+%5 = ConstF32(1.0) : Tensor<f32, []>
+%6 = ConstTensor([[1, -2.5e3], [nan, inf]], f64, [2, 2]) : Tensor<f64, [2, 2]>
+%7 = %5
+outputs: %2, %3, %4, %6, %7
+"""
+
+
+@cache
+def example_modules() -> tuple[Module, ...]:
+    """Return a module for every operation, with all its examples in f32."""
+    return tuple(_examples(record) for record in all_ops() if record.opcode != "Input")
+
+
+@cache
+def core_texts() -> tuple[str, ...]:
+    """Return the texts of `example_modules`, and one in the grammar form."""
+    return (*map(print_module, example_modules()), GRAMMAR_FORM)
+
+
+def _examples(record: OpDef) -> Module:
+    b = Builder()
+    outputs = []
+    for number, example in enumerate(record.examples):
+        types = [parse_type(spelled) for spelled in example.operands]
+        if any(0 in type_.shape for type_ in types):
+            continue  # no input may be empty
+        operands = [b.input(f"x{number}_{index}", type_) for index, type_ in enumerate(types)]
+        attributes: Mapping[str, Any] = example.attributes
+        outputs.append(b.emit(record.opcode, *operands, **attributes))
+    return b.build(outputs)
+
+
+def parse_type(spelled: str) -> TensorType:
+    """Return the type an example spells, with f32 for its ``T``."""
+    name, _, extents = spelled.removesuffix("]").partition("[")
+    dtype = DType.F32 if name == "T" else DType.from_name(name)
+    assert dtype is not None
+    return TensorType(dtype, tuple(int(extent) for extent in extents.split(",") if extent.strip()))
+
+
+@st.composite
+def mutated(draw: DrawFn, texts: Sequence[str], fragments: Sequence[str]) -> str:
+    """Generate texts that are one to four edits away from one of ``texts``."""
+    text = draw(st.sampled_from(texts))
+    for _ in range(draw(st.integers(1, 4))):
+        edit = draw(st.sampled_from(["replace", "delete", "insert", "duplicate", "swap", "character", "cut"]))
+        text = _edit(draw, edit, text, fragments)
+    return text
+
+
+def _edit(draw: DrawFn, edit: str, text: str, fragments: Sequence[str]) -> str:
+    if edit in ("character", "cut") or not text:
+        at = draw(st.integers(0, len(text)))
+        if edit == "cut":
+            return text[:at]
+        inserted = draw(st.characters() | st.sampled_from(fragments))
+        return text[:at] + inserted + text[at + draw(st.integers(0, 1)) :]
+    tokens = _TOKEN.findall(text)
+    at, other = (draw(st.integers(0, len(tokens) - 1)) for _ in range(2))
+    match edit:
+        case "replace":
+            tokens[at] = draw(st.sampled_from([*fragments, tokens[other]]))
+        case "delete":
+            del tokens[min(at, other) : max(at, other) + 1 if abs(at - other) < 8 else min(at, other) + 1]
+        case "insert":
+            tokens.insert(at, draw(st.sampled_from([*fragments, tokens[other]])))
+        case "duplicate":
+            tokens[at:at] = tokens[at : at + 12]
+        case "swap":
+            tokens[at], tokens[other] = tokens[other], tokens[at]
+    return "".join(tokens)
