@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 )
 @output_option
 def command(names: tuple[str, ...], form: str | None, output: str | None) -> None:
-    """Describe the operations: all in one line each, or the ones named in full."""
+    """Describe the operations: what each does and what we chose, or all about the ones named.
+
+    The lines behind a dash say what this compiler does where the documents leave the choice to it.
+    """
     records = [_find(name) for name in names] or list(all_ops())
     if form == "json":
         text = json.dumps([op_data(record) for record in records], indent=2, ensure_ascii=False)

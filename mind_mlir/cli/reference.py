@@ -7,6 +7,7 @@ as its *choices*.
 from __future__ import annotations
 
 import re
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.module import CoreOperation
@@ -174,13 +175,19 @@ def reference_markdown() -> str:
 
 
 def op_list() -> str:
-    """Return one line for each record."""
-    records = all_ops()
-    width = max(len(record.opcode) for record in records)
-    return "\n".join(
-        f"{record.opcode:<{width}}  {record.summary}{' [extension]' if record.extension else ''}"
-        for record in records
-    )
+    """Return each operation's signature, summary and implementation-defined choices."""
+    lines: list[str] = []
+    for record in all_ops():
+        mark = " [extension]" if record.extension else ""
+        lines.append(f"{signature(record)}{mark}")
+        lines.append(f"    {record.summary}")
+        for choice in record.choices:
+            lines += _wrap(choice, "    - ", "      ")
+    return "\n".join(lines) + "\n"
+
+
+def _wrap(text: str, first: str, others: str) -> list[str]:
+    return textwrap.wrap(text, 100, initial_indent=first, subsequent_indent=others, break_on_hyphens=False)
 
 
 def _dialect_form(record: OpDef, mark: str = "") -> str:

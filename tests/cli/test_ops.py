@@ -21,9 +21,14 @@ IRDL = ROOT / "dialect" / "mind.irdl.mlir"
 OPCODES = [record.opcode for record in all_ops()]
 
 
-def test_the_list_has_one_line_for_each_operation() -> None:
-    lines = succeed("ops").splitlines()
-    assert [line.split()[0] for line in lines] == OPCODES
+def test_the_list_has_every_operation_and_every_choice() -> None:
+    text = succeed("ops")
+    heads = [line.split()[0] for line in text.splitlines() if not line.startswith(" ")]
+    assert heads == OPCODES
+    words = " ".join(text.split())
+    for record in all_ops():
+        for choice in record.choices:
+            assert f"- {choice}" in words
 
 
 def test_json_says_everything() -> None:
