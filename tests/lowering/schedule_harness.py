@@ -36,6 +36,62 @@ def function(inputs: Sequence[str], outputs: Sequence[str], body: str, results: 
     )
 
 
+def random(shape: tuple[int, ...], dtype: str, seed: int) -> Array:
+    """Return random numbers of a shape: normal floats, integers up to a thousand, booleans."""
+    generator = np.random.default_rng(seed)
+    if dtype == "i1":
+        return generator.integers(0, 2, shape).astype(np.bool_)
+    if dtype[0] == "f":
+        return np.asarray(generator.standard_normal(shape), DTYPES[dtype])
+    return np.asarray(generator.integers(-1000, 1000, shape), DTYPES[dtype])
+
+
+def element(type_: str) -> str:
+    """Return the element type in the text of a tensor type."""
+    return type_.removesuffix(">").removeprefix("tensor<").split("x")[-1]
+
+
+def generic(
+    name: str, ins: list[tuple[str, str, str]], out: tuple[str, str], loops: list[str], body: str
+) -> str:
+    """Return a generic of ``(value, type, map)`` inputs into ``(type, map)``; elements are %x0... and %y."""
+    dims = ", ".join(f"d{i}" for i in range(len(loops)))
+    maps = ", ".join(f"affine_map<({dims}) -> ({m})>" for m in [*(i[2] for i in ins), out[1]])
+    kinds = ", ".join(f'"{kind}"' for kind in loops)
+    arguments = [f"%x{i}: {element(t)}" for i, (_, t, _) in enumerate(ins)] + [f"%y: {element(out[0])}"]
+    inputs = f"ins({', '.join(i[0] for i in ins)} : {', '.join(i[1] for i in ins)})" if ins else ""
+    return f"""
+    %{name} = linalg.generic {{indexing_maps = [{maps}], iterator_types = [{kinds}]}}
+      {inputs} outs(%{name}_init : {out[0]}) {{
+      ^bb0({", ".join(arguments)}):
+        {body}
+    }} -> {out[0]}"""
+
+
+def empty(name: str, type_: str) -> str:
+    """Return an empty ``%name_init``."""
+    return f"\n    %{name}_init = tensor.empty() : {type_}"
+
+
+def filled(name: str, type_: str, value: str) -> str:
+    """Return ``%name_init`` filled with a value."""
+    return f"""
+    %{name}_value = arith.constant {value} : {element(type_)}
+    %{name}_empty = tensor.empty() : {type_}
+    %{name}_init = linalg.fill ins(%{name}_value : {element(type_)})
+      outs(%{name}_empty : {type_}) -> {type_}"""
+
+
+def reduce(name: str, source: tuple[str, str], out: str, axes: list[int], combine: str) -> str:
+    """Return ``%name``, which reduces a value with a type along axes."""
+    return f"""
+    %{name} = linalg.reduce ins({source[0]} : {source[1]}) outs(%{name}_init : {out}) dimensions = {axes}
+      (%e: {element(out)}, %acc: {element(out)}) {{
+        %next = {combine} %acc, %e : {element(out)}
+        linalg.yield %next : {element(out)}
+      }}"""
+
+
 def scheduled(text: str, target: Target | None = None) -> str:
     """Return the printed module after the scheduling stage."""
     with new_context(), ir.Location.unknown():

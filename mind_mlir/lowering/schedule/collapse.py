@@ -87,7 +87,7 @@ def merged_loops(views: Sequence[View]) -> Loops | None:
             runs[-1] = (*runs[-1], dim)
         else:
             runs.append((dim,))
-    if len(runs) == len(extents) or not runs:
+    if len(runs) == len(extents):
         return None
     return Loops(extents, tuple(runs))
 
@@ -119,7 +119,9 @@ def collapse(group: Group, loops: Loops) -> bool:
         False, with the group as it was, when no new loop can run in vectors.
     """
     members = collapsed(group.members, loops, group.produced)
-    if group.extents[group.vector] != 1:
+    if not loops.runs:
+        candidates = [-1]
+    elif group.extents[group.vector] != 1:
         candidates = [loops.new_dim(group.vector)]
     else:
         candidates = list(reversed(range(len(loops.runs))))

@@ -10,7 +10,7 @@ from mind_mlir.bindings import ir, vector
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mind_mlir.bindings import Attribute, Block, Operation, Type, Value
+    from mind_mlir.bindings import Attribute, Block, Type, Value
 
 _INFINITY = float("inf")
 
@@ -77,30 +77,37 @@ _COMBINERS = {
 }
 
 
-def match_combiner(block: Block) -> Combiner | None:
-    """Return how ``block``, with one accumulator as its last argument, combines with it; None if it does not.
+def match_combiners(block: Block, results: int) -> list[Combiner] | None:
+    """Return how ``block``, whose last arguments are ``results`` accumulators, combines with each of them.
 
-    The accumulator must be combined with something that does not depend on it, as the last operation.
+    None if it does not: each accumulator must be combined with something that depends on none of them, and
+    that combination must be yielded for it and used for nothing else.
     """
-    accumulator = block.arguments[len(block.arguments) - 1]
     terminator = block.operations[len(block.operations) - 1].operation
-    uses = [use.owner.operation for use in accumulator.uses]
-    if len(uses) != 1 or len(terminator.operands) != 1:
+    if len(terminator.operands) != results:
         return None
-    combination = uses[0]
-    combiner = _COMBINERS.get(combination.name)
-    if combiner is None or not _is_result(terminator.operands[0], combination):
-        return None
-    return combiner if len(combination.operands) == 2 else None
+    found = [_match(accumulator, value) for accumulator, value in _pairs(block, results)]
+    combiners = [combiner for combiner in found if combiner is not None]
+    return combiners if len(combiners) == results else None
 
 
-def combined_value(block: Block) -> Value:
-    """Return what a block for which `match_combiner` holds combines its accumulator with."""
-    accumulator = block.arguments[len(block.arguments) - 1]
-    terminator = block.operations[len(block.operations) - 1].operation
-    left, right = terminator.operands[0].owner.operands
+def combined_value(block: Block, results: int, number: int) -> Value:
+    """Return what a block for which `match_combiners` holds combines accumulator ``number`` with."""
+    accumulator, value = _pairs(block, results)[number]
+    left, right = value.owner.operands
     return right if left == accumulator else left
 
 
-def _is_result(value: Value, op: Operation) -> bool:
-    return not isinstance(value, ir.BlockArgument) and value.owner == op
+def _pairs(block: Block, results: int) -> list[tuple[Value, Value]]:
+    """Return each accumulator with the value yielded for it."""
+    terminator = block.operations[len(block.operations) - 1].operation
+    arguments = list(block.arguments)
+    return list(zip(arguments[len(arguments) - results :], terminator.operands, strict=True))
+
+
+def _match(accumulator: Value, value: Value) -> Combiner | None:
+    if isinstance(value, ir.BlockArgument) or [use.owner for use in accumulator.uses] != [value.owner]:
+        return None
+    if sum(1 for _ in value.uses) != 1 or len(value.owner.operands) != 2:
+        return None
+    return _COMBINERS.get(value.owner.name)

@@ -59,6 +59,15 @@ class FunctionScheduler:
                 self._regions(op)
         groups.close_all()
         sweep(block)
+        self._fills(block, groups)
+
+    def _fills(self, block: Block, groups: Grouping) -> None:
+        """Schedule the fills that no other schedule took the number from."""
+        for operation in list(block.operations):
+            view = self._views.of(operation.operation) if operation.operation.name == "linalg.fill" else None
+            dims = () if view is None else vector_dims(view)
+            if view is not None and dims:
+                groups.add_alone(view, dims)
 
     def _schedule(self, view: View, groups: Grouping) -> bool:
         """Schedule ``view`` now or as part of a group; return False to leave it as it is."""

@@ -1,30 +1,28 @@
-"""Emits the bodies of a group for one chunk of vectors: reads, arithmetic and writes."""
+"""Emits the elements of a group: single ones for all lanes, and chunks of vectors."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import arith, ir, vector
 from mind_mlir.lowering.schedule.body import repeat
-from mind_mlir.lowering.schedule.combiner import combined_value
+from mind_mlir.lowering.schedule.plan import Plan, Read
 from mind_mlir.lowering.schedule.values import filler
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Operation, Type, Value
-    from mind_mlir.lowering.schedule.combiner import Combiner
+    from collections.abc import Iterable
+
+    from mind_mlir.bindings import Attribute, Operation, Type, Value
     from mind_mlir.lowering.schedule.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.group import Group
-    from mind_mlir.lowering.schedule.nest import Output
-    from mind_mlir.lowering.schedule.view import Access, Env, View
-
-#: Operands already read, as vectors: by operand and access.
-Cache: TypeAlias = "dict[tuple[Value, Access], Value]"
+    from mind_mlir.lowering.schedule.plan import Root, Step
+    from mind_mlir.lowering.schedule.view import Env
 
 
 @dataclasses.dataclass(frozen=True)
 class Chunk:
-    """Vectors at consecutive places of the vector dimension.
+    """Vectors at consecutive places of the vector loop.
 
     Attributes:
         start: the first element.
@@ -42,183 +40,140 @@ class Chunk:
 
 
 @dataclasses.dataclass(frozen=True)
-class Computed:
-    """What a chunk leaves behind: the written tensors, and the values of the bodies for each vector."""
+class Known:
+    """The elements computed so far, as scalars and as vectors."""
 
-    streams: list[Value]
-    values: list[dict[Value, Value]]
+    scalars: dict[Root, Value] = dataclasses.field(default_factory=dict)
+    vectors: dict[Root, Value] = dataclasses.field(default_factory=dict)
 
 
 class Elements:
-    """Emits elements of one group in vectors of ``lanes``."""
+    """Emits elements of one group in vectors of ``lanes``.
 
-    def __init__(self, emitter: Emitter, group: Group, lanes: int) -> None:
+    Args:
+        emitter: where to emit.
+        group: what to compute.
+        lanes: elements in a vector.
+        wanted: values of the bodies, or results, that will be asked for as vectors.
+    """
+
+    def __init__(self, emitter: Emitter, group: Group, lanes: int, wanted: Iterable[Value]) -> None:
         self._e = emitter
-        self._g = group
+        self._dim = group.vector
         self._lanes = lanes
-        self._shape = (lanes,)
-        self._reads = self._distinct_reads()
+        self._plan = Plan(group)
+        self._wide = self._plan.needed(group.vector, wanted) if group.vector >= 0 else set()
 
-    def _distinct_reads(self) -> list[tuple[Value, Access, frozenset[int]]]:
-        seen: dict[tuple[Value, Access], frozenset[int]] = {}
-        for view in self._g.members:
-            for number, value in enumerate(view.operands):
-                if view.used(number) and not self._internal(view, number):
-                    dims = frozenset(dim for index in view.accesses[number] for dim, _ in index.terms)
-                    if filler(value) is not None:
-                        dims = frozenset()
-                    seen[value, view.accesses[number]] = dims
-        return [(value, access, dims) for (value, access), dims in seen.items()]
+    def scalar(self, value: Value, known: Known) -> Value:
+        """Return the one element that ``value`` is."""
+        return self._scalar(self._plan.root(value), known)
 
-    def _internal(self, view: View, number: int) -> bool:
-        """Return whether an operand is another member's result, or the accumulator of a reduction."""
-        if view.reductions and number >= len(view.inputs):
-            return True
-        return view.operands[number] in self._g.produced
+    def vector(self, value: Value, known: Known) -> Value:
+        """Return ``value`` as a vector."""
+        return self._vector(self._plan.root(value), known)
 
-    def read_invariant(self, env: Env, cache: Cache) -> Cache:
-        """Return ``cache`` and all operands that the dimensions in ``env`` determine, as vectors."""
-        known = dict(cache)
-        for value, access, dims in self._reads:
-            if self._g.vector not in dims and dims <= env.keys() and (value, access) not in known:
-                scalar = self._scalar(value, access, env)
-                known[value, access] = self._e.broadcast(
-                    self._e.vector_type(self._lanes, scalar.type), scalar
-                )
-        return known
+    def advance(self, env: Env, known: Known) -> Known:
+        """Return ``known`` and all that the loops in ``env`` determine, computed once for all lanes."""
+        new = Known(dict(known.scalars), dict(known.vectors))
+        for step in self._plan.steps:
+            if step.root not in new.scalars and self._dim not in step.dims and step.dims <= env.keys():
+                new.scalars[step.root] = self._single(step, env, new)
+                if step.root in self._wide:
+                    new.vectors[step.root] = self._spread(step, new.scalars[step.root])
+        return new
 
-    def _scalar(self, value: Value, access: Access, env: Env) -> Value:
-        filled = filler(value)
-        if filled is not None:
-            return filled
-        if not isinstance(value.type, ir.RankedTensorType):
-            return value
-        return self._e.extract(value, [index.emit(self._e, env) for index in access])
+    def chunk(self, env: Env, known: Known, chunk: Chunk) -> list[Known]:
+        """Return what is known for each vector of ``chunk``; ``env`` has all loops but the vector loop."""
+        places = (self._e.add(chunk.start, v * self._lanes) for v in range(chunk.vectors))
+        return [
+            self._lane_by_lane(env | {self._dim: place}, known, chunk.mask_of(v))
+            for v, place in enumerate(places)
+        ]
 
-    def emit(
-        self, env: Env, cache: Cache, chunk: Chunk, streams: list[Output], tensors: list[Value]
-    ) -> Computed:
-        """Emit all bodies for ``chunk`` and write the outputs ``streams`` to ``tensors``.
+    def _lane_by_lane(self, env: Env, known: Known, mask: Value | None) -> Known:
+        new = Known(known.scalars, dict(known.vectors))
+        for step in self._plan.steps:
+            if self._dim in step.dims:
+                new.vectors[step.root] = self._many(step, env, new, mask)
+        return new
 
-        Args:
-            env: values of all dimensions but the vector dimension.
-            cache: operands read before.
-            chunk: where.
-            streams: the results to be written.
-            tensors: where they are written to, one each.
-        """
-        computed: list[dict[Value, Value]] = []
-        for v in range(chunk.vectors):
-            here = env | {self._g.vector: self._e.add(chunk.start, v * self._lanes)}
-            values = self._vector(here, cache, chunk.mask_of(v))
-            computed.append(values)
-            for place, output in enumerate(streams):
-                value = values[output.member.op.results[output.number]]
-                access = output.member.accesses[len(output.member.inputs) + output.number]
-                indices = [index.emit(self._e, here) for index in access]
-                tensors = [
-                    self._e.write(value, t, indices, chunk.mask_of(v)) if number == place else t
-                    for number, t in enumerate(tensors)
-                ]
-        return Computed(tensors, computed)
+    def _scalar(self, root: Root, known: Known) -> Value:
+        return known.scalars.get(root, root)
 
-    def _vector(self, env: Env, cache: Cache, mask: Value | None) -> dict[Value, Value]:
-        """Compute all members for one vector; return the vector of each body value and member's result."""
-        known = dict(cache)
-        for value, access, dims in self._reads:
-            if self._g.vector in dims:
-                known[value, access] = self._read(value, access, env, mask)
-        values: dict[Value, Value] = {}
-        for view in self._g.members:
-            for number, argument in enumerate(view.body.arguments):
-                if not view.used(number):
-                    continue
-                operand = view.operands[number]
-                if operand in values:
-                    values[argument] = values[operand]
-                elif not (view.reductions and number >= len(view.inputs)):
-                    values[argument] = known[operand, view.accesses[number]]
-            self._body(view, env, values)
-        return values
+    def _vector(self, root: Root, known: Known) -> Value:
+        """Return the vector of ``root``; what is the same in all lanes and not yet a vector becomes one."""
+        if root not in known.vectors:
+            scalar = self._scalar(root, known)
+            known.vectors[root] = self._e.broadcast(self._e.vector_type(self._lanes, scalar.type), scalar)
+        return known.vectors[root]
 
-    def _body(self, view: View, env: Env, values: dict[Value, Value]) -> None:
-        skipped = None
-        if view.reductions:  # the combination itself happens on the accumulators
-            combined = combined_value(view.body)
-            skipped = view.body.operations[len(view.body.operations) - 1].operation.operands[0].owner
-            if isinstance(combined, ir.BlockArgument):
-                return
-        for op in view.body.operations:
-            operation = op.operation
-            if operation.name == "linalg.yield":
-                if not view.reductions:
-                    for result, value in zip(view.op.results, operation.operands, strict=True):
-                        values[result] = self.value(value, values)
-            elif skipped is None or operation != skipped:
-                self._operation(operation, env, values)
+    # One element.
 
-    def _operation(self, op: Operation, env: Env, values: dict[Value, Value]) -> None:
+    def _single(self, step: Step, env: Env, known: Known) -> Value:
+        root, op = step.root, step.op
+        if isinstance(root, Read):
+            return self._load(root, env)
+        assert op is not None
+        if op.name == "linalg.index":
+            return self._e.index(env[ir.IntegerAttr(op.attributes["dim"]).value])
         if op.name == "arith.constant":
-            type_ = self._e.vector_type(self._lanes, op.result.type)
-            values[op.result] = self._e.splat(type_, op.attributes["value"])
-        elif op.name == "linalg.index":
-            values[op.result] = self._position(ir.IntegerAttr(op.attributes["dim"]).value, env)
-        else:
-            operands = [self.value(operand, values) for operand in op.operands]
-            values.update(zip(op.results, repeat(op, operands, self._shape), strict=True))
+            return self._e.splat(root.type, op.attributes["value"])
+        operands = [self._scalar(self._plan.root(operand), known) for operand in op.operands]
+        return repeat(op, operands, ())[root.result_number]
 
-    def value(self, value: Value, values: dict[Value, Value]) -> Value:
-        """Return the vector of a body value; one from outside of the body is the same in all lanes."""
-        if value not in values:
-            values[value] = self._e.broadcast(self._e.vector_type(self._lanes, value.type), value)
-        return values[value]
+    def _load(self, read: Read, env: Env) -> Value:
+        number = filler(read.value)
+        if number is not None:
+            return number
+        if not isinstance(read.value.type, ir.RankedTensorType):
+            return read.value
+        return self._e.extract(read.value, [index.emit(self._e, env) for index in read.access])
 
-    def _position(self, dim: int, env: Env) -> Value:
+    def _spread(self, step: Step, scalar: Value) -> Value:
+        type_ = self._e.vector_type(self._lanes, scalar.type)
+        if step.op is not None and step.op.name == "arith.constant":
+            return self._e.splat(type_, step.op.attributes["value"])
+        return self._e.broadcast(type_, scalar)
+
+    # One vector.
+
+    def _many(self, step: Step, env: Env, known: Known, mask: Value | None) -> Value:
+        root, op = step.root, step.op
+        if isinstance(root, Read):
+            return read_vector(
+                self._e, self._lanes, root.value, [index.emit(self._e, env) for index in root.access], mask
+            )
+        assert op is not None
+        if op.name == "linalg.index":
+            return self._positions(env[self._dim])
+        if op.name == "tensor.extract":
+            return self._row(op, env, known, mask)
+        operands = [self._vector(self._plan.root(operand), known) for operand in op.operands]
+        return repeat(op, operands, (self._lanes,))[root.result_number]
+
+    def _positions(self, first: Index) -> Value:
         type_ = self._e.vector_type(self._lanes, self._e.index_type)
-        first = self._e.broadcast(type_, self._e.index(env[dim]))
-        if dim != self._g.vector:
-            return first
-        return arith.AddIOp(first, vector.StepOp(type_).result).result
+        start = self._e.broadcast(type_, self._e.index(first))
+        return arith.AddIOp(start, vector.StepOp(type_).result).result
 
-    def _read(self, value: Value, access: Access, env: Env, mask: Value | None) -> Value:
-        element = ir.RankedTensorType(value.type).element_type
-        indices = [index.emit(self._e, env) for index in access]
-        return self._e.read(
-            self._e.vector_type(self._lanes, element),
-            value,
-            indices,
-            self._e.splat(element, _one(element)),
-            mask,
-        )
-
-    # Reductions.
-
-    def start(self, output: Output, result: Value, env: Env, chunk: Chunk, v: int) -> Value:
-        """Return what the accumulators of vector ``v`` start from: the elements of ``result``."""
-        if output.start is not None:
-            return self._e.broadcast(self._e.vector_type(self._lanes, output.start.type), output.start)
-        here = env | {self._g.vector: self._e.add(chunk.start, v * self._lanes)}
-        return self._read(result, output.member.accesses[-1], here, chunk.mask_of(v))
-
-    def store(
-        self, output: Output, result: Value, env: Env, chunk: Chunk, accumulators: list[Value]
-    ) -> Value:
-        """Write the accumulators of a chunk to ``result``."""
-        for v, value in enumerate(accumulators):
-            here = env | {self._g.vector: self._e.add(chunk.start, v * self._lanes)}
-            indices = [index.emit(self._e, here) for index in output.member.accesses[-1]]
-            result = self._e.write(value, result, indices, chunk.mask_of(v))
-        return result
-
-    def store_total(self, output: Output, result: Value, env: Env, combiner: Combiner, total: Value) -> Value:
-        """Combine ``total`` with the element of ``result`` that it belongs to."""
-        indices = [index.emit(self._e, env) for index in output.member.accesses[-1]]
-        start = self._e.extract(result, indices) if output.start is None else output.start
-        return self._e.insert(combiner.combine(start, total), result, indices)
+    def _row(self, op: Operation, env: Env, known: Known, mask: Value | None) -> Value:
+        """Emit a ``tensor.extract`` whose last index alone depends on the vector loop, and is it."""
+        source, *indices = op.operands
+        outer: list[Index] = [self._scalar(self._plan.root(index), known) for index in indices[:-1]]
+        return read_vector(self._e, self._lanes, source, [*outer, env[self._dim]], mask)
 
 
-def _one(element: Type) -> object:
-    """Return one: what dead lanes read, for they are divided by too."""
+def read_vector(
+    emitter: Emitter, lanes: int, value: Value, indices: list[Index], mask: Value | None
+) -> Value:
+    """Read ``lanes`` elements of a tensor; those that are off hold one."""
+    element = ir.RankedTensorType(value.type).element_type
+    padding = emitter.splat(element, _one(element))
+    return emitter.read(emitter.vector_type(lanes, element), value, indices, padding, mask)
+
+
+def _one(element: Type) -> Attribute:
+    """Return one: what lanes that are off hold, for they are divided by too."""
     if isinstance(element, ir.IntegerType):
         return ir.IntegerAttr.get(element, 1)
     return ir.FloatAttr.get(element, 1.0)

@@ -11,7 +11,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir
-from mind_mlir.lowering.schedule.combiner import match_combiner
+from mind_mlir.lowering.schedule.combiner import match_combiners
 
 if TYPE_CHECKING:
     from mind_mlir.bindings import Block, Operation, Type, Value
@@ -79,31 +79,57 @@ def vector_dims(view: View) -> tuple[int, ...]:
     """Return the loops along which ``view`` can be computed in vectors, best first; empty if there are none.
 
     Along such a loop the operands are contiguous or do not change. The results are indexed in the order of
-    the parallel loops, and the body consists of arithmetic on numbers. A reduction has one result.
+    the parallel loops, and the body consists of arithmetic on numbers. The only "loop" of an operation on
+    single elements, which has none, is -1.
     """
-    if not view.extents or 0 in view.extents:
+    if 0 in view.extents or not _vector_body(view.body):
         return ()
     parallel = [dim for dim in range(len(view.extents)) if dim not in view.reductions]
     if any([index.dim for index in access] != parallel for access in view.accesses[len(view.inputs) :]):
         return ()
-    if view.reductions and (view.results != 1 or match_combiner(view.body) is None):
+    if view.reductions and match_combiners(view.body, view.results) is None:
         return ()
-    if not _vector_body(view.body):
-        return ()
+    if not view.extents:
+        return (-1,)
     last = len(view.extents) - 1
     candidates = (last, parallel[-1]) if parallel and parallel[-1] != last else (last,)
     return tuple(dim for dim in candidates if runs_along(view, dim))
 
 
 def runs_along(view: View, dim: int) -> bool:
-    """Return whether all operands of ``view`` in use are contiguous along ``dim`` or do not depend on it."""
+    """Return whether all that ``view`` reads is contiguous along ``dim`` or does not depend on it."""
     count = len(view.inputs)
-    numbers = range(len(view.operands))
+    numbers = [n for n in range(len(view.operands)) if n >= count or view.used(n)]
+    return all(_vector_access(view.accesses[n], dim) for n in numbers) and _rows_along(view, dim)
+
+
+def _rows_along(view: View, dim: int) -> bool:
+    """Return whether each ``tensor.extract`` of the body has ``dim`` as its last index or does not vary."""
+    extracts = extractions(view)
+    if not extracts:
+        return True
+    arguments = zip(view.body.arguments, view.accesses, strict=True)
+    varying = {argument for argument, access in arguments if any(index.uses(dim) for index in access)}
+    positions: set[Value] = set()
+    for operation in view.body.operations:
+        op = operation.operation
+        if op.name == "linalg.index" and ir.IntegerAttr(op.attributes["dim"]).value == dim:
+            positions.add(op.results[0])
+        elif not any(operand in varying or operand in positions for operand in op.operands):
+            continue
+        varying.update(op.results)
+    rows = [list(op.operands)[1:] for op in extracts]
     return all(
-        _vector_access(view.accesses[number], dim)
-        for number in numbers
-        if number >= count or view.used(number)
+        not any(index in varying for index in row[:-1]) and (row[-1] in positions or row[-1] not in varying)
+        for row in rows
+        if row
     )
+
+
+def extractions(view: View) -> list[Operation]:
+    """Return the ``tensor.extract`` operations of the body of ``view``."""
+    operations = (op.operation for op in view.body.operations)
+    return [op for op in operations if op.name == "tensor.extract"]
 
 
 def _vector_access(access: Access, dim: int) -> bool:
@@ -120,6 +146,8 @@ def _vector_body(block: Block) -> bool:
 def _vector_operation(op: Operation) -> bool:
     if op.name in ("linalg.yield", "linalg.index"):
         return True
+    if op.name == "tensor.extract":
+        return _number(op.results[0].type)
     if not op.name.startswith(("arith.", "math.")) or len(op.regions):
         return False
     types = [value.type for value in (*op.results, *op.operands)]

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir
 from mind_mlir.lowering.schedule.collapse import collapse, collapse_value, expand_value, merged_loops
-from mind_mlir.lowering.schedule.group import Group
-from mind_mlir.lowering.schedule.nest import GroupEmitter, Output, in_strips
+from mind_mlir.lowering.schedule.group import Group, extractions
+from mind_mlir.lowering.schedule.nest import GroupEmitter, in_strips
+from mind_mlir.lowering.schedule.output import Output
 from mind_mlir.lowering.schedule.values import filler
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class Grouping:
 
     def add(self, view: View, dims: tuple[int, ...]) -> None:
         """Add ``view``, which can run in vectors along ``dims``, to a group that it reads or to a new one."""
+        self.close([op.operands[0] for op in extractions(view)])
         group = None
         for value in view.operands:
             candidate = self._open.get(value)
@@ -47,7 +49,7 @@ class Grouping:
             self._open[result] = group
 
     def add_alone(self, view: View, dims: tuple[int, ...]) -> None:
-        """Emit ``view``, none of whose operands an open group computes, as a group of its own."""
+        """Emit ``view``, which reads nothing that an open group computes, as a group of its own."""
         group = Group(view.extents, dims[0])
         group.add(view)
         for result in view.op.results:

@@ -7,22 +7,20 @@ accumulators that are joined at its end. What does not depend on a loop is read 
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir, vector
-from mind_mlir.lowering.schedule.body import match_multiply_add
-from mind_mlir.lowering.schedule.combiner import combined_value, match_combiner
-from mind_mlir.lowering.schedule.elements import Chunk, Elements
+from mind_mlir.bindings import arith, ir, vector
+from mind_mlir.lowering.schedule.combiner import match_combiners
+from mind_mlir.lowering.schedule.elements import Chunk, Elements, Known
 from mind_mlir.lowering.schedule.group import widest
+from mind_mlir.lowering.schedule.output import Output, Stores, wanted_values
 
 if TYPE_CHECKING:
     from mind_mlir.bindings import Value
     from mind_mlir.lowering.schedule.combiner import Combiner
-    from mind_mlir.lowering.schedule.elements import Cache
     from mind_mlir.lowering.schedule.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.group import Group
-    from mind_mlir.lowering.schedule.view import Env, View
+    from mind_mlir.lowering.schedule.view import Env
     from mind_mlir.lowering.target import Target
 
 #: Vectors in a chunk, for bodies of up to so many operations each.
@@ -48,23 +46,6 @@ def in_strips(group: Group) -> bool:
 _LONG_ROW = 4096
 
 
-@dataclasses.dataclass(frozen=True)
-class Output:
-    """A result that leaves the nest.
-
-    Attributes:
-        member: the operation.
-        number: number among its results.
-        destination: the tensor it is written to; holds what a reduction starts from unless ``start`` does.
-        start: the number that a reduction starts from, or None.
-    """
-
-    member: View
-    number: int
-    destination: Value
-    start: Value | None = None
-
-
 class GroupEmitter:
     """Emits one group.
 
@@ -81,54 +62,62 @@ class GroupEmitter:
         self._fma = target.fma
         self._outputs = outputs
         self._lanes = target.lanes(widest(group.members))
-        self._elements = Elements(emitter, group, self._lanes)
+        wanted = [value for output in outputs for value in wanted_values(output)]
+        self._elements = Elements(emitter, group, self._lanes, wanted)
+        self._stores = Stores(emitter, group, self._lanes)
         self._reducers = [output for output in outputs if output.member.reductions]
         self._streams = [output for output in outputs if not output.member.reductions]
         self._combiners: list[Combiner] = []
         for output in self._reducers:
-            combiner = match_combiner(output.member.body)
-            assert combiner is not None  # `vector_dims` is empty otherwise
-            self._combiners.append(combiner)
+            combiners = match_combiners(output.member.body, output.member.results)
+            assert combiners is not None  # `vector_dims` is empty otherwise
+            self._combiners.append(combiners[output.number])
 
     def emit(self) -> list[Value]:
         """Emit the nest at the insertion point; return the tensors of the outputs, in their order."""
         rank = len(self._g.extents)
         outer = [dim for dim in range(rank) if dim != self._g.vector and dim not in self._g.reductions]
         carried = [output.destination for output in (*self._streams, *self._reducers)]
-        cache = self._elements.read_invariant({}, {})
-        carried = self._outer(outer, {}, cache, carried)
+        carried = self._outer(outer, {}, self._elements.advance({}, Known()), carried)
         by_output = dict(zip((id(o) for o in (*self._streams, *self._reducers)), carried, strict=True))
         return [by_output[id(output)] for output in self._outputs]
 
-    def _outer(self, dims: list[int], env: Env, cache: Cache, carried: list[Value]) -> list[Value]:
+    def _outer(self, dims: list[int], env: Env, known: Known, carried: list[Value]) -> list[Value]:
         if not dims:
-            return self._vector_loop(env, cache, carried)
+            return self._vector_loop(env, known, carried)
 
         def body(i: Index, inside: list[Value]) -> list[Value]:
             here = env | {dims[0]: i}
-            return self._outer(dims[1:], here, self._elements.read_invariant(here, cache), inside)
+            return self._outer(dims[1:], here, self._elements.advance(here, known), inside)
 
         return self._e.loop((0, self._g.extents[dims[0]], 1), carried, body)
 
-    def _vector_loop(self, env: Env, cache: Cache, carried: list[Value]) -> list[Value]:
+    def _vector_loop(self, env: Env, known: Known, carried: list[Value]) -> list[Value]:
+        if self._g.vector < 0:
+            return self._single(known, carried)
         if self._g.vector in self._g.reductions:
-            return self._reduce_rows(env, cache, carried)
+            return self._reduce_rows(env, known, carried)
         if not self._g.reductions:
-            return self._chunks(env, cache, (0, 1), carried)
+            return self._chunks(env, known, (0, 1), carried)
         extent = self._g.extents[self._g.reductions[0]]
         step = STRIP if in_strips(self._g) else extent
 
         def strip(i: Index, inside: list[Value]) -> list[Value]:
             end = self._e.add(i, step)
             end = self._e.minimum(end, extent) if extent % step else end
-            return self._chunks(env, cache, (i, end), inside)
+            return self._chunks(env, known, (i, end), inside)
 
         return self._e.loop((0, extent, step), carried, strip)
+
+    def _single(self, known: Known, carried: list[Value]) -> list[Value]:
+        """Store the outputs of a group without loops, each a single element."""
+        pairs = zip(self._streams, carried, strict=True)
+        return [self._e.insert(self._elements.scalar(o.result, known), tensor, []) for o, tensor in pairs]
 
     # A parallel vector dimension.
 
     def _chunks(
-        self, env: Env, cache: Cache, strip: tuple[Index, Index], carried: list[Value]
+        self, env: Env, known: Known, strip: tuple[Index, Index], carried: list[Value]
     ) -> list[Value]:
         """Cut the vector dimension in chunks; what is left of it is one shorter chunk with a masked end."""
         extent = self._g.extents[self._g.vector]
@@ -138,13 +127,13 @@ class GroupEmitter:
         carried = self._e.loop(
             (0, full, step),
             carried,
-            lambda i, inside: self._chunk(env, cache, strip, Chunk(i, vectors, None), inside),
+            lambda i, inside: self._chunk(env, known, strip, Chunk(i, vectors, None), inside),
         )
         if extent == full:
             return carried
         count = -(-(extent - full) // self._lanes)
         mask = self._e.mask(self._lanes, extent - full - (count - 1) * self._lanes)
-        return self._chunk(env, cache, strip, Chunk(full, count, mask), carried)
+        return self._chunk(env, known, strip, Chunk(full, count, mask), carried)
 
     def _chunk_vectors(self, extent: int) -> int:
         weight = self._g.weight
@@ -154,21 +143,21 @@ class GroupEmitter:
         return max(1, min(wanted, extent // self._lanes))
 
     def _chunk(
-        self, env: Env, cache: Cache, strip: tuple[Index, Index], chunk: Chunk, carried: list[Value]
+        self, env: Env, known: Known, strip: tuple[Index, Index], chunk: Chunk, carried: list[Value]
     ) -> list[Value]:
         if not self._g.reductions:
-            return self._elements.emit(env, cache, chunk, self._streams, carried).streams
+            return self._store_streams(env, chunk, self._elements.chunk(env, known, chunk), carried)
         streams, results = carried[: len(self._streams)], carried[len(self._streams) :]
         starts = [
-            self._elements.start(output, result, env, chunk, v)
+            self._stores.start(output, result, env, chunk, v)
             for output, result in zip(self._reducers, results, strict=True)
             for v in range(chunk.vectors)
         ]
-        values = self._reduction_loops(self._g.reductions, strip, env, cache, chunk, [*streams, *starts])
+        values = self._reduction_loops(self._g.reductions, strip, env, known, chunk, [*streams, *starts])
         streams, accumulators = values[: len(streams)], values[len(streams) :]
         for number, output in enumerate(self._reducers):
             own = accumulators[number * chunk.vectors : (number + 1) * chunk.vectors]
-            results[number] = self._elements.store(output, results[number], env, chunk, own)
+            results[number] = self._stores.store(output, results[number], env, chunk, own)
         return [*streams, *results]
 
     def _reduction_loops(
@@ -176,46 +165,52 @@ class GroupEmitter:
         dims: tuple[int, ...],
         bounds: tuple[Index, Index],
         env: Env,
-        cache: Cache,
+        known: Known,
         chunk: Chunk,
         carried: list[Value],
     ) -> list[Value]:
         if not dims:
-            return self._accumulate(env, cache, chunk, carried)
+            return self._accumulate(env, known, chunk, carried)
 
         def body(i: Index, inside: list[Value]) -> list[Value]:
             here = env | {dims[0]: i}
-            known = self._elements.read_invariant(here, cache)
             following = (0, self._g.extents[dims[1]]) if len(dims) > 1 else (0, 1)
-            return self._reduction_loops(dims[1:], following, here, known, chunk, inside)
+            now = self._elements.advance(here, known)
+            return self._reduction_loops(dims[1:], following, here, now, chunk, inside)
 
         return self._e.loop((*bounds, 1), carried, body)
 
-    def _accumulate(self, env: Env, cache: Cache, chunk: Chunk, carried: list[Value]) -> list[Value]:
+    def _accumulate(self, env: Env, known: Known, chunk: Chunk, carried: list[Value]) -> list[Value]:
         """Compute one chunk and combine its reductions with the accumulators, which follow the streams."""
         count = len(self._streams)
-        done = self._elements.emit(env, cache, chunk, self._streams, carried[:count])
-        following = list(done.streams)
+        computed = self._elements.chunk(env, known, chunk)
+        following = self._store_streams(env, chunk, computed, carried[:count])
         accumulators = iter(carried[count:])
         for output, combiner in zip(self._reducers, self._combiners, strict=True):
-            following += [
-                self._combine(output.member, combiner, next(accumulators), values) for values in done.values
-            ]
+            following += [self._combine(output, combiner, next(accumulators), lanes) for lanes in computed]
         return following
 
-    def _combine(
-        self, member: View, combiner: Combiner, accumulator: Value, values: dict[Value, Value]
-    ) -> Value:
-        """Combine what ``member`` computed with an accumulator, fused if it is a product."""
-        combined = combined_value(member.body)
-        if self._fma and match_multiply_add(member.body) is not None and combiner.name == "arith.addf":
-            left, right = (self._elements.value(operand, values) for operand in combined.owner.operands)
-            return vector.FMAOp(left, right, accumulator).result
-        return combiner.combine(accumulator, self._elements.value(combined, values))
+    def _combine(self, output: Output, combiner: Combiner, accumulator: Value, known: Known) -> Value:
+        """Combine what a reduction computed with an accumulator, fused if it is a product."""
+        values = [self._elements.vector(value, known) for value in wanted_values(output)]
+        if len(values) == 1:
+            return combiner.combine(accumulator, values[0])
+        if self._fma:
+            return vector.FMAOp(*values, accumulator).result
+        return combiner.combine(accumulator, arith.MulFOp(*values).result)
+
+    def _store_streams(
+        self, env: Env, chunk: Chunk, computed: list[Known], carried: list[Value]
+    ) -> list[Value]:
+        stored = list(carried)
+        for place, output in enumerate(self._streams):
+            values = [self._elements.vector(output.result, known) for known in computed]
+            stored[place] = self._stores.store(output, stored[place], env, chunk, values)
+        return stored
 
     # A reduced vector dimension.
 
-    def _reduce_rows(self, env: Env, cache: Cache, carried: list[Value]) -> list[Value]:
+    def _reduce_rows(self, env: Env, known: Known, carried: list[Value]) -> list[Value]:
         count = len(self._streams)
         streams, results = carried[:count], carried[count:]
         extent = self._g.extents[self._g.vector]
@@ -226,24 +221,22 @@ class GroupEmitter:
             type_ = self._e.vector_type(self._lanes, element)
             neutrals += [self._e.splat(type_, combiner.neutral_attribute(element))] * vectors
         others = tuple(dim for dim in self._g.reductions if dim != self._g.vector)
-        values = self._row_loops(others, env, cache, vectors, [*streams, *neutrals])
+        values = self._row_loops(others, env, known, vectors, [*streams, *neutrals])
         streams, accumulators = values[:count], values[count:]
         for number, (output, combiner) in enumerate(zip(self._reducers, self._combiners, strict=True)):
             own = accumulators[number * vectors : (number + 1) * vectors]
             total = combiner.horizontal(_join(combiner, own))
-            results[number] = self._elements.store_total(output, results[number], env, combiner, total)
+            results[number] = self._stores.store_total(output, results[number], env, combiner.combine, total)
         return [*streams, *results]
 
     def _row_loops(
-        self, dims: tuple[int, ...], env: Env, cache: Cache, vectors: int, carried: list[Value]
+        self, dims: tuple[int, ...], env: Env, known: Known, vectors: int, carried: list[Value]
     ) -> list[Value]:
         if dims:
 
             def body(i: Index, inside: list[Value]) -> list[Value]:
                 here = env | {dims[0]: i}
-                return self._row_loops(
-                    dims[1:], here, self._elements.read_invariant(here, cache), vectors, inside
-                )
+                return self._row_loops(dims[1:], here, self._elements.advance(here, known), vectors, inside)
 
             return self._e.loop((0, self._g.extents[dims[0]], 1), carried, body)
         extent = self._g.extents[self._g.vector]
@@ -252,11 +245,11 @@ class GroupEmitter:
         carried = self._e.loop(
             (0, full, step),
             carried,
-            lambda i, inside: self._accumulate(env, cache, Chunk(i, vectors, None), inside),
+            lambda i, inside: self._accumulate(env, known, Chunk(i, vectors, None), inside),
         )
-        return self._row_end(env, cache, vectors, full, carried)
+        return self._row_end(env, known, vectors, full, carried)
 
-    def _row_end(self, env: Env, cache: Cache, vectors: int, first: int, carried: list[Value]) -> list[Value]:
+    def _row_end(self, env: Env, known: Known, vectors: int, first: int, carried: list[Value]) -> list[Value]:
         """Accumulate what is left of a row after its full steps: single vectors, the last one masked."""
         extent = self._g.extents[self._g.vector]
         count = len(self._streams)
@@ -264,14 +257,14 @@ class GroupEmitter:
             mask = self._e.mask(self._lanes, extent - at)
             picked = [count + group * vectors + number for group in range(len(self._reducers))]
             given = [*carried[:count], *(carried[place] for place in picked)]
-            taken = self._accumulate_masked(env, cache, Chunk(at, 1, mask), given)
+            taken = self._accumulate_masked(env, known, Chunk(at, 1, mask), given)
             carried = [*taken[:count], *carried[count:]]
             for place, value in zip(picked, taken[count:], strict=True):
                 carried[place] = value
         return carried
 
-    def _accumulate_masked(self, env: Env, cache: Cache, chunk: Chunk, carried: list[Value]) -> list[Value]:
-        following = self._accumulate(env, cache, chunk, carried)
+    def _accumulate_masked(self, env: Env, known: Known, chunk: Chunk, carried: list[Value]) -> list[Value]:
+        following = self._accumulate(env, known, chunk, carried)
         if chunk.mask is None:
             return following
         count = len(self._streams)

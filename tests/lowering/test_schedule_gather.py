@@ -1,0 +1,63 @@
+"""Reads at computed places, against numpy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from schedule_harness import (
+    DTYPES,
+    Array,
+    empty,
+    function,
+    generic,
+    random,
+    run,
+    scheduled,
+    tensor_type,
+)
+
+
+@pytest.mark.parametrize("dtype", ["f32", "i1"])
+@pytest.mark.parametrize(("rows", "columns", "picks"), [(9, 70, (5,)), (3, 4, (2, 3)), (5, 1, (4,))], ids=str)
+def test_gather_of_rows(rows: int, columns: int, picks: tuple[int, ...], dtype: str) -> None:
+    table, chosen = tensor_type((rows, columns), dtype), tensor_type(picks, "i64")
+    out = tensor_type((*picks, columns), dtype)
+    dims = ", ".join(f"d{i}" for i in range(len(picks)))
+    last = f"d{len(picks)}"
+    body = empty("r", out) + generic(
+        "r",
+        [("%a1", chosen, dims)],
+        (out, f"{dims}, {last}"),
+        ["parallel"] * (len(picks) + 1),
+        f"""%i = arith.index_cast %x0 : i64 to index
+        %j = linalg.index {len(picks)} : index
+        %v = tensor.extract %a0[%i, %j] : {table}
+        linalg.yield %v : {dtype}""",
+    )
+    x = random((rows, columns), dtype, 1)
+    where = np.random.default_rng(2).integers(0, rows, picks)
+    result: Array = np.zeros((*picks, columns), DTYPES[dtype])
+    text = function([table, chosen], [out], body, ["%r"])
+    assert "linalg." not in scheduled(text)
+    run(text, [x, where], [result])
+    np.testing.assert_array_equal(result, x[where])
+
+
+def test_gather_from_a_fused_result_and_by_columns() -> None:
+    shape = (6, 20)
+    t, i = tensor_type(shape, "f32"), tensor_type((20,), "i64")
+    body = empty("s", t) + f"\n    %s = linalg.add ins(%a0, %a0 : {t}, {t}) outs(%s_init : {t}) -> {t}"
+    body += empty("r", t) + generic(
+        "r",
+        [("%a1", i, "d1")],
+        (t, "d0, d1"),
+        ["parallel"] * 2,
+        f"""%j = arith.index_cast %x0 : i64 to index
+        %i = linalg.index 0 : index
+        %v = tensor.extract %s[%i, %j] : {t}
+        linalg.yield %v : f32""",
+    )
+    x, where = random(shape, "f32", 1), np.random.default_rng(2).integers(0, 20, 20)
+    out = np.zeros(shape, np.float32)
+    run(function([t, i], [t], body, ["%r"]), [x, where], [out])
+    np.testing.assert_array_equal(out, (x + x)[:, where])
