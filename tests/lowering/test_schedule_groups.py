@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -13,6 +16,7 @@ from schedule_harness import (
     function,
     generic,
     random,
+    reduce,
     run,
     scheduled,
     tensor_type,
@@ -230,3 +234,39 @@ def test_blocks_inside_of_operations_are_scheduled() -> None:
     }}"""
     text = function([t], [t], body, ["%r"])
     assert "linalg." not in scheduled(text)
+
+
+_PRINT = """
+import sys
+from mind_mlir.bindings import ir, new_context
+from mind_mlir.lowering.schedule import schedule
+from mind_mlir.lowering.target import Target
+with new_context(), ir.Location.unknown():
+    module = ir.Module.parse(sys.stdin.read())
+    schedule(module, Target(64, 32, fma=True, masks=True))
+    print(module)
+"""
+
+
+def test_printed_schedule_does_not_depend_on_the_hash_seed() -> None:
+    t, o = tensor_type((33, 40), "f32"), tensor_type((33,), "f32")
+    body = empty("s", t) + f"\n    %s = linalg.add ins(%a0, %a1 : {t}, {t}) outs(%s_init : {t}) -> {t}"
+    body += filled("r", o, "0.0") + reduce("r", ("%s", t), o, [1], "arith.addf")
+    body += filled("m", t, "0.0")
+    body += f"\n    %w = tensor.empty() : {tensor_type((40, 40), 'f32')}"
+    body += f"\n    %m = linalg.matmul ins(%s, %w : {t}, {tensor_type((40, 40), 'f32')})"
+    body += f" outs(%m_init : {t}) -> {t}"
+    text = function([t, t], [t, o, t], body, ["%s", "%r", "%m"])
+    printed = [
+        subprocess.run(
+            [sys.executable, "-c", _PRINT],
+            input=text,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert printed[0] == printed[1]
+    assert "vector.fma" in printed[0]
