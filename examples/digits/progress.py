@@ -31,14 +31,18 @@ def progress(epochs: int) -> Iterator[Report]:
     columns = (
         TextColumn("epoch {task.completed:>2.0f}/{task.total:.0f}"),
         BarColumn(),
-        TextColumn("loss {task.fields[loss]:.4f}  accuracy {task.fields[accuracy]:.2%}"),
+        TextColumn("{task.fields[result]}"),
         TimeElapsedColumn(),
     )
     with Progress(*columns) as bar:
-        task = bar.add_task("training", total=epochs, loss=float("nan"), accuracy=0.0)
-        yield lambda epoch, loss, accuracy: bar.update(task, completed=epoch, loss=loss, accuracy=accuracy)
+        task = bar.add_task("training", total=epochs, result="")
+        yield lambda epoch, loss, accuracy: bar.update(task, completed=epoch, result=_result(loss, accuracy))
+
+
+def _result(loss: float, accuracy: float) -> str:
+    return f"loss {loss:.4f}  accuracy {accuracy:.2%}"
 
 
 def _plain_line(epoch: int, epochs: int, loss: float, accuracy: float) -> None:
     if epoch == 1 or epoch % max(epochs // _LINES, 1) == 0:
-        print(f"epoch {epoch:>3}/{epochs}  loss {loss:.4f}  accuracy {accuracy:.2%}", flush=True)
+        print(f"epoch {epoch:>3}/{epochs}  {_result(loss, accuracy)}", flush=True)
