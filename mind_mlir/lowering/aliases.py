@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from mind_mlir.bindings import ir
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from mind_mlir.bindings import Operation, Value
+    from mind_mlir.bindings import Block, Operation, Value
 
 LOOPS = ("scf.for", "scf.forall", "scf.parallel", "scf.while")
+#: Operations that compute a view of their first operand, and access no memory.
+VIEWS = (
+    "memref.assume_alignment",
+    "memref.cast",
+    "memref.collapse_shape",
+    "memref.expand_shape",
+    "memref.reinterpret_cast",
+    "memref.subview",
+    "memref.transpose",
+    "memref.view",
+)
 _TERMINATORS = ("scf.yield", "scf.condition", "memref.alloca_scope.return")
 
 
@@ -19,8 +30,27 @@ class EscapeError(Exception):
     """A buffer outlives the iteration that allocates it: one static slot cannot hold all its instances."""
 
 
-def buffer_users(root: Value) -> list[Operation]:
-    """Return every operation that uses ``root``, directly or through a value that may alias it.
+class Use(NamedTuple):
+    """An operation, and the number of its operand that may refer to the buffer."""
+
+    user: Operation
+    operand: int
+
+
+class Uses(NamedTuple):
+    """What happens to a buffer.
+
+    Attributes:
+        found: Every use of it, in no particular order.
+        aliases: Every value that may refer to it, itself included.
+    """
+
+    found: list[Use]
+    aliases: set[Value]
+
+
+def buffer_uses(root: Value) -> Uses:
+    """Find the uses of ``root``, directly or through a value that may alias it.
 
     Aliases arise from view-like operations, loop-carried values, and results of structured control flow. What
     is not known precisely is over-approximated: all memref results and block arguments of the user.
@@ -28,23 +58,37 @@ def buffer_users(root: Value) -> list[Operation]:
     Raises:
         EscapeError: ``root`` is allocated in a loop that hands it to its next iteration.
     """
-    allocation = root.owner
-    users: list[Operation] = []
-    seen = {root}
+    found: list[Use] = []
+    aliases = {root}
     pending = [root]
     while pending:
         value = pending.pop()
         for use in value.uses:
             user = use.owner.operation
-            users.append(user)
-            for alias in _aliases(user, use.operand_number, allocation):
-                if alias not in seen:
-                    seen.add(alias)
+            found.append(Use(user, use.operand_number))
+            for alias in _aliases(user, use.operand_number, root):
+                if alias not in aliases:
+                    aliases.add(alias)
                     pending.append(alias)
-    return users
+    return Uses(found, aliases)
 
 
-def _aliases(user: Operation, operand: int, allocation: Operation) -> Iterator[Value]:
+def root_of(value: Value) -> Value | None:
+    """Return the buffer that ``value`` is a view of, or None if that is not known.
+
+    A buffer is an allocation, a global or an argument of a function.
+    """
+    while not isinstance(value, ir.BlockArgument):
+        owner = value.owner.operation
+        if owner.name in ("memref.alloc", "memref.get_global"):
+            return value
+        if owner.name not in VIEWS:
+            return None
+        value = owner.operands[0]
+    return value if value.owner.owner.operation.name == "func.func" else None
+
+
+def _aliases(user: Operation, operand: int, root: Value) -> Iterator[Value]:
     name = user.name
     if name == "scf.for":
         yield from _carried(user, operand - 3)
@@ -56,7 +100,7 @@ def _aliases(user: Operation, operand: int, allocation: Operation) -> Iterator[V
                 yield from _buffers(block.arguments)
         return
     parent = user.parent.operation
-    if name == "scf.yield" and parent.name in LOOPS and is_inside(allocation, parent):
+    if name == "scf.yield" and parent.name in LOOPS and is_inside(root, parent):
         raise EscapeError(f"a buffer allocated in {parent.name} is carried to the next iteration")
     if name == "scf.yield" and parent.name == "scf.for":
         yield from _carried(parent, operand)
@@ -79,11 +123,22 @@ def _buffers(values: Iterable[Value]) -> Iterator[Value]:
     return (value for value in values if isinstance(value.type, ir.MemRefType))
 
 
-def is_inside(op: Operation, ancestor: Operation) -> bool:
-    """Return whether ``op`` is nested in a region of ``ancestor``, at any depth."""
-    parent = op.operation.parent
-    while parent is not None:
-        if parent == ancestor:
+def is_inside(value: Value, ancestor: Operation) -> bool:
+    """Return whether ``value`` is defined in a region of ``ancestor``, at any depth."""
+    block = value.owner if isinstance(value, ir.BlockArgument) else value.owner.operation.block
+    op = block.owner.operation
+    while op is not None:
+        if op == ancestor:
             return True
-        parent = parent.operation.parent
+        op = None if op.parent is None else op.parent.operation
     return False
+
+
+def within(block: Block, op: Operation) -> Operation | None:
+    """Return the operation of ``block`` that is or contains ``op``, or None if it is elsewhere."""
+    while op.block != block:
+        parent = op.parent
+        if parent is None or parent.operation.name == "builtin.module":
+            return None
+        op = parent.operation
+    return op

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from mind_mlir.bindings import arith, ir, memref
-from mind_mlir.lowering.aliases import buffer_users
+from mind_mlir.lowering.aliases import buffer_uses
 from mind_mlir.lowering.iteration import iteration_number, trip_count
 from mind_mlir.lowering.memory import byte_size
 from mind_mlir.lowering.passes import find_all
@@ -105,8 +105,9 @@ def place_buffers(function: Operation, *, always: bool = True) -> int | None:
     size, placements = placer.place()
     if not (placements or always):
         return None
-    byte = ir.IntegerType.get_signless(8)
-    scratch = entry.add_argument(ir.MemRefType.get([size], byte), function.location)
+    with function.location as location:
+        type_ = ir.MemRefType.get([size], ir.IntegerType.get_signless(8))
+        scratch = entry.add_argument(type_, location)
     results = function.type.results
     types = [argument.type for argument in entry.arguments]
     function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(types, results))
@@ -138,7 +139,7 @@ class _Placer:
         return item.size, item.contents
 
     def _add(self, allocation: Operation) -> None:
-        users = buffer_users(allocation.result)
+        users = [use.user for use in buffer_uses(allocation.result).found]
         block, first = allocation.block, allocation
         last = self._last_use(block, users)
         while last is None and block.owner.operation != self.function:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 from mind_mlir.bindings import MLIRError, func, ir
 from mind_mlir.lowering.aliases import EscapeError
 from mind_mlir.lowering.arena import place_buffers
+from mind_mlir.lowering.carried import align_carried_tensors, carry_in_place
+from mind_mlir.lowering.coalesce import coalesce_copies
 from mind_mlir.lowering.destination import create_alloc, pass_destinations
 from mind_mlir.lowering.fan_out import split_fan_out
 from mind_mlir.lowering.passes import find_all, run_passes
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
 #: Module attribute with the size in bytes of the scratch arena of the public function, an i64.
 SCRATCH_ATTRIBUTE = "mind.scratch_bytes"
+
+_ONE_SHOT = "one-shot-bufferize{allow-return-allocs-from-loops=true}"
 
 
 class BufferizationError(Exception):
@@ -42,8 +46,12 @@ def bufferize(module: Module, *, verify: bool = False) -> None:
     with module.context, ir.Location.unknown():
         try:
             pass_destinations(module)
+            align_carried_tensors(module)
             split_fan_out(module)
-            run_passes(module, "eliminate-empty-tensors,one-shot-bufferize,canonicalize", verify=verify)
+            run_passes(module, _ONE_SHOT, verify=verify)
+            carry_in_place(module)
+            run_passes(module, "canonicalize", verify=verify)
+            coalesce_copies(module)
             scratch = _place_all(module)
         except (MLIRError, EscapeError, CycleError, ValueError) as error:
             raise BufferizationError(str(error)) from error

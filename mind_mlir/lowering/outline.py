@@ -54,15 +54,16 @@ def _outline_nests(function: Operation, kernels: dict[str, str]) -> None:
     nests = [op.operation for block in function.regions[0].blocks for op in block.operations if _is_nest(op)]
     if len(nests) < 2:
         return
-    users: dict[Operation, dict[Value, list[Operation]]] = {nest: {} for nest in nests}
+    number = {nest: index for index, nest in enumerate(nests)}  # an operation's hash is that of its contents
+    captured: list[dict[Value, list[Operation]]] = [{} for _ in nests]
     for value in _values(function):
         for use in value.uses:
             user = use.owner.operation
-            nest = _outermost(function, user)
-            if nest in users:
-                users[nest].setdefault(value, []).append(user)
-    for nest in nests:
-        _outline(function, nest, users[nest], kernels)
+            index = number.get(_outermost(function, user))
+            if index is not None:
+                captured[index].setdefault(value, []).append(user)
+    for nest, users in zip(nests, captured, strict=True):
+        _outline(function, nest, users, kernels)
 
 
 def _is_nest(op: Operation) -> bool:

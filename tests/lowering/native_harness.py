@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,32 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Array = np.ndarray[Any, np.dtype[Any]]
+F32 = np.float32
+ID = "affine_map<(i) -> (i)>"
+
+
+def unary(result: str, op: str, source: str, extent: int, *, empty: str | None = None) -> str:
+    """A `linalg.generic` that computes ``op`` (for example `addf`) of an operand with itself."""
+    t = f"tensor<{extent}xf32>"
+    out = empty or f"{result}_e"
+    allocate = "" if empty else f"{out} = tensor.empty() : {t}\n"
+    return f"""{allocate}
+      {result} = linalg.generic {{indexing_maps = [{ID}, {ID}], iterator_types = ["parallel"]}}
+          ins({source} : {t}) outs({out} : {t}) {{
+      ^bb0(%lane: f32, %o: f32):
+        %y = arith.{op} %lane, %lane : f32
+        linalg.yield %y : f32
+      }} -> {t}"""
+
+
+def scratch_bytes(text: str) -> int:
+    found = re.search(r"mind\.scratch_bytes = (\d+) : i64", text)
+    assert found
+    return int(found[1])
+
+
+def count(text: str, name: str) -> int:
+    return len(re.findall(rf"\b{re.escape(name)}\b", text))
 
 
 def bufferized(source: str) -> str:

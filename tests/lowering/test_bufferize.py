@@ -1,39 +1,17 @@
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pytest
-from native_harness import bufferized, compiled, run
+from native_harness import F32, ID, bufferized, compiled, run, scratch_bytes, unary
 
-ID = "affine_map<(i) -> (i)>"
-F32 = np.float32
-
-
-def unary(result: str, op: str, source: str, extent: int, *, empty: str | None = None) -> str:
-    """A `linalg.generic` that computes ``op`` (for example `addf`) of an operand with itself."""
-    t = f"tensor<{extent}xf32>"
-    out = empty or f"{result}_e"
-    allocate = "" if empty else f"{out} = tensor.empty() : {t}\n"
-    return f"""{allocate}
-      {result} = linalg.generic {{indexing_maps = [{ID}, {ID}], iterator_types = ["parallel"]}}
-          ins({source} : {t}) outs({out} : {t}) {{
-      ^bb0(%lane: f32, %o: f32):
-        %y = arith.{op} %lane, %lane : f32
-        linalg.yield %y : f32
-      }} -> {t}"""
+from mind_mlir.bindings import ir, new_context
+from mind_mlir.lowering.bufferize import BufferizationError, bufferize
 
 
 def chain(length: int, extent: int = 16) -> str:
     t = f"tensor<{extent}xf32>"
     steps = "\n".join(unary(f"%v{i + 1}", ("addf", "mulf")[i % 2], f"%v{i}", extent) for i in range(length))
     return f"func.func @main(%v0: {t}) -> {t} {{ {steps}\n return %v{length} : {t} }}"
-
-
-def scratch_bytes(text: str) -> int:
-    found = re.search(r"mind\.scratch_bytes = (\d+) : i64", text)
-    assert found
-    return int(found[1])
 
 
 def test_single_operation_writes_the_output_directly() -> None:
@@ -158,29 +136,6 @@ def test_extent_zero() -> None:
     assert empty.shape == (0, 4)
 
 
-INSERTS = """
-func.func @main(%a: tensor<8xf32>) -> tensor<8xf32> {
-  %c0 = arith.constant 0 : index
-  %c1 = arith.constant 1 : index
-  %c7 = arith.constant 7 : index
-  %l = scf.for %i = %c0 to %c7 step %c1 iter_args(%acc = %a) -> tensor<8xf32> {
-    %next = arith.addi %i, %c1 : index
-    %v = tensor.extract %acc[%i] : tensor<8xf32>
-    %w = tensor.extract %acc[%next] : tensor<8xf32>
-    %s = arith.addf %v, %w : f32
-    %n = tensor.insert %s into %acc[%next] : tensor<8xf32>
-    scf.yield %n : tensor<8xf32>
-  }
-  return %l : tensor<8xf32>
-}"""
-
-
-def test_loop_that_inserts() -> None:
-    a = np.arange(8, dtype=F32)
-    (result,) = run(INSERTS, [a], ((8,), F32))
-    assert np.array_equal(result, np.cumsum(a))
-
-
 CALLS = f"""
 func.func private @twice(%x: tensor<4xf32>, %s: f32) -> (tensor<4xf32>, f32) {{
   {unary("%t", "mulf", "%x", 4)} {unary("%u", "addf", "%t", 4)} {unary("%v", "addf", "%u", 4)}
@@ -280,3 +235,37 @@ def test_many_uses_of_one_tensor(source: str, uses: int, returned: str) -> None:
     result, same = run(fan_out(uses, source, returned), [a, start], ((16,), F32), ((16,), F32))
     assert np.array_equal(result, total)
     assert np.array_equal(same, values[returned])
+
+
+def test_dynamic_temporaries_are_refused() -> None:
+    source = """
+    func.func @main(%a: tensor<index>) -> tensor<f32> {
+      %n = tensor.extract %a[] : tensor<index>
+      %c0 = arith.constant 0 : index
+      %one = arith.constant 1.0 : f32
+      %e = tensor.empty(%n) : tensor<?xf32>
+      %f = linalg.fill ins(%one : f32) outs(%e : tensor<?xf32>) -> tensor<?xf32>
+      %v = tensor.extract %f[%c0] : tensor<?xf32>
+      %r = tensor.from_elements %v : tensor<f32>
+      return %r : tensor<f32>
+    }"""
+    with new_context():
+        module = ir.Module.parse(source)
+        with pytest.raises(BufferizationError, match=r"static extents: memref<\?xf32>"):
+            bufferize(module)
+
+
+def test_recursion_is_refused() -> None:
+    source = """
+    func.func private @f(%a: tensor<2xf32>) -> tensor<2xf32> {
+      %r = func.call @f(%a) : (tensor<2xf32>) -> tensor<2xf32>
+      return %r : tensor<2xf32>
+    }
+    func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {
+      %r = func.call @f(%a) : (tensor<2xf32>) -> tensor<2xf32>
+      return %r : tensor<2xf32>
+    }"""
+    with new_context():
+        module = ir.Module.parse(source)
+        with pytest.raises(BufferizationError, match="cycle"):
+            bufferize(module)

@@ -1,0 +1,231 @@
+"""Loop-carried buffers, each kept in one place.
+
+Where a loop hands another buffer to its next iteration than it was given, its iterations would need any
+number of buffers. Here every carried value gets a home outside of the loop; what an iteration hands on is
+copied there. Where it can be computed there, `coalesce` removes the copy.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mind_mlir.bindings import arith, ir, scf
+from mind_mlir.lowering.aliases import root_of
+from mind_mlir.lowering.destination import create_alloc, is_tensor
+from mind_mlir.lowering.memory import is_contiguous
+from mind_mlir.lowering.passes import find_all
+from mind_mlir.lowering.while_slots import align_slots
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mind_mlir.bindings import Block, Module, Operation, Type, Value
+
+
+def align_carried_tensors(module: Module) -> None:
+    """Give tensors one position in both regions of every `scf.while` of ``module``, before bufferization."""
+    for loop in find_all(module, scf.WhileOp):
+        if any(is_tensor(value.type) for value in (*loop.operands, *loop.results)):
+            align_slots(loop)
+
+
+def carry_in_place(module: Module) -> None:
+    """Give every buffer that a loop of ``module`` carries a home outside of the loop, after bufferization.
+
+    The loops still carry the homes, unchanged; canonicalization removes that.
+    """
+    loops = find_all(module, scf.ForOp) + find_all(module, scf.WhileOp)
+    for loop in sorted(loops, key=_depth, reverse=True):  # the results of inner loops are replaced first
+        if loop.name == "scf.for":
+            _carry_for(loop)
+        else:
+            _carry_while(loop)
+
+
+def _depth(op: Operation) -> int:
+    depth = 0
+    while op.parent is not None:
+        op = op.parent.operation
+        depth += 1
+    return depth
+
+
+def _carry_for(loop: Operation) -> None:
+    body = loop.regions[0].blocks[0]
+    arguments = list(body.arguments)[1:]
+    terminator = _terminator(body)
+    _pass_originals(terminator)
+    homes = {}
+    for index, argument in enumerate(arguments):
+        if isinstance(argument.type, ir.MemRefType):
+            stays = _is_same(terminator.operands[index], argument)
+            homes[index] = _home(loop, 3 + index, stays=stays)
+            argument.replace_all_uses_with(homes[index])
+            loop.results[index].replace_all_uses_with(homes[index])
+    _hand_on(terminator, 0, homes, arguments)
+
+
+def _carry_while(loop: Operation) -> None:
+    before, after = (region.blocks[0] for region in loop.regions)
+    condition, terminator = _terminator(before), _terminator(after)
+    _pass_originals(condition)
+    _pass_originals(terminator)
+    given, handed = list(before.arguments), list(after.arguments)
+    homes = {}
+    for index, argument in enumerate(given):
+        if isinstance(argument.type, ir.MemRefType):
+            stays = _is_same(condition.operands[1 + index], argument)
+            stays = stays and _is_same(terminator.operands[index], handed[index])
+            homes[index] = _home(loop, index, stays=stays)
+            for value in (argument, handed[index], loop.results[index]):
+                value.replace_all_uses_with(homes[index])
+    _hand_on(condition, 1, homes, given)
+    _hand_on(terminator, 0, homes, handed)
+
+
+def _is_same(value: Value, argument: Value) -> bool:
+    """Return whether ``value`` is ``argument``, possibly cast."""
+    while value != argument and _is_result_of(value, "memref.cast"):
+        value = value.owner.operands[0]
+    return bool(value == argument)
+
+
+def _terminator(block: Block) -> Operation:
+    return block.operations[len(block.operations) - 1].operation
+
+
+def _pass_originals(terminator: Operation) -> None:
+    """Let ``terminator`` hand on the buffers themselves where it hands on copies made just before it.
+
+    Bufferization keeps what a loop hands on apart by such copies; the homes do that.
+    """
+    ending: list[Operation] = []
+    for op in reversed(list(terminator.block.operations)[:-1]):
+        if op.operation.name not in ("memref.alloc", "memref.cast", "memref.copy"):
+            break
+        ending.append(op.operation)
+    dead: list[Operation] = []
+    for copy in [op for op in ending if op.name == "memref.copy"]:
+        original, duplicate = copy.operands
+        while original.type != duplicate.type and _is_result_of(original, "memref.cast"):
+            original = original.owner.operands[0]
+        made_here = _is_result_of(duplicate, "memref.alloc") and duplicate.owner.operation in ending
+        if made_here and original.type == duplicate.type and len(list(duplicate.uses)) == 2:
+            terminator.replace_uses_of_with(duplicate, original)
+            dead += [copy, duplicate.owner.operation]
+    for op in dead:
+        op.erase()
+
+
+def _is_result_of(value: Value, name: str) -> bool:
+    return not isinstance(value, ir.BlockArgument) and bool(value.owner.operation.name == name)
+
+
+def _home(loop: Operation, number: int, *, stays: bool) -> Value:
+    """Return the buffer outside of ``loop`` for the value that it starts with as operand ``number``.
+
+    Args:
+        loop: It carries the home from then on.
+        number: Which operand.
+        stays: Whether the loop only ever hands on the buffer that it was given: then that is the home.
+    """
+    initial = loop.operands[number]
+    if stays or _is_free_after(initial, loop):
+        return initial
+    with ir.InsertionPoint(loop), loop.location:
+        home = _allocate(initial.type)
+        ir.Operation.create("memref.copy", [], [initial, home])
+    loop.operands[number] = home
+    return home
+
+
+def _is_free_after(buffer: Value, loop: Operation) -> bool:
+    """Return whether ``buffer`` is a temporary that ends in ``loop``: the loop may have it."""
+    if not _is_result_of(buffer, "memref.alloc"):
+        return False
+    users = [use.owner.operation for use in buffer.uses]
+    if users.count(loop) > 1 or buffer.owner.operation.block != loop.block:
+        return False
+    return all(
+        user == loop
+        or (
+            user.block == loop.block
+            and not user.results
+            and not user.regions
+            and user.is_before_in_block(loop)
+        )
+        for user in users
+    )
+
+
+def _allocate(type_: Type) -> Value:
+    """Return a new buffer of ``type_``, whatever its layout."""
+    if is_contiguous(type_):
+        return create_alloc(type_)
+    strides, offset = type_.get_strides_and_offset()
+    dynamic = ir.ShapedType.get_dynamic_stride_or_offset()
+    chosen: list[int] = []
+    for axis in reversed(range(len(strides))):
+        row_major = chosen[0] * max(1, type_.shape[axis + 1]) if chosen else 1
+        chosen.insert(0, row_major if strides[axis] == dynamic else strides[axis])
+    start = 0 if offset == dynamic else offset
+    end = start + 1 + sum((extent - 1) * stride for extent, stride in zip(type_.shape, chosen, strict=True))
+    flat = create_alloc(ir.MemRefType.get([max(0, end)], type_.element_type))
+    operands = [_index(start)] * (offset == dynamic)
+    operands += [_index(real) for real, stated in zip(chosen, strides, strict=True) if stated == dynamic]
+    attributes = {
+        "operandSegmentSizes": ir.DenseI32ArrayAttr.get(
+            [1, int(offset == dynamic), 0, strides.count(dynamic)]
+        ),
+        "static_offsets": ir.DenseI64ArrayAttr.get([offset]),
+        "static_sizes": ir.DenseI64ArrayAttr.get(type_.shape),
+        "static_strides": ir.DenseI64ArrayAttr.get(strides),
+    }
+    return ir.Operation.create("memref.reinterpret_cast", [type_], [flat, *operands], attributes).result
+
+
+def _index(value: int) -> Value:
+    return arith.ConstantOp(ir.IndexType.get(), value).result
+
+
+def _hand_on(terminator: Operation, first: int, homes: Mapping[int, Value], arguments: list[Value]) -> None:
+    """Copy the operands of ``terminator`` that are to be at ``homes`` there, and hand on the arguments.
+
+    Args:
+        terminator: Its operand ``first + index`` is the next value of ``arguments[index]``.
+        first: Number of the first carried operand.
+        homes: The homes by index.
+        arguments: The block arguments, which have been replaced by homes.
+    """
+    pending: dict[int, Value] = {}
+    for index in homes:
+        value = terminator.operands[first + index]
+        terminator.operands[first + index] = arguments[index]
+        if not _is_same(value, homes[index]):
+            pending[index] = value
+    with ir.InsertionPoint(terminator), terminator.location:
+        while pending:
+            free = next((i for i in pending if _is_free(i, homes, pending)), None)
+            if free is not None:
+                ir.Operation.create("memref.copy", [], [pending.pop(free), homes[free]])
+                continue
+            index = next(i for i in pending if any(_may_overlap(pending[i], h) for h in homes.values()))
+            type_ = pending[index].type
+            kept = create_alloc(ir.MemRefType.get(type_.shape, type_.element_type))
+            ir.Operation.create("memref.copy", [], [pending[index], kept])
+            pending[index] = kept
+
+
+def _is_free(index: int, homes: Mapping[int, Value], pending: Mapping[int, Value]) -> bool:
+    """Return whether home ``index`` may be written now: no other value is in it, and its own not askew."""
+    home = homes[index]
+    others = [value for number, value in pending.items() if number != index]
+    own = is_contiguous(pending[index].type) and is_contiguous(home.type)
+    return (own or not _may_overlap(pending[index], home)) and not any(
+        _may_overlap(value, home) for value in others
+    )
+
+
+def _may_overlap(value: Value, home: Value) -> bool:
+    root = root_of(value)
+    return root is None or root == root_of(home)

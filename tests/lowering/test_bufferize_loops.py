@@ -1,0 +1,196 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from native_harness import F32, ID, bufferized, count, run, scratch_bytes, unary
+
+from mind_mlir.bindings import ir, new_context
+from mind_mlir.lowering.arena import place_buffers
+from mind_mlir.lowering.bufferize import SCRATCH_ATTRIBUTE
+from mind_mlir.lowering.to_llvm import to_llvm
+from mind_mlir.runtime.native import NativeFunction
+
+INSERTS = """
+func.func @main(%a: tensor<8xf32>) -> tensor<8xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c7 = arith.constant 7 : index
+  %l = scf.for %i = %c0 to %c7 step %c1 iter_args(%acc = %a) -> tensor<8xf32> {
+    %next = arith.addi %i, %c1 : index
+    %v = tensor.extract %acc[%i] : tensor<8xf32>
+    %w = tensor.extract %acc[%next] : tensor<8xf32>
+    %s = arith.addf %v, %w : f32
+    %n = tensor.insert %s into %acc[%next] : tensor<8xf32>
+    scf.yield %n : tensor<8xf32>
+  }
+  return %l : tensor<8xf32>
+}"""
+
+
+def test_loop_that_inserts() -> None:
+    a = np.arange(8, dtype=F32)
+    (result,) = run(INSERTS, [a], ((8,), F32))
+    assert np.array_equal(result, np.cumsum(a))
+
+
+def for_loop(trips: int, yielded: str, body: str) -> str:
+    """A loop that carries %x and %y, from %a and %b."""
+    t = "tensor<8xf32>"
+    return f"""func.func @main(%a: {t}, %b: {t}) -> ({t}, {t}) {{
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %n = arith.constant {trips} : index
+      %p, %q = scf.for %i = %c0 to %n step %c1 iter_args(%x = %a, %y = %b) -> ({t}, {t}) {{
+        {body}
+        scf.yield {yielded} : {t}, {t}
+      }}
+      return %p, %q : {t}, {t} }}"""
+
+
+SUM = """
+%e = tensor.empty() : tensor<8xf32>
+%s = linalg.add ins(%x, %y : tensor<8xf32>, tensor<8xf32>) outs(%e : tensor<8xf32>) -> tensor<8xf32>"""
+
+
+@pytest.mark.parametrize("trips", [0, 1, 5])
+@pytest.mark.parametrize("yielded", ["%x, %y", "%y, %x", "%s, %x", "%y, %s", "%s, %s", "%y, %y", "%b, %s"])
+def test_loops_permute_what_they_carry(yielded: str, trips: int) -> None:
+    a, b = np.arange(8, dtype=F32), np.ones(8, F32)
+    first, second = run(for_loop(trips, yielded, SUM), [a, b], ((8,), F32), ((8,), F32))
+    x, y = a, b
+    for _ in range(trips):
+        values = {"%x": x, "%y": y, "%s": x + y, "%b": b}
+        x, y = (values[name] for name in yielded.split(", "))
+    assert np.array_equal(first, x)
+    assert np.array_equal(second, y)
+
+
+def test_elementwise_update_of_a_carried_tensor_needs_no_copy_in_the_loop() -> None:
+    body = f"""
+    %e = tensor.empty() : tensor<8xf32>
+    %s = linalg.generic {{indexing_maps = [{ID}, {ID}, {ID}], iterator_types = ["parallel"]}}
+        ins(%x, %y : tensor<8xf32>, tensor<8xf32>) outs(%e : tensor<8xf32>) {{
+    ^bb0(%v: f32, %w: f32, %o: f32):
+      %z = arith.addf %v, %w : f32
+      linalg.yield %z : f32
+    }} -> tensor<8xf32>"""
+    text = bufferized(for_loop(5, "%s, %y", body))
+    assert scratch_bytes(text) == 0  # the outputs carry the state
+    assert count(text, "memref.copy") == 2
+
+
+def test_while_loop_with_regions_of_different_types() -> None:
+    source = """
+    func.func @main(%a: tensor<8xf32>, %limit: tensor<f32>) -> (tensor<8xf32>, tensor<4xf32>, tensor<index>) {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %l = tensor.extract %limit[] : tensor<f32>
+      %r:3 = scf.while (%x = %a, %i = %c0) : (tensor<8xf32>, index) -> (index, tensor<4xf32>, tensor<8xf32>) {
+        %e = tensor.empty() : tensor<8xf32>
+        %s = linalg.add ins(%x, %x : tensor<8xf32>, tensor<8xf32>) outs(%e : tensor<8xf32>) -> tensor<8xf32>
+        %h = tensor.extract_slice %s[4] [4] [1] : tensor<8xf32> to tensor<4xf32>
+        %v = tensor.extract %s[%c1] : tensor<8xf32>
+        %c = arith.cmpf olt, %v, %l : f32
+        scf.condition(%c) %i, %h, %s : index, tensor<4xf32>, tensor<8xf32>
+      } do {
+      ^bb0(%j: index, %h: tensor<4xf32>, %s: tensor<8xf32>):
+        %k = arith.addi %j, %c1 : index
+        %f = tensor.insert_slice %h into %s[2] [4] [1] : tensor<4xf32> into tensor<8xf32>
+        scf.yield %f, %k : tensor<8xf32>, index
+      }
+      %z = tensor.empty() : tensor<index>
+      %n = tensor.insert %r#0 into %z[] : tensor<index>
+      return %r#2, %r#1, %n : tensor<8xf32>, tensor<4xf32>, tensor<index>
+    }"""
+    x, limit = np.arange(8, dtype=F32), np.array(20, F32)
+    whole, half, trips = run(source, [x, limit], ((8,), F32), ((4,), F32), ((), np.int64))
+    expected = 0
+    while True:
+        x = x + x
+        if not x[1] < limit:
+            break
+        x[2:6] = x[4:].copy()
+        expected += 1
+    assert np.array_equal(whole, x)
+    assert np.array_equal(half, x[4:])
+    assert trips == expected
+
+
+def test_parallel_iterations_have_temporaries_of_their_own() -> None:
+    inner = f"""
+        %row = tensor.extract_slice %a[%i, 0] [1, 8] [1, 1] : tensor<6x8xf32> to tensor<8xf32>
+        {unary("%s", "addf", "%row", 8)}
+        {unary("%u", "mulf", "%s", 8)}
+        %flip = linalg.generic {{indexing_maps = [affine_map<(i) -> (7 - i)>, {ID}],
+            iterator_types = ["parallel"]}} ins(%u : tensor<8xf32>) outs(%u_e : tensor<8xf32>) {{
+        ^bb0(%v: f32, %o: f32):
+          linalg.yield %v : f32
+        }} -> tensor<8xf32>"""
+    source = f"""func.func @main(%a: tensor<6x8xf32>) -> tensor<6x8xf32> {{
+      %e = tensor.empty() : tensor<6x8xf32>
+      %r = scf.forall (%i) in (6) shared_outs(%shared = %e) -> tensor<6x8xf32> {{ {inner}
+        scf.forall.in_parallel {{
+          tensor.parallel_insert_slice %flip into %shared[%i, 0] [1, 8] [1, 1]
+              : tensor<8xf32> into tensor<6x8xf32>
+        }}
+      }}
+      return %r : tensor<6x8xf32> }}"""
+    text = bufferized(source)
+    assert scratch_bytes(text) >= 6 * 64
+    a = np.arange(48, dtype=F32).reshape(6, 8)
+    (result,) = run(source, [a], ((6, 8), F32))
+    assert np.array_equal(result, ((2 * a) ** 2)[:, ::-1])
+
+
+def test_arena_of_a_parallel_loop_with_bounds_and_steps() -> None:
+    source = """
+    func.func @main(%a: memref<2x6xf32>) {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c2 = arith.constant 2 : index
+      %c6 = arith.constant 6 : index
+      scf.parallel (%i, %j) = (%c0, %c2) to (%c2, %c6) step (%c1, %c2) {
+        %t = memref.alloc() : memref<20xf32>
+        %x = arith.index_cast %j : index to i64
+        %y = arith.sitofp %x : i64 to f32
+        memref.store %y, %t[%j] : memref<20xf32>
+        %z = memref.load %t[%j] : memref<20xf32>
+        memref.store %z, %a[%i, %j] : memref<2x6xf32>
+      }
+      return
+    }"""
+    with new_context():
+        module = ir.Module.parse(source)
+        size = place_buffers(module.body.operations[0])
+        assert size == 2 * 2 * 128
+        module.operation.attributes[SCRATCH_ATTRIBUTE] = ir.IntegerAttr.get(
+            ir.IntegerType.get_signless(64), size
+        )
+        to_llvm(module, verify=True)
+        native = NativeFunction(module)
+    result = np.zeros((2, 6), F32)
+    native.call([result.ctypes.data])
+    assert result.tolist() == [[0, 0, 2, 0, 4, 0]] * 2
+
+
+def test_branches_share_memory() -> None:
+    t = "tensor<16xf32>"
+    flip = f"""linalg.generic {{indexing_maps = [affine_map<(i) -> (15 - i)>, {ID}],
+        iterator_types = ["parallel"]}}"""
+    branch = """
+        {0}
+        {1}
+        %f = {2} ins({3} : {4}) outs(%a : {4}) {{
+        ^bb0(%v: f32, %o: f32):
+          linalg.yield %v : f32
+        }} -> {4}
+        scf.yield %f : {4}"""
+    source = f"""func.func @main(%a: {t}, %c: tensor<i1>) -> {t} {{
+      %flag = tensor.extract %c[] : tensor<i1>
+      %r = scf.if %flag -> ({t}) {{ {branch.format(unary("%p", "addf", "%a", 16), "", flip, "%p", t)} }}
+      else {{ {branch.format(unary("%s", "mulf", "%a", 16), unary("%u", "addf", "%s", 16), flip, "%u", t)} }}
+      return %r : {t} }}"""
+    a = np.arange(16, dtype=F32)
+    for flag, expected in ((True, 2 * a), (False, 2 * a * a)):
+        (result,) = run(source, [a, np.array(flag)], ((16,), F32))
+        assert np.array_equal(result, expected[::-1])
