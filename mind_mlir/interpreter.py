@@ -5,17 +5,20 @@ Slow and simple on purpose. It shares nothing with the lowering but the operatio
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mind_mlir.diagnostics import Diagnostic, ExecutionError
 from mind_mlir.ir.types import TensorType
 from mind_mlir.ops.contexts import EvalContext
 from mind_mlir.ops.infer import complete_attributes
 from mind_mlir.ops.registry import by_opcode
+from mind_mlir.runtime.arguments import Parameter, bind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.module import CoreOperation, Module, ValueId
@@ -29,41 +32,86 @@ def interpret(module: Module, arguments: Mapping[str, Array]) -> tuple[Array, ..
         arguments: One array for each input, by name, of exactly the input's dtype and shape.
 
     Raises:
-        ExecutionError: E6001, an index is out of bounds.
+        ArgumentError: The arguments do not fit the inputs (E61xx).
+        ExecutionError: E6001, an index is out of bounds; E6004, the memory for a value could not be had.
     """
+    parameters = [Parameter(str(op.attributes["name"]), _type(op)) for op in module.inputs]
+    arrays = bind(parameters, (), arguments)
+    given = {parameter.name: array for parameter, array in zip(parameters, arrays, strict=True)}
     last_use = _last_uses(module)
     values: dict[ValueId, Array] = {}
-    for position, (operation, array) in enumerate(trace(module, arguments, values)):
+    for position, (operation, array) in enumerate(trace(module, given, values)):
         values[operation.value_id] = array
         for operand in operation.operands:
             if last_use.get(operand) == position:
                 values.pop(operand, None)
     # Copies, so that no output is an input, a constant's data or another output's memory.
-    return tuple(np.array(values[value], order="C") for value in module.outputs)
+    try:
+        return tuple(np.array(values[value], order="C") for value in module.outputs)
+    except MemoryError as error:
+        operations = {op.value_id: op for op in module.operations}
+        raise _too_large([operations[value] for value in module.outputs]) from error
 
 
 def trace(
     module: Module, arguments: Mapping[str, Array], values: Mapping[ValueId, Array]
 ) -> Iterator[tuple[CoreOperation, Array]]:
-    """Yield each operation with its value; ``values`` must hold those yielded before that it still needs."""
-    records = by_opcode()
+    """Yield each operation with its value; ``values`` must hold those yielded before that it still needs.
+
+    Args:
+        module: A module that passes verification.
+        arguments: Arrays that fit the inputs, by name.
+        values: The caller's environment.
+    """
     for operation in module.operations:
         if operation.opcode == "Input":
             yield operation, arguments[str(operation.attributes["name"])]
-            continue
-        record = records[operation.opcode]
-        assert isinstance(operation.result_type, TensorType)
-        context = EvalContext(
-            operation.opcode,
-            operation.value_id,
-            tuple(values[operand] for operand in operation.operands),
-            complete_attributes(record, operation.attributes),
-            operation.result_type,
-            operation.source,
-        )
+        else:
+            yield operation, evaluate(operation, [values[operand] for operand in operation.operands])
+
+
+def evaluate(operation: CoreOperation, operands: Sequence[Array]) -> Array:
+    """Return the value of one verified operation by its numpy rule.
+
+    Raises:
+        ExecutionError: E6001, an index is out of bounds; E6004, the memory for the value could not be had.
+    """
+    record = by_opcode()[operation.opcode]
+    context = EvalContext(
+        operation.opcode,
+        operation.value_id,
+        tuple(operands),
+        complete_attributes(record, operation.attributes),
+        _type(operation),
+        operation.source,
+    )
+    try:
         with np.errstate(all="ignore"):
-            array = record.evaluate(context)
-        yield operation, array
+            return record.evaluate(context)
+    except MemoryError as error:
+        raise _too_large([operation]) from error
+
+
+def _type(operation: CoreOperation) -> TensorType:
+    assert isinstance(operation.result_type, TensorType), "flat modules have no tuples"
+    return operation.result_type
+
+
+def _too_large(operations: Sequence[CoreOperation]) -> ExecutionError:
+    values = ", ".join(f"%{op.value_id}: {op.result_type}" for op in operations)
+    context = {
+        "shape": [list(_type(op).extents) for op in operations],
+        "dtype": [_type(op).dtype.core_name for op in operations],
+    }
+    return ExecutionError(
+        Diagnostic(
+            "E6004",
+            f"cannot allocate the memory for {values}",
+            operations[0].location,
+            help="reduce the shapes, or split the computation",
+            context=MappingProxyType(context),
+        )
+    )
 
 
 def _last_uses(module: Module) -> dict[ValueId, int]:

@@ -100,7 +100,7 @@ def op_data(record: OpDef) -> dict[str, Any]:
         ],
         "same_dtype": record.same_dtype,
         "commutative": record.commutative,
-        "foldable": record.foldable,
+        "rounding": record.rounding.value,
         "differentiable": not isinstance(derivative, NotDifferentiable),
         "derivative": _derivative(record),
         "choices": list(record.choices),

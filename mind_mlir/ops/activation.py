@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mind_mlir.ops.opdef import FLOATS, NUMERIC, Domain, OpDef, OperandDef
+from mind_mlir.ops.opdef import FLOATS, NUMERIC, Domain, OpDef, OperandDef, Rounding
 from mind_mlir.ops.pointwise import UNARY_EXAMPLES, lower_named, same_type, zeros_like
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ OPERATIONS = (
         evaluate=_exp,
         derivative=_exp_vjp,
         lower=_lower_exp,
-        foldable=False,
+        rounding=Rounding.APPROXIMATE,
         choices=(_ACCURACY,),
         aliases=(("core-functions", "tensor.exp"),),
         examples=UNARY_EXAMPLES,
@@ -132,7 +132,7 @@ OPERATIONS = (
         evaluate=_log,
         derivative=_log_vjp,
         lower=_lower_log,
-        foldable=False,
+        rounding=Rounding.APPROXIMATE,
         choices=("Either zero gives -inf and a negative number gives NaN; neither is an error.", _ACCURACY),
         aliases=(("core-functions", "tensor.log"),),
         examples=UNARY_EXAMPLES,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.attributes import TensorLiteral
@@ -12,6 +13,9 @@ if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array, AttributeValue
     from mind_mlir.lowering.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
+
+#: No file and no other language can hold it.
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 _CONSTANT = NotDifferentiable("constants are not differentiated", constant=True)
 
@@ -31,6 +35,14 @@ def constant_form(literal: TensorLiteral) -> tuple[str, dict[str, AttributeValue
 def _input_type(context: TypeContext) -> TensorType:
     if not context.attributes["name"]:
         context.report("E4004", "Input has an empty name", attribute="name", help='write {name="x"}')
+    elif _SURROGATE.search(context.attributes["name"]):
+        context.report(
+            "E4004",
+            "Input has a name with half of a surrogate pair",
+            attribute="name",
+            help="write a name of whole characters",
+            issue="name",
+        )
     declared = context.declared
     assert declared is not None, "an Input's type is always declared"
     for axis, extent in enumerate(declared.shape):
@@ -148,7 +160,6 @@ OPERATIONS = (
         evaluate=_no_value,
         derivative=NotDifferentiable("inputs end the backward pass", constant=True),
         lower=_no_lowering,
-        foldable=False,
         choices=("Two inputs of one name are rejected (E4004).",),
         examples=(Example((), {"name": "x"}),),
     ),

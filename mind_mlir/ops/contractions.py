@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.ir.types import format_shape
-from mind_mlir.ops.opdef import Example, OpDef, OperandDef
+from mind_mlir.ops.opdef import Example, OpDef, OperandDef, Rounding
 from mind_mlir.ops.reassociation import reshape
 from mind_mlir.ops.shapes import broadcast
 
@@ -288,7 +288,7 @@ OPERATIONS: tuple[OpDef, ...] = (
         evaluate=_dot,
         derivative=_dot_vjp,
         lower=_lower_dot,
-        foldable=False,
+        rounding=Rounding.ACCUMULATING,
         choices=(INTEGERS_WRAP, SUM_ORDER, _EMPTY),
         examples=(
             Example(("T[7]", "T[7]"), note="inner product"),
@@ -316,7 +316,7 @@ OPERATIONS: tuple[OpDef, ...] = (
         evaluate=_matmul,
         derivative=_matmul_vjp,
         lower=_lower_matmul,
-        foldable=False,
+        rounding=Rounding.ACCUMULATING,
         choices=(INTEGERS_WRAP, SUM_ORDER, _EMPTY),
         aliases=(("core-functions", "tensor.matmul"),),
         examples=(

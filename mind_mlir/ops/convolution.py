@@ -11,7 +11,7 @@ from mind_mlir.ir.attributes import Padding, PaddingMode
 from mind_mlir.ir.types import format_shape
 from mind_mlir.ops.contractions import INTEGERS_WRAP, SUM_ORDER
 from mind_mlir.ops.convolution_vjp import conv2d_vjp
-from mind_mlir.ops.opdef import AttributeDef, AttrKind, Example, OpDef, OperandDef
+from mind_mlir.ops.opdef import AttributeDef, AttrKind, Example, OpDef, OperandDef, Rounding
 from mind_mlir.ops.reassociation import reshape
 from mind_mlir.ops.windows import Pairs, spatial_padding
 
@@ -213,7 +213,7 @@ OPERATIONS: tuple[OpDef, ...] = (
         derivative=conv2d_vjp,
         derivative_is_extension=True,
         lower=_lower_conv2d,
-        foldable=False,
+        rounding=Rounding.ACCUMULATING,
         choices=(
             "`Valid` pads nothing. `Same` gives `H_out = ceil(H / strides[0])`: of the zeros needed in all, "
             "`max((H_out - 1) * strides[0] + H_k - H, 0)`, half (rounded down) go before the first row and "

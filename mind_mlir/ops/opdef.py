@@ -58,6 +58,14 @@ class Domain(Enum):
     INDEX = "index"  # indices into axis 0 of the first operand
 
 
+class Rounding(Enum):
+    """How closely compiled code agrees with the numpy rule on floats; integers always agree exactly."""
+
+    EXACT = "exact"  # bit for bit: correctly rounded, or only moves data
+    APPROXIMATE = "approximate"  # to a relative error of the value
+    ACCUMULATING = "accumulating"  # to the same relative error of the sum of the terms' magnitudes
+
+
 @dataclass(frozen=True, slots=True)
 class OperandDef:
     """One operand: its name, the dtypes it may have, and the code reported for another."""
@@ -142,7 +150,7 @@ class OpDef:
         choices: What we chose where the documents leave the choice to the implementation.
         same_dtype: Whether all operands must share one dtype (E2004).
         commutative: Whether the canonicaliser may order the operands.
-        foldable: Whether it may be evaluated at compile time when all operands are small constants.
+        rounding: How closely compiled code agrees with ``evaluate``; only exact operations are folded.
         extension: Whether it stands outside Core v1 (named as PTIR names it).
         aliases: Other spellings: ``(profile, opcode)``.
         examples: Valid uses, including the edge cases.
@@ -163,7 +171,7 @@ class OpDef:
     choices: tuple[str, ...] = ()
     same_dtype: bool = True
     commutative: bool = False
-    foldable: bool = True
+    rounding: Rounding = Rounding.EXACT
     extension: bool = False
     aliases: tuple[tuple[str, str], ...] = ()
     examples: tuple[Example, ...]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.ir.types import DType, TensorType
-from mind_mlir.ops.opdef import AttributeDef, AttrKind, Example, OpDef, OperandDef
+from mind_mlir.ops.opdef import AttributeDef, AttrKind, Example, OpDef, OperandDef, Rounding
 from mind_mlir.ops.reassociation import reshape
 
 if TYPE_CHECKING:
@@ -210,7 +210,7 @@ OPERATIONS = (
         evaluate=_sum,
         derivative=_sum_vjp,
         lower=_lower_sum,
-        foldable=False,
+        rounding=Rounding.ACCUMULATING,
         choices=(_NEGATIVE_AXES, _ORDER, "Integers wrap around on overflow (two's complement)."),
         aliases=(("core-functions", "tensor.sum"), ("core-functions", "tensor.sum_all")),
         examples=_EXAMPLES,
@@ -228,7 +228,7 @@ OPERATIONS = (
         evaluate=_mean,
         derivative=_mean_vjp,
         lower=_lower_mean,
-        foldable=False,
+        rounding=Rounding.ACCUMULATING,
         choices=(
             _NEGATIVE_AXES,
             _ORDER,

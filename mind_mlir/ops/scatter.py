@@ -9,7 +9,7 @@ import numpy as np
 
 from mind_mlir.ir.types import format_shape
 from mind_mlir.ops.bounds import check_indices, require_in_bounds, safe_position
-from mind_mlir.ops.opdef import INTEGERS, AttributeDef, AttrKind, Domain, Example, OpDef, OperandDef
+from mind_mlir.ops.opdef import INTEGERS, AttributeDef, AttrKind, Domain, Example, OpDef, OperandDef, Rounding
 from mind_mlir.ops.reassociation import reshape
 
 if TYPE_CHECKING:
@@ -198,6 +198,7 @@ OPERATIONS = (
         evaluate=_evaluate_scatter_add,
         derivative=_scatter_vjp,
         lower=_lower_scatter_add,
+        rounding=Rounding.ACCUMULATING,
         same_dtype=False,
         extension=True,
         choices=(

@@ -8,9 +8,9 @@ Before: a verified flat module. After: the same function of its inputs, with
 - no operation whose value nothing needs (inputs stay: they are the interface).
 
 Linear in the number of operations, deterministic and idempotent. Folding is bitwise exact: only operations
-whose record says so are folded (never a transcendental function or a reduction, whose last bit depends on
-who computes it), never one that raises a floating-point exception or an error, and never into a constant of
-more than `MAX_FOLDED_ELEMENTS` elements.
+are folded whose record says that compiled code agrees with numpy bit for bit (never a transcendental function
+or a reduction, whose last bit depends on who computes it), never one that raises a floating-point exception
+or an error, and never into a constant of more than `MAX_FOLDED_ELEMENTS` elements.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.constants import constant_form
 from mind_mlir.ops.contexts import EvalContext
 from mind_mlir.ops.infer import complete_attributes
+from mind_mlir.ops.opdef import Rounding
 from mind_mlir.ops.registry import by_opcode
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class _Folder:
     def _evaluate(self, operation: CoreOperation) -> TensorLiteral | None:
         record = by_opcode()[operation.opcode]
         type_ = operation.result_type
-        if not record.foldable or not isinstance(type_, TensorType):
+        if record.rounding is not Rounding.EXACT or not isinstance(type_, TensorType):
             return None
         if type_.dtype is DType.I1 or not 0 < type_.element_count <= MAX_FOLDED_ELEMENTS:
             return None

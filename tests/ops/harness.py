@@ -12,7 +12,7 @@ from mind_mlir.ir.builder import Builder
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.contexts import EvalContext, TypeContext
 from mind_mlir.ops.infer import infer_type
-from mind_mlir.ops.opdef import Domain, Example, NotDifferentiable, OpDef
+from mind_mlir.ops.opdef import Domain, Example, NotDifferentiable, OpDef, Rounding
 from mind_mlir.passes.vjp import VjpContext
 
 if TYPE_CHECKING:
@@ -25,12 +25,6 @@ if TYPE_CHECKING:
 
 #: Relative error that a float result may have.
 TOLERANCES = {DType.F32: 1e-6, DType.F64: 1e-12}
-
-#: Operations that round more than once, in an order of their own; every other one must agree bit for bit.
-APPROXIMATE = frozenset({"Exp", "Log"})
-ACCUMULATING = frozenset(
-    {"Sum", "Mean", "Dot", "MatMul", "Conv2d", "Conv2dBackwardInput", "Conv2dBackwardFilter", "ScatterAdd"}
-)
 
 
 @dataclass(frozen=True)
@@ -101,10 +95,10 @@ def edge_operands(use: Use, rng: np.random.Generator) -> list[Array]:
         array = _random(use, index, type_, rng)
         if use.record.operands[index].domain is not Domain.INDEX:
             values = edge_values(type_.dtype)
-            if use.record.opcode in ACCUMULATING and type_.dtype.is_float:
+            if use.record.rounding is Rounding.ACCUMULATING and type_.dtype.is_float:
                 # Whether a sum of the largest numbers overflows on the way is a matter of its order.
                 values = values[~np.isfinite(values) | (np.abs(values) <= 3)]
-            share = 0.1 if use.record.opcode in ACCUMULATING else 0.7
+            share = 0.1 if use.record.rounding is Rounding.ACCUMULATING else 0.7
             chosen = rng.random(array.shape) < share
             array = np.where(chosen, rng.choice(values, array.shape), array)
         operands.append(np.asarray(array, type_.dtype.numpy))
@@ -253,7 +247,7 @@ def assert_agrees(
         np.testing.assert_array_equal(actual, expected)
         return
     np.testing.assert_array_equal(np.isnan(actual), np.isnan(expected), "NaNs differ")
-    if record.opcode not in APPROXIMATE | ACCUMULATING:
+    if record.rounding is Rounding.EXACT:
         np.testing.assert_array_equal(actual, expected)
         numbers = ~np.isnan(expected)
         np.testing.assert_array_equal(
@@ -263,7 +257,7 @@ def assert_agrees(
     finite = np.isfinite(expected)
     np.testing.assert_array_equal(actual[~finite], expected[~finite], "infinities differ")
     magnitude = np.abs(expected)
-    if record.opcode in ACCUMULATING:
+    if record.rounding is Rounding.ACCUMULATING:
         # Rounding errors are relative to the sum of the terms' magnitudes, which cancellation may hide.
         absolute = [np.abs(o) if o.dtype.kind == "f" else o for o in operands]
         magnitude = run_numpy(record, absolute, attributes)

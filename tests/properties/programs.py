@@ -17,7 +17,7 @@ from mind_mlir.ir.builder import Builder
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.contexts import EvalContext
 from mind_mlir.ops.infer import complete_attributes
-from mind_mlir.ops.opdef import ANY
+from mind_mlir.ops.opdef import ANY, Rounding
 from mind_mlir.ops.registry import by_opcode
 
 if TYPE_CHECKING:
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 #: Relative error that one inexact operation may have, well above what one has.
 ROUNDING = {DType.F32: 2e-6, DType.F64: 4e-15}
-TRANSCENDENTAL = frozenset({"Exp", "Log"})
-ACCUMULATING = frozenset({"Sum", "Mean", "Dot", "MatMul", "Conv2d", "ScatterAdd"})
 
 
 @dataclass(frozen=True)
@@ -172,12 +170,12 @@ def _run(module: Module, arguments: Mapping[str, Array], rng: np.random.Generato
 def _perturb(
     operation: CoreOperation, array: Array, values: Mapping[int, Array], rng: np.random.Generator
 ) -> Array:
-    if operation.opcode not in TRANSCENDENTAL | ACCUMULATING:
+    record = by_opcode()[operation.opcode]
+    if record.rounding is Rounding.EXACT:
         return array
     magnitude = np.abs(array)
-    if operation.opcode in ACCUMULATING:
+    if record.rounding is Rounding.ACCUMULATING:
         # Rounding is relative to the terms, which may cancel.
-        record = by_opcode()[operation.opcode]
         terms = [np.abs(values[o]) if values[o].dtype.kind == "f" else values[o] for o in operation.operands]
         attributes = complete_attributes(record, operation.attributes)
         with np.errstate(all="ignore"):
