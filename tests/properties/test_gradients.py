@@ -55,7 +55,7 @@ def test_gradient_modules_compute_the_outputs_too(program: Program, seed: int) -
 
 
 @examples(200)
-@given(programs(SMOOTH, F64, size=8, empties=False), SEEDS)
+@given(programs(SMOOTH - {"ConstF32"}, F64, size=8, empties=False), SEEDS)
 def test_gradients_are_the_transposed_derivative(program: Program, seed: int) -> None:
     """<w, J v> = <J^T w, v>, where J v is had without the derivative rules."""
     module, names = program.module, float_inputs(program.module)
