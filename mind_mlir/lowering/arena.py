@@ -22,14 +22,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from mind_mlir.bindings import arith, ir, memref
 from mind_mlir.lowering.aliases import buffer_uses
 from mind_mlir.lowering.iteration import iteration_number, trip_count
-from mind_mlir.lowering.memory import byte_size
+from mind_mlir.lowering.memory import ALIGNMENT, byte_size
 from mind_mlir.lowering.passes import find_all
 
 if TYPE_CHECKING:
     from mind_mlir.bindings import Block, Operation, Value
 
-#: Placement granularity in bytes: a cache line, and the widest vector register.
-ALIGNMENT = 64
 _EXCLUSIVE = ("scf.if", "scf.index_switch")
 _PARALLEL = ("scf.forall", "scf.parallel")
 

@@ -10,6 +10,9 @@ from mind_mlir.bindings import ir
 if TYPE_CHECKING:
     from mind_mlir.bindings import Type
 
+#: Alignment in bytes of scratch memory and constants: a cache line, and the widest vector register.
+ALIGNMENT = 64
+
 
 def is_contiguous(type_: Type) -> bool:
     """Return whether memref type ``type_`` is of static shape, row-major, without gaps and offset."""

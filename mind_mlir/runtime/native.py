@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mind_mlir.bindings import ExecutionEngine, ir
-from mind_mlir.lowering.arena import ALIGNMENT
 from mind_mlir.lowering.bufferize import SCRATCH_ATTRIBUTE
+from mind_mlir.lowering.memory import ALIGNMENT
+from mind_mlir.runtime.constants import Constants
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -55,18 +56,24 @@ class NativeFunction:
             addresses of the values of the parameters and of the pointer to the arena.
     """
 
-    def __init__(self, module: Module, *, opt_level: int = 3, entry: str = "main") -> None:
+    def __init__(
+        self, module: Module, *, opt_level: int = 3, entry: str = "main", embed_constants: bool = False
+    ) -> None:
         """Compile function ``entry`` of an LLVM dialect module, as `to_llvm` leaves it.
 
         Args:
-            module: May be changed or dropped afterwards.
+            module: Loses the data of large constants, unless they are embedded; may be dropped afterwards.
             opt_level: LLVM's optimisation level, 0 to 3.
             entry: The name of a public function.
+            embed_constants: Put large constants into the code, for an object file that stands alone.
         """
         attributes = module.operation.attributes
         self.scratch_bytes = int(ir.IntegerAttr(attributes[SCRATCH_ATTRIBUTE]).value)
         self.parameters = _count_arguments(module, entry) - 1
+        self._constants = None if embed_constants else Constants(module)
         self._engine = ExecutionEngine(module, opt_level=opt_level)
+        if self._constants is not None:
+            self._constants.define_in(self._engine)
         self.address = int(self._engine.raw_lookup(entry))
         self._invoke = _PACKED(self.address)
         self._pack = struct.Struct(f"{self.parameters}P").pack_into
@@ -94,7 +101,7 @@ class NativeFunction:
         self._idle.append(frame)
 
     def write_object(self, path: Path) -> None:
-        """Write the machine code as a relocatable object file."""
+        """Write the machine code as an object file; constants that are not embedded are undefined symbols."""
         self._engine.dump_to_object_file(str(path))
 
 

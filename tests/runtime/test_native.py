@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mind_mlir.bindings import arith, func, ir, new_context
+from mind_mlir.bindings import ir, new_context
 from mind_mlir.lowering.bufferize import bufferize
 from mind_mlir.lowering.to_llvm import to_llvm
 from mind_mlir.runtime.native import NativeFunction
@@ -86,16 +86,12 @@ def test_wrong_number_of_pointers_is_refused() -> None:
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.float64, np.int8, np.int64, np.bool_])
 @pytest.mark.parametrize("embed", [False, True])
 def test_large_constants(dtype: type, embed: bool, tmp_path: Path) -> None:
-    values = np.random.default_rng(0).integers(0, 100, (300, 500)).astype(dtype)
-    with new_context(), ir.Location.unknown():
+    values: Array = np.random.default_rng(0).integers(0, 100, (300, 500)).astype(dtype)
+    with new_context():
         attribute = ir.DenseElementsAttr.get(values, type=_element(dtype))
-        module = ir.Module.create()
-        with ir.InsertionPoint(module.body):
-
-            @func.FuncOp.from_py_func(name="main")
-            def main() -> Any:
-                return arith.ConstantOp(attribute.type, attribute).result
-
+        module = ir.Module.parse(f"""func.func @main() -> {attribute.type} {{
+          %c = arith.constant {attribute}
+          return %c : {attribute.type} }}""")
         bufferize(module)
         to_llvm(module)
         native = NativeFunction(module, embed_constants=embed)

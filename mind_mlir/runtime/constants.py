@@ -1,0 +1,68 @@
+"""Large constants, kept out of the code generator.
+
+LLVM takes milliseconds for each megabyte of initialised data. The data of large constants stays in Python
+instead, and the code refers to it by symbols that the engine resolves.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mind_mlir.bindings import ir
+from mind_mlir.lowering.memory import ALIGNMENT, element_bytes
+
+if TYPE_CHECKING:
+    from mind_mlir.bindings import Attribute, ExecutionEngine, Module
+
+#: Constants of at least this many bytes are taken out.
+LARGE = 1 << 16
+
+
+class Constants:
+    """The data of the constants that have been taken out of one module, by symbol.
+
+    It must live as long as code that refers to it.
+    """
+
+    def __init__(self, module: Module) -> None:
+        """Take the large constants out of ``module``, which is in the LLVM dialect, leaving declarations."""
+        self._data: dict[str, _Pointer] = {}
+        for op in module.body.operations:
+            if op.operation.name != "llvm.mlir.global" or "value" not in op.attributes:
+                continue
+            value = op.attributes["value"]
+            if _is_large(value):
+                self._data[ir.StringAttr(op.attributes["sym_name"]).value] = _Pointer(value)
+                del op.attributes["value"]
+                op.attributes["linkage"] = ir.Attribute.parse("#llvm.linkage<external>", module.context)
+
+    def define_in(self, engine: ExecutionEngine) -> None:
+        """Define the symbols in ``engine``; it has not looked up anything yet."""
+        for name, pointer in self._data.items():
+            engine.raw_register_runtime(name, pointer)
+
+
+class _Pointer:
+    """An aligned copy of a constant's data, in the form in which the engine takes addresses."""
+
+    def __init__(self, value: Attribute) -> None:
+        data = np.array(value)
+        self._memory = np.empty(data.nbytes + ALIGNMENT, np.uint8)
+        start = -self._memory.ctypes.data % ALIGNMENT
+        self._memory[start : start + data.nbytes] = np.ascontiguousarray(data).reshape(-1).view(np.uint8)
+        self.value = self._memory.ctypes.data + start
+
+
+def _is_large(value: Any) -> bool:
+    """Return whether ``value`` is the data of a large constant that numpy can read: all but bf16 and fp8."""
+    if not isinstance(value, ir.DenseFPElementsAttr | ir.DenseIntElementsAttr):
+        return False
+    element = value.type.element_type
+    if isinstance(value, ir.DenseFPElementsAttr) and not isinstance(
+        element, ir.F16Type | ir.F32Type | ir.F64Type
+    ):
+        return False
+    return int(math.prod(value.type.shape)) * element_bytes(element) >= LARGE
