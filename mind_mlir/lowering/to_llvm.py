@@ -13,9 +13,11 @@ from mind_mlir.lowering.loop_hints import annotate_loops, attach_annotations
 from mind_mlir.lowering.memory import is_contiguous
 from mind_mlir.lowering.outline import ALIASING_ATTRIBUTE, KERNEL_ATTRIBUTE, outline_kernels
 from mind_mlir.lowering.passes import find_all, run_passes
+from mind_mlir.lowering.target import host_target
 
 if TYPE_CHECKING:
     from mind_mlir.bindings import Module, Operation
+    from mind_mlir.lowering.target import Target
 
 #: The order matters: each pass leaves what a later one takes.
 _TO_LOOPS = ",".join(
@@ -47,12 +49,13 @@ _TO_LLVM = ",".join(
 )
 
 
-def to_llvm(module: Module, *, verify: bool = False) -> None:
+def to_llvm(module: Module, target: Target | None = None, *, verify: bool = False) -> None:
     """Lower a bufferized ``module`` to the LLVM dialect, in place.
 
     Args:
         module: Functions on contiguous memrefs of static shape. The buffers that a function is given must not
             overlap, except for two that it only reads.
+        target: The machine that will run the code; the one at hand by default.
         verify: Run MLIR's verifier after each pass.
     """
     with module.context, ir.Location.unknown():
@@ -66,8 +69,9 @@ def to_llvm(module: Module, *, verify: bool = False) -> None:
         run_passes(module, _TO_LLVM, verify=verify)
         attach_annotations(module)
         for op in module.body.operations:
-            if op.operation.name == "llvm.func":
+            if op.operation.name == "llvm.func" and op.regions[0].blocks:
                 _keep_apart(op)
+                _use_full_vectors(op, target or host_target())
 
 
 def _expand_strided_copies(module: Module) -> None:
@@ -105,3 +109,8 @@ def _keep_apart(function: Operation) -> None:
     attributes["no_inline"] = ir.UnitAttr.get()
     if KERNEL_ATTRIBUTE in attributes:
         attributes["linkage"] = ir.Attribute.parse("#llvm.linkage<internal>")
+
+
+def _use_full_vectors(function: Operation, target: Target) -> None:
+    """Let LLVM vectorize for the whole register, where it would stop at 256 bits by itself."""
+    function.attributes["prefer_vector_width"] = ir.StringAttr.get(str(8 * target.vector_bytes))

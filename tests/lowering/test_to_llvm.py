@@ -6,7 +6,10 @@ import re
 import ml_dtypes
 import numpy as np
 import pytest
-from native_harness import lowered, run
+from native_harness import compiled, lowered, run
+
+from mind_mlir.lowering.target import host_target
+from mind_mlir.runtime.disassemble import assembly
 
 ID = "affine_map<(i) -> (i)>"
 F32 = np.float32
@@ -250,3 +253,14 @@ def test_kernels_repeat_views_and_take_scalars() -> None:
     expected[1:3] = 2 * a[2:4]
     assert np.array_equal(whole, expected)
     assert np.array_equal(part, 2 * a[2:4])
+
+
+def test_elementwise_loops_use_the_widest_vectors() -> None:
+    pytest.importorskip("capstone")
+    pytest.importorskip("elftools")
+    if host_target().vector_bytes != 64:
+        pytest.skip("names the registers of AVX-512")
+    body = "%s = arith.addf %x0, %x1 : f32\n linalg.yield %s : f32"
+    text = assembly(compiled(elementwise("4096", 2, body)))
+    assert re.search(r"vaddps zmm\d+, zmm\d+, ", text)
+    assert not re.search(r"vaddss", text)  # no run-time overlap check, hence no scalar version of the loop
