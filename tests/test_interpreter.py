@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import tracemalloc
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from mind_mlir import ArgumentError, Builder, DType, ExecutionError, TensorType, interpret, parse
+from mind_mlir.comparison import first_difference
 from mind_mlir.interpreter import trace
+from mind_mlir.ir.attributes import Padding, PaddingMode
 
 if TYPE_CHECKING:
     from mind_mlir import Module
@@ -104,6 +106,24 @@ def test_floating_point_exceptions_are_silent() -> None:
     assert np.isnan(outputs[0][0])
     assert outputs[2][1] == np.inf
     assert np.isnan(outputs[3][2])
+
+
+@pytest.mark.parametrize("opcode", ["Dot", "MatMul", "Conv2d"])
+@pytest.mark.parametrize("special", [np.inf, np.nan])
+@pytest.mark.parametrize("inner", [1, 2, 5])
+def test_zero_times_infinity_is_nan_in_products(opcode: str, special: float, inner: int) -> None:
+    """Libraries of linear algebra leave zeros out; the documents do not."""
+    conv = opcode == "Conv2d"
+    b = Builder()
+    left = b.input("left", TensorType(DType.F64, (1, 3, 1, inner) if conv else (3, inner)))
+    right = b.input("right", TensorType(DType.F64, (1, 1, inner, 1) if conv else (inner, 1)))
+    attributes: dict[str, Any] = {"strides": (1, 1), "padding": Padding(PaddingMode.VALID)} if conv else {}
+    module = b.build([b.emit(opcode, left, right, **attributes)])
+    for first, second in ((special, 0.0), (0.0, special)):
+        shapes = (left.shape, right.shape)
+        arguments = {"left": np.full(shapes[0], first), "right": np.full(shapes[1], second)}
+        assert np.isnan(interpret(module, arguments)[0]).all()
+        assert first_difference(module, arguments) is None
 
 
 def test_values_are_dropped_after_their_last_use() -> None:

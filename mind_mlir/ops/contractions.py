@@ -86,13 +86,9 @@ def _matmul_type(context: TypeContext) -> TensorType:
 # Values
 
 
-def _dot(context: EvalContext) -> Array:
-    left, right = context.operands
-    return np.asarray(np.dot(left, right))
-
-
 def _matmul(context: EvalContext) -> Array:
     left, right = context.operands
+    # For vectors, too: np.dot takes 0 * inf for 0 where the inner extent is 1.
     return np.asarray(np.matmul(left, right))
 
 
@@ -285,7 +281,7 @@ OPERATIONS: tuple[OpDef, ...] = (
         spec="core-ir.md, Linear and tensor algebra",
         operands=(OperandDef("lhs"), OperandDef("rhs")),
         type_rule=_dot_type,
-        evaluate=_dot,
+        evaluate=_matmul,
         derivative=_dot_vjp,
         lower=_lower_dot,
         rounding=Rounding.ACCUMULATING,

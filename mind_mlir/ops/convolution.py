@@ -135,7 +135,10 @@ def _conv2d(context: EvalContext) -> Array:
     padded = np.pad(image, ((0, 0), *padding, (0, 0)))
     windows = np.lib.stride_tricks.sliding_window_view(padded, filter_.shape[:2], axis=(1, 2))
     windows = windows[:, :: strides[0], :: strides[1]]  # [N, H_out, W_out, C_in, H_k, W_k]
-    return np.asarray(np.tensordot(windows, filter_, axes=((4, 5, 3), (0, 1, 2))))
+    inner, result = math.prod(filter_.shape[:3]), context.result_type.extents
+    rows = windows.transpose(0, 1, 2, 4, 5, 3).reshape(math.prod(result[:3]), inner)
+    # Not np.tensordot, which takes 0 * inf for 0 where there is one term.
+    return np.asarray(np.matmul(rows, filter_.reshape(inner, result[3]))).reshape(result)
 
 
 # Lowering
