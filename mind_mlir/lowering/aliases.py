@@ -49,14 +49,18 @@ class Uses(NamedTuple):
     aliases: set[Value]
 
 
-def buffer_uses(root: Value) -> Uses:
+def buffer_uses(root: Value, *, escapes: bool = False) -> Uses:
     """Find the uses of ``root``, directly or through a value that may alias it.
 
     Aliases arise from view-like operations, loop-carried values, and results of structured control flow. What
     is not known precisely is over-approximated: all memref results and block arguments of the user.
 
+    Args:
+        root: A buffer, or one of the values that refer to it: then only uses that derive from it are found.
+        escapes: Whether ``root`` may be allocated in a loop that hands it to its next iteration.
+
     Raises:
-        EscapeError: ``root`` is allocated in a loop that hands it to its next iteration.
+        EscapeError: It is, and may not.
     """
     found: list[Use] = []
     aliases = {root}
@@ -66,7 +70,9 @@ def buffer_uses(root: Value) -> Uses:
         for use in value.uses:
             user = use.owner.operation
             found.append(Use(user, use.operand_number))
-            for alias in _aliases(user, use.operand_number, root):
+            if not escapes:
+                _check_escape(user, root)
+            for alias in _aliases(user, use.operand_number):
                 if alias not in aliases:
                     aliases.add(alias)
                     pending.append(alias)
@@ -88,7 +94,15 @@ def root_of(value: Value) -> Value | None:
     return value if value.owner.owner.operation.name == "func.func" else None
 
 
-def _aliases(user: Operation, operand: int, root: Value) -> Iterator[Value]:
+def _check_escape(user: Operation, root: Value) -> None:
+    if user.name != "scf.yield":
+        return
+    parent = user.parent.operation
+    if parent.name in LOOPS and is_inside(root, parent):
+        raise EscapeError(f"a buffer allocated in {parent.name} is carried to the next iteration")
+
+
+def _aliases(user: Operation, operand: int) -> Iterator[Value]:
     name = user.name
     if name == "scf.for":
         yield from _carried(user, operand - 3)
@@ -100,8 +114,6 @@ def _aliases(user: Operation, operand: int, root: Value) -> Iterator[Value]:
                 yield from _buffers(block.arguments)
         return
     parent = user.parent.operation
-    if name == "scf.yield" and parent.name in LOOPS and is_inside(root, parent):
-        raise EscapeError(f"a buffer allocated in {parent.name} is carried to the next iteration")
     if name == "scf.yield" and parent.name == "scf.for":
         yield from _carried(parent, operand)
         return

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import arith, ir, scf
-from mind_mlir.lowering.aliases import root_of
+from mind_mlir.lowering.aliases import buffer_uses, root_of, within
 from mind_mlir.lowering.destination import create_alloc, is_tensor
 from mind_mlir.lowering.memory import is_contiguous
 from mind_mlir.lowering.passes import find_all
@@ -207,13 +207,43 @@ def _hand_on(terminator: Operation, first: int, homes: Mapping[int, Value], argu
         while pending:
             free = next((i for i in pending if _is_free(i, homes, pending)), None)
             if free is not None:
-                ir.Operation.create("memref.copy", [], [pending.pop(free), homes[free]])
+                _store(pending.pop(free), homes[free], terminator)
                 continue
             index = next(i for i in pending if any(_may_overlap(pending[i], h) for h in homes.values()))
             type_ = pending[index].type
             kept = create_alloc(ir.MemRefType.get(type_.shape, type_.element_type))
             ir.Operation.create("memref.copy", [], [pending[index], kept])
             pending[index] = kept
+
+
+def _store(value: Value, home: Value, terminator: Operation) -> None:
+    """Copy ``value`` to ``home`` before ``terminator``, or in those branches that compute something new."""
+    branching = value.owner.operation if _is_result_of(value, "scf.if") else None
+    if branching is None or not _may_store_in_branches(branching, value, home, terminator):
+        with ir.InsertionPoint(terminator), terminator.location:
+            ir.Operation.create("memref.copy", [], [value, home])
+        return
+    for region in branching.regions:
+        end = _terminator(region.blocks[0])
+        taken = end.operands[value.result_number]
+        if not _is_same(taken, home):
+            _store(taken, home, end)
+
+
+def _may_store_in_branches(branching: Operation, value: Value, home: Value, terminator: Operation) -> bool:
+    """Return whether the old contents of ``home`` are not needed any more when ``branching`` ends."""
+    block = terminator.block
+    if branching.block != block or len(list(value.uses)) > 0 or not is_contiguous(value.type):
+        return False
+    for region in branching.regions:
+        others = list(_terminator(region.blocks[0]).operands)
+        del others[value.result_number]
+        if any(isinstance(other.type, ir.MemRefType) and _may_overlap(other, home) for other in others):
+            return False
+    users = (within(block, use.user) for use in buffer_uses(root_of(home), escapes=True).found)
+    return not any(
+        user is not None and user != terminator and branching.is_before_in_block(user) for user in users
+    )
 
 
 def _is_free(index: int, homes: Mapping[int, Value], pending: Mapping[int, Value]) -> bool:

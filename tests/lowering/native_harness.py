@@ -29,8 +29,8 @@ def unary(result: str, op: str, source: str, extent: int, *, empty: str | None =
       {result} = linalg.generic {{indexing_maps = [{ID}, {ID}], iterator_types = ["parallel"]}}
           ins({source} : {t}) outs({out} : {t}) {{
       ^bb0(%lane: f32, %o: f32):
-        %y = arith.{op} %lane, %lane : f32
-        linalg.yield %y : f32
+        %w = arith.{op} %lane, %lane : f32
+        linalg.yield %w : f32
       }} -> {t}"""
 
 

@@ -194,3 +194,47 @@ def test_branches_share_memory() -> None:
     for flag, expected in ((True, 2 * a), (False, 2 * a * a)):
         (result,) = run(source, [a, np.array(flag)], ((16,), F32))
         assert np.array_equal(result, expected[::-1])
+
+
+def test_conditional_update_needs_no_copy() -> None:
+    body = f"""
+    %c = tensor.extract %y[%i] : tensor<8xf32>
+    %zero = arith.constant 0.0 : f32
+    %flag = arith.cmpf ogt, %c, %zero : f32
+    %z = scf.if %flag -> tensor<8xf32> {{
+      {unary("%s", "addf", "%x", 8)}
+      scf.yield %s : tensor<8xf32>
+    }} else {{
+      scf.yield %x : tensor<8xf32>
+    }}"""
+    source = for_loop(8, "%z, %y", body)
+    text = bufferized(source)
+    assert scratch_bytes(text) == 0
+    assert count(text, "memref.copy") == 2  # of the arguments
+    a, b = np.arange(8, dtype=F32), np.array([1, -1, 0, 2, 3, -4, 0, 1], F32)
+    first, second = run(source, [a, b], ((8,), F32), ((8,), F32))
+    assert np.array_equal(first, a * 2 ** (b > 0).sum())
+    assert np.array_equal(second, b)
+
+
+def test_conditional_update_of_a_value_that_is_read_afterwards() -> None:
+    body = f"""
+    %c = tensor.extract %y[%i] : tensor<8xf32>
+    %zero = arith.constant 0.0 : f32
+    %flag = arith.cmpf ogt, %c, %zero : f32
+    %z = scf.if %flag -> tensor<8xf32> {{
+      {unary("%s", "addf", "%x", 8)}
+      scf.yield %s : tensor<8xf32>
+    }} else {{
+      scf.yield %x : tensor<8xf32>
+    }}
+    %e = tensor.empty() : tensor<8xf32>
+    %d = linalg.sub ins(%z, %x : tensor<8xf32>, tensor<8xf32>) outs(%e : tensor<8xf32>) -> tensor<8xf32>"""
+    a, b = np.arange(8, dtype=F32), np.array([1, -1, 0, 2, 3, -4, 0, 1], F32)
+    first, second = run(for_loop(8, "%z, %d", body), [a, b], ((8,), F32), ((8,), F32))
+    x, y = a, b
+    for i in range(8):
+        z = x + x if y[i] > 0 else x
+        x, y = z, z - x
+    assert np.array_equal(first, x)
+    assert np.array_equal(second, y)
