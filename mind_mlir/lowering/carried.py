@@ -110,7 +110,8 @@ def _pass_originals(terminator: Operation) -> None:
         while original.type != duplicate.type and _is_result_of(original, "memref.cast"):
             original = original.owner.operands[0]
         made_here = _is_result_of(duplicate, "memref.alloc") and duplicate.owner.operation in ending
-        if made_here and original.type == duplicate.type and len(list(duplicate.uses)) == 2:
+        users = [use.owner.operation for use in duplicate.uses]
+        if made_here and original.type == duplicate.type and len(users) == 2 and terminator in users:
             terminator.replace_uses_of_with(duplicate, original)
             dead += [copy, duplicate.owner.operation]
     for op in dead:
@@ -257,5 +258,5 @@ def _is_free(index: int, homes: Mapping[int, Value], pending: Mapping[int, Value
 
 
 def _may_overlap(value: Value, home: Value) -> bool:
-    root = root_of(value)
-    return root is None or root == root_of(home)
+    one, other = root_of(value), root_of(home)
+    return one is None or other is None or bool(one == other)
