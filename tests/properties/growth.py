@@ -1,8 +1,8 @@
 """Grows a random valid flat module one operation at a time, drawing every choice from Hypothesis.
 
 Operands are values that exist already or, now and then, fresh inputs and constants, so that generated modules
-share values the way programs do. Everything stays small: extents are 1 or primes (which no vector length or
-tile divides), and no tensor holds more than `MAX_ELEMENTS`.
+share values the way programs do. `SMALL` programs have extents that are 1 or primes, which no vector length
+or tile divides, and take no time; `LARGE` ones have rows and columns around vector lengths and tile sizes.
 """
 
 from __future__ import annotations
@@ -25,13 +25,27 @@ if TYPE_CHECKING:
 
     from mind_mlir.ir.attributes import Array
 
-EXTENTS = (1, 2, 3, 5, 7)
 MAX_RANK = 4
-MAX_ELEMENTS = 240
 MAX_CONSTANT = 24
 
 Shape = tuple[int, ...]
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The extents of a program's tensors, and the most elements that one may hold."""
+
+    extents: tuple[int, ...]
+    elements: int
+
+    def fit(self, shape: Shape) -> bool:
+        """Return whether the program may hold a tensor of ``shape``."""
+        return math.prod(shape) <= self.elements and len(shape) <= MAX_RANK
+
+
+SMALL = Sizes((1, 2, 3, 5, 7), 240)
+LARGE = Sizes((1, 2, 3, 13, 16, 31, 32, 64, 67, 130), 20_000)
 
 
 @dataclass(frozen=True)
@@ -49,6 +63,7 @@ class Growth:
     Attributes:
         draw: Draws from a Hypothesis strategy.
         dtypes: The dtypes that the program uses, the most used one first.
+        sizes: What shapes it may have.
         extents: The extents that most of its shapes have, so that values fit together.
         wild: Whether constants may be infinite, NaN or otherwise awkward.
         empties: Whether tensors without elements appear.
@@ -62,7 +77,8 @@ class Growth:
 
     draw: DrawFn
     dtypes: Sequence[DType] = ANY
-    extents: Sequence[int] = EXTENTS
+    sizes: Sizes = SMALL
+    extents: Sequence[int] = SMALL.extents
     wild: bool = False
     empties: bool = True
     builder: Builder = field(default_factory=Builder)
@@ -102,8 +118,8 @@ class Growth:
 
     def extent(self, *shapes: Shape) -> int:
         """Return an extent that may be added to a tensor with all the extents of ``shapes``."""
-        room = MAX_ELEMENTS // max(math.prod(map(math.prod, shapes)), 1)
-        usual = self.extents if self.number(0, 3) < 3 else EXTENTS
+        room = self.sizes.elements // max(math.prod(map(math.prod, shapes)), 1)
+        usual = self.extents if self.number(0, 3) < 3 else self.sizes.extents
         return self.pick([extent for extent in usual if extent <= room] or [1])
 
     # Values
@@ -146,7 +162,7 @@ class Growth:
 
         def fits(other: Value) -> bool:
             shape = broadcast(value.shape, other.shape)
-            return other.type.dtype is value.type.dtype and shape is not None and small(shape)
+            return other.type.dtype is value.type.dtype and shape is not None and self.sizes.fit(shape)
 
         found = self.existing(fits)
         if found is not None:
@@ -214,11 +230,6 @@ class Growth:
                 math.nan
             )  # one NaN: payloads have no spelling
         return st.sampled_from([0.0, 1.0, -1.0, 0.5, -2.5, 0.1, 3.0])
-
-
-def small(shape: Shape) -> bool:
-    """Return whether generated programs may hold a tensor of ``shape``."""
-    return math.prod(shape) <= MAX_ELEMENTS and len(shape) <= MAX_RANK
 
 
 def broadcast(left: Shape, right: Shape) -> Shape | None:

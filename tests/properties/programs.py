@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from growth import EXTENTS, Growth, InputDomain, sample
+from growth import SMALL, Growth, InputDomain, Sizes, sample
 from hypothesis import strategies as st
 from recipes import CONSTANTS, RECIPES
 
@@ -65,6 +65,7 @@ def programs(
     size: int = 10,
     wild: bool = False,
     empties: bool = True,
+    sizes: Sizes = SMALL,
 ) -> Program:
     """Generate programs of up to ``size`` operations (and the inputs and constants they need).
 
@@ -75,11 +76,13 @@ def programs(
         size: The most operations.
         wild: Whether constants may be awkward and functions leave their domain.
         empties: Whether tensors without elements appear.
+        sizes: What shapes they have.
     """
     growth = Growth(
         draw,
         draw(st.permutations(dtypes)),
-        draw(st.lists(st.sampled_from(EXTENTS), min_size=1, max_size=3)),
+        sizes,
+        draw(st.lists(st.sampled_from(sizes.extents), min_size=1, max_size=3)),
         wild=wild,
         empties=empties,
         builder=Builder(next_id=draw(st.sampled_from([0, 0, 41]))),
@@ -183,7 +186,8 @@ def _perturb(
                 EvalContext(operation.opcode, operation.value_id, tuple(terms), attributes, tensor(operation))
             )
     dtype = tensor(operation).dtype
-    sign = rng.choice([-1.0, 1.0], array.shape)
+    # Of different sizes, or those of two operations would often cancel.
+    sign = rng.choice([-1.0, 1.0], array.shape) * rng.uniform(0.5, 1.5, array.shape)
     with np.errstate(all="ignore"):
         off = array + sign * (ROUNDING[dtype] * magnitude + 4 * np.finfo(array.dtype).smallest_subnormal)
         # An exact sum (of one term, of zeros) stays exact where nothing rounds.

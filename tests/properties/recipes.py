@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from growth import EXTENTS, MAX_ELEMENTS, MAX_RANK, Growth, InputDomain, small
+from growth import MAX_RANK, SMALL, Growth, InputDomain
 
 from mind_mlir.ir.attributes import Padding, PaddingMode, TensorLiteral
 from mind_mlir.ir.types import DType, TensorType
@@ -34,7 +34,7 @@ def _constant(dtype: DType) -> Callable[[Growth], Value]:
 
 
 def _constant_tensor(g: Growth) -> Value:
-    shape = tuple(g.pick(EXTENTS[:3]) for _ in range(g.number(1, 3)))
+    shape = tuple(g.pick(SMALL.extents[:3]) for _ in range(g.number(1, 3)))
     return g.constant(TensorType(g.dtype(), shape))
 
 
@@ -144,7 +144,7 @@ def _reshape(g: Growth) -> Value:
     operand = g.operand(ANY)
     count = operand.type.element_count
     if count == 0:
-        others = tuple(g.pick(EXTENTS) for _ in range(g.number(0, MAX_RANK - 1)))
+        others = tuple(g.pick(SMALL.extents) for _ in range(g.number(0, MAX_RANK - 1)))
         at = g.number(0, len(others))
         return g.emit("Reshape", operand, new_shape=(*others[:at], -1, *others[at:]))
     shape = list(_factor(g, count))
@@ -183,7 +183,8 @@ def _broadcast_to(g: Growth) -> Value:
         shape.insert(0, 1)
     for axis, extent in enumerate(shape):
         if extent == 1 and g.flag():
-            extents = [e for e in (*EXTENTS, 0) if math.prod(shape) * e <= MAX_ELEMENTS and e >= smallest]
+            room = g.sizes.elements // max(math.prod(shape), 1)
+            extents = [e for e in (*g.sizes.extents, 0) if smallest <= e <= room]
             shape[axis] = g.pick(extents)
     return g.emit("BroadcastTo", operand, result_shape=tuple(shape))
 
@@ -248,7 +249,7 @@ def _pad(g: Growth) -> Value:
     for axis, extent in enumerate(operand.shape):
         amounts = (g.number(0, 2), g.number(0, 2), g.number(0, 2)) if g.flag() else (0, 0, 0)
         shape[axis] = amounts[0] + extent + amounts[1] + max(extent - 1, 0) * amounts[2]
-        if not small(tuple(shape)):
+        if not g.sizes.fit(tuple(shape)):
             amounts, shape[axis] = (0, 0, 0), extent
         low.append(amounts[0])
         high.append(amounts[1])
@@ -280,7 +281,7 @@ def _matmul(g: Growth) -> Value:
 def _conv2d(g: Growth) -> Value:
     image = g.operand(NUMERIC, (4, 4), wanted=_full)
     kernel = tuple(g.number(1, min(extent, 3)) for extent in image.shape[1:3])
-    filter_ = g.of_type(image.type.with_shape((*kernel, image.shape[3], g.pick(EXTENTS[:3]))))
+    filter_ = g.of_type(image.type.with_shape((*kernel, image.shape[3], g.pick(SMALL.extents[:3]))))
     padding = Padding(g.pick(list(PaddingMode)))
     if padding.mode is PaddingMode.CUSTOM:
         (top, bottom), (left, right) = ((g.number(0, 2), g.number(0, 2)) for _ in range(2))

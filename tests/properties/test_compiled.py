@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+import pytest
 from budget import examples
+from growth import LARGE
 from hypothesis import given
 from hypothesis import strategies as st
 from programs import Program, assert_close, assert_same_bits, programs
 from recipes import CONSTANTS, ELEMENTWISE
 
 import mind_mlir
+from mind_mlir import ExecutionError
 from mind_mlir.comparison import first_difference
 from mind_mlir.ops.opdef import Rounding
 from mind_mlir.ops.registry import all_ops
@@ -47,6 +52,13 @@ def test_elementwise_results_do_not_depend_on_the_optimisation_level(program: Pr
     assert_same_bits(plain, optimised)
 
 
+@examples(40)
+@given(programs(size=8, sizes=LARGE), SEEDS)
+def test_large_programs_agree_with_the_interpreter(program: Program, seed: int) -> None:
+    arguments = program.arguments(seed)
+    assert_close(program.module, arguments, mind_mlir.compile(program.module)(**arguments))
+
+
 @examples(120)
 @given(programs((ELEMENTWISE | CONSTANTS) & EXACT, size=14, wild=True), SEEDS)
 def test_arithmetic_is_exact(program: Program, seed: int) -> None:
@@ -54,6 +66,32 @@ def test_arithmetic_is_exact(program: Program, seed: int) -> None:
     arguments = program.arguments(seed, wild=True)
     outputs = mind_mlir.compile(program.module)(**arguments)
     assert_same_bits(outputs, mind_mlir.interpret(program.module, arguments))
+
+
+@examples(80)
+@given(programs({"Gather", "ScatterAdd", "Neg", "Transpose", "Reshape"}, size=6), SEEDS)
+def test_indices_out_of_bounds_are_reported_alike(program: Program, seed: int) -> None:
+    domains = {name: replace(domain, extent=domain.extent + 1) for name, domain in program.domains.items()}
+    arguments = Program(program.module, domains).arguments(seed)
+    module = mind_mlir.canonicalize(program.module)  # what is dead cannot fail
+    executable = mind_mlir.compile(module)
+    try:
+        mind_mlir.interpret(module, arguments)
+    except ExecutionError as error:
+        with pytest.raises(ExecutionError) as caught:
+            executable(**arguments)
+        # The interpreter stops at the first; compiled code reports all.
+        assert {finding.code for finding in caught.value.diagnostics} == {"E6001"}
+        (first,) = error.diagnostics
+        facts = ("operation", "index", "shape")
+        assert [caught.value.diagnostics[0].context[fact] for fact in facts] == [
+            first.context[fact] for fact in facts
+        ]
+    else:
+        assert_close(module, arguments, executable(**arguments))
+    # A call that failed leaves nothing behind.
+    arguments = program.arguments(seed)
+    assert_close(module, arguments, executable(**arguments))
 
 
 @examples(20)
