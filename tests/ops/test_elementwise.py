@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from harness import edge_values, findings, parse_type, run_both, run_vjp, type_of
 
+from mind_mlir.ir.builder import Builder
 from mind_mlir.ir.types import DType, SymbolicDim, TensorType
 from mind_mlir.ops.opdef import ANY, FLOATS, INTEGERS, NUMERIC, NotDifferentiable
 from mind_mlir.ops.registry import by_opcode
+from mind_mlir.passes.vjp import VjpContext
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -279,9 +281,6 @@ def test_exp_gradient_reuses_the_result() -> None:
 
 
 def test_gradients_that_nobody_needs_are_not_built() -> None:
-    from mind_mlir.ir.builder import Builder  # noqa: PLC0415 -- only this test builds by hand
-    from mind_mlir.passes.vjp import VjpContext  # noqa: PLC0415
-
     array = np.ones(3)
     for opcode in ("Sub", "Mul"):
         builder = Builder()
