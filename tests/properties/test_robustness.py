@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import unicodedata
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +20,17 @@ from hypothesis import strategies as st
 from mutation import CORE_FRAGMENTS, core_texts, example_modules, mutated
 
 import mind_mlir
-from mind_mlir import Diagnostic, MindError, canonicalize, parse, print_module, verify
+from mind_mlir import (
+    AutodiffError,
+    Diagnostic,
+    MindError,
+    canonicalize,
+    differentiate,
+    parse,
+    print_module,
+    verify,
+)
+from mind_mlir.diagnostics.render import FORMATS, render
 from mind_mlir.ops.registry import all_ops
 from mind_mlir.runtime.executable import stage_text
 
@@ -29,6 +40,8 @@ if TYPE_CHECKING:
 
 #: Seconds that one small text may take; a hundred times what one does.
 LIMIT = 20
+#: Controls, formatting marks, surrogates, and separators of lines and paragraphs.
+UNPRINTABLE = ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 
 @contextlib.contextmanager
@@ -63,6 +76,20 @@ def check_diagnostics(error: MindError, text: str) -> None:
         assert 1 <= location.line <= len(lines)
         assert 1 <= location.column <= len(lines[location.line - 1]) + 1
         assert location.length >= 0
+    check_rendering(error.diagnostics)
+
+
+def check_rendering(diagnostics: tuple[Diagnostic, ...]) -> None:
+    for form in FORMATS:
+        text = render(diagnostics, form)
+        text.encode()
+        # Nothing that acts on a terminal, whatever the source holds.
+        assert not {
+            c for c in text if c != "\n" and unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp")
+        }
+    objects = [json.loads(line) for line in render(diagnostics, "json").splitlines()]
+    assert [found["code"] for found in objects] == [diagnostic.code for diagnostic in diagnostics]
+    assert len(render(diagnostics, "short").splitlines()) == len(diagnostics)
 
 
 def read(text: str) -> None:
@@ -73,6 +100,8 @@ def read(text: str) -> None:
         check_diagnostics(error, text)
         return
     canonical = verify(canonicalize(module))
+    with contextlib.suppress(AutodiffError):
+        verify(differentiate(module, extensions=True).module)
     printed = print_module(module)
     assert print_module(parse(printed)) == printed
     assert print_module(parse(print_module(canonical))) == print_module(canonical)
