@@ -17,6 +17,7 @@ from mind_mlir.lowering.carried import align_carried_tensors, carry_in_place
 from mind_mlir.lowering.coalesce import coalesce_copies
 from mind_mlir.lowering.destination import create_alloc, pass_destinations
 from mind_mlir.lowering.fan_out import split_fan_out
+from mind_mlir.lowering.insert_chains import bufferize_insert_chains
 from mind_mlir.lowering.passes import find_all, run_passes
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ def bufferize(module: Module, *, verify: bool = False) -> None:
         try:
             pass_destinations(module)
             align_carried_tensors(module)
+            bufferize_insert_chains(module)
             split_fan_out(module)
             run_passes(module, _ONE_SHOT, verify=verify)
             carry_in_place(module)

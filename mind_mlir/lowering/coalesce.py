@@ -7,17 +7,18 @@ their place in the whole, and loop-carried values their home.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from mind_mlir.bindings import ir, linalg, memref
 from mind_mlir.lowering.aliases import VIEWS, Use, Uses, buffer_uses, root_of, within
+from mind_mlir.lowering.block_order import BlockOrder
 from mind_mlir.lowering.passes import find_all
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Block, Module, Operation, Value
+    from mind_mlir.bindings import Module, Operation, Value
 
-#: Buffers with more uses than this stay as they are, to bound the time.
-_MANY = 500
+#: How many operations are looked at around a copy, to bound the time.
+_WINDOW = 5000
 #: Operations that take buffers of any layout.
 _ANY_LAYOUT = (
     "memref.copy",
@@ -33,14 +34,15 @@ _READERS = ("memref.load", "vector.load", "vector.transfer_read")
 
 def coalesce_copies(module: Module) -> None:
     """Remove the copies in ``module`` whose source can be computed in their destination."""
+    coalescer = _Coalescer()
     for copy in find_all(module, memref.CopyOp):
         source, target = copy.operands
         if source == target:
-            copy.erase()
+            coalescer.erase(copy)
             continue
         root = root_of(target)
         if root is not None and root != source and _is_temporary_of(source, copy):
-            _coalesce(copy, source, target)
+            coalescer.coalesce(copy, source, target, root)
 
 
 def _is_temporary_of(source: Value, copy: Operation) -> bool:
@@ -51,62 +53,88 @@ def _is_temporary_of(source: Value, copy: Operation) -> bool:
     return bool(owner.name == "memref.alloc" and owner.block == copy.block)
 
 
-def _coalesce(copy: Operation, source: Value, target: Value) -> None:
-    """Replace ``source`` by ``target`` if nothing else happens to ``target`` while ``source`` lives."""
-    uses = buffer_uses(source)
-    destination = buffer_uses(root_of(target))
-    if len(destination.found) > _MANY or not (source.type == target.type or _takes_any_layout(uses)):
-        return
-    accesses = _accesses(uses, copy.block)
-    if len(accesses) < sum(use.user.name not in VIEWS for use in uses.found):
-        return  # used outside of the block: it leaves through the terminator
-    others = _accesses(destination, copy.block)
-    if not (_is_untouched_before(copy, accesses, others) and _is_only_read_after(copy, accesses, others)):
-        return
-    if _hoist(target, source.owner.operation):
-        copy.erase()
-        source.replace_all_uses_with(target)
-        source.owner.operation.erase()
+class _Coalescer:
+    """Keeps what is known of blocks and buffers up to date while copies disappear."""
+
+    def __init__(self) -> None:
+        self._order = BlockOrder()
+        self._aliases: dict[Value, set[Value]] = {}  # of destinations
+
+    def erase(self, op: Operation) -> None:
+        """Erase ``op``."""
+        self._order.forget(op)
+        op.erase()
+
+    def coalesce(self, copy: Operation, source: Value, target: Value, root: Value) -> None:
+        """Replace ``source`` by ``target``, a view of ``root``, if nothing else happens there meanwhile."""
+        uses = buffer_uses(source)
+        if not (source.type == target.type or _takes_any_layout(uses)):
+            return
+        users = [within(copy.block, use.user) for use in uses.found if use.user.name not in VIEWS]
+        if any(user is None for user in users):
+            return  # used outside of the block: it leaves through the terminator
+        if root not in self._aliases:
+            self._aliases[root] = buffer_uses(root).aliases
+        if self._is_safe(copy, users, uses) and self._hoist(target, source.owner.operation):
+            self._aliases[root] |= uses.aliases - {source}
+            self.erase(copy)
+            source.replace_all_uses_with(target)
+            self.erase(source.owner.operation)
+
+    def _is_safe(self, copy: Operation, users: list[Any], uses: Uses) -> bool:
+        """Return whether source and destination of ``copy`` do not get into each other's way as one.
+
+        From the source's first access up to ``copy`` only the first access itself may read the destination,
+        element by element where it writes the source. Up to the source's last access both are only read then.
+        """
+        source, target = copy.operands
+        aliases = self._aliases[root_of(target)]
+        first = last = copy
+        for user in users:
+            first = user if user.is_before_in_block(first) else first
+            last = user if last.is_before_in_block(user) else last
+        budget = _WINDOW
+        for op in self._order.between(first, last):
+            after = copy.is_before_in_block(op)
+            accesses, visited = _accesses(op, aliases | uses.aliases if after else aliases)
+            budget -= visited
+            if budget < 0:
+                return False
+            if op != copy and not all(
+                _reads(access) if after else access.user == first and _is_in_place(first, source, target)
+                for access in accesses
+            ):
+                return False
+        return True
+
+    def _hoist(self, value: Value, anchor: Operation) -> bool:
+        """Move what computes ``value`` before ``anchor`` where needed, if that is possible."""
+        late: list[Operation] = []
+        if not _find_late(value, anchor, late):
+            return False
+        for op in late:
+            self._order.forget(op)
+            op.move_before(anchor)
+        return True
 
 
-class _Access(NamedTuple):
-    """A use of a buffer's contents, and the operation of the block at hand that is or contains the user."""
+def _accesses(op: Operation, aliases: set[Value]) -> tuple[list[Use], int]:
+    """Return the uses of the contents of ``aliases`` in ``op``, and how many operations it holds."""
+    found: list[Use] = []
+    visited = 0
 
-    position: Operation
-    use: Use
+    def visit(inner: Operation) -> object:
+        nonlocal visited
+        visited += 1
+        if inner.name not in VIEWS:
+            found.extend(Use(inner, at) for at, value in enumerate(inner.operands) if value in aliases)
+        return ir.WalkResult.ADVANCE
 
-
-def _accesses(uses: Uses, block: Block) -> list[_Access]:
-    """Return the uses of a buffer's contents inside of ``block``."""
-    found = ((within(block, use.user), use) for use in uses.found if use.user.name not in VIEWS)
-    return [_Access(position, use) for position, use in found if position is not None]
-
-
-def _is_untouched_before(copy: Operation, accesses: list[_Access], others: list[_Access]) -> bool:
-    """Return whether the destination is not accessed from the source's first access up to ``copy``.
-
-    The first access may read the destination where it writes the source, element by element.
-    """
-    first = copy
-    for position, _ in accesses:
-        first = position if position.is_before_in_block(first) else first
-    return all(
-        position.is_before_in_block(first)
-        or not position.is_before_in_block(copy)
-        or (use.user == first and _is_in_place(use.user, *copy.operands))
-        for position, use in others
-    )
-
-
-def _is_only_read_after(copy: Operation, accesses: list[_Access], others: list[_Access]) -> bool:
-    """Return whether source and destination are only read from ``copy`` to the source's last access."""
-    last = copy
-    for position, _ in accesses:
-        last = position if last.is_before_in_block(position) else last
-    return all(
-        not copy.is_before_in_block(position) or last.is_before_in_block(position) or _reads(use)
-        for position, use in accesses + others
-    )
+    if op.name.startswith("linalg."):
+        visit(op)  # its region computes on scalars
+    else:
+        op.walk(visit)
+    return found, visited
 
 
 def _takes_any_layout(uses: Uses) -> bool:
@@ -147,16 +175,6 @@ def _parallel() -> object:
     return ir.Attribute.parse("#linalg.iterator_type<parallel>")
 
 
-def _hoist(value: Value, anchor: Operation) -> bool:
-    """Move the views that compute ``value`` before ``anchor`` where needed, if that is possible."""
-    late: list[Operation] = []
-    if not _find_late(value, anchor, late):
-        return False
-    for op in late:
-        op.move_before(anchor)
-    return True
-
-
 def _find_late(value: Value, anchor: Operation, late: list[Operation]) -> bool:
     """Enter in ``late`` what ``value`` needs from after ``anchor``; return whether all of it can be moved."""
     if isinstance(value, ir.BlockArgument) or value.owner.operation.block != anchor.block:
@@ -164,7 +182,7 @@ def _find_late(value: Value, anchor: Operation, late: list[Operation]) -> bool:
     op = value.owner.operation
     if op.is_before_in_block(anchor) or op in late:
         return True
-    if op.name not in (*VIEWS, "arith.constant", "affine.apply"):
+    if op.name not in (*VIEWS, "affine.apply", "arith.constant", "memref.alloc"):
         return False
     if not all(_find_late(operand, anchor, late) for operand in op.operands):
         return False

@@ -1,11 +1,17 @@
 from __future__ import annotations
 
+import time
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
 from native_harness import F32, ID, bufferized, compiled, run, scratch_bytes, unary
 
 from mind_mlir.bindings import ir, new_context
 from mind_mlir.lowering.bufferize import BufferizationError, bufferize
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def chain(length: int, extent: int = 16) -> str:
@@ -269,3 +275,69 @@ def test_recursion_is_refused() -> None:
         module = ir.Module.parse(source)
         with pytest.raises(BufferizationError, match="cycle"):
             bufferize(module)
+
+
+def concatenation(parts: int, base: str) -> str:
+    """Insert ``parts`` results into ``base``, each into the tensor that the last insertion gave."""
+    whole, part = f"tensor<{4 * parts}xf32>", "tensor<4xf32>"
+    lines = [f"%i{i} = arith.constant {4 * i} : index" for i in range(parts)]
+    for i in range(parts):
+        before = f"%t{i}" if i else base
+        offset = f"%i{i}" if i % 2 else str(4 * i)
+        lines.append(unary(f"%v{i}", ("addf", "mulf")[i % 2], "%a", 4))
+        lines.append(
+            f"%t{i + 1} = tensor.insert_slice %v{i} into {before}[{offset}] [4] [1] : {part} into {whole}"
+        )
+    body = "\n".join(lines)
+    return f"""func.func @main(%a: {part}, %b: {whole}) -> ({whole}, {whole}) {{
+      %e = tensor.empty() : {whole}
+      {body}
+      return %t{parts}, %t{parts} : {whole}, {whole} }}"""
+
+
+@pytest.mark.parametrize("base", ["%e", "%b"])
+@pytest.mark.parametrize("parts", [3, 20])
+def test_parts_are_computed_in_the_whole(parts: int, base: str) -> None:
+    a, b = np.arange(4, dtype=F32), np.zeros(4 * parts, F32)
+    source = concatenation(parts, base)
+    text = bufferized(source)
+    into_input = base == "%b"  # which is copied to the output first, but after the first part is computed
+    assert scratch_bytes(text) == 64 * into_input
+    assert text.count("memref.copy") == 1 + 2 * into_input
+    expected = np.concatenate([a * a if i % 2 else a + a for i in range(parts)])
+    for result in run(source, [a, b], (b.shape, F32), (b.shape, F32)):
+        assert np.array_equal(result, expected)
+
+
+def test_a_partly_overwritten_input_stays_in_the_rest() -> None:
+    source = concatenation(20, "%b").replace("tensor<80xf32>", "tensor<90xf32>")
+    a, b = np.arange(4, dtype=F32), np.arange(90, dtype=F32)
+    result, _ = run(source, [a, b], (b.shape, F32), (b.shape, F32))
+    assert np.array_equal(result[80:], b[80:])
+    assert np.array_equal(result[76:80], a * a)
+
+
+def seconds(source: str) -> float:
+    """Return the processor time of bufferizing ``source``, the better of two runs."""
+    times = []
+    for _ in range(2):
+        with new_context():
+            module = ir.Module.parse(source)
+            start = time.process_time()
+            bufferize(module)
+            times.append(time.process_time() - start)
+    return min(times)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        chain,
+        lambda n: fan_out(n, "%a", "%a"),
+        lambda n: fan_out(n, "%r", "%a"),
+        lambda n: concatenation(n, "%e"),
+    ],
+    ids=["chain", "input", "result", "parts"],
+)
+def test_time_is_nearly_linear(program: Callable[[int], str]) -> None:
+    assert seconds(program(1200)) < 10 * seconds(program(300))  # quadratic would be 16, cubic 64

@@ -1,0 +1,86 @@
+"""Tensors that are put together from many parts, prepared for bufferization.
+
+The time that one-shot bufferization takes for a chain of in-place updates grows with the cube of its length.
+A long chain of insertions, each into the result of the one before, which nothing else sees, is bufferized
+here: its parts are materialized in one buffer.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from mind_mlir.bindings import ir, tensor
+from mind_mlir.lowering.destination import buffer_type, create_alloc, to_tensor
+from mind_mlir.lowering.passes import find_all
+
+if TYPE_CHECKING:
+    from mind_mlir.bindings import Module, Operation, Type, Value
+
+_LONG = 16
+
+
+def bufferize_insert_chains(module: Module) -> None:
+    """Bufferize the long chains of `tensor.insert_slice` in ``module``, in place."""
+    chains: dict[Value, list[Operation]] = {}  # by their result so far
+    for op in find_all(module, tensor.InsertSliceOp):
+        part, whole = op.operands[0], op.operands[1]
+        if not (part.type.rank == whole.type.rank and whole.type.has_static_shape):
+            continue
+        chain = chains.pop(whole) if whole in chains and _is_link(chains[whole][-1], op) else []
+        chain.append(op)
+        chains[op.result] = chain
+    for chain in chains.values():
+        if len(chain) >= _LONG:
+            _bufferize(chain)
+
+
+def _is_link(previous: Operation, op: Operation) -> bool:
+    """Return whether only ``op`` sees the result of ``previous``."""
+    return previous.block == op.block and len(list(islice(previous.result.uses, 2))) == 1
+
+
+def _bufferize(chain: list[Operation]) -> None:
+    first, last = chain[0], chain[-1]
+    whole = first.operands[1]
+    with first.location, ir.InsertionPoint(first):
+        buffer = create_alloc(buffer_type(whole.type))
+        if isinstance(whole, ir.BlockArgument) or whole.owner.operation.name != "tensor.empty":
+            _materialize(whole, buffer)
+    for op in chain:
+        with op.location, ir.InsertionPoint(op):
+            _materialize(op.operands[0], _part(buffer, op))
+    with last.location, ir.InsertionPoint(last):
+        last.result.replace_all_uses_with(to_tensor(buffer, whole.type, writable=True))
+    for op in reversed(chain):
+        op.erase()
+
+
+def _materialize(value: Value, buffer: Value) -> None:
+    attributes = {"writable": ir.UnitAttr.get()}
+    ir.Operation.create("bufferization.materialize_in_destination", [], [value, buffer], attributes)
+
+
+def _part(buffer: Value, insertion: Operation) -> Value:
+    """Return the part of ``buffer`` that ``insertion`` writes."""
+    given = insertion.attributes
+    segments = list(ir.DenseI32ArrayAttr(given["operandSegmentSizes"]))
+    attributes = {name: given[name] for name in ("static_offsets", "static_sizes", "static_strides")}
+    attributes["operandSegmentSizes"] = ir.DenseI32ArrayAttr.get([1, *segments[2:]])
+    offsets, steps = (list(ir.DenseI64ArrayAttr(given[f"static_{name}"])) for name in ("offsets", "strides"))
+    type_ = _part_type(insertion.operands[0].type, buffer.type, offsets, steps)
+    operands = [buffer, *list(insertion.operands)[2:]]
+    return ir.Operation.create("memref.subview", [type_], operands, attributes).result
+
+
+def _part_type(part: Type, whole: Type, offsets: list[int], steps: list[int]) -> Type:
+    """Return the type of the view of ``whole`` at ``offsets``, in ``steps``, with the shape of ``part``."""
+    dynamic = ir.ShapedType.get_dynamic_stride_or_offset()
+    row_major, _ = whole.get_strides_and_offset()
+    start = 0
+    strides = []
+    for offset, step, stride in zip(offsets, steps, row_major, strict=True):
+        start = dynamic if dynamic in (start, offset) else start + offset * stride
+        strides.append(dynamic if step == dynamic else step * stride)
+    layout = ir.StridedLayoutAttr.get(start, strides)
+    return ir.MemRefType.get(part.shape, part.element_type, layout=layout)
