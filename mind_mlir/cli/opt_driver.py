@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,13 +13,20 @@ from mind_mlir.bindings import MLIRError, PassManager, ir, new_context
 from mind_mlir.cli.mlir_diagnostics import DiagnosticPrinter
 from mind_mlir.cli.mlir_passes import FUNCTIONS
 from mind_mlir.cli.pass_pipeline import PipelineError, Segment, split_pipeline
-from mind_mlir.diagnostics import InternalError, MindError, SourceText
+from mind_mlir.diagnostics import Diagnostic, InternalError, Location, MindError, ParseError, SourceText
 from mind_mlir.frontends.source import read_source
 from mind_mlir.lowering.bufferize import BufferizationError
 
 if TYPE_CHECKING:
     from mind_mlir.bindings import Module
     from mind_mlir.cli.session import Session
+
+#: Deeper texts are refused.
+MAX_NESTING = 1000
+
+#: Strings, comments and arrows hold brackets that are none.
+_BRACKETS = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|->|[()\[\]{}<>]')
+_OPENING, _CLOSING = frozenset("([{<"), frozenset(")]}>")
 
 
 class PassFailureError(Exception):
@@ -102,6 +110,7 @@ class Driver:
         with context, printer.attach(context):
             try:
                 self.session.stage = "parse"
+                _check_nesting(part.source)
                 module = _parse(part)
                 for step in self.steps:
                     module = self._apply(step, module)
@@ -151,6 +160,24 @@ class Driver:
             enable_debug_info=self.printing.debug_info, print_generic_op_form=self.printing.generic
         )
         return f"{text.rstrip()}\n"
+
+
+def _check_nesting(source: SourceText) -> None:
+    """Refuse a text that MLIR's recursive parser would overflow the stack on.
+
+    Raises:
+        ParseError: E1101, brackets nest deeper than `MAX_NESTING`.
+    """
+    depth = 0
+    for match in _BRACKETS.finditer(source.text):
+        if match[0] in _OPENING:
+            depth += 1
+        elif match[0] in _CLOSING:
+            depth = max(depth - 1, 0)
+        if depth > MAX_NESTING:
+            before = source.text[: match.start()]
+            location = Location(source, before.count("\n") + 1, match.start() - before.rfind("\n"))
+            raise ParseError(Diagnostic("E1101", f"brackets nest more than {MAX_NESTING} deep", location))
 
 
 def _parse(part: Part) -> Module:

@@ -265,3 +265,20 @@ T, L = "tensor<2xf32>", "tensor<2xcomplex<f32>>"
 )
 def test_mlir_that_once_broke_the_verifier(child: Child, text: str) -> None:
     assert "error" in child.ask(text)
+
+
+@pytest.mark.parametrize(
+    "opening", ["module {", "module attributes {a = [", "#a = tuple<", '// { "\nmodule {']
+)
+def test_deeply_nested_mlir_is_refused(opening: str) -> None:
+    """MLIR's parser recurses, and would take the process with it."""
+    child = subprocess.run(
+        [sys.executable, "-c", "from mind_mlir.cli.opt import main; main()"],
+        input=opening * 50_000,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+        check=False,
+    )
+    assert child.returncode == 1, child.stderr[-2000:]
+    assert "error[E1101]: brackets nest more than 1000 deep" in child.stderr
