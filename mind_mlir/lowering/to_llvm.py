@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.bindings import func, ir, linalg, memref
 from mind_mlir.lowering.loop_hints import annotate_loops, attach_annotations
 from mind_mlir.lowering.memory import is_contiguous
-from mind_mlir.lowering.outline import ALIASING_ATTRIBUTE, KERNEL_ATTRIBUTE, outline_kernels
+from mind_mlir.lowering.outline import ALIASING_ATTRIBUTE, outline_kernels
 from mind_mlir.lowering.passes import find_all, run_passes
 from mind_mlir.lowering.target import host_target
 
@@ -107,7 +107,7 @@ def _keep_apart(function: Operation) -> None:
     """Stop LLVM from inlining ``function``: copies in wrappers and callers would be compiled once more."""
     attributes = function.attributes
     attributes["no_inline"] = ir.UnitAttr.get()
-    if KERNEL_ATTRIBUTE in attributes:
+    if "sym_visibility" in attributes:  # private
         attributes["linkage"] = ir.Attribute.parse("#llvm.linkage<internal>")
 
 

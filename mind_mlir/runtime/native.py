@@ -57,21 +57,21 @@ class NativeFunction:
     """
 
     def __init__(
-        self, module: Module, *, opt_level: int = 3, entry: str = "main", embed_constants: bool = False
+        self, module: Module, *, opt_level: int = 3, entry: str = "main", standalone: bool = False
     ) -> None:
         """Compile function ``entry`` of an LLVM dialect module, as `to_llvm` leaves it.
 
         Args:
-            module: Loses the data of large constants, unless they are embedded; may be dropped afterwards.
+            module: Loses the data of large constants, unless ``standalone``; may be dropped afterwards.
             opt_level: LLVM's optimisation level, 0 to 3.
             entry: The name of a public function.
-            embed_constants: Put large constants into the code, for an object file that stands alone.
+            standalone: Make code that an object file can hold: position-independent, all constants inside.
         """
         attributes = module.operation.attributes
         self.scratch_bytes = int(ir.IntegerAttr(attributes[SCRATCH_ATTRIBUTE]).value)
         self.parameters = _count_arguments(module, entry) - 1
-        self._constants = None if embed_constants else Constants(module)
-        self._engine = ExecutionEngine(module, opt_level=opt_level)
+        self._constants = None if standalone else Constants(module)
+        self._engine = ExecutionEngine(module, opt_level=opt_level, enable_pic=standalone)
         if self._constants is not None:
             self._constants.define_in(self._engine)
         self.address = int(self._engine.raw_lookup(entry))
@@ -101,7 +101,11 @@ class NativeFunction:
         self._idle.append(frame)
 
     def write_object(self, path: Path) -> None:
-        """Write the machine code as an object file; constants that are not embedded are undefined symbols."""
+        """Write the machine code as an object file; it can be linked if the function is ``standalone``.
+
+        The function's name is that of ``entry``: a C function that takes the pointers to inputs, outputs and
+        a scratch arena of `scratch_bytes` at a multiple of 64, in this order.
+        """
         self._engine.dump_to_object_file(str(path))
 
 

@@ -188,21 +188,6 @@ def test_vectors() -> None:
 
 
 MATH = elementwise("19", 1, "%r = math.tanh %x0 : f32\n %q = math.erf %r : f32\n linalg.yield %q : f32")
-LIBM = re.compile(r"(tanh|erf|exp|log|sin|cos|pow)f?|mem(cpy|set|move)")
-
-
-@pytest.mark.parametrize("source", [STRIDED, VECTORS, MATH], ids=["strided", "vectors", "math"])
-def test_declares_nothing_but_libm(source: str) -> None:
-    text = lowered(source)
-    declared = re.findall(r"llvm\.func (?:private )?@(\w+)\([^{\n]*$", text, re.MULTILINE)
-    assert [name for name in declared if not LIBM.fullmatch(name)] == []
-
-
-def test_math_functions() -> None:
-    a = np.linspace(-2, 2, 19, dtype=F32)
-    (result,) = run(MATH, [a], ((19,), F32))
-    expected = [math.erf(math.tanh(x)) for x in a.tolist()]
-    np.testing.assert_allclose(result, expected, rtol=3e-7)
 
 
 def repeated(length: int) -> str:
@@ -221,15 +206,33 @@ def repeated(length: int) -> str:
       return %v{length} : tensor<100xf32> }}"""
 
 
+CHAIN = repeated(8)
+LIBM = re.compile(r"(tanh|erf|exp|log|sin|cos|pow)f?|mem(cpy|set|move)")
+
+
+@pytest.mark.parametrize("source", [STRIDED, VECTORS, MATH, CHAIN], ids=["copy", "vectors", "math", "chain"])
+def test_declares_nothing_but_libm(source: str) -> None:
+    text = lowered(source)
+    declared = re.findall(r"llvm\.func (?:private )?@(\w+)\([^{\n]*$", text, re.MULTILINE)
+    assert [name for name in declared if not LIBM.fullmatch(name)] == []
+
+
+def test_math_functions() -> None:
+    a = np.linspace(-2, 2, 19, dtype=F32)
+    (result,) = run(MATH, [a], ((19,), F32))
+    expected = [math.erf(math.tanh(x)) for x in a.tolist()]
+    np.testing.assert_allclose(result, expected, rtol=3e-7)
+
+
 def test_equal_loop_nests_are_compiled_once() -> None:
-    text = lowered(repeated(8))
+    text = lowered(CHAIN)
     assert len(re.findall(r"llvm\.func internal @main_kernel_\d+\(", text)) == 2
     assert len(re.findall(r"llvm\.call @main_kernel_\d+\(", text)) == 8
     a = np.linspace(0.1, 0.2, 100, dtype=F32)
     expected = a
     for i in range(8):
         expected = expected * expected if i % 2 else expected + expected
-    (result,) = run(repeated(8), [a], ((100,), F32))
+    (result,) = run(CHAIN, [a], ((100,), F32))
     assert np.array_equal(result, expected)
 
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import ctypes
+import shutil
 import subprocess
 import sys
 import threading
@@ -84,8 +86,8 @@ def test_wrong_number_of_pointers_is_refused() -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.float64, np.int8, np.int64, np.bool_])
-@pytest.mark.parametrize("embed", [False, True])
-def test_large_constants(dtype: type, embed: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize("standalone", [False, True])
+def test_large_constants(dtype: type, standalone: bool, tmp_path: Path) -> None:
     values: Array = np.random.default_rng(0).integers(0, 100, (300, 500)).astype(dtype)
     with new_context():
         attribute = ir.DenseElementsAttr.get(values, type=_element(dtype))
@@ -94,18 +96,37 @@ def test_large_constants(dtype: type, embed: bool, tmp_path: Path) -> None:
           return %c : {attribute.type} }}""")
         bufferize(module)
         to_llvm(module)
-        native = NativeFunction(module, embed_constants=embed)
+        native = NativeFunction(module, standalone=standalone)
     result = np.empty_like(values)
     native.call([result.ctypes.data])
     assert np.array_equal(result, values)
     path = tmp_path / "function.o"
     native.write_object(path)
-    assert (path.stat().st_size > values.nbytes) == embed
+    assert (path.stat().st_size > values.nbytes) == standalone
 
 
 def _element(dtype: type) -> Any:
     """Return the element type where it cannot be told from the array."""
     return ir.IntegerType.get_signless(1) if dtype is np.bool_ else None
+
+
+@pytest.mark.skipif(shutil.which("cc") is None or sys.platform != "linux", reason="links with cc")
+def test_standalone_object_links_into_a_shared_library(tmp_path: Path) -> None:
+    with new_context():
+        module = ir.Module.parse(source(100, 2))
+        bufferize(module)
+        to_llvm(module)
+        native = NativeFunction(module, standalone=True)
+    native.write_object(tmp_path / "f.o")
+    command = ["cc", "-shared", "-Wl,-z,text,-z,defs", "-o", "f.so", "f.o", "-lm"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    library = ctypes.CDLL(str(tmp_path / "f.so"))
+    a: Array = np.linspace(0, 1, 100, dtype=np.float32)
+    result = np.empty_like(a)
+    scratch = np.empty(native.scratch_bytes + 64, np.uint8)
+    addresses = [a.ctypes.data, result.ctypes.data, -(-scratch.ctypes.data // 64) * 64]
+    library.main(*map(ctypes.c_void_p, addresses))
+    assert np.array_equal(result, (a + np.float32(2)) ** 2)
 
 
 PRELUDE = """
