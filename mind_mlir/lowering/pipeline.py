@@ -95,7 +95,7 @@ class Lowering:
             "linalg": self._to_linalg,
             "scheduled": lambda: schedule(self.mlir, self.target),
             "bufferized": lambda: bufferize(self.mlir),
-            "llvm": lambda: to_llvm(self.mlir),
+            "llvm": lambda: to_llvm(self.mlir, self.target),
         }
         for stage in STAGES[STAGES.index(after) + 1 : STAGES.index(until) + 1]:
             with self._timed(stage, self._text):

@@ -14,6 +14,7 @@ from mind_mlir.lowering.memory import is_contiguous
 from mind_mlir.lowering.outline import ALIASING_ATTRIBUTE, outline_kernels
 from mind_mlir.lowering.passes import find_all, run_passes
 from mind_mlir.lowering.target import host_target
+from mind_mlir.lowering.vector_math import INLINE_ATTRIBUTE, expand_math, inline_expansions
 
 if TYPE_CHECKING:
     from mind_mlir.bindings import Module, Operation
@@ -58,6 +59,7 @@ def to_llvm(module: Module, target: Target | None = None, *, verify: bool = Fals
         target: The machine that will run the code; the one at hand by default.
         verify: Run MLIR's verifier after each pass.
     """
+    fma = (target or host_target()).fma
     with module.context, ir.Location.unknown():
         _expand_strided_copies(module)
         outline_kernels(module)
@@ -66,8 +68,10 @@ def to_llvm(module: Module, target: Target | None = None, *, verify: bool = Fals
                 _describe_pointers(op)
         run_passes(module, _TO_LOOPS, verify=verify)
         annotate_loops(module)
+        expand_math(module, fma=fma)
         run_passes(module, _TO_LLVM, verify=verify)
         attach_annotations(module)
+        inline_expansions(module)
         for op in module.body.operations:
             if op.operation.name == "llvm.func" and op.regions[0].blocks:
                 _keep_apart(op)
@@ -106,6 +110,8 @@ def _describe_pointers(function: Operation) -> None:
 def _keep_apart(function: Operation) -> None:
     """Stop LLVM from inlining ``function``: copies in wrappers and callers would be compiled once more."""
     attributes = function.attributes
+    if INLINE_ATTRIBUTE in attributes:
+        return
     attributes["no_inline"] = ir.UnitAttr.get()
     if "sym_visibility" in attributes:  # private
         attributes["linkage"] = ir.Attribute.parse("#llvm.linkage<internal>")

@@ -1,0 +1,97 @@
+"""Exponential and logarithm as plain arithmetic, the same for scalars and for vectors.
+
+LLVM makes one call of libm for each lane of a `math.exp` on vectors. Here each operation becomes a call of a
+function that is made of additions, multiplications and shifts, one for each type, which LLVM inlines even
+where it does not optimise. Scalars take the same steps as lanes, so that the bits of a result do not depend
+on what is vectorised.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from mind_mlir.bindings import func, ir, math
+from mind_mlir.lowering.float_emitter import FloatEmitter
+from mind_mlir.lowering.math_functions import FORMATS, emit_exp, emit_log
+from mind_mlir.lowering.passes import find_all
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mind_mlir.bindings import Module, Type, Value
+    from mind_mlir.lowering.math_functions import Format
+
+#: Marks the functions of this module, which are to be inlined wherever they are called.
+INLINE_ATTRIBUTE = "mind.inline"
+#: What is replaced, and the emitter of what takes its place.
+_FUNCTIONS = {"exp": (math.ExpOp, emit_exp), "log": (math.LogOp, emit_log)}
+
+
+def expand_math(module: Module, *, fma: bool) -> None:
+    """Turn `math.exp` and `math.log` of f32 and f64 into calls of functions of plain arithmetic, in place.
+
+    Args:
+        module: Other element types are left alone.
+        fma: Whether multiplication and addition fuse into one instruction. Where they do not, they are
+            rounded one after the other: the results then differ in the last place.
+    """
+    taken = {
+        str(op.attributes["sym_name"].value) for op in module.body.operations if "sym_name" in op.attributes
+    }
+    for name, (op_class, emit) in _FUNCTIONS.items():
+        symbols: dict[Type, str] = {}
+        for op in find_all(module, op_class):
+            (operand,) = op.operands
+            format_ = _format(operand.type)
+            if format_ is None:
+                continue
+            symbol = symbols.get(operand.type)
+            if symbol is None:
+                symbol = symbols[operand.type] = _unused(f"mind.{name}.{_spell(operand.type)}", taken)
+                with ir.InsertionPoint.at_block_begin(module.body):
+                    _define(symbol, operand.type, partial(emit, FloatEmitter(operand.type, fma=fma), format_))
+            with ir.InsertionPoint(op), op.location:
+                call = func.CallOp([operand.type], symbol, [operand])
+            op.result.replace_all_uses_with(call.results[0])
+            op.erase()
+
+
+def inline_expansions(module: Module) -> None:
+    """Mark the functions of `expand_math`, now in the LLVM dialect, for LLVM's inliner."""
+    for op in module.body.operations:
+        attributes = op.attributes
+        if INLINE_ATTRIBUTE in attributes:
+            attributes["always_inline"] = ir.UnitAttr.get()
+            attributes["linkage"] = ir.Attribute.parse("#llvm.linkage<internal>")
+
+
+def _format(type_: Type) -> Format | None:
+    element = type_
+    if isinstance(type_, ir.VectorType):
+        if type_.scalable:
+            return None
+        element = type_.element_type
+    if isinstance(element, ir.F32Type):
+        return FORMATS[32]
+    return FORMATS[64] if isinstance(element, ir.F64Type) else None
+
+
+def _spell(type_: Type) -> str:
+    """Return a type in a form that reads well in a symbol: `f32`, `16xf32`."""
+    return str(type_).removeprefix("vector<").removesuffix(">")
+
+
+def _unused(symbol: str, taken: set[str]) -> str:
+    while symbol in taken:
+        symbol += "_"
+    taken.add(symbol)
+    return symbol
+
+
+def _define(symbol: str, type_: Type, emit: Callable[[Value], Value]) -> None:
+    function = func.FuncOp(symbol, ([type_], [type_]), visibility="private")
+    function.attributes[INLINE_ATTRIBUTE] = ir.UnitAttr.get()
+    block = function.add_entry_block()
+    with ir.InsertionPoint(block):
+        func.ReturnOp([emit(block.arguments[0])])
