@@ -1,9 +1,8 @@
 """Exponential and logarithm as plain arithmetic, the same for scalars and for vectors.
 
 LLVM makes one call of libm for each lane of a `math.exp` on vectors. Here each operation becomes a call of a
-function that is made of additions, multiplications and shifts, one for each type, which LLVM inlines even
-where it does not optimise. Scalars take the same steps as lanes, so that the bits of a result do not depend
-on what is vectorised.
+function that is made of additions, multiplications and shifts, one for each type, which LLVM inlines. Scalars
+take the same steps as lanes, so that the bits of a result do not depend on what is vectorised.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import func, ir, math
+from mind_mlir.bindings import func, ir, llvm, math
 from mind_mlir.lowering.float_emitter import FloatEmitter
 from mind_mlir.lowering.math_functions import FORMATS, emit_exp, emit_log
 from mind_mlir.lowering.passes import find_all
@@ -19,11 +18,13 @@ from mind_mlir.lowering.passes import find_all
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mind_mlir.bindings import Module, Type, Value
+    from mind_mlir.bindings import Module, Operation, Type, Value
     from mind_mlir.lowering.math_functions import Format
 
 #: Marks the functions of this module, which are to be inlined wherever they are called.
 INLINE_ATTRIBUTE = "mind.inline"
+#: A function with more exponentials and logarithms keeps the calls. An inlined one costs LLVM a millisecond.
+MOST_INLINED = 32
 #: What is replaced, and the emitter of what takes its place.
 _FUNCTIONS = {"exp": (math.ExpOp, emit_exp), "log": (math.LogOp, emit_log)}
 
@@ -58,12 +59,25 @@ def expand_math(module: Module, *, fma: bool) -> None:
 
 
 def inline_expansions(module: Module) -> None:
-    """Mark the functions of `expand_math`, now in the LLVM dialect, for LLVM's inliner."""
+    """Tell LLVM's inliner what to do with the functions of `expand_math`, now in the LLVM dialect."""
+    expansions: set[str] = set()
     for op in module.body.operations:
         attributes = op.attributes
         if INLINE_ATTRIBUTE in attributes:
+            expansions.add(str(attributes["sym_name"].value))
             attributes["always_inline"] = ir.UnitAttr.get()
             attributes["linkage"] = ir.Attribute.parse("#llvm.linkage<internal>")
+    if not expansions:
+        return
+    for op in module.body.operations:
+        calls = [call for call in find_all(op, llvm.CallOp) if _callee(call) in expansions]
+        if len(calls) > MOST_INLINED:
+            for call in calls:
+                call.attributes["no_inline"] = ir.UnitAttr.get()
+
+
+def _callee(call: Operation) -> str | None:
+    return str(call.attributes["callee"].value) if "callee" in call.attributes else None
 
 
 def _format(type_: Type) -> Format | None:

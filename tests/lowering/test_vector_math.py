@@ -21,6 +21,7 @@ from mind_mlir.lowering.bufferize import bufferize
 from mind_mlir.lowering.math_functions import FORMATS
 from mind_mlir.lowering.target import Target, host_target
 from mind_mlir.lowering.to_llvm import to_llvm
+from mind_mlir.lowering.vector_math import MOST_INLINED
 from mind_mlir.runtime.native import NativeFunction
 
 if TYPE_CHECKING:
@@ -270,6 +271,35 @@ def test_one_function_for_each_type() -> None:
         to_llvm(module, Target(fma=True), verify=True)
         defined = re.findall(r"llvm\.func internal @([\w.]+)\(", str(module))
     assert sorted(defined) == ["mind.exp.f32", "mind.log.f32"]
+
+
+def chain(pairs: int, extent: int) -> str:
+    """Return a loop that takes the exponential and the logarithm of each element ``pairs`` times."""
+    steps = "".join(f"%e{i} = math.exp %x{i} : f32\n%x{i + 1} = math.log %e{i} : f32\n" for i in range(pairs))
+    source = SOURCE.format(extent=extent, type="f32", name="exp").replace("%x:", "%x0:")
+    return source.replace("%y = math.exp %x : f32", steps).replace("yield %y", f"yield %x{pairs}")
+
+
+@pytest.mark.parametrize("opt_level", [0, 3])
+def test_calls_that_are_not_inlined_give_the_same_bits(opt_level: int) -> None:
+    x = usual("log", "f32", 1003)
+    expected = x
+    for _ in range(MOST_INLINED):
+        expected = execute(chain(1, len(x)), expected)
+    assert expected.tobytes() != x.tobytes()
+    result = execute(chain(MOST_INLINED, len(x)), x, opt_level=opt_level)
+    assert result.tobytes() == expected.tobytes()
+
+
+def test_bounds_how_much_is_inlined_into_a_function() -> None:
+    for pairs in (MOST_INLINED // 2, MOST_INLINED // 2 + 1):
+        with new_context():
+            module = ir.Module.parse(chain(pairs, 7))
+            bufferize(module)
+            to_llvm(module, verify=True)
+            text = str(module)
+        kept = re.findall(r"llvm\.call @mind\.\w+\.f32\(.*no_inline", text)
+        assert len(kept) == (2 * pairs if 2 * pairs > MOST_INLINED else 0)
 
 
 def test_symbols_give_way_to_those_of_the_module() -> None:
