@@ -86,7 +86,11 @@ def _lower_reciprocal(context: LoweringContext) -> Any:
 
 
 _SPEC = "core-ir.md, Activation and elementwise unary operations"
-_ACCURACY = "The result is within a few units in the last place of the exact value, not correctly rounded."
+_ACCURACY = (
+    "The result is within one unit in the last place of the exact value, not correctly rounded. Compiled, it "
+    "is the same at every place, shape and optimisation level, but may differ between processors with and "
+    "without fused multiply-add, and where a constant operand lets MLIR compute it."
+)
 
 OPERATIONS = (
     OpDef(
