@@ -59,7 +59,7 @@ def to_llvm(module: Module, target: Target | None = None, *, verify: bool = Fals
         target: The machine that will run the code; the one at hand by default.
         verify: Run MLIR's verifier after each pass.
     """
-    fma = (target or host_target()).fma
+    machine = target or host_target()
     with module.context, ir.Location.unknown():
         _expand_strided_copies(module)
         outline_kernels(module)
@@ -68,14 +68,14 @@ def to_llvm(module: Module, target: Target | None = None, *, verify: bool = Fals
                 _describe_pointers(op)
         run_passes(module, _TO_LOOPS, verify=verify)
         annotate_loops(module)
-        expand_math(module, fma=fma)
+        expand_math(module, fma=machine.fma)
         run_passes(module, _TO_LLVM, verify=verify)
         attach_annotations(module)
         inline_expansions(module)
         for op in module.body.operations:
             if op.operation.name == "llvm.func" and op.regions[0].blocks:
                 _keep_apart(op)
-                _use_full_vectors(op, target or host_target())
+                _use_full_vectors(op, machine)
 
 
 def _expand_strided_copies(module: Module) -> None:
