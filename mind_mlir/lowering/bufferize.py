@@ -11,13 +11,13 @@ from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import MLIRError, func, ir
-from mind_mlir.lowering.aliases import EscapeError
-from mind_mlir.lowering.arena import place_buffers
-from mind_mlir.lowering.carried import align_carried_tensors, carry_in_place
-from mind_mlir.lowering.coalesce import coalesce_copies
-from mind_mlir.lowering.destination import create_alloc, pass_destinations
-from mind_mlir.lowering.fan_out import split_fan_out
-from mind_mlir.lowering.insert_chains import bufferize_insert_chains
+from mind_mlir.lowering.buffers.aliases import EscapeError
+from mind_mlir.lowering.buffers.arena import place_buffers
+from mind_mlir.lowering.buffers.carried import align_carried_tensors, carry_in_place
+from mind_mlir.lowering.buffers.coalesce import coalesce_copies
+from mind_mlir.lowering.buffers.destination import create_alloc, pass_destinations
+from mind_mlir.lowering.buffers.fan_out import split_fan_out
+from mind_mlir.lowering.buffers.insert_chains import bufferize_insert_chains
 from mind_mlir.lowering.passes import find_all, run_passes
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import func, ir
-from mind_mlir.lowering.memory import is_contiguous
+from mind_mlir.lowering.buffers.memory import is_contiguous
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import func, ir, linalg, memref
+from mind_mlir.lowering.buffers.memory import is_contiguous
 from mind_mlir.lowering.loop_hints import annotate_loops, attach_annotations
-from mind_mlir.lowering.memory import is_contiguous
 from mind_mlir.lowering.outline import ALIASING_ATTRIBUTE, outline_kernels
 from mind_mlir.lowering.passes import find_all, run_passes
 from mind_mlir.lowering.target import host_target

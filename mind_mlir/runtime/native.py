@@ -14,7 +14,7 @@ import numpy as np
 
 from mind_mlir.bindings import ExecutionEngine, ir
 from mind_mlir.lowering.bufferize import SCRATCH_ATTRIBUTE
-from mind_mlir.lowering.memory import ALIGNMENT
+from mind_mlir.lowering.buffers.memory import ALIGNMENT
 from mind_mlir.runtime.constants import Constants
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.bindings import ir, linalg, memref
-from mind_mlir.lowering.aliases import VIEWS, Use, Uses, buffer_uses, root_of, within
-from mind_mlir.lowering.block_order import BlockOrder
+from mind_mlir.lowering.buffers.aliases import VIEWS, Use, Uses, buffer_uses, root_of, within
+from mind_mlir.lowering.buffers.block_order import BlockOrder
 from mind_mlir.lowering.passes import find_all
 
 if TYPE_CHECKING:

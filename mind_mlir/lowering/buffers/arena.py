@@ -20,9 +20,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from mind_mlir.bindings import arith, ir, memref
-from mind_mlir.lowering.aliases import buffer_uses
-from mind_mlir.lowering.iteration import iteration_number, trip_count
-from mind_mlir.lowering.memory import ALIGNMENT, byte_size
+from mind_mlir.lowering.buffers.aliases import buffer_uses
+from mind_mlir.lowering.buffers.iteration import iteration_number, trip_count
+from mind_mlir.lowering.buffers.memory import ALIGNMENT, byte_size
 from mind_mlir.lowering.passes import find_all
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from mind_mlir.bindings import ir
-from mind_mlir.lowering.destination import is_tensor
+from mind_mlir.lowering.buffers.destination import is_tensor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.bindings import arith, func, ir
-from mind_mlir.lowering.destination import is_tensor, read_buffer, to_tensor
+from mind_mlir.lowering.buffers.destination import is_tensor, read_buffer, to_tensor
 from mind_mlir.lowering.passes import find_all
 
 if TYPE_CHECKING:

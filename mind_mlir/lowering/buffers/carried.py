@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import arith, ir, scf
-from mind_mlir.lowering.aliases import buffer_uses, root_of, within
-from mind_mlir.lowering.destination import create_alloc, is_tensor
-from mind_mlir.lowering.memory import is_contiguous
+from mind_mlir.lowering.buffers.aliases import buffer_uses, root_of, within
+from mind_mlir.lowering.buffers.destination import create_alloc, is_tensor
+from mind_mlir.lowering.buffers.memory import is_contiguous
+from mind_mlir.lowering.buffers.while_slots import align_slots
 from mind_mlir.lowering.passes import find_all
-from mind_mlir.lowering.while_slots import align_slots
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir, tensor
-from mind_mlir.lowering.destination import buffer_type, create_alloc, to_tensor
+from mind_mlir.lowering.buffers.destination import buffer_type, create_alloc, to_tensor
 from mind_mlir.lowering.passes import find_all
 
 if TYPE_CHECKING:
