@@ -29,7 +29,7 @@ def unsupported_operation(operation: CoreOperation, value: ValueId, record: OpDe
         help_ = "leave the inputs it depends on out of `wrt`, or compute the value without it"
     else:
         note = f"autodiff.md leaves the derivative of {record.opcode} out of Core v1"
-        help_ = "allow the extension: differentiate(..., extensions=True), or --extensions on the command line"
+        help_ = "allow it: differentiate(..., extensions=True), or --extensions on the command line"
     return Diagnostic(
         "E5001",
         f"UnsupportedOp: {record.opcode} %{value} has no derivative rule",
