@@ -5,14 +5,12 @@ Slow and simple on purpose. It shares nothing with the lowering but the operatio
 
 from __future__ import annotations
 
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mind_mlir.diagnostics import Diagnostic, ExecutionError
 from mind_mlir.ir.types import TensorType
-from mind_mlir.ops.contexts import EvalContext
+from mind_mlir.ops.contexts import EvalContext, allocation_failed
 from mind_mlir.ops.infer import complete_attributes
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.runtime.arguments import Parameter, bind
@@ -20,6 +18,7 @@ from mind_mlir.runtime.arguments import Parameter, bind
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from mind_mlir.diagnostics import ExecutionError
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.module import CoreOperation, Module, ValueId
 
@@ -99,19 +98,7 @@ def _type(operation: CoreOperation) -> TensorType:
 
 def _too_large(operations: Sequence[CoreOperation]) -> ExecutionError:
     values = ", ".join(f"%{op.value_id}: {op.result_type}" for op in operations)
-    context = {
-        "shape": [list(_type(op).extents) for op in operations],
-        "dtype": [_type(op).dtype.core_name for op in operations],
-    }
-    return ExecutionError(
-        Diagnostic(
-            "E6004",
-            f"cannot allocate the memory for {values}",
-            operations[0].location,
-            help="reduce the shapes, or split the computation",
-            context=MappingProxyType(context),
-        )
-    )
+    return allocation_failed(f"the memory for {values}", list(map(_type, operations)), operations[0].location)
 
 
 def _last_uses(module: Module) -> dict[ValueId, int]:

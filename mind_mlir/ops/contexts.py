@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from mind_mlir.diagnostics import Diagnostic, ExecutionError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from mind_mlir.diagnostics import Location
     from mind_mlir.ir.attributes import Array
@@ -137,4 +137,23 @@ def index_out_of_bounds(
         if extent
         else "the axis is empty, so no index is valid",
         context=MappingProxyType({"operation": opcode, "value": value_id, "index": index, "shape": shape}),
+    )
+
+
+def allocation_failed(
+    what: str, types: Sequence[TensorType], location: Location | None = None
+) -> ExecutionError:
+    """Return the E6004 error for ``what``, which holds values of ``types``, to be raised."""
+    context = {
+        "shape": [list(type_.extents) for type_ in types],
+        "dtype": [type_.dtype.core_name for type_ in types],
+    }
+    return ExecutionError(
+        Diagnostic(
+            "E6004",
+            f"cannot allocate {what}",
+            location,
+            help="reduce the shapes, or split the computation",
+            context=MappingProxyType(context),
+        )
     )

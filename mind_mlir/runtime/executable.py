@@ -11,7 +11,7 @@ import numpy as np
 from mind_mlir.diagnostics import Diagnostic, ExecutionError
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.lowering.pipeline import STAGES, Lowering
-from mind_mlir.ops.contexts import index_out_of_bounds
+from mind_mlir.ops.contexts import allocation_failed, index_out_of_bounds
 from mind_mlir.runtime.arguments import Parameter, address, bind
 from mind_mlir.runtime.disassemble import assembly
 from mind_mlir.runtime.native import NativeFunction
@@ -101,7 +101,8 @@ class Executable:
             outputs = tuple([np.empty(shape, dtype) for shape, dtype in self._layouts])
             self._native.call([address(array) for array in (*arrays, *outputs)])
         except MemoryError as error:
-            raise ExecutionError(self._allocation_failed()) from error
+            what = f"the outputs and {self._native.scratch_bytes} bytes of scratch memory"
+            raise allocation_failed(what, self.results) from error
         if not self._checks:
             return outputs
         *results, status = outputs
@@ -117,21 +118,6 @@ class Executable:
         if stage not in PRINTABLE_STAGES:
             raise ValueError(f"stage must be one of {', '.join(PRINTABLE_STAGES)}, not {stage!r}")
         return stage_text(self._source, stage, opt_level=self._opt_level)
-
-    def _allocation_failed(self) -> Diagnostic:
-        outputs = ", ".join(map(str, self.results))
-        return Diagnostic(
-            "E6004",
-            f"cannot allocate the outputs ({outputs}) "
-            f"and {self._native.scratch_bytes} bytes of scratch memory",
-            help="reduce the shapes, or split the computation",
-            context=MappingProxyType(
-                {
-                    "shape": [list(type_.extents) for type_ in self.results],
-                    "dtype": [type_.dtype.core_name for type_ in self.results],
-                }
-            ),
-        )
 
     def _raise_for(self, status: Sequence[int]) -> None:
         findings: list[Diagnostic] = []
