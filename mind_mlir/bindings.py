@@ -112,12 +112,6 @@ def new_context(dialects: Iterable[str] = DIALECTS) -> Context:
     return context
 
 
-def dylib_directory() -> str:
-    """Return the folder that holds the bindings' shared libraries."""
-    libs = _load("_mlir_libs")
-    return str(libs.get_lib_dirs()[0])
-
-
 def add_dialect_package(package: str) -> None:
     """Let the bindings look for the Python module of a dialect in ``package``, too."""
     if package not in ir._globals.dialect_search_modules:

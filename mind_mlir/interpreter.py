@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mind_mlir.ir.types import TensorType
 from mind_mlir.ops.contexts import EvalContext, allocation_failed
 from mind_mlir.ops.infer import complete_attributes
 from mind_mlir.ops.registry import by_opcode
-from mind_mlir.runtime.arguments import Parameter, bind
+from mind_mlir.runtime.arguments import bind, parameters_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -34,7 +33,7 @@ def interpret(module: Module, arguments: Mapping[str, Array]) -> tuple[Array, ..
         ArgumentError: The arguments do not fit the inputs (E61xx).
         ExecutionError: E6001, an index is out of bounds; E6004, the memory for a value could not be had.
     """
-    parameters = [Parameter(str(op.attributes["name"]), _type(op)) for op in module.inputs]
+    parameters = parameters_of(module)
     arrays = bind(parameters, (), arguments)
     given = {parameter.name: array for parameter, array in zip(parameters, arrays, strict=True)}
     last_use = _last_uses(module)
@@ -81,7 +80,7 @@ def evaluate(operation: CoreOperation, operands: Sequence[Array]) -> Array:
         operation.value_id,
         tuple(operands),
         complete_attributes(record, operation.attributes),
-        _type(operation),
+        operation.tensor_type,
         operation.source,
     )
     try:
@@ -91,14 +90,11 @@ def evaluate(operation: CoreOperation, operands: Sequence[Array]) -> Array:
         raise _too_large([operation]) from error
 
 
-def _type(operation: CoreOperation) -> TensorType:
-    assert isinstance(operation.result_type, TensorType), "flat modules have no tuples"
-    return operation.result_type
-
-
 def _too_large(operations: Sequence[CoreOperation]) -> ExecutionError:
     values = ", ".join(f"%{op.value_id}: {op.result_type}" for op in operations)
-    return allocation_failed(f"the memory for {values}", list(map(_type, operations)), operations[0].location)
+    return allocation_failed(
+        f"the memory for {values}", [op.tensor_type for op in operations], operations[0].location
+    )
 
 
 def _last_uses(module: Module) -> dict[ValueId, int]:

@@ -2,30 +2,19 @@
 
 A profile is data. The module names it, the verifier enforces it, autodiff and the legality checks read it.
 Operations of the registry that stand outside Core v1 (`OpDef.extension`) are accepted in every profile that
-does not refuse them, and `Profile.standing` says that they are extensions.
+does not refuse them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import Enum
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.types import DType
-from mind_mlir.ops import registry
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-
-class Standing(Enum):
-    """What a profile says about an opcode."""
-
-    CORE = "core"
-    EXTENSION = "extension"
-    REFUSED = "refused"
-    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +42,6 @@ class Profile:
     dtypes: tuple[DType, ...]
     refused: Mapping[str, Refusal] = field(default_factory=lambda: MappingProxyType({}))
     allows_blocks: bool = False
-
-    def standing(self, opcode: str) -> Standing:
-        """Return what this profile says about ``opcode``."""
-        if opcode in self.refused:
-            return Standing.REFUSED
-        record = registry.lookup(opcode)
-        if record is None:
-            return Standing.UNKNOWN
-        return Standing.EXTENSION if record.extension else Standing.CORE
 
 
 CORE_V1 = Profile(

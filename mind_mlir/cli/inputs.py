@@ -102,7 +102,7 @@ class _Inputs:
         given: dict[str, Array] = {}
         for path in self.specs.archives:
             given.update(self._archive(path))
-        inputs = {str(op.attributes["name"]): op for op in self.module.inputs}
+        inputs = self.module.inputs_by_name
         for position, (name, operation) in enumerate(inputs.items()):
             spec = self.specs.by_name.get(name)
             if spec is None and name not in given:

@@ -19,9 +19,7 @@ from mind_mlir.cli.output import replace_file, write_output
 from mind_mlir.cli.session import EXIT_DIAGNOSTICS, Session
 from mind_mlir.cli.stages import StageLog, native, select_function
 from mind_mlir.interpreter import interpret
-from mind_mlir.ir.types import TensorType
 from mind_mlir.passes.verify import verify
-from mind_mlir.runtime.arguments import Parameter, bind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -106,11 +104,8 @@ def command(
 
 
 def _interpret(module: Module, arguments: Mapping[str, Array], log: StageLog) -> Sequence[Array]:
-    types = {str(op.attributes["name"]): op.result_type for op in module.inputs}
-    parameters = [Parameter(name, type_) for name, type_ in types.items() if isinstance(type_, TensorType)]
-    arrays = bind(parameters, (), arguments)
     with log.timed("interpret"):
-        return interpret(module, {p.name: array for p, array in zip(parameters, arrays, strict=True)})
+        return interpret(module, arguments)
 
 
 def _report(difference: object) -> bool:

@@ -16,6 +16,8 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
+from mind_mlir.ir.types import TensorType
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -72,6 +74,12 @@ class CoreOperation:
         """Build an operation, freezing its operands and attributes (sorted by name)."""
         frozen = MappingProxyType(dict(sorted(attributes.items()))) if attributes else _NO_ATTRIBUTES
         return cls(value_id, opcode, tuple(operands), frozen, result_type, source)
+
+    @property
+    def tensor_type(self) -> TensorType:
+        """Return the type of the value of a verified flat module, where there are no tuples."""
+        assert isinstance(self.result_type, TensorType), "flat modules have no tuples"
+        return self.result_type
 
     @property
     def location(self) -> Location | None:
@@ -160,6 +168,11 @@ class Module:
     def inputs(self) -> tuple[CoreOperation, ...]:
         """Return the `Input` operations of a flat module, in order."""
         return tuple(op for op in self.operations if op.opcode == "Input")
+
+    @property
+    def inputs_by_name(self) -> dict[str, CoreOperation]:
+        """Return the `Input` operations of a flat module by the names that callers use, in order."""
+        return {str(op.attributes["name"]): op for op in self.inputs}
 
     @property
     def outputs(self) -> tuple[ValueId, ...]:

@@ -145,11 +145,6 @@ class TensorType:
         return len(self.shape)
 
     @property
-    def is_static(self) -> bool:
-        """Return whether every extent is a number."""
-        return all(isinstance(d, int) for d in self.shape)
-
-    @property
     def extents(self) -> tuple[int, ...]:
         """Return the shape of a static type as plain integers."""
         return tuple(_static(d) for d in self.shape)

@@ -136,7 +136,7 @@ def _finish(canonical: Module, backward: Backward, chosen: Sequence[ValueId], *,
 
 def _chosen_inputs(module: Module, wrt: Sequence[str] | None) -> list[ValueId]:
     """Return the inputs to differentiate with respect to, as values of ``module``."""
-    inputs = {str(op.attributes["name"]): op for op in module.inputs}
+    inputs = module.inputs_by_name
     if wrt is None:
         floats = [op.value_id for op in inputs.values() if is_float(op.result_type)]
         if inputs and not floats:  # there is nothing that the caller can have meant
@@ -166,7 +166,7 @@ def _cotangent_modes(module: Module, cotangents: Cotangent | Sequence[Cotangent]
 def _cotangent_inputs(builder: Builder, canonical: Module, modes: Sequence[Cotangent]) -> list[Value | None]:
     """Declare the cotangent inputs; return one for each output, None where it is not given."""
     types = {op.value_id: op.result_type for op in canonical.operations}
-    taken = {op.attributes["name"] for op in canonical.inputs}
+    taken = set(canonical.inputs_by_name)
     seeds: list[Value | None] = []
     for index, (output, mode) in enumerate(zip(canonical.outputs, modes, strict=True)):
         type_ = types[output]

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mind_mlir.ir.attributes import Array
+    from mind_mlir.ir.module import Module
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,12 @@ class Parameter:
 
     name: str
     type: TensorType
+
+
+def parameters_of(module: Module) -> tuple[Parameter, ...]:
+    """Return the inputs of a verified flat module, in order."""
+    inputs = module.inputs_by_name.items()
+    return tuple(Parameter(name, op.tensor_type) for name, op in inputs)
 
 
 def bind(

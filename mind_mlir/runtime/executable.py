@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mind_mlir.diagnostics import Diagnostic, ExecutionError
-from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.ir.types import DType
 from mind_mlir.lowering.pipeline import STAGES, Lowering
 from mind_mlir.ops.contexts import allocation_failed, index_out_of_bounds
-from mind_mlir.runtime.arguments import Parameter, address, bind
+from mind_mlir.runtime.arguments import address, bind, parameters_of
 from mind_mlir.runtime.disassemble import assembly
 from mind_mlir.runtime.native import NativeFunction
 
@@ -70,11 +70,9 @@ class Executable:
         self._opt_level = opt_level
         canonical = lowering.canonical
         assert canonical is not None, "a lowering that went through has a canonical module"
-        types = {op.value_id: op.result_type for op in canonical.operations}
-        self.parameters = tuple(
-            Parameter(str(op.attributes["name"]), _tensor(op.result_type)) for op in canonical.inputs
-        )
-        self.results = tuple(_tensor(types[output]) for output in canonical.outputs)
+        types = {op.value_id: op.tensor_type for op in canonical.operations}
+        self.parameters = parameters_of(canonical)
+        self.results = tuple(types[output] for output in canonical.outputs)
         # The MLIR values in the checks die with the module; only their facts are kept.
         self._checks = tuple((c.value_id, c.opcode, c.axis, c.shape) for c in lowering.checks)
         # What a call allocates: the outputs and, behind them, the status that the checks are judged by.
@@ -142,8 +140,3 @@ def stage_text(module: Module, stage: str, *, opt_level: int = DEFAULT_OPT_LEVEL
     if stage == "asm":
         return assembly(NativeFunction(lowering.mlir, opt_level=opt_level))
     return f"{lowering.mlir}"
-
-
-def _tensor(type_: object) -> TensorType:
-    assert isinstance(type_, TensorType), "the profile has no tuples"
-    return type_
