@@ -13,6 +13,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from mind_mlir.interrupts import held
+
 if TYPE_CHECKING:
     from mind_mlir.diagnostics import (
         ArgumentError,
@@ -100,7 +102,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'mind_mlir' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    with held():  # half an import of numpy or of the MLIR bindings cannot be completed later
+        return getattr(import_module(_HOMES[name]), name)
 
 
 def __dir__() -> list[str]:

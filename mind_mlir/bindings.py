@@ -12,6 +12,8 @@ import importlib.metadata
 import os
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from mind_mlir.interrupts import held
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -43,6 +45,7 @@ def _check_version() -> None:
         )
 
 
+@held()  # a dialect is registered once in a process, at whatever point its import ends
 def _load(name: str) -> Any:
     return importlib.import_module(f"{NAMESPACE}.{name}")
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from mind_mlir.bindings import func, ir
 from mind_mlir.dialect import NAMESPACE, PREFIX, encode_attribute
+from mind_mlir.interrupts import deliver
 from mind_mlir.ir.types import TensorType
 from mind_mlir.lowering.types import tensor_type
 from mind_mlir.ops.infer import complete_attributes
@@ -61,6 +62,7 @@ class _Emitter:
         self._values.update(zip((op.value_id for op in inputs), block.arguments, strict=True))
         with ir.InsertionPoint(block):
             for operation in module.operations:
+                deliver()
                 if operation.opcode != "Input":
                     self._values[operation.value_id] = self._operation(operation)
             func.ReturnOp([self._values[output] for output in module.outputs])

@@ -9,6 +9,7 @@ import click
 
 from mind_mlir import __version__
 from mind_mlir.cli.session import Session, guarded
+from mind_mlir.interrupts import held
 
 #: Subcommand -> one line of help. Each lives in the module of its name and is imported when it is used,
 #: so that ``--help`` is quick and a command loads only what it needs.
@@ -33,7 +34,8 @@ class Program(click.Group):
         """Import a subcommand."""
         if cmd_name not in COMMANDS:
             return None
-        command = import_module(f"mind_mlir.cli.{cmd_name}").command
+        with held():
+            command = import_module(f"mind_mlir.cli.{cmd_name}").command
         assert isinstance(command, click.Command)
         return command
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.comparison import first_difference
+from mind_mlir.interrupts import held
 from mind_mlir.lowering.pipeline import Lowering
 from mind_mlir.runtime.disassemble import assembly
 from mind_mlir.runtime.executable import compile
@@ -27,7 +28,8 @@ def print_form(module: Module, form: str, log: StageLog, opt_level: int) -> str:
     finally:
         log.add(lowering.timings)
     if form != "asm":
-        return f"{lowering.mlir}"
+        with held():
+            return f"{lowering.mlir}"
     with log.timed("codegen"):
         text = assembly(NativeFunction(lowering.mlir, opt_level=opt_level))
     log("asm", lambda: text)

@@ -11,6 +11,7 @@ from mind_mlir.cli.options import output_option
 from mind_mlir.cli.output import write_output
 from mind_mlir.cli.pass_names import PASSES
 from mind_mlir.cli.session import EXIT_DIAGNOSTICS, Session, guarded
+from mind_mlir.interrupts import held
 
 SPLIT_MARKER = "// -----"
 
@@ -105,12 +106,13 @@ def command(
     pipeline = pass_pipeline if pass_pipeline is not None else f"builtin.module({','.join(passes)})"
     session = context.ensure_object(Session)
 
-    from mind_mlir.cli.opt_driver import (  # noqa: PLC0415 -- loads MLIR, which --help does without
-        Driver,
-        Printing,
-        read_parts,
-        read_pipeline,
-    )
+    with held():
+        from mind_mlir.cli.opt_driver import (  # noqa: PLC0415 -- loads MLIR, which --help does without
+            Driver,
+            Printing,
+            read_parts,
+            read_pipeline,
+        )
 
     driver = Driver(
         session,

@@ -15,6 +15,7 @@ from mind_mlir.cli.mlir_passes import FUNCTIONS
 from mind_mlir.cli.pass_pipeline import PipelineError, Segment, split_pipeline
 from mind_mlir.diagnostics import Diagnostic, InternalError, Location, MindError, ParseError, SourceText
 from mind_mlir.frontends.source import read_source
+from mind_mlir.interrupts import deliver, held
 from mind_mlir.lowering.bufferize import BufferizationError
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ def read_parts(path: str, marker: str | None) -> list[Part]:
     return [Part(SourceText(source.name, "\n".join(lines)), is_file=False) for lines in parts]
 
 
+@held()
 def read_pipeline(text: str) -> tuple[Segment, ...]:
     """Return the steps of a pipeline.
 
@@ -100,6 +102,7 @@ class Driver:
     printing: Printing
     allow_unregistered: bool = False
 
+    @held()
     def run(self, part: Part) -> str | None:
         """Return the text of the module after the passes, or None after printing what is wrong."""
         source = self.session.source = part.source
@@ -113,6 +116,7 @@ class Driver:
                 _check_nesting(part.source)
                 module = _parse(part)
                 for step in self.steps:
+                    deliver()
                     module = self._apply(step, module)
             except MindError as error:
                 self.session.report(error.diagnostics)

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
+from mind_mlir.interrupts import allowed, held
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -61,13 +63,14 @@ def replace_file(path: Path, write: Callable[[BinaryIO], object]) -> None:
             return
         target = path.resolve()  # a symbolic link stays one
         temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}.tmp")
-        try:
-            with temporary.open("xb") as file:
-                write(file)
-            temporary.replace(target)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
+        with held():  # nothing comes between the temporary file and its removal
+            try:
+                with temporary.open("xb") as file, allowed():
+                    write(file)
+                temporary.replace(target)
+            except BaseException:
+                temporary.unlink(missing_ok=True)
+                raise
     except ValueError as error:  # a NUL character in the path
         raise OutputError(path, OSError(errno.EINVAL, str(error))) from error
     except BrokenPipeError:

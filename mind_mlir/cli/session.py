@@ -21,6 +21,7 @@ import click
 
 from mind_mlir.cli.output import silence_stdout, use_color
 from mind_mlir.cli.reproducer import write_reproducer
+from mind_mlir.cli.start import EXIT_INTERRUPTED, raising_on_interrupt
 from mind_mlir.diagnostics import Diagnostic, InternalError, MindError
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
 EXIT_DIAGNOSTICS = 1
 EXIT_INTERNAL = 70
-EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
 
 _SHOWN_LINES, _SHOWN_COLUMNS = 4, 200
@@ -67,6 +67,14 @@ def print_diagnostics(diagnostics: Iterable[Diagnostic], form: Format, stream: T
 
 def guarded(context: click.Context, body: Callable[[], Result]) -> Result:
     """Run a command, turning every exception that is not click's own into its message and exit code."""
+    try:
+        with raising_on_interrupt():
+            return _run(context, body)
+    except KeyboardInterrupt:
+        context.exit(EXIT_INTERRUPTED)
+
+
+def _run(context: click.Context, body: Callable[[], Result]) -> Result:
     session = context.ensure_object(Session)
     try:
         result = body()
@@ -76,8 +84,6 @@ def guarded(context: click.Context, body: Callable[[], Result]) -> Result:
     except MindError as error:
         session.report(error.diagnostics)
         context.exit(EXIT_DIAGNOSTICS)
-    except KeyboardInterrupt:
-        context.exit(EXIT_INTERRUPTED)
     except BrokenPipeError:
         silence_stdout()
         context.exit(EXIT_BROKEN_PIPE)

@@ -13,6 +13,7 @@ from mind_mlir.cli.output import make_directory, write_file
 from mind_mlir.diagnostics import Diagnostic, VerificationError
 from mind_mlir.frontends import parse
 from mind_mlir.frontends.source import read_source
+from mind_mlir.interrupts import held
 from mind_mlir.ir.printer import print_module
 from mind_mlir.passes.canonicalize import canonicalize
 from mind_mlir.passes.verify import verify
@@ -121,7 +122,7 @@ def print_form(module: Module, form: str, log: StageLog, *, opt_level: int = 3) 
 
 def native(log: StageLog) -> ModuleType:
     """Return `mind_mlir.cli.native`, which loads MLIR the first time."""
-    with log.timed("import of MLIR"):
+    with log.timed("import of MLIR"), held():
         from mind_mlir.cli import native as loaded  # noqa: PLC0415 -- what needs no MLIR shall not wait for it
     return loaded
 

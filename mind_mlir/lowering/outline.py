@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import func, ir
+from mind_mlir.interrupts import deliver
 from mind_mlir.lowering.buffers.memory import is_contiguous
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ def _outline_nests(function: Operation, kernels: dict[str, str]) -> None:
             if index is not None:
                 captured[index].setdefault(value, []).append(user)
     for nest, users in zip(nests, captured, strict=True):
+        deliver()
         _outline(function, nest, users, kernels)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import PassManager, ir
+from mind_mlir.interrupts import deliver
 
 if TYPE_CHECKING:
     from mind_mlir.bindings import Module, Operation
@@ -22,6 +23,7 @@ def run_passes(module: Module, pipeline: str, *, verify: bool = False) -> None:
         manager = PassManager.parse(f"builtin.module({pipeline})")
         manager.enable_verifier(verify)
         manager.run(module.operation)
+    deliver()
 
 
 def find_all(root: Operation, op_class: type) -> list[Operation]:
@@ -33,4 +35,5 @@ def find_all(root: Operation, op_class: type) -> list[Operation]:
         return ir.WalkResult.ADVANCE
 
     root.operation.walk(collect, op_class=op_class)
+    deliver()
     return found

@@ -17,6 +17,7 @@ from mind_mlir import dialect
 from mind_mlir.bindings import new_context
 from mind_mlir.diagnostics import InternalError, MindError
 from mind_mlir.emit import emit
+from mind_mlir.interrupts import allowed, deliver, held
 from mind_mlir.ir.printer import print_module
 from mind_mlir.lowering.bufferize import bufferize
 from mind_mlir.lowering.schedule import schedule
@@ -65,6 +66,7 @@ class Lowering:
     mlir: MLIRModule | None = None
     checks: tuple[IndexCheck, ...] = ()
 
+    @held()
     def run(self, module: Module, until: str = "llvm") -> str | None:
         """Lower ``module`` up to and including stage ``until``.
 
@@ -89,6 +91,7 @@ class Lowering:
         self._lower(canonical, last)
         return None
 
+    @held()
     def lower_mlir(self, until: str = "llvm", *, after: str) -> None:
         """Take `mlir`, which is in form ``after``, down to form ``until``."""
         steps: dict[str, Callable[[], None]] = {
@@ -114,12 +117,15 @@ class Lowering:
         lowered = to_linalg(self.mlir)
         self.mlir, self.checks = lowered.module, lowered.checks
 
+    @held()
     def _text(self) -> str:
         return f"{self.mlir}"
 
     def _see(self, stage: str, text: Callable[[], str]) -> None:
+        deliver()
         if self.observer is not None:
-            self.observer(stage, text)
+            with allowed():
+                self.observer(stage, text)
 
     @contextmanager
     def _timed(self, stage: str, reproducer: Callable[[], str] | None = None) -> Iterator[None]:

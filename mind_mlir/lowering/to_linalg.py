@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from mind_mlir.bindings import func, ir, tensor
 from mind_mlir.diagnostics import Diagnostic, UnsupportedError
 from mind_mlir.dialect import PREFIX, decode_attributes
+from mind_mlir.interrupts import deliver
 from mind_mlir.lowering.context import IndexCheck, LoweringContext
 from mind_mlir.lowering.types import from_mlir_tensor, tensor_type
 from mind_mlir.ops.registry import by_mnemonic
@@ -68,6 +69,7 @@ class _Function:
         self._values.update(zip(block.arguments, body.arguments, strict=True))
         with ir.InsertionPoint(body):
             for view in block.operations:
+                deliver()
                 operation = view.operation
                 if operation.name == "func.return":
                     results = self._return(operation)

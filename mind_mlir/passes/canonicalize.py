@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from mind_mlir.diagnostics import ExecutionError
+from mind_mlir.interrupts import deliver
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.module import Block, CoreOperation, Return
 from mind_mlir.ir.types import DType, TensorType
@@ -118,7 +119,11 @@ class _Folder:
 
 def _fold(operations: list[CoreOperation]) -> list[CoreOperation]:
     folder = _Folder()
-    return [folder.fold(operation) for operation in operations]
+    folded = []
+    for operation in operations:
+        deliver()
+        folded.append(folder.fold(operation))
+    return folded
 
 
 def _live_values(operations: list[CoreOperation], roots: Iterable[ValueId]) -> set[ValueId]:

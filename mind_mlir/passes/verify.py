@@ -22,6 +22,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.diagnostics import Diagnostic, Location, VerificationError
+from mind_mlir.interrupts import deliver
 from mind_mlir.ir.types import TensorType
 from mind_mlir.ops import registry
 from mind_mlir.ops.contexts import TypeContext
@@ -102,6 +103,7 @@ class _BlockVerifier:
         for operation in self.block.operations:
             self.first.setdefault(operation.value_id, operation)
         for index, operation in enumerate(self.block.operations):
+            deliver()
             self._operation(index, operation)
         self._outputs()
         return sorted(self.findings, key=_source_order)

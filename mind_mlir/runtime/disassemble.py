@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.diagnostics import Diagnostic, UnsupportedError
+from mind_mlir.interrupts import held
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,10 +32,11 @@ def assembly(native: NativeFunction) -> str:
     Raises:
         UnsupportedError: E7003, the extra ``asm`` is not installed, or objects here are not ELF files.
     """
-    with tempfile.TemporaryDirectory() as directory:
+    with held(), tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "function.o"
         native.write_object(path)
-        return disassemble(path.read_bytes())
+        data = path.read_bytes()
+    return disassemble(data)
 
 
 def disassemble(data: bytes) -> str:

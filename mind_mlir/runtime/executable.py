@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mind_mlir.diagnostics import Diagnostic, ExecutionError
+from mind_mlir.interrupts import held
 from mind_mlir.ir.types import DType
 from mind_mlir.lowering.pipeline import STAGES, Lowering
 from mind_mlir.ops.contexts import allocation_failed, index_out_of_bounds
@@ -59,6 +60,7 @@ class Executable:
         timings: Seconds that each stage of the compilation took.
     """
 
+    @held()
     def __init__(self, module: Module, *, opt_level: int, observer: Observer | None) -> None:
         lowering = Lowering(observer=observer)
         lowering.run(module)
@@ -131,6 +133,7 @@ class Executable:
             raise ExecutionError(findings)
 
 
+@held()
 def stage_text(module: Module, stage: str, *, opt_level: int = DEFAULT_OPT_LEVEL) -> str:
     """Return ``module`` in the form that ``stage`` leaves it in (see `Executable.as_text`)."""
     lowering = Lowering()

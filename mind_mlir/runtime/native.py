@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mind_mlir.bindings import ExecutionEngine, ir
+from mind_mlir.interrupts import held
 from mind_mlir.lowering.bufferize import SCRATCH_ATTRIBUTE
 from mind_mlir.lowering.buffers.memory import ALIGNMENT
 from mind_mlir.runtime.constants import Constants
@@ -56,6 +57,7 @@ class NativeFunction:
             addresses of the values of the parameters and of the pointer to the arena.
     """
 
+    @held()
     def __init__(
         self, module: Module, *, opt_level: int = 3, entry: str = "main", standalone: bool = False
     ) -> None:
@@ -100,6 +102,7 @@ class NativeFunction:
         self._invoke(frame.address)
         self._idle.append(frame)
 
+    @held()
     def write_object(self, path: Path) -> None:
         """Write the machine code as an object file; it can be linked if the function is ``standalone``.
 

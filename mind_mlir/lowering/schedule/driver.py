@@ -7,6 +7,7 @@ import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir
+from mind_mlir.interrupts import deliver
 from mind_mlir.lowering.schedule.collapse import collapsed, expand_value, merged_loops
 from mind_mlir.lowering.schedule.contraction import Contraction, match_contraction
 from mind_mlir.lowering.schedule.emitter import Emitter
@@ -50,6 +51,7 @@ class FunctionScheduler:
     def _block(self, block: Block) -> None:
         groups = Grouping(self._emitter, self._target)
         for operation in list(block.operations):
+            deliver()
             op = operation.operation
             view = self._views.of(op)
             if view is not None and self._schedule(view, groups):
@@ -64,6 +66,7 @@ class FunctionScheduler:
     def _fills(self, block: Block, groups: Grouping) -> None:
         """Schedule the fills that no other schedule took the number from."""
         for operation in list(block.operations):
+            deliver()
             view = self._views.of(operation.operation) if operation.operation.name == "linalg.fill" else None
             dims = () if view is None else vector_dims(view)
             if view is not None and dims:

@@ -1,0 +1,59 @@
+"""Where the tools start: from the first moment until the last, Ctrl-C ends them with 130 and no traceback.
+
+This module loads nothing but the standard library: what the tools need comes when that is settled.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import FrameType
+
+EXIT_INTERRUPTED = 130
+
+
+def _leave(_number: int, _frame: FrameType | None) -> NoReturn:
+    os._exit(EXIT_INTERRUPTED)
+
+
+def leave_on_interrupt() -> None:
+    """End this process at once when it is interrupted, unless it was started to ignore interrupts.
+
+    That is for the time in which there is nothing to clean up and nobody to catch an exception.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _leave)
+
+
+@contextmanager
+def raising_on_interrupt() -> Iterator[None]:
+    """Raise KeyboardInterrupt instead during the block, so that what it has begun is cleaned up."""
+    if signal.getsignal(signal.SIGINT) is not _leave:
+        yield
+        return
+    try:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        yield
+    finally:
+        signal.signal(signal.SIGINT, _leave)
+
+
+def mind_mlir() -> None:
+    """Run `mind-mlir` on the arguments of the process."""
+    leave_on_interrupt()
+    from mind_mlir.cli.main import main  # noqa: PLC0415 -- see above
+
+    main()
+
+
+def mind_opt() -> None:
+    """Run `mind-opt` on the arguments of the process."""
+    leave_on_interrupt()
+    from mind_mlir.cli.opt import main  # noqa: PLC0415 -- see above
+
+    main()
