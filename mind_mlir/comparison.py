@@ -45,7 +45,7 @@ class Difference:
     def __str__(self) -> str:
         where = f"[{', '.join(map(str, self.index))}]"
         return (
-            f"%{self.operation.value_id} = {self.operation.opcode} differs at {where}: "
+            f"{self.operation.label} = {self.operation.opcode} differs at {where}: "
             f"compiled {self.compiled}, interpreted {self.interpreted}"
         )
 

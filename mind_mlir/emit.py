@@ -1,8 +1,8 @@
 """In-memory IR -> `mind` dialect: one `func.func`, one `mind` operation per operation.
 
 Inputs become function arguments that carry their name (``mind.name``); outputs are the function's results.
-Every operation is located at its value, ``loc("%7"(file:line:column))``, and later stages keep that, so that
-what a stage dump shows can be traced back to the source.
+Every operation is located at its value, as the program calls it, ``loc("%x"(file:line:column))``, and later
+stages keep that, so that what a stage dump shows can be traced back to the source.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class _Emitter:
 
 
 def _location(operation: CoreOperation) -> MLIRLocation:
-    return ir.Location.name(f"%{operation.value_id}", _source_location(operation.location))
+    return ir.Location.name(operation.label, _source_location(operation.location))
 
 
 def _source_location(location: Location | None) -> MLIRLocation:

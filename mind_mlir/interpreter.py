@@ -77,7 +77,7 @@ def evaluate(operation: CoreOperation, operands: Sequence[Array]) -> Array:
     record = by_opcode()[operation.opcode]
     context = EvalContext(
         operation.opcode,
-        operation.value_id,
+        operation.label,
         tuple(operands),
         complete_attributes(record, operation.attributes),
         operation.tensor_type,
@@ -91,7 +91,7 @@ def evaluate(operation: CoreOperation, operands: Sequence[Array]) -> Array:
 
 
 def _too_large(operations: Sequence[CoreOperation]) -> ExecutionError:
-    values = ", ".join(f"%{op.value_id}: {op.result_type}" for op in operations)
+    values = ", ".join(f"{op.label}: {op.result_type}" for op in operations)
     return allocation_failed(
         f"the memory for {values}", [op.tensor_type for op in operations], operations[0].location
     )

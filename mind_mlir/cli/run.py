@@ -136,6 +136,6 @@ def _deliver(module: Module, outputs: Sequence[Array], path: str | None) -> None
 
 
 def _show(module: Module, value: int, array: Array) -> str:
-    types = {op.value_id: op.result_type for op in module.operations}
+    operations = {op.value_id: op for op in module.operations}
     text = np.array2string(array, threshold=SHOWN_ELEMENTS, separator=", ", floatmode="unique")
-    return f"%{value} : {types[value]}\n{text}"
+    return f"{operations[value].label} : {operations[value].result_type}\n{text}"

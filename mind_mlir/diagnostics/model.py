@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
+
+from mind_mlir.frozen import FrozenDict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 Severity = Literal["error", "warning"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class SourceText:
     """A source file as read: its display name and its text."""
 
@@ -59,7 +60,10 @@ class Diagnostic:
     notes: tuple[str, ...] = ()
     help: str | None = None
     severity: Severity = "error"
-    context: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    context: Mapping[str, Any] = field(default_factory=FrozenDict, hash=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "context", FrozenDict(self.context))
 
     def __str__(self) -> str:
         where = f"{self.location}: " if self.location else ""
@@ -76,7 +80,10 @@ class MindError(Exception):
     def __init__(self, diagnostics: Diagnostic | Iterable[Diagnostic]) -> None:
         found = (diagnostics,) if isinstance(diagnostics, Diagnostic) else tuple(diagnostics)
         self.diagnostics = found
-        super().__init__("\n".join(map(str, found)))
+        super().__init__(found)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.diagnostics))
 
     @property
     def code(self) -> str:
@@ -113,10 +120,15 @@ class InternalError(Exception):
 
     Attributes:
         stage: The stage that failed.
+        message: What happened there.
         reproducer: The text of the module that the stage was given, to attach to a report.
     """
 
     def __init__(self, stage: str, message: str, reproducer: str) -> None:
-        super().__init__(f"internal error in stage '{stage}': {message}")
+        super().__init__(stage, message, reproducer)
         self.stage = stage
+        self.message = message
         self.reproducer = reproducer
+
+    def __str__(self) -> str:
+        return f"internal error in stage '{self.stage}': {self.message}"

@@ -13,6 +13,7 @@ from mind_mlir.frontends.core_lists import MAX_DEPTH
 from mind_mlir.frontends.core_ranges import is_ranges, read_ranges
 from mind_mlir.frontends.core_types import read_type
 from mind_mlir.frontends.core_values import ValueReader
+from mind_mlir.frozen import FrozenDict
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.module import CoreOperation, SourceInfo
 from mind_mlir.ir.types import DType
@@ -20,7 +21,7 @@ from mind_mlir.ops import registry
 from mind_mlir.ops.unknown import unknown_operation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from mind_mlir.diagnostics import Location
     from mind_mlir.frontends.core_grammar import Definition, RawValue
@@ -53,6 +54,7 @@ class OperationReader:
 
     positions: Positions
     resolve: Callable[[Token], ValueId]
+    names: Mapping[ValueId, str]
     _values: ValueReader = field(init=False)
     _types: dict[str, TensorType] = field(default_factory=dict)
 
@@ -83,12 +85,12 @@ class OperationReader:
         source = SourceInfo(
             locate(start, definition.type.end_pos),
             tuple(locate(token.start_pos, token.end_pos) for token in operands),
-            MappingProxyType(spans),
+            FrozenDict(spans),
             locate(definition.type.start_pos, definition.type.end_pos),
             locate(spelled.start_pos, spelled.end_pos),
         )
         return CoreOperation.create(
-            value, opcode, map(self.resolve, operands), attributes, result_type, source
+            value, opcode, map(self.resolve, operands), attributes, result_type, source, self.names
         )
 
     def _type(self, token: Token) -> TensorType:

@@ -4,8 +4,9 @@ Before: a source. After: a flat module in which every operation knows where its 
 verified beyond what the in-memory IR cannot hold: an unknown operation, a value defined twice or a wrong type
 are the verifier's to report. All findings of a source are collected and raised together.
 
-Ids: numbers stay as written; names get the numbers that follow the greatest one, in order of definition.
-`%7 = %6` makes every later `%7` mean `%6`. An outputs line may stand anywhere, once.
+Ids: numbers stay as written; names get the numbers that follow the greatest one, in order of definition, then
+of use, and every operation holds them. `%7 = %6` makes every later `%7` mean `%6`. An outputs line may stand
+anywhere, once.
 """
 
 from __future__ import annotations
@@ -20,13 +21,18 @@ from mind_mlir.frontends.core_grammar import OUTPUTS_KEYWORDS, Alias, Definition
 from mind_mlir.frontends.core_lexer import Lexer
 from mind_mlir.frontends.core_operations import OperationReader
 from mind_mlir.frontends.positions import Positions
+from mind_mlir.frozen import FrozenDict
 from mind_mlir.ir.module import Module, Return
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mind_mlir.diagnostics import Location, SourceText
     from mind_mlir.frontends.core_lexer import Statement, Token
     from mind_mlir.ir.module import CoreOperation, ValueId
 
+#: A value whose name begins with one of these is a number.
+_NUMERIC = "-0123456789"
 _FUNCTION_FORM = re.compile(r"^[ \t]*(?:(?:internal|public|export)[ \t]+)?func[ \t]+@[^\n]*", re.M)
 
 
@@ -52,7 +58,7 @@ def parse(source: SourceText) -> Module:
 
 
 def _number_values(statements: list[Statement]) -> dict[str, ValueId]:
-    """Return the id of every value as spelled: definitions first, then names that nothing defines."""
+    """Return the id of every value as spelled; operations define first, then aliases and nothing."""
     ids: dict[str, ValueId] = {}
     definitions: list[str] = []
     uses: list[str] = []
@@ -61,17 +67,27 @@ def _number_values(statements: list[Statement]) -> dict[str, ValueId]:
             if token.type != "VALUE":
                 continue
             text = token.text[1:]
-            if text[0] in "-0123456789":
+            if text[0] in _NUMERIC:
                 if len(text) <= 20:  # the lexer has reported a longer one
                     ids[token.text] = int(text)
             else:
-                (uses if index else definitions).append(token.text)
+                (uses if index or _is_alias(statement) else definitions).append(token.text)
     fresh = max(ids.values(), default=-1) + 1
     for name in (*definitions, *uses):
         if name not in ids:
             ids[name] = fresh
             fresh += 1
     return ids
+
+
+def _is_alias(statement: Statement) -> bool:
+    tokens = statement.tokens
+    return len(tokens) > 2 and tokens[1].type == "_EQUAL" and tokens[2].type == "VALUE"
+
+
+def _names(ids: Mapping[str, ValueId]) -> FrozenDict[ValueId, str]:
+    """Return what values are called that have names."""
+    return FrozenDict({value: text[1:] for text, value in ids.items() if text[1] not in _NUMERIC})
 
 
 @dataclass(slots=True)
@@ -87,8 +103,11 @@ class _ModuleReader:
     _aliases: dict[ValueId, ValueId] = field(default_factory=dict)
     _outputs: Outputs | None = None
 
+    _names: FrozenDict[ValueId, str] = field(init=False)
+
     def __post_init__(self) -> None:
-        self._operation_reader = OperationReader(self.positions, self._resolve)
+        self._names = _names(self.ids)
+        self._operation_reader = OperationReader(self.positions, self._resolve, self._names)
 
     def read(self, statement: Statement) -> None:
         """Take one statement; what is wrong with it goes to the diagnostics."""
@@ -113,7 +132,7 @@ class _ModuleReader:
         if self._outputs is None:
             return Return(())
         tokens = self._outputs.values
-        return Return(tuple(map(self._resolve, tokens)), tuple(map(self._locate, tokens)))
+        return Return(tuple(map(self._resolve, tokens)), tuple(map(self._locate, tokens)), self._names)
 
     def _define_anyway(self, statement: Statement) -> None:
         """Count what a statement in error defines as defined, so that one mistake is reported once."""

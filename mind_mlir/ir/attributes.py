@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from mind_mlir.ir.types import DType, TensorType
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -50,6 +53,15 @@ class TensorLiteral:
 
     def __hash__(self) -> int:
         return hash((self.array.dtype, self.array.shape, self.array.tobytes()))
+
+    def __reduce__(self) -> tuple[Callable[[Array], TensorLiteral], tuple[Array]]:
+        return _read_only, (self.array,)
+
+
+def _read_only(array: Array) -> TensorLiteral:
+    """Return a literal of an array that nothing else holds; copies of read-only arrays can be written."""
+    array.setflags(write=False)
+    return TensorLiteral(array)
 
 
 class PaddingMode(Enum):

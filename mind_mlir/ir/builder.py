@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.diagnostics import Diagnostic, VerificationError
+from mind_mlir.frozen import FrozenDict
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.module import CoreOperation, Module, ValueId
-from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops import registry
 from mind_mlir.ops.constants import constant_form
 from mind_mlir.ops.contexts import TypeContext
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from mind_mlir.ir.module import SourceInfo
+    from mind_mlir.ir.types import DType, TensorType
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +81,13 @@ class Builder:
 
     def copy(self, operation: CoreOperation, operands: Sequence[Value]) -> Value:
         """Append a verified operation of another module, reading ``operands``, and return its value."""
-        type_ = operation.result_type
-        assert isinstance(type_, TensorType), "flat modules have no tuples"
-        return self._append(operation.opcode, operands, dict(operation.attributes), type_, operation.source)
+        value = Value(self.next_id, operation.tensor_type)
+        ids = tuple(v.id for v in operands)
+        self.operations.append(
+            replace(operation, value_id=value.id, operands=ids, names=FrozenDict(), origin=operation.label)
+        )
+        self.next_id += 1
+        return value
 
     def build(self, outputs: Iterable[Value]) -> Module:
         """Return the module with the given outputs."""

@@ -6,16 +6,20 @@
     CoreOperation ::= value_id, opcode, operands, attributes, result_type
 
 A flat Core IR v1 module is one function ``main`` with one block and no parameters: its inputs are `Input`
-operations, and its outputs are the operands of the block's `Return`. Everything is immutable and compares by
-meaning: source locations do not take part in equality.
+operations, and its outputs are the operands of the block's `Return`. Everything is immutable, pickles, and
+compares and hashes by meaning: source locations and names do not take part.
+
+Values are known by their ids. What people call them are facts beside: the names of a text (``%x``), with
+which it is printed again, and, where a pass has renumbered a value, what the program that it comes from calls
+it, for messages.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
+from mind_mlir.frozen import FrozenDict
 from mind_mlir.ir.types import TensorType
 
 if TYPE_CHECKING:
@@ -27,7 +31,8 @@ if TYPE_CHECKING:
 
 ValueId: TypeAlias = int
 
-_NO_ATTRIBUTES: Mapping[str, AttributeValue] = MappingProxyType({})
+_NO_ATTRIBUTES: Mapping[str, AttributeValue] = FrozenDict()
+_NO_NAMES: Mapping[ValueId, str] = FrozenDict()
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +41,7 @@ class SourceInfo:
 
     statement: Location
     operands: tuple[Location, ...] = ()
-    attributes: Mapping[str, Location] = field(default_factory=lambda: MappingProxyType({}))
+    attributes: Mapping[str, Location] = field(default_factory=FrozenDict)
     result_type: Location | None = None
     opcode: Location | None = None
 
@@ -51,7 +56,13 @@ class CoreOperation:
         operands: Values it reads.
         attributes: Immutable, by parameter name.
         result_type: The declared type of its value.
-        source: Where it was written; takes no part in equality.
+        source: Where it was written.
+        names: What the text it was read from calls values, without the ``%``; values that are numbers there
+            have none. One table, which all operations of the text share.
+        origin: What messages call its value where a pass has given that another id: ``%x`` as it was written,
+            or ``in the derivative of %x``.
+
+    The last three take no part in equality.
     """
 
     value_id: ValueId
@@ -60,6 +71,8 @@ class CoreOperation:
     attributes: Mapping[str, AttributeValue]
     result_type: ValueType
     source: SourceInfo | None = field(default=None, compare=False, repr=False)
+    names: Mapping[ValueId, str] = field(default=_NO_NAMES, compare=False, repr=False)
+    origin: str | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def create(
@@ -70,16 +83,27 @@ class CoreOperation:
         attributes: Mapping[str, AttributeValue],
         result_type: ValueType,
         source: SourceInfo | None = None,
+        names: Mapping[ValueId, str] = _NO_NAMES,
+        origin: str | None = None,
     ) -> CoreOperation:
         """Build an operation, freezing its operands and attributes (sorted by name)."""
-        frozen = MappingProxyType(dict(sorted(attributes.items()))) if attributes else _NO_ATTRIBUTES
-        return cls(value_id, opcode, tuple(operands), frozen, result_type, source)
+        frozen = FrozenDict(sorted(attributes.items())) if attributes else _NO_ATTRIBUTES
+        return cls(value_id, opcode, tuple(operands), frozen, result_type, source, names, origin)
 
     @property
     def tensor_type(self) -> TensorType:
         """Return the type of the value of a verified flat module, where there are no tuples."""
         assert isinstance(self.result_type, TensorType), "flat modules have no tuples"
         return self.result_type
+
+    @property
+    def label(self) -> str:
+        """Return what messages call its value: as the program that somebody wrote does."""
+        return self.origin or self.spell(self.value_id)
+
+    def spell(self, value: ValueId) -> str:
+        """Return ``value`` as the text of this operation writes it: ``%x``, or ``%3`` without a name."""
+        return f"%{self.names.get(value, value)}"
 
     @property
     def location(self) -> Location | None:
@@ -107,10 +131,15 @@ class Return:
 
     operands: tuple[ValueId, ...]
     locations: tuple[Location | None, ...] = field(default=(), compare=False, repr=False)
+    names: Mapping[ValueId, str] = field(default=_NO_NAMES, compare=False, repr=False)
 
     def location_of(self, index: int) -> Location | None:
         """Return where result ``index`` is named in the source."""
         return self.locations[index] if index < len(self.locations) else None
+
+    def spell(self, value: ValueId) -> str:
+        """Return ``value`` as the text writes it: ``%x``, or ``%3`` without a name."""
+        return f"%{self.names.get(value, value)}"
 
 
 @dataclass(frozen=True, slots=True)

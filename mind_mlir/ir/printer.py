@@ -1,8 +1,10 @@
-"""Writes flat modules as canonical Core IR text (core-ir-text.md, spelling 1).
+"""Writes modules as Core IR text: flat ones in the reference encoding (core-ir-text.md, spelling 1).
 
 Printing and reading back gives an equal module, and reading canonical text and printing it gives the same
-bytes. Two things have no spelling and come back changed: the sign and payload of a NaN, and a literal whose
-dtype is not the one its operation declares (which no verified module holds).
+bytes. A module that was read from text is printed with the names of that text (``%x``) as long as reading
+them gives its ids again; otherwise, and in canonical form, values are numbers. Two things have no spelling
+and come back changed: the sign and payload of a NaN, and a literal whose dtype is not the one its operation
+declares (which no verified module holds).
 """
 
 from __future__ import annotations
@@ -18,8 +20,10 @@ from mind_mlir.ops import registry
 from mind_mlir.ops.opdef import AttrKind
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from mind_mlir.ir.attributes import AttributeValue
-    from mind_mlir.ir.module import CoreOperation, Module
+    from mind_mlir.ir.module import Block, CoreOperation, Module, ValueId
     from mind_mlir.ops.opdef import OpDef
 
 _ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\", '"': '\\"'}
@@ -31,19 +35,25 @@ _WORD = re.compile(r"[^\W\d]\w*(?:\.\w+)*\Z")
 
 
 def print_module(module: Module) -> str:
-    """Return the canonical text of a flat module, with a line feed at its end."""
-    body = module.body
-    lines = [print_operation(operation) for operation in body.operations]
-    outputs = ", ".join(f"%{value}" for value in body.terminator.operands)
+    """Return the text of a flat module, with a line feed at its end."""
+    names = _names(module.body)
+    lines = [print_operation(operation, names) for operation in module.operations]
+    outputs = ", ".join(f"%{names.get(value, value)}" for value in module.outputs)
     lines.append(f"outputs: {outputs}" if outputs else "outputs:")
     return "\n".join(lines) + "\n"
 
 
-def print_operation(operation: CoreOperation) -> str:
-    """Return the statement of one operation, without a line feed."""
-    text = f"%{operation.value_id} = {operation.opcode}"
+def print_operation(operation: CoreOperation, names: Mapping[ValueId, str] | None = None) -> str:
+    """Return the statement of one operation, without a line feed.
+
+    Args:
+        operation: The operation.
+        names: What to call values; the others are numbers. By default what the operation's own text does.
+    """
+    names = operation.names if names is None else names
+    text = f"%{names.get(operation.value_id, operation.value_id)} = {operation.opcode}"
     if operation.operands:
-        text += f" ({', '.join([f'%{value}' for value in operation.operands])})"
+        text += f" ({', '.join([f'%{names.get(value, value)}' for value in operation.operands])})"
     if operation.attributes:
         record = registry.lookup(operation.opcode)
         attributes = [
@@ -94,6 +104,44 @@ def format_literal(literal: TensorLiteral) -> str:
     for extent in reversed(shape):
         texts = [f"[{', '.join(texts[i : i + extent])}]" for i in range(0, len(texts), extent)]
     return texts[0]
+
+
+def _names(block: Block) -> dict[ValueId, str]:
+    """Return the names of a block's values, if reading them gives the values' ids again; else none.
+
+    The reader numbers names from the greatest number of the text on: first what the operations define, in
+    their order, then what nothing defines, in the order of its use.
+    """
+    names: dict[ValueId, str] = {}
+    uses: dict[ValueId, str] = {}
+    numbers: set[ValueId] = set()
+    for operation in block.operations:
+        _collect((operation.value_id,), operation.names, names, numbers)
+        _collect(operation.operands, operation.names, uses, numbers)
+    _collect(block.terminator.operands, block.terminator.names, uses, numbers)
+    if not (names or uses):
+        return {}
+    names |= {value: name for value, name in uses.items() if value not in names}
+    first = max(numbers, default=-1) + 1
+    readable = (
+        list(names) == list(range(first, first + len(names)))
+        and len(set(names.values())) == len(names)
+        and all(map(_WORD.match, names.values()))
+    )
+    return names if readable else {}
+
+
+def _collect(
+    values: Iterable[ValueId],
+    table: Mapping[ValueId, str],
+    names: dict[ValueId, str],
+    numbers: set[ValueId],
+) -> None:
+    for value in values:
+        if value in table:
+            names.setdefault(value, table[value])
+        else:
+            numbers.add(value)
 
 
 def _name(name: str) -> str:

@@ -28,7 +28,7 @@ class IndexCheck:
     The two values are returned in the function's status tensor (rank 1, i64) and judged after the call.
     """
 
-    value_id: int
+    label: str
     opcode: str
     axis: int
     shape: tuple[int, ...]
@@ -42,7 +42,7 @@ class LoweringContext:
 
     Attributes:
         opcode: Core spelling.
-        value_id: The value it defines in the source module.
+        label: What messages call the value it defines, for example ``%3``.
         operands: Lowered operands: signless ranked tensors.
         operand_types: Their types in our terms, with signedness.
         attributes: Complete attributes, as Python values.
@@ -51,7 +51,7 @@ class LoweringContext:
     """
 
     opcode: str
-    value_id: int
+    label: str
     operands: tuple[Value, ...]
     operand_types: tuple[TensorType, ...]
     attributes: Mapping[str, Any]
@@ -210,7 +210,7 @@ class LoweringContext:
             smallest: The least index, an i64 scalar.
             largest: The greatest index, an i64 scalar.
         """
-        self.checks.append(IndexCheck(self.value_id, self.opcode, axis, shape, smallest, largest))
+        self.checks.append(IndexCheck(self.label, self.opcode, axis, shape, smallest, largest))
 
 
 def broadcast_map(shape: tuple[int, ...], result: tuple[int, ...]) -> Any:

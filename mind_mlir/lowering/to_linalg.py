@@ -86,7 +86,7 @@ class _Function:
             raise _unsupported(operation)
         context = LoweringContext(
             opcode=record.opcode,
-            value_id=_value_id(operation, len(self._values)),
+            label=_label(operation, len(self._values)),
             operands=tuple(self._values[operand] for operand in operation.operands),
             operand_types=tuple(self._type(operand) for operand in operation.operands),
             attributes=decode_attributes(record, operation),
@@ -116,11 +116,10 @@ class _Function:
         return self._types[type_]
 
 
-def _value_id(operation: Operation, default: int) -> int:
-    """Return the id of the value in the source module, which `emit` left in the location."""
+def _label(operation: Operation, number: int) -> str:
+    """Return what the program calls the value, which `emit` left in the location; else its number."""
     location = operation.location
-    name = location.name_str if isinstance(location, ir.NameLoc) else ""
-    return int(name[1:]) if name[:1] == "%" and name[1:].isdigit() else default
+    return location.name_str if isinstance(location, ir.NameLoc) else f"%{number}"
 
 
 def _unsupported(operation: Any) -> UnsupportedError:

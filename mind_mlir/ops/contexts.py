@@ -100,11 +100,12 @@ class EvalContext:
     """One operation as its numpy rule sees it: arrays in, one array of ``result_type`` out.
 
     The rule must return an array of exactly the result's dtype and shape, and must not write to an operand.
-    numpy's floating-point and overflow warnings are off while it runs.
+    numpy's floating-point and overflow warnings are off while it runs. ``label`` is what messages call the
+    result, for example ``%3``.
     """
 
     opcode: str
-    value_id: int
+    label: str
     operands: tuple[Array, ...]
     attributes: Mapping[str, Any]
     result_type: TensorType
@@ -114,13 +115,13 @@ class EvalContext:
         """Raise E6001 for ``index`` on an axis of ``extent`` elements."""
         location = self.source.statement if self.source else None
         raise ExecutionError(
-            index_out_of_bounds(self.opcode, self.value_id, index, extent, shape, axis, location)
+            index_out_of_bounds(self.opcode, self.label, index, extent, shape, axis, location)
         )
 
 
 def index_out_of_bounds(
     opcode: str,
-    value_id: int,
+    label: str,
     index: int,
     extent: int,
     shape: tuple[int, ...],
@@ -130,13 +131,13 @@ def index_out_of_bounds(
     """Return the E6001 diagnostic; compiled and interpreted code report it in the same words."""
     return Diagnostic(
         "E6001",
-        f"{opcode} %{value_id}: index {index} is out of bounds for axis {axis} with extent {extent}",
+        f"{opcode} {label}: index {index} is out of bounds for axis {axis} with extent {extent}",
         location,
         (f"the operand has shape {list(shape)}",),
         f"indices must lie in [{-extent}, {extent - 1}]; negative ones count from the end"
         if extent
         else "the axis is empty, so no index is valid",
-        context=MappingProxyType({"operation": opcode, "value": value_id, "index": index, "shape": shape}),
+        context=MappingProxyType({"operation": opcode, "value": label, "index": index, "shape": shape}),
     )
 
 

@@ -15,10 +15,10 @@ Time and memory are linear in the number of operations, and nothing recurses.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from mind_mlir.diagnostics import AutodiffError, VerificationError
+from mind_mlir.frozen import FrozenDict
 from mind_mlir.ir.builder import Builder
 from mind_mlir.ir.module import Block, Return
 from mind_mlir.ir.types import TensorType
@@ -131,7 +131,7 @@ def _finish(canonical: Module, backward: Backward, chosen: Sequence[ValueId], *,
         for value, gradient in sorted(gradients.items())
         if gradient.id in renamed
     }
-    return Gradient(module, MappingProxyType(kept))
+    return Gradient(module, FrozenDict(kept))
 
 
 def _chosen_inputs(module: Module, wrt: Sequence[str] | None) -> list[ValueId]:

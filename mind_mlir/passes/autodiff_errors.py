@@ -32,7 +32,7 @@ def unsupported_operation(operation: CoreOperation, value: ValueId, record: OpDe
         help_ = "allow it: differentiate(..., extensions=True), or --extensions on the command line"
     return Diagnostic(
         "E5001",
-        f"UnsupportedOp: {record.opcode} %{value} has no derivative rule",
+        f"UnsupportedOp: {record.opcode} {operation.label} has no derivative rule",
         operation.location,
         (note,),
         help_,
@@ -45,7 +45,7 @@ def failed_rule(operation: CoreOperation, value: ValueId, inner: Diagnostic) -> 
     code = _CATEGORIES.get(inner.code, "E5002")
     return Diagnostic(
         code,
-        f"{_NAMES[code]}: the derivative of {operation.opcode} %{value} is not well-formed",
+        f"{_NAMES[code]}: the derivative of {operation.opcode} {operation.label} is not well-formed",
         operation.location,
         (f"{inner.code}: {inner.message}", *inner.notes),
         context=_context(operation, value, inner=inner),
@@ -58,7 +58,7 @@ def unsupported_shape(
     """Return E5004: a cotangent of shape ``found`` does not sum to an operand of shape ``expected``."""
     return Diagnostic(
         "E5004",
-        f"UnsupportedShape: the derivative of {operation.opcode} %{value} has shape "
+        f"UnsupportedShape: the derivative of {operation.opcode} {operation.label} has shape "
         f"{format_shape(tuple(found))}, which does not sum to the operand's {format_shape(tuple(expected))}",
         operation.location,
         context=_context(operation, value, found=tuple(found), expected=tuple(expected)),

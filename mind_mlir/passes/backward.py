@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from mind_mlir.ir.module import CoreOperation, ValueId
     from mind_mlir.ir.types import ValueType
 
+#: How messages call what a derivative rule appends.
+_DERIVED = "in the derivative of "
+
 
 def is_float(type_: ValueType) -> bool:
     """Return whether values of ``type_`` have gradients."""
@@ -157,9 +160,8 @@ class Backward:
         return total
 
     def _locate(self, start: int, operation: CoreOperation) -> None:
-        """Give the operations from ``start`` on the location of the one that they differentiate."""
-        if operation.location is None:
-            return
+        """Say of the operations from ``start`` on which one they differentiate, and where it is."""
         appended = self.builder.operations
-        source = SourceInfo(operation.location)
-        appended[start:] = [op if op.source else replace(op, source=source) for op in appended[start:]]
+        source = SourceInfo(operation.location) if operation.location else None
+        origin = f"{_DERIVED}{operation.label.removeprefix(_DERIVED)}"
+        appended[start:] = [replace(op, source=source, origin=origin) for op in appended[start:]]

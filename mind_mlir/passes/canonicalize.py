@@ -2,7 +2,8 @@
 
 Before: a verified flat module. After: the same function of its inputs, with
 
-- inputs first, and value ids dense and ascending in program order;
+- inputs first, and value ids dense and ascending in program order; values have no names any more, so that
+  equal programs have equal texts, but messages call them what the given module does (`CoreOperation.label`);
 - operands of commutative operations in ascending order;
 - operations on small constants replaced by their value, where that is safe;
 - no operation whose value nothing needs (inputs stay: they are the interface).
@@ -15,13 +16,13 @@ or an error, and never into a constant of more than `MAX_FOLDED_ELEMENTS` elemen
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from types import MappingProxyType
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from mind_mlir.diagnostics import ExecutionError
+from mind_mlir.frozen import FrozenDict
 from mind_mlir.interrupts import deliver
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.module import Block, CoreOperation, Return
@@ -63,7 +64,7 @@ def canonicalize_with_map(
     renumbered = tuple(_renumber(op, renamed) for op in kept)
     outputs = Return(tuple(renamed[value] for value in terminator.operands), terminator.locations)
     body = Block(renumbered, outputs, label=module.body.label)
-    return module.with_body(body), MappingProxyType(renamed)
+    return module.with_body(body), FrozenDict(renamed)
 
 
 def _inputs_first(operations: Iterable[CoreOperation]) -> list[CoreOperation]:
@@ -83,7 +84,13 @@ class _Folder:
             return operation
         self.constants[operation.value_id] = folded
         opcode, attributes = constant_form(folded)
-        return CoreOperation.create(operation.value_id, opcode, (), attributes, folded.type, operation.source)
+        return replace(
+            operation,
+            opcode=opcode,
+            operands=(),
+            attributes=FrozenDict(sorted(attributes.items())),
+            result_type=folded.type,
+        )
 
     def _remember(self, operation: CoreOperation) -> None:
         literal = operation.attributes.get("value")
@@ -103,7 +110,7 @@ class _Folder:
             return None
         context = EvalContext(
             operation.opcode,
-            operation.value_id,
+            operation.label,
             known,
             complete_attributes(record, operation.attributes),
             type_,
@@ -146,4 +153,5 @@ def _renumber(operation: CoreOperation, renamed: Mapping[ValueId, ValueId]) -> C
         complete_attributes(record, operation.attributes),
         operation.result_type,
         operation.source,
+        origin=operation.label,
     )

@@ -16,7 +16,6 @@ without outputs breaks no rule of the documents: it gives a warning (E4101). Lin
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -249,8 +248,8 @@ class _BlockVerifier:
         self._report(
             operation,
             "E4002",
-            f"{_name(operation.value_id, operation.location)} is defined twice",
-            _head(operation.location, _name(operation.value_id, operation.location)),
+            f"{operation.label} is defined twice",
+            _head(operation.location, operation.label),
             (f"the first definition is {_place(first)}",),
             "give one of the two another id",
             id=operation.value_id,
@@ -262,12 +261,13 @@ class _BlockVerifier:
         locations = operation.source.operands if operation.source else ()
         where = locations[position] if position < len(locations) else None
         later = self.first.get(value)
+        name = later.label if later else operation.spell(value)
         if later is None:
             notes: tuple[str, ...] = ()
-            message = f"{_name(value, where)} is not defined"
+            message = f"{name} is not defined"
             hint = "define the value before this operation, or correct the id"
         else:
-            message = f"{_name(value, where)} is used before its definition"
+            message = f"{name} is used before its definition"
             notes = (f"the definition is {'this operation' if later is operation else _place(later)}",)
             hint = "move the definition before this use"
         self._report(
@@ -300,7 +300,7 @@ class _BlockVerifier:
             self.findings.append(
                 Diagnostic(
                     "E4003",
-                    f"output {index} is {_name(value, where)}, which is not defined",
+                    f"output {index} is {terminator.spell(value)}, which is not defined",
                     where,
                     (),
                     "name a value that an instruction defines",
@@ -325,8 +325,8 @@ class _BlockVerifier:
     def _add(self, operation: CoreOperation, finding: Diagnostic) -> None:
         """Record a finding; without a source, it says which operation it is about."""
         if finding.location is None:
-            operands = ", ".join(f"%{value}" for value in operation.operands)
-            note = f"in %{operation.value_id} = {operation.opcode} ({operands})"
+            operands = ", ".join(map(operation.spell, operation.operands))
+            note = f"in {operation.spell(operation.value_id)} = {operation.opcode} ({operands})"
             finding = replace(finding, notes=(*finding.notes, note))
         self.findings.append(finding)
 
@@ -344,21 +344,10 @@ def _usable(type_: ValueType) -> TensorType | None:
     return type_ if all(isinstance(extent, int) and extent >= 0 for extent in type_.shape) else None
 
 
-def _text(location: Location) -> str:
-    start = location.column - 1
-    return location.source.lines[location.line - 1][start : start + location.length]
-
-
-def _name(value: ValueId, location: Location | None) -> str:
-    """Return a value as the source names it."""
-    written = re.match(r"%[\w.-]+", _text(location)) if location else None
-    return written[0] if written else f"%{value}"
-
-
 def _head(location: Location | None, text: str) -> Location | None:
     """Return the part of a statement that its first word takes."""
     return Location(location.source, location.line, location.column, len(text)) if location else None
 
 
 def _place(operation: CoreOperation) -> str:
-    return f"at {operation.location}" if operation.location else f"%{operation.value_id}"
+    return f"at {operation.location}" if operation.location else operation.label

@@ -18,7 +18,7 @@ from mind_mlir.runtime.disassemble import assembly
 from mind_mlir.runtime.native import NativeFunction
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mind_mlir.diagnostics import Location
     from mind_mlir.ir.attributes import Array
@@ -53,6 +53,7 @@ class Executable:
 
     Calls check their arguments, never write to them, and return fresh arrays. The interpreter lock is
     released while native code runs, and any number of threads may call one Executable at the same time.
+    It pickles as its module, which is compiled again where it is loaded; a copy is the same object.
 
     Attributes:
         parameters: The inputs, in order.
@@ -76,16 +77,23 @@ class Executable:
         self.parameters = parameters_of(canonical)
         self.results = tuple(types[output] for output in canonical.outputs)
         # The MLIR values in the checks die with the module; only their facts are kept.
-        self._checks = tuple((c.value_id, c.opcode, c.axis, c.shape) for c in lowering.checks)
+        self._checks = tuple((c.label, c.opcode, c.axis, c.shape) for c in lowering.checks)
         # What a call allocates: the outputs and, behind them, the status that the checks are judged by.
         self._layouts = [(type_.extents, type_.dtype.numpy) for type_ in self.results]
         if self._checks:
             self._layouts.append(((2 * len(self._checks),), DType.SI64.numpy))
-        self._locations: dict[int, Location | None] = {
-            op.value_id: op.location for op in canonical.operations
-        }
+        self._locations: dict[str, Location | None] = {op.label: op.location for op in canonical.operations}
 
-    def __call__(self, *args: object, **kwargs: object) -> tuple[Array, ...]:
+    def __reduce__(self) -> tuple[Callable[[Module, int], Executable], tuple[Module, int]]:
+        return _recompile, (self._source, self._opt_level)
+
+    def __copy__(self) -> Executable:
+        return self  # nothing about it can be changed
+
+    def __deepcopy__(self, memo: object) -> Executable:
+        return self
+
+    def __call__(self, /, *args: object, **kwargs: object) -> tuple[Array, ...]:
         """Run the function on numpy arrays, given by position or by input name.
 
         Returns:
@@ -121,16 +129,21 @@ class Executable:
 
     def _raise_for(self, status: Sequence[int]) -> None:
         findings: list[Diagnostic] = []
-        for position, (value_id, opcode, axis, shape) in enumerate(self._checks):
+        for position, (label, opcode, axis, shape) in enumerate(self._checks):
             smallest, largest = status[2 * position], status[2 * position + 1]
             extent = shape[axis]
             wrong = smallest if smallest < -extent else largest
             if -extent <= wrong < extent or smallest > largest:
                 continue
-            location = self._locations.get(value_id)
-            findings.append(index_out_of_bounds(opcode, value_id, wrong, extent, shape, axis, location))
+            location = self._locations.get(label)
+            findings.append(index_out_of_bounds(opcode, label, wrong, extent, shape, axis, location))
         if findings:
             raise ExecutionError(findings)
+
+
+def _recompile(module: Module, opt_level: int) -> Executable:
+    """Return what a pickled executable stands for; its machine code is made for the machine that loads it."""
+    return compile(module, opt_level=opt_level)
 
 
 @held()

@@ -45,11 +45,11 @@ GRAMMAR_FORM_PRINTED = """\
 %2 = Sum (%1) {axes=[1], keepdims=false} : tensor<f32[2]>
 %3 = Reshape (%1) {new_shape=[3, 2]} : tensor<f32[3, 2]>
 %4 = Slice (%1) {ends=[2, 3], starts=[0, 0], steps=[1, 2]} : tensor<f32[2, 2]>
-%5 = Conv2d (%9, %10) {padding=Same, strides=[1, 1]} : tensor<f32[1, 8, 8, 4]>
+%5 = Conv2d (%a, %b) {padding=Same, strides=[1, 1]} : tensor<f32[1, 8, 8, 4]>
 %6 = ConstF32 {value=1.0} : tensor<f32[]>
 %8 = Neg (%6) : tensor<f32[]>
-%9 = Input {name="image"} : tensor<f32[1, 8, 8, 3]>
-%10 = Input {name="kernel"} : tensor<f32[3, 3, 3, 4]>
+%a = Input {name="image"} : tensor<f32[1, 8, 8, 3]>
+%b = Input {name="kernel"} : tensor<f32[3, 3, 3, 4]>
 outputs: %2, %6
 """
 

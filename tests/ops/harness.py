@@ -147,7 +147,9 @@ def run_numpy(record: OpDef, operands: Sequence[Array], attributes: Mapping[str,
     for operand in given:
         operand.setflags(write=False)
     with np.errstate(all="ignore"):
-        result = record.evaluate(EvalContext(record.opcode, 0, tuple(given), context.attributes, result_type))
+        result = record.evaluate(
+            EvalContext(record.opcode, "%0", tuple(given), context.attributes, result_type)
+        )
     assert isinstance(result, np.ndarray)
     assert type_of(result) == result_type
     return result

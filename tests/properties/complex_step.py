@@ -57,7 +57,7 @@ def _value(
     record = by_opcode()[operation.opcode]
     context = EvalContext(
         operation.opcode,
-        operation.value_id,
+        operation.label,
         tuple(values[operand] for operand in operation.operands),
         complete_attributes(record, operation.attributes),
         tensor(operation),
@@ -76,7 +76,7 @@ def _with_operand(
     context: EvalContext, operand: Array, attributes: Mapping[str, Any] | None = None
 ) -> EvalContext:
     attributes = context.attributes if attributes is None else attributes
-    return EvalContext(context.opcode, context.value_id, (operand,), attributes, context.result_type)
+    return EvalContext(context.opcode, context.label, (operand,), attributes, context.result_type)
 
 
 def _as_complex(array: Array) -> Array:

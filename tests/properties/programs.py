@@ -183,7 +183,7 @@ def _perturb(
         attributes = complete_attributes(record, operation.attributes)
         with np.errstate(all="ignore"):
             magnitude = record.evaluate(
-                EvalContext(operation.opcode, operation.value_id, tuple(terms), attributes, tensor(operation))
+                EvalContext(operation.opcode, operation.label, tuple(terms), attributes, tensor(operation))
             )
     dtype = tensor(operation).dtype
     # Of different sizes, or those of two operations would often cancel.
