@@ -8,6 +8,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
+# Settings of the surroundings that libraries and tools read: no outcome of a check depends on them.
+# tests/surroundings.py drops the same ones where pytest is run by hand.
+SETTINGS := OPENBLAS_% GOTO_% OMP_% MKL_% KMP_% BLIS_% NPY_% LC_% LANG LANGUAGE COLUMNS LINES TERM \
+    NO_COLOR FORCE_COLOR CLICOLOR% PYTEST_% PYTHONWARNINGS PYTHONOPTIMIZE PYTHONIOENCODING PYTHONUTF8
+CLEAN := env $(foreach setting,$(filter $(SETTINGS),$(.VARIABLES)),-u $(setting))
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test check unit lit bench docs fmt clean distclean
 
@@ -29,15 +35,15 @@ test: $(READY) ## run every check: static checks, lit tests, unit tests
 	@$(MAKE) --no-print-directory --keep-going check lit unit
 
 check: $(READY) ## check style, formatting and types
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy --strict
+	$(CLEAN) $(BIN)/ruff check .
+	$(CLEAN) $(BIN)/ruff format --check .
+	$(CLEAN) $(BIN)/mypy --strict
 
 lit: $(READY) ## run the FileCheck tests of every stage
-	$(BIN)/lit -j $(JOBS) -sv lit_tests
+	$(CLEAN) $(BIN)/lit -j $(JOBS) -sv lit_tests
 
 unit: $(READY) ## run the unit tests
-	$(BIN)/pytest -n $(JOBS) --dist worksteal
+	$(CLEAN) $(BIN)/pytest -n $(JOBS) --dist worksteal
 
 bench: $(READY) ## measure against numpy on this machine
 	$(BIN)/python -m benchmarks
@@ -45,7 +51,7 @@ bench: $(READY) ## measure against numpy on this machine
 docs: $(READY) ## write the generated pages anew, then check that all pages are true
 	$(BIN)/mind-mlir ops --markdown --output dialect/ops.md
 	$(BIN)/mind-mlir ops --irdl --output dialect/mind.irdl.mlir
-	$(BIN)/pytest tests/test_docs.py
+	$(CLEAN) $(BIN)/pytest tests/test_docs.py
 
 fmt: $(READY) ## format the sources and mend what can be mended
 	$(BIN)/ruff check --fix .

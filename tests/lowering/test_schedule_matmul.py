@@ -138,7 +138,9 @@ def test_infinities_and_nans_stay_in_their_rows() -> None:
     a[1, 2], a[3, 4] = np.inf, np.nan
     out = np.empty((5, 7), np.float32)
     run(matmul(5, 7, 6, "f32"), [a, b], [out])
-    np.testing.assert_allclose(out, a @ b, rtol=1e-5)
+    with np.errstate(invalid="ignore"):  # inf - inf, which some kernels of numpy's library flag
+        expected = a @ b
+    np.testing.assert_allclose(out, expected, rtol=1e-5)
 
 
 def test_scheduled_module_is_deterministic() -> None:

@@ -1,10 +1,20 @@
-"""Property tests run the same examples everywhere; MIND_MLIR_FUZZ=<factor> makes them search at random."""
+"""Makes the tests the same everywhere.
+
+The settings of the surroundings are dropped before anything reads them: OpenBLAS chooses its kernels when
+numpy is loaded, widths and colours follow the terminal. Hypothesis draws the same examples in every run;
+MIND_MLIR_FUZZ=<factor> makes it search at random.
+"""
 
 from __future__ import annotations
 
 import os
+import sys
 
+import surroundings
 from hypothesis import HealthCheck, settings
+
+assert "numpy" not in sys.modules, "numpy has read its settings before they are dropped"
+surroundings.drop()
 
 _QUIET = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much)
 
