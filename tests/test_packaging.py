@@ -1,0 +1,36 @@
+"""The sdist is the repository: what `make test` needs is in it."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tarfile
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+#: What tools leave in the tree.
+LEFTOVERS = (
+    *(".git", ".venv", "build", "dist", "*.egg-info", "__pycache__", ".*_cache", ".hypothesis"),
+    *("Output", "demo-output", "mind-mlir-reproducer-*"),
+)
+#: What building adds to it.
+MADE = {"PKG-INFO", "setup.cfg"}
+
+
+def test_the_sdist_holds_the_tree(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    shutil.copytree(ROOT, tree, ignore=shutil.ignore_patterns(*LEFTOVERS))
+    expected = {str(path.relative_to(tree)) for path in tree.rglob("*") if path.is_file()}
+    build = f"from setuptools import build_meta; build_meta.build_sdist({str(tmp_path)!r})"
+    subprocess.run([sys.executable, "-c", build], cwd=tree, check=True, capture_output=True)
+    (archive,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(archive) as file:
+        names = [member.name.split("/", 1)[1] for member in file if member.isfile()]
+    assert {name for name in names if ".egg-info/" not in name} - MADE == expected - MADE
+
+
+def test_every_extra_installs_something() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert all(project["optional-dependencies"].values())
