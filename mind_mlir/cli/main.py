@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
 
 import click
 
 from mind_mlir import __version__
-from mind_mlir.cli.session import Session, guarded
+from mind_mlir.cli.session import GuardedCommand, Session
 from mind_mlir.interrupts import held
 
 #: Subcommand -> one line of help. Each lives in the module of its name and is imported when it is used,
@@ -23,7 +22,7 @@ COMMANDS = {
 }
 
 
-class Program(click.Group):
+class Program(GuardedCommand, click.Group):
     """A group whose subcommands are imported on demand and whose errors all end in an exit code."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -43,10 +42,6 @@ class Program(click.Group):
         """List the subcommands without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the subcommand inside the error boundary."""
-        return guarded(ctx, lambda: super(Program, self).invoke(ctx))
 
 
 @click.command(

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from mind_mlir import __version__
 from mind_mlir.cli.options import output_option
 from mind_mlir.cli.output import write_output
 from mind_mlir.cli.pass_names import PASSES
-from mind_mlir.cli.session import EXIT_DIAGNOSTICS, Session, guarded
+from mind_mlir.cli.session import EXIT_DIAGNOSTICS, GuardedCommand, Session
 from mind_mlir.interrupts import held
 
 SPLIT_MARKER = "// -----"
 
 
-class Tool(click.Command):
+class Tool(GuardedCommand):
     """A command that takes ``--<pass>[=options]`` for any pass, in order; its errors end in exit codes."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -35,10 +33,6 @@ class Tool(click.Command):
             else:
                 others.append(argument)
         return super().parse_args(ctx, others)
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the tool inside the error boundary."""
-        return guarded(ctx, lambda: super(Tool, self).invoke(ctx))
 
 
 def _list_passes(context: click.Context, _: click.Parameter, value: bool) -> None:

@@ -14,6 +14,7 @@ from mind_mlir.cli.mlir_diagnostics import DiagnosticPrinter
 from mind_mlir.cli.mlir_passes import FUNCTIONS
 from mind_mlir.cli.pass_pipeline import PipelineError, Segment, split_pipeline
 from mind_mlir.diagnostics import Diagnostic, InternalError, Location, MindError, ParseError, SourceText
+from mind_mlir.diagnostics.display import well_formed
 from mind_mlir.frontends.source import read_source
 from mind_mlir.interrupts import deliver, held
 from mind_mlir.lowering.bufferize import BufferizationError
@@ -82,6 +83,8 @@ def read_pipeline(text: str) -> tuple[Segment, ...]:
     Raises:
         PipelineError: It is malformed, or names a pass that nobody knows.
     """
+    if well_formed(text) != text:
+        raise PipelineError(f"'{well_formed(text)}' holds bytes that are not UTF-8")
     steps = split_pipeline(text, FUNCTIONS)
     with new_context():
         for step in steps:

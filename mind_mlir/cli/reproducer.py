@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mind_mlir import __version__
-from mind_mlir.cli.output import OutputError, write_file
+from mind_mlir.cli.output import write_file
+from mind_mlir.cli.output_errors import OutputError
 
 if TYPE_CHECKING:
     from mind_mlir.diagnostics import InternalError

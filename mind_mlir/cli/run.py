@@ -129,10 +129,10 @@ def _deliver(module: Module, outputs: Sequence[Array], path: str | None) -> None
         for value, array in zip(module.outputs, outputs, strict=True):
             write_output(_show(module, value, array), None)
     elif path.endswith(".npy"):
-        replace_file(Path(path), lambda file: np.save(file, outputs[0]))
+        replace_file(path, lambda file: np.save(file, outputs[0]))
     else:
         arrays = {f"output_{index}": array for index, array in enumerate(outputs)}
-        replace_file(Path(path), lambda file: np.savez(file, allow_pickle=False, **arrays))
+        replace_file(path, lambda file: np.savez(file, allow_pickle=False, **arrays))
 
 
 def _show(module: Module, value: int, array: Array) -> str:

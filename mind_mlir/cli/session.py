@@ -15,14 +15,18 @@ from __future__ import annotations
 import sys
 import traceback
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TextIO, TypeVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from mind_mlir.cli.output import silence_stdout, use_color
+from mind_mlir.cli.output_errors import ReaderGoneError
 from mind_mlir.cli.reproducer import write_reproducer
 from mind_mlir.cli.start import EXIT_INTERRUPTED, raising_on_interrupt
+from mind_mlir.cli.streams import prepare_streams, use_color
 from mind_mlir.diagnostics import Diagnostic, InternalError, MindError
+from mind_mlir.diagnostics.display import display_path
+from mind_mlir.diagnostics.render import render
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -35,8 +39,6 @@ EXIT_INTERNAL = 70
 EXIT_BROKEN_PIPE = 141
 
 _SHOWN_LINES, _SHOWN_COLUMNS = 4, 200
-
-Result = TypeVar("Result")
 
 
 @dataclass(slots=True)
@@ -60,47 +62,81 @@ class Session:
 
 def print_diagnostics(diagnostics: Iterable[Diagnostic], form: Format, stream: TextIO) -> None:
     """Print diagnostics to ``stream``, in colour where it is a terminal."""
-    from mind_mlir.diagnostics.render import render  # noqa: PLC0415 -- loads numpy, which --help does without
-
     stream.write(render(diagnostics, format=form, color=use_color(stream)))
 
 
-def guarded(context: click.Context, body: Callable[[], Result]) -> Result:
-    """Run a command, turning every exception that is not click's own into its message and exit code."""
+class GuardedCommand(click.Command):
+    """A command that ends with one of the exit codes above and, where something went wrong, a message."""
+
+    def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
+        """Run the command inside the error boundary, and leave the process unless told otherwise."""
+        prepare_streams()
+        session = Session()
+        run: Callable[..., int | None] = super().main
+        code = guarded(session, lambda: run(*args, standalone_mode=False, obj=session, **extra))
+        if standalone_mode:
+            sys.exit(code)
+        return code
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; an interrupt ends it without a word, where click would print an empty line."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            ctx.exit(EXIT_INTERRUPTED)
+
+
+def guarded(session: Session, body: Callable[[], int | None]) -> int:
+    """Run a command and return its exit code, after the message for whatever exception ended it."""
     try:
         with raising_on_interrupt():
-            return _run(context, body)
+            return _run(session, body)
     except KeyboardInterrupt:
-        context.exit(EXIT_INTERRUPTED)
+        return EXIT_INTERRUPTED
 
 
-def _run(context: click.Context, body: Callable[[], Result]) -> Result:
-    session = context.ensure_object(Session)
+def _run(session: Session, body: Callable[[], int | None]) -> int:
     try:
-        result = body()
+        code = body()
         sys.stdout.flush()
-    except (click.ClickException, click.exceptions.Exit, click.Abort):
-        raise
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
     except MindError as error:
         session.report(error.diagnostics)
-        context.exit(EXIT_DIAGNOSTICS)
-    except BrokenPipeError:
-        silence_stdout()
-        context.exit(EXIT_BROKEN_PIPE)
-    except (
-        ImportError
-    ) as error:  # the bindings are missing or of another version; the message says what to do
-        session.report([Diagnostic("E6002", str(error))])
-        context.exit(EXIT_DIAGNOSTICS)
-    except MemoryError as error:
-        session.report(
-            [Diagnostic("E6004", f"out of memory in stage '{session.stage}': {error}".rstrip(": "))]
-        )
-        context.exit(EXIT_DIAGNOSTICS)
+        return EXIT_DIAGNOSTICS
+    except click.Abort as error:  # what click makes of an interrupt, and of the end of a file
+        if isinstance(error.__cause__, EOFError):
+            report_internal_error(session, error.__cause__)
+            return EXIT_INTERNAL
+        return EXIT_INTERRUPTED
+    except ReaderGoneError:
+        return EXIT_BROKEN_PIPE
+    except (ImportError, MemoryError, OSError) as error:
+        session.report([_surroundings(session, error)])
+        return EXIT_DIAGNOSTICS
     except Exception as error:
         report_internal_error(session, error)
-        context.exit(EXIT_INTERNAL)
-    return result
+        return EXIT_INTERNAL
+    return code or 0
+
+
+def _surroundings(session: Session, error: ImportError | MemoryError | OSError) -> Diagnostic:
+    """Return what is said about an error that is neither the program's fault nor ours, but the machine's."""
+    if isinstance(error, ImportError):  # the bindings are missing or of another version; it says what to do
+        root = error
+        while isinstance(root.__cause__, ImportError):  # numpy wraps the reason in a page of advice
+            root = root.__cause__
+        return Diagnostic("E6002", str(root))
+    if isinstance(error, MemoryError):
+        return Diagnostic("E6004", f"out of memory in stage '{session.stage}': {error}".rstrip(": "))
+    reason = error.strerror or str(error)  # no descriptors left, no directory for temporary files, ...
+    place = f": '{display_path(str(error.filename))}'" if error.filename else ""
+    return Diagnostic(
+        "E7102",
+        f"the system refuses what stage '{session.stage}' needs: {reason}{place}",
+        context=MappingProxyType({"stage": session.stage, "reason": reason}),
+    )
 
 
 def report_internal_error(session: Session, error: Exception) -> None:

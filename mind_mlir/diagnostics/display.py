@@ -6,12 +6,15 @@ combining marks.
 
 from __future__ import annotations
 
+import os
+import re
 import unicodedata
 from dataclasses import dataclass
 
 _TAB = "    "
 _ELLIPSIS = "..."
 _LONGEST_REMARK = 400
+_SURROGATE = re.compile("[\ud800-\udfff]")
 #: Controls, formatting marks (among them the bidirectional ones), surrogates, private use, unassigned, and
 #: the separators other than the space.
 _HIDDEN = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
@@ -22,6 +25,16 @@ def visible(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     return "".join(map(_shown, text))
+
+
+def well_formed(text: str) -> str:
+    """Return ``text`` with surrogates, which no other program need accept, written as escapes."""
+    return text if text.isascii() else _SURROGATE.sub(lambda match: _shown(match[0]), text)
+
+
+def display_path(path: str | os.PathLike[str]) -> str:
+    """Return ``path`` as a message shows it: bytes that are not UTF-8 are escapes."""
+    return well_formed(os.fspath(path))
 
 
 def clipped(text: str) -> str:
@@ -83,6 +96,8 @@ def _shown(character: str) -> str:
         return _TAB
     if character.isascii() and character.isprintable():
         return character
+    if "\udc80" <= character <= "\udcff":  # a byte of a file name that is not UTF-8
+        return f"\\x{ord(character) - 0xDC00:02x}"
     if unicodedata.category(character) in _HIDDEN:
         return f"\\u{{{ord(character):x}}}"
     return character

@@ -22,8 +22,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from mind_mlir.diagnostics.codes import phase_of
-from mind_mlir.diagnostics.display import clipped, excerpt, visible
-from mind_mlir.ir.types import DType
+from mind_mlir.diagnostics.display import clipped, excerpt, visible, well_formed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -88,9 +87,9 @@ def to_json(diagnostic: Diagnostic) -> str:
         "span": span,
         "notes": list(diagnostic.notes),
         "help": diagnostic.help,
-        "context": _json_value(diagnostic.context),
+        "context": diagnostic.context,
     }
-    return json.dumps(fields)
+    return json.dumps(_json_value(fields))
 
 
 def _short(diagnostic: Diagnostic, paint: Any) -> str:
@@ -140,12 +139,14 @@ def _plain_text(text: str, style: str) -> str:
 
 def _json_value(value: Any) -> Any:
     """Return a fact of a diagnostic as JSON holds it; what JSON does not know becomes text."""
-    if value is None or isinstance(value, (bool, int, str)):
+    if value is None or isinstance(value, (bool, int)):
         return value
+    if isinstance(value, str):
+        return well_formed(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if isinstance(value, Mapping):
-        return {str(key): _json_value(item) for key, item in value.items()}
+        return {well_formed(str(key)): _json_value(item) for key, item in value.items()}
     if isinstance(value, (tuple, list)):
         return [_json_value(item) for item in value]
-    return value.core_name if isinstance(value, DType) else str(value)
+    return str(getattr(value, "core_name", value))  # a dtype, whose module loads numpy

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import codecs
+import errno
 import sys
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from mind_mlir.diagnostics import Diagnostic, ParseError, SourceText
+from mind_mlir.diagnostics.display import display_path
 from mind_mlir.frontends.positions import Positions
 
 if TYPE_CHECKING:
     import os
 
+#: Larger sources are refused. Nobody writes them, and a device such as /dev/zero has no end.
+MAX_BYTES = 1 << 30
+_CHUNK = 1 << 20
 #: How many of the bytes at a fault a message shows.
 _SHOWN_BYTES = 4
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
@@ -25,21 +30,42 @@ def read_source(path: str | os.PathLike[str]) -> SourceText:
     Raises:
         ParseError: E1106 where the file cannot be read, E1001 where it is not UTF-8.
     """
-    if str(path) == "-":
-        return decode_source(sys.stdin.buffer.read(), "<stdin>")
+    name = "<stdin>" if str(path) == "-" else display_path(path)
     try:
-        data = Path(path).read_bytes()
+        if not name:
+            raise OSError(errno.EINVAL, "the name is empty")
+        if name == "<stdin>":
+            data = _read(sys.stdin.buffer)
+        else:
+            with Path(path).open("rb") as file:
+                data = _read(file)
     except (OSError, ValueError) as error:  # ValueError: a NUL character in the path
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise ParseError(
             Diagnostic(
                 "E1106",
-                f"cannot read '{path}': {reason}",
+                f"cannot read '{name}': {reason}",
                 help="check the path and its permissions; '-' reads standard input",
-                context=MappingProxyType({"path": str(path), "reason": reason}),
+                context=MappingProxyType({"path": name, "reason": reason}),
             )
         ) from error
-    return decode_source(data, str(path))
+    return decode_source(data, name)
+
+
+def _read(stream: BinaryIO) -> bytes:
+    """Return all of ``stream``, which may be a device without an end.
+
+    Raises:
+        OSError: It holds more than `MAX_BYTES`.
+    """
+    pieces = []
+    size = 0
+    while piece := stream.read(_CHUNK):
+        size += len(piece)
+        if size > MAX_BYTES:
+            raise OSError(errno.EFBIG, f"it holds more than {MAX_BYTES >> 20} MiB")
+        pieces.append(piece)
+    return b"".join(pieces)
 
 
 def decode_source(data: bytes, name: str) -> SourceText:

@@ -1,4 +1,7 @@
-"""E60xx: running a program. E61xx: the arguments of a call. E70xx: what this compiler does not offer."""
+"""E60xx: running a program. E61xx: the arguments of a call. E70xx: what this compiler does not offer.
+
+E71xx: what the system does not take or give.
+"""
 
 from __future__ import annotations
 
@@ -143,5 +146,24 @@ ENTRIES = (
             "Something optional that was asked for needs a library or tool that is not installed; "
             "the help line says which."
         ),
+    ),
+    Entry(
+        code="E7101",
+        title="an output cannot be written",
+        explanation=(
+            "The system does not take what a command writes: the disk is full, the place is missing or "
+            "not yours to write to, or standard output is closed. A file that was there before is "
+            "still there as it was."
+        ),
+        context=("path", "reason"),
+    ),
+    Entry(
+        code="E7102",
+        title="the system refuses something else",
+        explanation=(
+            "Something that the compiler needs of the system failed, such as another open file or a "
+            "directory for temporary files. The message gives the reason that the system gives."
+        ),
+        context=("stage", "reason"),
     ),
 )

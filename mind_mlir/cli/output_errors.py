@@ -1,0 +1,45 @@
+"""What is said when the system does not take an output."""
+
+from __future__ import annotations
+
+import errno
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from mind_mlir.diagnostics import Diagnostic, UnsupportedError
+from mind_mlir.diagnostics.display import display_path
+
+if TYPE_CHECKING:
+    import os
+
+#: What messages call it.
+STANDARD_OUTPUT = "standard output"
+
+_MAKE_ROOM = "make room there, or write elsewhere with -o"
+_CHOOSE = "choose a place that you may write to"
+_HELP = {
+    errno.ENOSPC: _MAKE_ROOM,
+    errno.EDQUOT: _MAKE_ROOM,
+    errno.EFBIG: "the system limits the size of files; 'ulimit -f' shows how much",
+    errno.EACCES: _CHOOSE,
+    errno.EPERM: _CHOOSE,
+    errno.EROFS: _CHOOSE,
+    errno.ENOENT: "create the directory first",
+    errno.EISDIR: "give the name of a file in it",
+    errno.EBADF: "it is closed: leave it open, or write to a file with -o",
+}
+
+
+class ReaderGoneError(Exception):
+    """Whoever read an output went away: no error, but the end."""
+
+
+class OutputError(UnsupportedError):
+    """An output could not be written (E7101)."""
+
+    def __init__(self, target: str | os.PathLike[str], error: OSError, *, verb: str = "write") -> None:
+        path, reason = display_path(target), error.strerror or str(error)
+        name = path if target == STANDARD_OUTPUT else f"'{path}'"
+        context = MappingProxyType({"path": path, "reason": reason})
+        help_ = _HELP.get(error.errno or 0)
+        super().__init__(Diagnostic("E7101", f"cannot {verb} {name}: {reason}", help=help_, context=context))
