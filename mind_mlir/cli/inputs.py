@@ -10,39 +10,34 @@ An option is one of
 
 from __future__ import annotations
 
-import json
-import zipfile
-import zlib
+from contextlib import closing
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 import numpy as np
 
+from mind_mlir.cli.array_files import Archive, ArrayFileError, read_array
+from mind_mlir.cli.fills import FILLS, filled
+from mind_mlir.cli.literals import LiteralError, looks_like_literal, parse_literal
+from mind_mlir.cli.suggestions import did_you_mean
 from mind_mlir.diagnostics import ArgumentError, Diagnostic
-from mind_mlir.ir.types import DType, TensorType
-from mind_mlir.ops.opdef import Domain
-from mind_mlir.ops.registry import by_opcode
+from mind_mlir.diagnostics.display import display_path
+from mind_mlir.ir.types import DType
+from mind_mlir.runtime.arguments import Parameter, mismatches, parameters_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from mind_mlir.cli.array_files import Header
+    from mind_mlir.cli.literals import Literal
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.module import CoreOperation, Module
 
-FILLS = ("random", "zeros", "ones")
-#: What reading a file that is not what its name says can raise.
-_LOAD_ERRORS = (
-    OSError,
-    ValueError,
-    EOFError,
-    KeyError,
-    TypeError,
-    SyntaxError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
+#: How many names a message lists.
+_SHOWN_NAMES = 10
+_VALUE = "a value is a number, true, false, nan, inf, or nested lists of these, such as [[1, 2], [3, 4]]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +73,7 @@ class InputSpecs:
                     raise click.UsageError(f"--input {spec}: the default is already {default}")
                 default = spec
             elif not equals or not name or not value:
-                raise click.UsageError(
-                    f"--input {spec}: write NAME=FILE.npy, NAME=NUMBER, NAME={'|'.join(FILLS)}, "
-                    f"FILE.npz, or {'|'.join(FILLS)} for all inputs"
-                )
+                raise click.UsageError(_malformed(spec))
             elif name in by_name:
                 raise click.UsageError(
                     f"--input {spec}: input '{name}' is already given as '{by_name[name]}'"
@@ -91,35 +83,45 @@ class InputSpecs:
         return cls(MappingProxyType(by_name), default, tuple(archives))
 
 
+def _malformed(spec: str) -> str:
+    if spec.endswith(".npy"):
+        return f"--input {spec}: say which input it is for: --input NAME={spec}"
+    guess = did_you_mean(spec, FILLS)
+    return (
+        f"--input {spec}: write NAME=FILE.npy, NAME=VALUE, NAME={'|'.join(FILLS)}, "
+        f"FILE.npz, or {'|'.join(FILLS)} for all inputs{guess}"
+    )
+
+
 @dataclass(slots=True)
 class _Inputs:
     module: Module
     specs: InputSpecs
     seed: int
     findings: list[Diagnostic] = field(default_factory=list)
+    unread: bool = False  # whether there is an archive that cannot be read
 
     def make(self) -> dict[str, Array]:
-        given: dict[str, Array] = {}
-        for path in self.specs.archives:
-            given.update(self._archive(path))
         inputs = self.module.inputs_by_name
+        parameters = {parameter.name: parameter for parameter in parameters_of(self.module)}
+        given: dict[str, Array | None] = {}
+        for path in self.specs.archives:
+            self._archive(path, parameters, given)
         for position, (name, operation) in enumerate(inputs.items()):
-            spec = self.specs.by_name.get(name)
-            if spec is None and name not in given:
-                spec = self.specs.default
-            if spec is None and name not in given:
-                self._missing(name, operation)
+            spec = self.specs.by_name.get(name) or (self.specs.default if name not in given else None)
+            if spec in FILLS:
+                seed = (self.seed, position)
+                given[name] = filled(self.module, operation, parameters[name].type, spec, seed)
             elif spec is not None:
-                given[name] = self._array(name, spec, operation, position)
+                given[name] = self._value(spec, parameters[name])
+            elif name not in given and not self.unread:
+                self._missing(name, operation)
         for name in self.specs.by_name:
             if name not in inputs:
-                listing = ", ".join(inputs) or "none"
-                self.findings.append(
-                    Diagnostic("E6102", f"there is no input '{name}'", help=f"the inputs are: {listing}")
-                )
+                self._unexpected(f"there is no input '{name}'{did_you_mean(name, inputs)}")
         if self.findings:
             raise ArgumentError(self.findings)
-        return given
+        return {name: array for name, array in given.items() if array is not None}
 
     def _missing(self, name: str, operation: CoreOperation) -> None:
         self.findings.append(
@@ -133,75 +135,81 @@ class _Inputs:
             )
         )
 
-    def _array(self, name: str, spec: str, operation: CoreOperation, position: int) -> Array:
-        type_ = operation.result_type
-        assert isinstance(type_, TensorType), "the profile has no tuples"
-        if spec in FILLS:
-            return _filled(self.module, operation, type_, spec, (self.seed, position))
-        literal = _literal(spec)
-        if literal is not None:
-            return self._from_literal(name, literal, type_)
-        loaded = self._load(spec)
-        if isinstance(loaded, np.ndarray):
-            return loaded
-        if loaded is not None:
-            self._unreadable(spec, f"it is an archive; pass it whole, with --input {spec}")
-            loaded.close()
-        return np.empty(0)
+    def _unexpected(self, message: str) -> None:
+        help_ = f"the inputs are: {', '.join(self.module.inputs_by_name) or 'none'}"
+        self.findings.append(Diagnostic("E6102", message, help=help_))
 
-    def _from_literal(self, name: str, literal: Any, type_: TensorType) -> Array:
+    def _value(self, text: str, parameter: Parameter) -> Array | None:
+        """Return the array that ``NAME=text`` gives, or None after saying why it gives none."""
         try:
-            array = np.array(literal)
-        except ValueError:  # ragged lists
-            array = np.array(None)
-        integral = array.dtype.kind in "iu"
-        fits = (
-            integral
-            if type_.dtype.is_integer
-            else array.dtype.kind in ("b" if type_.dtype is DType.I1 else "iuf")
-        )
-        if fits and integral and type_.dtype.is_integer:
-            limits = np.iinfo(type_.dtype.numpy)
-            fits = bool(np.all((array >= limits.min) & (array <= limits.max)))
-        if fits:
-            return array.astype(type_.dtype.numpy)
-        self.findings.append(
-            Diagnostic(
-                "E6103",
-                f"the value given for input '{name}' is not {type_.dtype.core_name} data",
-                notes=(f"input '{name}' is {type_}",),
-                help="write a number, or nested lists of numbers of equal length",
-            )
-        )
-        return np.empty(0)
-
-    def _archive(self, path: str) -> dict[str, Array]:
-        loaded = self._load(path)
-        if loaded is None:
-            return {}
-        if isinstance(loaded, np.ndarray):
-            self._unreadable(path, "it is a single array, not an archive")
-            return {}
-        with loaded:
-            try:
-                return {name: loaded[name] for name in loaded.files}
-            except _LOAD_ERRORS as error:
-                self._unreadable(path, _reason(error))
-                return {}
-
-    def _load(self, path: str) -> Any:
+            literal = parse_literal(text)
+        except LiteralError as error:
+            malformed = error
+        else:
+            return self._from_literal(literal, parameter)
         try:
-            return np.load(path, allow_pickle=False)
-        except _LOAD_ERRORS as error:
-            self._unreadable(path, _reason(error))
+            return read_array(text, lambda header: self._fits(header, parameter))
+        except ArrayFileError as error:
+            if looks_like_literal(text) and not text.endswith((".npy", ".npz")):
+                self._refuse("E6103", parameter, f"the value given for input '{parameter.name}': {malformed}")
+            else:
+                self._unreadable(text, f"{error}", did_you_mean(text, FILLS))
             return None
 
-    def _unreadable(self, path: str, reason: str) -> None:
+    def _from_literal(self, literal: Literal, parameter: Parameter) -> Array | None:
+        array = np.array(literal)
+        reason = _misfit(array, parameter.type.dtype)
+        if reason is None:
+            return array.astype(parameter.type.dtype.numpy)
+        self._refuse("E6103", parameter, f"the value given for input '{parameter.name}' {reason}")
+        return None
+
+    def _refuse(self, code: str, parameter: Parameter, message: str) -> None:
+        notes = (f"input '{parameter.name}' is {parameter.type}",)
+        context = MappingProxyType({"input": parameter.name, "expected": f"{parameter.type}"})
+        self.findings.append(Diagnostic(code, message, notes=notes, help=_VALUE, context=context))
+
+    def _archive(
+        self, path: str, parameters: Mapping[str, Parameter], given: dict[str, Array | None]
+    ) -> None:
+        try:
+            archive = Archive(path)
+        except ArrayFileError as error:
+            self.unread = True
+            self._unreadable(path, f"{error}")
+            return
+        shown = display_path(path)
+        with closing(archive):
+            strange = [name for name in archive.members if name not in parameters]
+            if strange:
+                self._unexpected(f"'{shown}' holds arrays for which there is no input: {_listing(strange)}")
+            if archive.twice:
+                self._unexpected(f"'{shown}' holds several arrays of one name: {_listing(archive.twice)}")
+            again = [name for name in archive.members if name in given]
+            if again:
+                self._unexpected(f"'{shown}' repeats what another archive gives: {_listing(again)}")
+            for name, parameter in parameters.items():
+                if name in archive.members and name not in self.specs.by_name:
+                    given[name] = self._member(path, archive, parameter)
+
+    def _member(self, path: str, archive: Archive, parameter: Parameter) -> Array | None:
+        try:
+            return archive.read(parameter.name, lambda header: self._fits(header, parameter))
+        except ArrayFileError as error:
+            self._unreadable(path, f"'{parameter.name}': {error}")
+            return None
+
+    def _fits(self, header: Header, parameter: Parameter) -> bool:
+        found = mismatches(parameter, header.dtype, header.shape)
+        self.findings += found
+        return not found
+
+    def _unreadable(self, path: str, reason: str, guess: str = "") -> None:
         self.findings.append(
             Diagnostic(
                 "E6105",
-                f"cannot read an array from '{path}': {reason}",
-                help="save the array with numpy.save, as numbers rather than Python objects",
+                f"cannot read an array from '{display_path(path)}': {reason}{guess}",
+                help=f"give a file that numpy.save wrote, without Python objects; {_VALUE}",
                 context=MappingProxyType({"path": path, "reason": reason}),
             )
         )
@@ -210,7 +218,7 @@ class _Inputs:
 def make_inputs(module: Module, specs: InputSpecs, seed: int) -> dict[str, Array]:
     """Return an array for each input of a verified ``module``.
 
-    Dtypes and shapes of arrays that were read are not checked: calling the program does that.
+    The shapes of values from the command line are not checked: calling the program does that.
 
     Args:
         module: The program.
@@ -219,66 +227,33 @@ def make_inputs(module: Module, specs: InputSpecs, seed: int) -> dict[str, Array
             other inputs do not matter.
 
     Raises:
-        ArgumentError: E6101 an input is missing, E6102 there is no such input, E6103 a number does not fit,
-            E6105 a file holds no array.
+        ArgumentError: E6101 an input is missing, E6102 there is no such input or an array comes twice, E6103
+            a value or an array is not of the input's dtype, E6104 an array is not of its shape, E6105 a file
+            holds no array.
     """
     return _Inputs(module, specs, seed).make()
 
 
-def _reason(error: Exception) -> str:
-    """Return why a file could not be loaded, without numpy's advice to load it unsafely."""
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror
-    if "pickle" in str(error):
-        return "it is no numpy file, or holds Python objects"
-    return str(error).split("\n", 1)[0] or type(error).__name__
-
-
-def _literal(spec: str) -> Any:
-    """Return what ``spec`` says as JSON when that is a number, a truth value or a list, else None."""
-    try:
-        value = json.loads(spec)
-    except (ValueError, RecursionError):
+def _misfit(array: Array, dtype: DType) -> str | None:
+    """Return what keeps the numbers of a value from being elements of ``dtype``, or None."""
+    name, kind = dtype.core_name, array.dtype.kind
+    if array.size == 0:
         return None
-    return value if isinstance(value, (int, float, list)) else None
+    if dtype is DType.I1:
+        return None if kind == "b" else f"is not {name} data, which is written true and false"
+    if kind == "b":
+        return f"is not {name} data, but true or false"
+    if dtype.is_integer:
+        if kind not in "iu":
+            return f"is not {name} data: it has fractions, or more digits than an integer"
+        limits = np.iinfo(dtype.numpy)
+        outside = array[(array < limits.min) | (array > limits.max)]
+        return f"is not {name} data: {outside.flat[0]} is out of range" if outside.size else None
+    with np.errstate(over="ignore"):
+        lost = array[np.isfinite(array) & ~np.isfinite(array.astype(dtype.numpy))]
+    return f"is not {name} data: {lost.flat[0]} is beyond its largest number" if lost.size else None
 
 
-def _filled(
-    module: Module, operation: CoreOperation, type_: TensorType, fill: str, seed: tuple[int, int]
-) -> Array:
-    shape, dtype = type_.extents, type_.dtype.numpy
-    if fill != "random":
-        return np.full(shape, 0 if fill == "zeros" else 1, dtype)
-    random = np.random.default_rng(seed)
-    if type_.dtype.is_float:
-        array = random.standard_normal(shape).astype(dtype)
-        return np.asarray(np.abs(array) + dtype.type(0.5) if _must_be_positive(module, operation) else array)
-    if type_.dtype is DType.I1:
-        return random.integers(0, 2, shape).astype(dtype)
-    extent = _index_bound(module, operation)
-    return random.integers(-8 if extent is None else 0, 9 if extent is None else extent, shape).astype(dtype)
-
-
-def _must_be_positive(module: Module, value: CoreOperation) -> bool:
-    """Return whether an operation takes ``value`` where only positive numbers mean something (Log)."""
-    return any(domain is Domain.POSITIVE for _, domain in _uses(module, value))
-
-
-def _index_bound(module: Module, value: CoreOperation) -> int | None:
-    """Return the least extent that ``value``, taken as indices, indexes into; None where it is no index."""
-    types = {op.value_id: op.result_type for op in module.operations}
-    extents = []
-    for user, domain in _uses(module, value):
-        indexed = types[user.operands[0]]
-        if domain is Domain.INDEX and isinstance(indexed, TensorType):
-            extents.append(indexed.extents[0])
-    return min(extents, default=None)
-
-
-def _uses(module: Module, value: CoreOperation) -> Iterable[tuple[CoreOperation, Domain]]:
-    records = by_opcode()
-    for operation in module.operations:
-        schema = records[operation.opcode].operands
-        for operand, definition in zip(operation.operands, schema, strict=True):
-            if operand == value.value_id:
-                yield operation, definition.domain
+def _listing(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN_NAMES} more" if len(names) > _SHOWN_NAMES else ""
+    return ", ".join(names[:_SHOWN_NAMES]) + more

@@ -138,28 +138,36 @@ def _array(parameter: Parameter, value: object, findings: list[Diagnostic]) -> A
     array = _to_numpy(parameter, value, findings)
     if array is None:
         return np.empty(0)
+    found = mismatches(parameter, array.dtype, array.shape)
+    findings += found
+    return array if found else np.require(array, requirements=("C", "A"))
+
+
+def mismatches(parameter: Parameter, dtype: np.dtype[Any], shape: tuple[int, ...]) -> list[Diagnostic]:
+    """Return what is wrong with an argument of ``dtype`` and ``shape``: E6103, E6104, both or nothing."""
+    found: list[Diagnostic] = []
     expected = parameter.type
-    if array.dtype != expected.dtype.numpy:
+    if dtype != expected.dtype.numpy:
         wanted = expected.dtype.numpy.name
-        findings.append(
+        found.append(
             _finding(
                 "E6103",
-                f"argument '{parameter.name}' has dtype {array.dtype}, expected {wanted}",
+                f"argument '{parameter.name}' has dtype {dtype}, expected {wanted}",
                 parameter,
                 f"convert it: {parameter.name}.astype('{wanted}')",
             )
         )
-    if array.shape != expected.shape:
-        findings.append(
+    if shape != expected.shape:
+        found.append(
             _finding(
                 "E6104",
-                f"argument '{parameter.name}' has shape {format_shape(array.shape)}, "
+                f"argument '{parameter.name}' has shape {format_shape(shape)}, "
                 f"expected {format_shape(expected.shape)}",
                 parameter,
                 "pass an array of exactly that shape; calls do not broadcast",
             )
         )
-    return np.require(array, requirements=("C", "A"))
+    return found
 
 
 def _to_numpy(parameter: Parameter, value: object, findings: list[Diagnostic]) -> Array | None:

@@ -71,7 +71,17 @@ def test_large_outputs_are_shortened() -> None:
         ("f64[2]", "[1, 0.1]", "[1. , 0.1]"),
         ("i32[2, 1]", "[[1], [-2]]", "[[ 1],\n [-2]]"),
         ("i1[2]", "[true, false]", "[ True, False]"),
-        ("f32[2]", "[1e400, NaN]", "[inf, nan]"),
+        ("f32[2]", "[-Infinity, NaN]", "[-inf,  nan]"),
+        ("f32[2]", "[-inf, nan]", "[-inf,  nan]"),
+        ("f32[4]", " [+1 ,.5, 2. , -3e+1] ", "[  1. ,   0.5,   2. , -30. ]"),
+        ("f64[]", "18446744073709551616", "1.8446744073709552e+19"),
+        ("f64[2]", "[18446744073709551615, -1]", "[ 1.8446744073709552e+19, -1.0000000000000000e+00]"),
+        (
+            "i64[2]",
+            "[9223372036854775807, -9223372036854775808]",
+            "[ 9223372036854775807, -9223372036854775808]",
+        ),
+        ("i1[2]", "[True, FALSE]", "[ True, False]"),
     ],
 )
 def test_values_on_the_command_line(type_: str, value: str, shown: str) -> None:
@@ -80,20 +90,45 @@ def test_values_on_the_command_line(type_: str, value: str, shown: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("type_", "value"),
+    ("type_", "value", "why"),
     [
-        ("i32[]", "2.5"),
-        ("i32[]", "2147483648"),
-        ("i64[]", "99999999999999999999"),
-        ("i1[]", "1"),
-        ("f32[]", "true"),
-        ("f32[2]", "[1, [2]]"),
-        ("f32[2]", '["a", "b"]'),
+        ("i32[]", "2.5", "it has fractions"),
+        ("i32[]", "2147483648", "2147483648 is out of range"),
+        ("i64[]", "99999999999999999999", "more digits"),
+        ("i64[2]", "[9223372036854775808, -1]", "more digits"),
+        ("i1[]", "1", "written true and false"),
+        ("f32[]", "true", "but true or false"),
+        ("f32[1, 2]", "[[1e39, 1]]", "1e+39 is beyond its largest number"),
+        ("f64[]", "1e400", "infinity is written inf"),
+        ("f32[2]", "[1, [2]]", "a list of shape [1] at character 5 stands beside a single value"),
+        ("f32[2]", "[[1, 2], [3]]", "a list of shape [1] at character 10 stands beside a list of shape [2]"),
+        ("f32[2]", '["a", "b"]', """should stand at character 2, not '"a", "b"]'"""),
+        ("f32[2]", "[1, 2", "it ends where ',' or ']' should stand"),
+        ("f32[2]", "1, 2", "the end should stand at character 2, not ', 2'"),
+        ("f32[]", "1.2.3", "should stand at character 1"),
+        ("f32[]", "1_000", "should stand at character 1"),
+        ("f32[]", "-true", "should stand at character 1"),
+        ("f32[]", "[" * 100_000, "lists nest more than 64 deep"),
+        ("f32[]", "1" * 100_000, "infinity is written inf"),
+        ("i32[]", "9" * 300, "more digits"),
     ],
 )
-def test_values_that_are_not_of_the_dtype(type_: str, value: str) -> None:
+def test_values_that_are_not_of_the_dtype(type_: str, value: str, why: str) -> None:
     (found,) = findings("run", "-", "--input", f"x={value}", stdin=IDENTITY.format(type_))
     assert found["code"] == "E6103"
+    assert why in found["message"]
+    assert "such as [[1, 2], [3, 4]]" in found["help"]
+
+
+def test_words_that_are_neither_values_nor_files() -> None:
+    (found,) = findings("run", "-", "--input=x=rnadom", stdin=IDENTITY.format("f32[]"))
+    assert found["code"] == "E6105"
+    assert "did you mean random?" in found["message"]
+    assert "such as [[1, 2], [3, 4]]" in found["help"]
+    (found,) = findings("run", "-", "--input=X=1", "--input=ones", stdin=IDENTITY.format("f32[]"))
+    assert "did you mean x?" in found["message"]
+    assert "did you mean zeros?" in invoke("run", "-", "--input=zeroes", stdin=SUM).stderr
+    assert "--input NAME=a.npy" in invoke("run", "-", "--input=a.npy", stdin=SUM).stderr
 
 
 def test_random_inputs_depend_on_the_seed_and_not_on_the_other_inputs(tmp_path: Path) -> None:

@@ -1,0 +1,16 @@
+"""Guesses what a person meant who wrote a name that there is not."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return ``; did you mean X?`` with the known name nearest to ``name``, or nothing where none is near."""
+    folded = {candidate.lower(): candidate for candidate in known}
+    near = difflib.get_close_matches(name.lower()[:100], folded, n=1)
+    return f"; did you mean {folded[near[0]]}?" if near else ""
