@@ -31,7 +31,7 @@ func.func @main(%x: tensor<2x3xf32>, %y: tensor<2x3xf32>) -> (tensor<2x3xf32>, t
 // AFTER-ALL: // -----// IR Dump After convert-mind-to-linalg //----- //
 // AFTER-ALL: linalg.sub
 // AFTER-ALL: linalg.sub
-// AFTER-ALL: // -----// IR Dump After {{.*}}CSE
+// AFTER-ALL: // -----// IR Dump After cse //----- //
 // AFTER-ALL: linalg.sub
 // AFTER-ALL-NOT: linalg.sub
 

@@ -11,12 +11,12 @@ func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
   return %0 : tensor<2xf32>
 }
 
-// NESTED: Error: pass 'mind-schedule' runs on a whole builtin.module, found it in 'func.func(mind-schedule)'
+// NESTED: Error: pass 'mind-schedule' runs on a whole builtin.module, found it in 'func.func(...)'
 // OPTIONS: Error: pass 'mind-schedule' takes no options, found '{threads=2}'
-// UNKNOWN: error: 'no-such-pass' does not refer to a registered pass or pass pipeline
+// UNKNOWN: Error: 'no-such-pass' does not refer to a registered pass or pass pipeline
 // BRACKETS: Error: missing ')' in pass pipeline
 // BOTH: Error: give --pass-pipeline or single passes (cse), not both
 // FAILED: pipeline_errors.mlir:10:8: error: op was not bufferized
 // FAILED-NEXT: %0 = "mind.exp"(%x)
-// ORDER: pipeline_errors.mlir:10:8: error: op was not bufferized
+// ORDER: pipeline_errors.mlir:10:8: error: [E7002] pass 'mind-bufferize' expects linalg on tensors, found 'mind.exp': run convert-mind-to-linalg first
 // ORDER-NEXT: %0 = "mind.exp"(%x)

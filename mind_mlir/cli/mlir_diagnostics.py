@@ -40,6 +40,10 @@ class DiagnosticPrinter:
         if not error.error_diagnostics:
             self.stream.write(f"error: {error}\n")
 
+    def note(self, message: str) -> None:
+        """Print what is to be said of the diagnostic before."""
+        self.stream.write(f"note: {message}\n")
+
     def _handle(self, diagnostic: Any) -> bool:
         self._print(diagnostic.severity.name.lower(), diagnostic.message, diagnostic.location)
         for note in diagnostic.notes:
@@ -67,13 +71,16 @@ class DiagnosticPrinter:
 
 
 def _file_location(location: MLIRLocation) -> Any:
-    """Return the first position in a file that ``location`` refers to, or None."""
-    if isinstance(location, ir.FileLineColLoc):
-        return location
-    if isinstance(location, ir.NameLoc):
-        return _file_location(location.child_loc)
-    if isinstance(location, ir.CallSiteLoc):
-        return _file_location(location.callee)
-    if isinstance(location, ir.FusedLoc):
-        return next(filter(None, map(_file_location, location.locations)), None)
+    """Return the first position in a file that ``location`` refers to, or None; it may nest at any depth."""
+    pending = [location]
+    while pending:
+        at = pending.pop()
+        if isinstance(at, ir.FileLineColLoc):
+            return at
+        if isinstance(at, ir.NameLoc):
+            pending.append(at.child_loc)
+        elif isinstance(at, ir.CallSiteLoc):
+            pending.append(at.callee)
+        elif isinstance(at, ir.FusedLoc):
+            pending += reversed(at.locations)
     return None

@@ -1,108 +1,55 @@
-"""What `mind-opt` does with one module: parse, run the pipeline, print."""
+"""What `mind-opt` does with one module: parse, run the steps, print."""
 
 from __future__ import annotations
 
-import re
 import sys
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from mind_mlir import dialect
-from mind_mlir.bindings import MLIRError, PassManager, ir, new_context
+from mind_mlir.bindings import MLIRError, PassManager, new_context
+from mind_mlir.cli.ir_printing import Dumper, Dumps, Printing
 from mind_mlir.cli.mlir_diagnostics import DiagnosticPrinter
-from mind_mlir.cli.mlir_passes import FUNCTIONS
-from mind_mlir.cli.pass_pipeline import PipelineError, Segment, split_pipeline
-from mind_mlir.diagnostics import Diagnostic, InternalError, Location, MindError, ParseError, SourceText
-from mind_mlir.diagnostics.display import well_formed
-from mind_mlir.frontends.source import read_source
+from mind_mlir.cli.mlir_passes import PASSES_BY_NAME, find_misfit
+from mind_mlir.cli.opt_source import parse_part
+from mind_mlir.cli.pass_plan import NestedSteps, OurStep
+from mind_mlir.cli.pass_timing import Timing
+from mind_mlir.cli.supervisor import tell_stage
+from mind_mlir.diagnostics import InternalError, MindError
 from mind_mlir.interrupts import deliver, held
 from mind_mlir.lowering.bufferize import BufferizationError
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Module
+    from mind_mlir.bindings import Context, Module, Operation
+    from mind_mlir.cli.opt_source import Part
+    from mind_mlir.cli.pass_plan import MLIRStep, Step
     from mind_mlir.cli.session import Session
 
-#: Deeper texts are refused.
-MAX_NESTING = 1000
 
-#: Strings, comments and arrows hold brackets that are none.
-_BRACKETS = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|->|[()\[\]{}<>]')
-_OPENING, _CLOSING = frozenset("([{<"), frozenset(")]}>")
-
-
-class PassFailureError(Exception):
-    """One of our passes cannot work on the module it was given."""
-
-
-@dataclass(frozen=True, slots=True)
-class Printing:
-    """How modules are printed."""
-
-    debug_info: bool = False
-    generic: bool = False
-    after_all: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """The text of one module.
-
-    Attributes:
-        source: The text, with the line numbers of the file that it comes from.
-        is_file: Whether the text is a file's whole content. MLIR then reads the file itself, which is the one
-            way of having its name in the locations.
-    """
-
-    source: SourceText
-    is_file: bool
-
-
-def read_parts(path: str, marker: str | None) -> list[Part]:
-    """Return the source at ``path``, cut at the lines that are ``marker`` where one is given.
-
-    Raises:
-        ParseError: The file cannot be read, or is not UTF-8.
-    """
-    source = read_source(path)
-    if marker is None:
-        return [Part(source, Path(source.name).is_file())]
-    parts: list[list[str]] = [[]]
-    for number, line in enumerate(source.lines):
-        if line.rstrip() == marker:
-            parts.append([""] * (number + 1))
-        else:
-            parts[-1].append(line)
-    return [Part(SourceText(source.name, "\n".join(lines)), is_file=False) for lines in parts]
-
-
-@held()
-def read_pipeline(text: str) -> tuple[Segment, ...]:
-    """Return the steps of a pipeline.
-
-    Raises:
-        PipelineError: It is malformed, or names a pass that nobody knows.
-    """
-    if well_formed(text) != text:
-        raise PipelineError(f"'{well_formed(text)}' holds bytes that are not UTF-8")
-    steps = split_pipeline(text, FUNCTIONS)
-    with new_context():
-        for step in steps:
-            if step.name is None:
-                try:
-                    PassManager.parse(step.text)
-                except ValueError as error:
-                    raise PipelineError(str(error).rstrip()) from error
-    return tuple(steps)
+class PassFailedError(Exception):
+    """A pass failed, and it has been said why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Driver:
-    """Runs one pipeline over any number of modules, each in a context of its own."""
+    """Runs the same steps over any number of modules, each in a context of its own.
+
+    Attributes:
+        session: Told what is being done.
+        steps: What to run.
+        printing: How modules are printed.
+        dumps: What is printed before and after passes.
+        timing: Takes the times.
+        verify_each: Whether every pass is followed by the verifier.
+        allow_unregistered: Whether operations of unknown dialects may be read.
+    """
 
     session: Session
-    steps: tuple[Segment, ...]
-    printing: Printing
+    steps: tuple[Step, ...]
+    printing: Printing = field(default_factory=Printing)
+    dumps: Dumps = field(default_factory=Dumps)
+    timing: Timing = field(default_factory=Timing)
+    verify_each: bool = True
     allow_unregistered: bool = False
 
     @held()
@@ -110,84 +57,118 @@ class Driver:
         """Return the text of the module after the passes, or None after printing what is wrong."""
         source = self.session.source = part.source
         printer = DiagnosticPrinter(source.name, source.text, sys.stderr)
-        context = new_context()
-        context.allow_unregistered_dialects = self.allow_unregistered
-        dialect.load(context)
+        with self.timing.timed("Context"):
+            context = self._context()
         with context, printer.attach(context):
             try:
-                self.session.stage = "parse"
-                _check_nesting(part.source)
-                module = _parse(part)
-                for step in self.steps:
-                    deliver()
-                    module = self._apply(step, module)
+                self.enter("parse")
+                with self.timing.timed("Parser"):
+                    module = parse_part(part)
+                run = _ModuleRun(self, module, printer, Dumper(self.dumps, self.printing, sys.stderr))
+                run.run(self.steps, None)
             except MindError as error:
                 self.session.report(error.diagnostics)
                 return None
             except MLIRError as error:
                 printer.failure(error)
                 return None
-            except PassFailureError as error:
-                self._report(error, printer)
+            except PassFailedError:
                 return None
-            return self._print(module)
+            self.enter("print")
+            with self.timing.timed("Output"):
+                return self.printing.text(run.module.operation)
 
-    def _report(self, error: PassFailureError, printer: DiagnosticPrinter) -> None:
-        root = error.__cause__ and error.__cause__.__cause__
-        if isinstance(root, MLIRError):
-            printer.failure(root)
-        else:
-            sys.stderr.write(f"error: {error}\n")
+    def enter(self, stage: str) -> None:
+        """Note what is being done, for whoever has to report that it went wrong."""
+        self.session.stage = stage
+        tell_stage(stage)
 
-    def _apply(self, step: Segment, module: Module) -> Module:
-        if step.name is None:
-            self.session.stage = step.text
-            manager = PassManager.parse(step.text)
-            if self.printing.after_all:
-                manager.enable_ir_printing(print_after_all=True, enable_debug_info=self.printing.debug_info)
-            manager.run(module.operation)
-            return module
-        self.session.stage = step.name
-        before = f"{module}"
+    def _context(self) -> Context:
+        context = new_context()
+        context.allow_unregistered_dialects = self.allow_unregistered
+        dialect.load(context)
+        return context
+
+
+@dataclass(slots=True)
+class _ModuleRun:
+    """The steps of one module; ``target`` is the operation to work on, None for the module as it then is."""
+
+    driver: Driver
+    module: Module
+    printer: DiagnosticPrinter
+    dumper: Dumper
+    _managers: dict[str, Any] = field(default_factory=dict)
+
+    def run(self, steps: tuple[Step, ...], target: Operation | None) -> None:
+        """Run ``steps``.
+
+        Raises:
+            PassFailedError: One failed; what it had to say is printed.
+        """
+        for step in steps:
+            if not isinstance(step, NestedSteps):
+                self._step(step, target)
+                continue
+            with self.driver.timing.timed(f"'{step.anchor}' Pipeline"):
+                for child in _children(target or self.module.operation, step.anchor):
+                    self.run(step.steps, child)
+
+    def _step(self, step: OurStep | MLIRStep, target: Operation | None) -> None:
+        deliver()
+        self.driver.enter(step.name or step.label)
+        self.dumper.starts(step, self.module, target)
         try:
-            module = FUNCTIONS[step.name](module)
+            with self.driver.timing.timed(step.name):
+                if isinstance(step, OurStep):
+                    self._run_ours(step.name)
+                else:
+                    self._manager(step.pipeline).run(target or self.module.operation)
+        except (MindError, MLIRError, PassFailedError) as error:
+            self._report(error)
+            self.dumper.fails(step, self.module, target)
+            raise PassFailedError from error
+        self.dumper.ends(step, self.module, target)
+
+    def _run_ours(self, name: str) -> None:
+        misfit = find_misfit(name, self.module)
+        if misfit is not None:
+            misfit.operation.location.emit_error(f"[E7002] pass '{name}' {misfit.reason}")
+            raise PassFailedError
+        before = f"{self.module}"
+        try:
+            self.module = PASSES_BY_NAME[name].run(self.module)
         except (MindError, MLIRError):
             raise
         except BufferizationError as error:  # here, unlike in the compiler, the fault may be the module's
-            raise PassFailureError(f"pass '{step.name}' failed: {error}") from error
+            root = error.__cause__
+            if isinstance(root, MLIRError):
+                raise root from error
+            self.module.operation.location.emit_error(f"pass '{name}' failed: {error}")
+            raise PassFailedError from error
         except Exception as error:
-            raise InternalError(step.name, str(error) or type(error).__name__, before) from error
-        if self.printing.after_all:
-            sys.stderr.write(f"// -----// IR Dump After {step.name} //----- //\n{self._print(module)}\n")
-        module.operation.verify()
-        return module
+            raise InternalError(name, str(error) or type(error).__name__, before) from error
+        if self.driver.verify_each:
+            self.module.operation.verify()
 
-    def _print(self, module: Module) -> str:
-        text = module.operation.get_asm(
-            enable_debug_info=self.printing.debug_info, print_generic_op_form=self.printing.generic
-        )
-        return f"{text.rstrip()}\n"
+    def _manager(self, pipeline: str) -> Any:
+        """Return the pass manager for ``pipeline``: one a module, since setting passes up can take long."""
+        if pipeline not in self._managers:
+            manager = self._managers[pipeline] = PassManager.parse(pipeline)
+            manager.enable_verifier(self.driver.verify_each)
+        return self._managers[pipeline]
 
-
-def _check_nesting(source: SourceText) -> None:
-    """Refuse a text that MLIR's recursive parser would overflow the stack on.
-
-    Raises:
-        ParseError: E1101, brackets nest deeper than `MAX_NESTING`.
-    """
-    depth = 0
-    for match in _BRACKETS.finditer(source.text):
-        if match[0] in _OPENING:
-            depth += 1
-        elif match[0] in _CLOSING:
-            depth = max(depth - 1, 0)
-        if depth > MAX_NESTING:
-            before = source.text[: match.start()]
-            location = Location(source, before.count("\n") + 1, match.start() - before.rfind("\n"))
-            raise ParseError(Diagnostic("E1101", f"brackets nest more than {MAX_NESTING} deep", location))
+    def _report(self, error: Exception) -> None:
+        if isinstance(error, MindError):
+            self.driver.session.report(error.diagnostics)
+        elif isinstance(error, MLIRError):
+            self.printer.failure(error)
+            if "unable to schedule pass" in str(error):
+                self.printer.note("nest it in what it runs on, for example 'builtin.module(func.func(...))'")
 
 
-def _parse(part: Part) -> Module:
-    if part.is_file:
-        return ir.Module.parseFile(part.source.name)
-    return ir.Module.parse(part.source.text)
+def _children(operation: Operation, name: str) -> list[Operation]:
+    """Return the operations ``name`` directly inside of ``operation``."""
+    blocks = [block for region in operation.regions for block in region]
+    views = [view for block in blocks for view in block.operations]
+    return [view.operation for view in views if view.operation.name == name]

@@ -1,4 +1,4 @@
-"""Takes a textual pass pipeline apart into our passes and runs of MLIR's own.
+"""Takes a textual pass pipeline apart.
 
     pipeline ::= anchor '(' element (',' element)* ')'      element ::= pass ['{' options '}'] | pipeline
 
@@ -10,19 +10,23 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import chain, groupby
+from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Iterable, Iterator
 
 #: Anchors under which our passes may stand: those that mean the whole module.
 MODULE_ANCHORS = ("builtin.module", "any")
 
+#: Deeper pipelines are refused.
+_MAX_DEPTH = 100
+
 _CLOSING = {"(": ")", "{": "}", "[": "]"}
 _PIPELINE = re.compile(r"\s*(?P<anchor>[\w.$-]+)\s*\((?P<body>.*)\)\s*\Z", re.S)
-_NAME = re.compile(r"\s*(?P<name>[\w.$-]*)\s*(?P<rest>.*)\Z", re.S)
+_PASS = re.compile(r"\s*(?P<name>[\w.$-]*)\s*(?P<rest>.*?)\s*\Z", re.S)
 
 
 class PipelineError(click.ClickException):
@@ -32,69 +36,87 @@ class PipelineError(click.ClickException):
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
-    """One step of a pipeline.
+class Pass:
+    """One pass of a pipeline.
 
     Attributes:
-        name: The name of one of our passes, or None for passes of MLIR's own.
-        text: The pipeline for MLIR's parser, anchor included; empty for one of ours.
+        name: Its name, for example ``canonicalize``.
+        options: What follows the name: ``{max-iterations=3}``, or nothing.
     """
 
-    name: str | None
-    text: str = ""
+    name: str
+    options: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name}{self.options}"
 
 
-def split_pipeline(text: str, ours: Collection[str]) -> list[Segment]:
-    """Return the steps of a pipeline, in order.
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """What runs on each operation of one kind.
 
-    Args:
-        text: The whole pipeline, anchor included.
-        ours: Names of our passes.
+    Attributes:
+        anchor: The name of the operation, for example ``func.func``.
+        elements: What runs on it, in order.
+    """
+
+    anchor: str
+    elements: tuple[Element, ...]
+
+    def __str__(self) -> str:
+        return f"{self.anchor}({','.join(map(str, self.elements))})"
+
+
+Element: TypeAlias = Pass | Pipeline
+
+
+def parse_pipeline(text: str) -> Pipeline:
+    """Return what a textual pipeline says.
 
     Raises:
-        PipelineError: Brackets do not match, or one of our passes stands where it cannot run.
+        PipelineError: Brackets do not match, or there is no operation to run on.
     """
     match = _PIPELINE.match(text)
-    if match is None or match["anchor"] not in MODULE_ANCHORS:
-        _reject_nested(text, text, ours)
-        return [Segment(None, text)]  # MLIR says what is wrong with it
-    anchor = match["anchor"]
-    segments: list[Segment] = []
-    pending: list[str] = []
-    for element in _split(match["body"]):
-        name, rest = _head(element)
-        if name not in ours:
-            _reject_nested(element, element, ours)
-            pending.append(element)
-            continue
-        if rest.strip("{} \t\n"):
-            raise PipelineError(f"pass '{name}' takes no options, found '{rest.strip()}'")
-        if pending:
-            segments.append(Segment(None, f"{anchor}({','.join(pending)})"))
-            pending = []
-        segments.append(Segment(name))
-    if pending:
-        segments.append(Segment(None, f"{anchor}({','.join(pending)})"))
-    return segments
-
-
-def _reject_nested(element: str, whole: str, ours: Collection[str]) -> None:
-    match = _PIPELINE.match(element)
     if match is None:
-        name, _ = _head(element)
-        if name in ours:
-            raise PipelineError(
-                f"pass '{name}' runs on a whole builtin.module, found it in '{whole.strip()}'"
-            )
-        return
-    for inner in _split(match["body"]):
-        _reject_nested(inner, whole, ours)
+        for _ in _split(text):
+            pass  # a bracket too few or too many is the better message
+        raise PipelineError(
+            "a pass pipeline names the operation that it runs on, for example 'builtin.module(cse)', "
+            f"found '{text}'"
+        )
+    return Pipeline(match["anchor"], tuple(_elements(match["body"], 1)))
 
 
-def _head(element: str) -> tuple[str, str]:
-    match = _NAME.match(element)
-    assert match is not None, "the pattern matches every text"
-    return match["name"], match["rest"]
+def _elements(body: str, depth: int) -> Iterator[Element]:
+    if depth > _MAX_DEPTH:
+        raise PipelineError(f"pass pipelines nest more than {_MAX_DEPTH} deep")
+    for text in _split(body):
+        match = _PIPELINE.match(text)
+        if match is not None:
+            yield Pipeline(match["anchor"], tuple(_elements(match["body"], depth + 1)))
+            continue
+        match = _PASS.match(text)
+        assert match is not None, "the pattern matches every text"
+        if not match["name"]:
+            raise PipelineError(f"expected the name of a pass, found '{text}' in pass pipeline '{body}'")
+        if match["rest"][:1] not in ("", "{") or match["rest"][-1:] not in ("", "}"):
+            raise PipelineError(f"expected ',' or options in '{{}}' after '{match['name']}', found '{text}'")
+        yield Pass(match["name"], match["rest"])
+
+
+def merge_neighbours(elements: Iterable[Element]) -> list[Element]:
+    """Return ``elements`` with neighbours of one anchor made one, as MLIR does.
+
+    ``func.func(a),func.func(b)`` runs both passes on a function before it goes on to the next one.
+    """
+    merged: list[Element] = []
+    for anchor, group in groupby(elements, lambda element: getattr(element, "anchor", None)):
+        if anchor is None:
+            merged += group
+            continue
+        inner = (each.elements for each in group if isinstance(each, Pipeline))
+        merged.append(Pipeline(anchor, tuple(chain.from_iterable(inner))))
+    return merged
 
 
 def _split(body: str) -> Iterator[str]:

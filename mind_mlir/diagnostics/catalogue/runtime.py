@@ -135,8 +135,9 @@ ENTRIES = (
         code="E7002",
         title="cannot lower an operation",
         explanation=(
-            "A module given in MLIR form holds something that the lowering does not take: it works "
-            "on functions of one block over `mind` operations on static tensors."
+            "A module given in MLIR form holds something that the stage does not take; the message says "
+            "what it expects. The conversion to linalg, for one, works on functions of one block over "
+            "`mind` operations on static tensors."
         ),
     ),
     Entry(
