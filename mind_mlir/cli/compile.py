@@ -8,6 +8,7 @@ import click
 
 from mind_mlir.cli.differentiate import gradient_module
 from mind_mlir.cli.options import (
+    FORMS,
     diagnostic_format,
     emit_option,
     file_argument,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from mind_mlir.cli.session import Session
 
 DEFAULT_FORM = "llvm"
+MLIR_FORMS = tuple(form for form in FORMS if form not in ("core", "canonical", "asm"))
 
 
 @click.command(name="compile")
@@ -34,6 +36,7 @@ DEFAULT_FORM = "llvm"
 @click.option("--autodiff", is_flag=True, help="Differentiate with respect to every float input first.")
 @click.option("--func", metavar="NAME", help="The function to compile; the first one unless given.")
 @click.option("--verify-only", is_flag=True, help="Only report what is wrong; print nothing.")
+@click.option("--mlir-print-debuginfo", is_flag=True, help="Print the locations in forms of MLIR.")
 @optimization_option
 @output_option
 @diagnostic_format
@@ -49,6 +52,7 @@ def command(
     autodiff: bool,
     func: str | None,
     verify_only: bool,
+    mlir_print_debuginfo: bool,
     opt_level: int,
     output: str | None,
     print_ir_after_all: bool,
@@ -66,6 +70,10 @@ def command(
     if emit_grad_ir and not autodiff:
         raise click.UsageError("--emit-grad-ir needs --autodiff")
     form = _form(emit, core=emit_ir or emit_grad_ir, mind=emit_mlir)
+    if mlir_print_debuginfo and form not in MLIR_FORMS:
+        raise click.UsageError(
+            f"--mlir-print-debuginfo needs a form of MLIR ({', '.join(MLIR_FORMS)}), not '{form}'"
+        )
     log = StageLog.of(session, print_ir_after_all=print_ir_after_all, dump_stages=dump_stages, timing=timing)
     module = select_function(log.read(file), func)
     if verify_only:
@@ -76,7 +84,8 @@ def command(
     # --emit-ir shows the program itself, as the language's own driver does, whatever else was asked for.
     if autodiff and not emit_ir:
         module = gradient_module(module, log)
-    write_output(print_form(module, form, log, opt_level=opt_level), output)
+    text = print_form(module, form, log, opt_level=opt_level, debug_info=mlir_print_debuginfo)
+    write_output(text, output)
 
 
 def _form(emit: str | None, *, core: bool, mind: bool) -> str:

@@ -6,12 +6,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TextIO
 
 from mind_mlir.bindings import ir
+from mind_mlir.diagnostics.display import excerpt, visible
 
 if TYPE_CHECKING:
     from mind_mlir.bindings import Context, MLIRError, MLIRLocation
 
 #: What the bindings call a source that was not read from a file.
 _ANONYMOUS = "-"
+
+#: Longer lines are cut around the place that a diagnostic is about.
+_LINE_CELLS = 200
 
 
 @dataclass(slots=True)
@@ -53,21 +57,31 @@ class DiagnosticPrinter:
     def _print(self, severity: str, message: str, location: MLIRLocation) -> None:
         # A diagnostic hands out its location as the base class; going by way of the attribute tells the kind.
         place = _file_location(ir.Location.from_attr(location.attr))
+        message = "\n".join(map(visible, message.split("\n")))
         if place is None:
             self.stream.write(f"<unknown>:0: {severity}: {message}\n")
             return
         file = self.name if place.filename == _ANONYMOUS else place.filename
         line, column = place.start_line, place.start_col
-        self.stream.write(f"{file}:{line}:{column}: {severity}: {message}\n")
+        self.stream.write(f"{visible(file)}:{line}:{column}: {severity}: {message}\n")
         if file == self.name and 1 <= line <= len(self._source_lines()):
-            source = self._source_lines()[line - 1]
-            indent = "".join("\t" if character == "\t" else " " for character in source[: max(column - 1, 0)])
-            self.stream.write(f"{source}\n{indent}^\n")
+            self.stream.write(_with_caret(self._source_lines()[line - 1], max(column, 1)))
 
     def _source_lines(self) -> list[str]:
         if not self._lines:
             self._lines = self.text.split("\n")
         return self._lines
+
+
+def _with_caret(line: str, column: int) -> str:
+    """Return a source line and, below it, a caret at the 1-based ``column``, which counts bytes."""
+    line = line.removesuffix("\r")
+    if len(line) <= _LINE_CELLS and line.isascii() and line.replace("\t", " ").isprintable():
+        indent = "".join("\t" if character == "\t" else " " for character in line[: column - 1])
+        return f"{line}\n{indent}^\n"
+    before = line.encode()[: column - 1].decode(errors="ignore")
+    shown = excerpt(line, len(before) + 1, 1, _LINE_CELLS)
+    return f"{shown.text}\n{' ' * shown.start}^\n"
 
 
 def _file_location(location: MLIRLocation) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.comparison import first_difference
-from mind_mlir.interrupts import held
 from mind_mlir.lowering.pipeline import Lowering
 from mind_mlir.runtime.disassemble import assembly
 from mind_mlir.runtime.executable import compile
@@ -20,16 +19,15 @@ if TYPE_CHECKING:
     from mind_mlir.ir.module import Module
 
 
-def print_form(module: Module, form: str, log: StageLog, opt_level: int) -> str:
-    """Return ``module`` in a form of MLIR, or as assembly."""
-    lowering = Lowering(observer=log)
+def print_form(module: Module, form: str, log: StageLog, opt_level: int, *, debug_info: bool) -> str:
+    """Return ``module`` in a form of MLIR, with its locations on request, or as assembly."""
+    lowering = Lowering(observer=log, debug_info=debug_info)
     try:
         lowering.run(module, until="llvm" if form == "asm" else form)
     finally:
         log.add(lowering.timings)
     if form != "asm":
-        with held():
-            return f"{lowering.mlir}"
+        return lowering.text()
     with log.timed("codegen"):
         text = assembly(NativeFunction(lowering.mlir, opt_level=opt_level))
     log("asm", lambda: text)

@@ -44,7 +44,7 @@ def read_parts(path: str, marker: str | None) -> list[Part]:
     """
     source = read_source(path)
     if marker is None:
-        return [Part(source, Path(source.name).is_file())]
+        return [Part(source, _is_file_of(source))]
     parts: list[list[str]] = [[]]
     for number, line in enumerate(source.lines):
         if line.rstrip() == marker:
@@ -52,6 +52,12 @@ def read_parts(path: str, marker: str | None) -> list[Part]:
         else:
             parts[-1].append(line)
     return [Part(SourceText(source.name, "\n".join(lines)), is_file=False) for lines in parts]
+
+
+def _is_file_of(source: SourceText) -> bool:
+    """Return whether MLIR would read the same text from the file; it takes a byte order mark for an error."""
+    path = Path(source.name)
+    return path.is_file() and path.stat().st_size == len(source.text.encode())
 
 
 def parse_part(part: Part) -> Module:

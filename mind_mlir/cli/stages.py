@@ -105,8 +105,17 @@ class StageLog:
         )
 
 
-def print_form(module: Module, form: str, log: StageLog, *, opt_level: int = 3) -> str:
+def print_form(
+    module: Module, form: str, log: StageLog, *, opt_level: int = 3, debug_info: bool = False
+) -> str:
     """Return ``module`` in ``form``, one of `mind_mlir.cli.options.FORMS`, and finish the log.
+
+    Args:
+        module: What to print.
+        form: The form to print it in.
+        log: Sees the stages on the way.
+        opt_level: LLVM's optimisation level, for assembly.
+        debug_info: Whether forms of MLIR are printed with their locations.
 
     Raises:
         VerificationError: The module breaks a rule of its profile.
@@ -115,7 +124,7 @@ def print_form(module: Module, form: str, log: StageLog, *, opt_level: int = 3) 
     if form in ("core", "canonical"):
         text = _core_form(module, form, log)
     else:
-        text = native(log).print_form(module, form, log, opt_level)
+        text = native(log).print_form(module, form, log, opt_level, debug_info=debug_info)
     log.finish()
     return text
 

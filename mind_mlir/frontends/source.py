@@ -21,7 +21,13 @@ MAX_BYTES = 1 << 30
 _CHUNK = 1 << 20
 #: How many of the bytes at a fault a message shows.
 _SHOWN_BYTES = 4
-_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+
+#: How other kinds of files begin -> what to do about them.
+_OTHER_FORMATS = {
+    codecs.BOM_UTF16_LE: "the file looks like UTF-16: save it as UTF-8",
+    codecs.BOM_UTF16_BE: "the file looks like UTF-16: save it as UTF-8",
+    b"ML\xefR": "the file looks like MLIR bytecode: mlir-opt turns it into text",
+}
 
 
 def read_source(path: str | os.PathLike[str]) -> SourceText:
@@ -86,12 +92,14 @@ def _ill_formed(text: bytes, name: str, start: int, mark_length: int) -> Diagnos
     offset = start + mark_length
     column_start = len(text[:start].decode("utf-8"))
     source = SourceText(name, text.decode("utf-8", errors="replace"))
-    looks_utf16 = text.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     return Diagnostic(
         "E1001",
         f"the source is not UTF-8: ill-formed bytes at byte offset {offset}",
         Positions(source).locate(column_start, column_start + 1),
         (f"found bytes {found}",),
-        "the file looks like UTF-16: save it as UTF-8" if looks_utf16 else "save the file as UTF-8",
+        next(
+            (help_ for mark, help_ in _OTHER_FORMATS.items() if text.startswith(mark)),
+            "save the file as UTF-8",
+        ),
         context=MappingProxyType({"byte_offset": offset, "bytes": found}),
     )

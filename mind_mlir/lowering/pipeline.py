@@ -53,6 +53,7 @@ class Lowering:
     Attributes:
         target: The machine to schedule for.
         observer: Sees each form as it appears.
+        debug_info: Whether forms of MLIR are printed with their locations.
         timings: Seconds spent in each stage so far.
         canonical: The canonical in-memory module, once there is one.
         mlir: The current MLIR module, once there is one.
@@ -61,6 +62,7 @@ class Lowering:
 
     target: Target = field(default_factory=host_target)
     observer: Observer | None = None
+    debug_info: bool = False
     timings: dict[str, float] = field(default_factory=dict)
     canonical: Module | None = None
     mlir: MLIRModule | None = None
@@ -101,16 +103,16 @@ class Lowering:
             "llvm": lambda: to_llvm(self.mlir, self.target),
         }
         for stage in STAGES[STAGES.index(after) + 1 : STAGES.index(until) + 1]:
-            with self._timed(stage, self._text):
+            with self._timed(stage, self.text):
                 steps[stage]()
-            self._see(stage, self._text)
+            self._see(stage, self.text)
 
     def _lower(self, canonical: Module, last: int) -> None:
         with self._timed("mind", lambda: print_module(canonical)):
             context = new_context()
             dialect.load(context, verify=False)  # the module has been verified
             self.mlir = emit(canonical, context)
-        self._see("mind", self._text)
+        self._see("mind", self.text)
         self.lower_mlir(STAGES[last], after="mind")
 
     def _to_linalg(self) -> None:
@@ -118,8 +120,9 @@ class Lowering:
         self.mlir, self.checks = lowered.module, lowered.checks
 
     @held()
-    def _text(self) -> str:
-        return f"{self.mlir}"
+    def text(self) -> str:
+        """Return the current MLIR module as text."""
+        return str(self.mlir.operation.get_asm(enable_debug_info=self.debug_info)) if self.mlir else ""
 
     def _see(self, stage: str, text: Callable[[], str]) -> None:
         deliver()

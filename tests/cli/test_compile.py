@@ -156,3 +156,15 @@ def test_an_input_that_does_not_exist() -> None:
 
 def test_the_gradient_in_another_form() -> None:
     assert '"mind.sum"' in succeed("grad", "-", "--emit=mind", stdin=SUM)
+
+
+def test_locations_are_printed_on_request(tmp_path: Path) -> None:
+    path = tmp_path / "model.ir"
+    path.write_text(SUM)
+    for form in ("mind", "linalg"):
+        text = succeed("compile", path, f"--emit={form}", "--mlir-print-debuginfo")
+        assert f'loc("{path}":3:1)' in text
+        assert "loc(" not in succeed("compile", path, f"--emit={form}")
+    result = invoke("compile", path, "--emit=linalg", "--mlir-print-debuginfo", "--print-ir-after-all")
+    assert result.stderr.count(f'loc("{path}":3:1)') == 2
+    assert invoke("compile", path, "--emit=core", "--mlir-print-debuginfo").exit_code == 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from cli_harness import SUM, spawn
+from cli_harness import SUM
 from cli_harness import invoke as invoke_command
 from cli_harness import succeed as succeed_command
 
@@ -87,9 +87,9 @@ def test_output_only_where_all_went_well(tmp_path: Path) -> None:
 
 
 def test_the_module_after_each_pass() -> None:
-    done = spawn("--convert-mind-to-linalg", "--cse", "--mlir-print-ir-after-all", tool="mind-opt", input=NEG)
-    assert done.returncode == 0
-    assert done.stderr.count("IR Dump After") == 2
+    result = invoke("--convert-mind-to-linalg", "--cse", "--mlir-print-ir-after-all", stdin=NEG)
+    assert result.exit_code == 0
+    assert result.stderr.count("IR Dump After") == 2
 
 
 @pytest.mark.parametrize(
