@@ -10,15 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.bindings import ir, linalg, memref
+from mind_mlir.lowering.buffers.accesses import Accesses
 from mind_mlir.lowering.buffers.aliases import VIEWS, Use, Uses, buffer_uses, root_of, within
-from mind_mlir.lowering.buffers.block_order import BlockOrder
 from mind_mlir.lowering.passes import find_all
 
 if TYPE_CHECKING:
     from mind_mlir.bindings import Module, Operation, Value
 
-#: How many operations are looked at around a copy, to bound the time.
-_WINDOW = 5000
 #: Operations that take buffers of any layout.
 _ANY_LAYOUT = (
     "memref.copy",
@@ -37,10 +35,10 @@ def coalesce_copies(module: Module) -> None:
     coalescer = _Coalescer()
     for copy in find_all(module, memref.CopyOp):
         source, target = copy.operands
-        if source == target:
-            coalescer.erase(copy)
-            continue
         root = root_of(target)
+        if source == target:
+            coalescer.erase(copy, root)
+            continue
         if root is not None and root != source and _is_temporary_of(source, copy):
             coalescer.coalesce(copy, source, target, root)
 
@@ -54,16 +52,18 @@ def _is_temporary_of(source: Value, copy: Operation) -> bool:
 
 
 class _Coalescer:
-    """Keeps what is known of blocks and buffers up to date while copies disappear."""
+    """Keeps what is known of buffers up to date while copies disappear."""
 
     def __init__(self) -> None:
-        self._order = BlockOrder()
-        self._aliases: dict[Value, set[Value]] = {}  # of destinations
+        self._accesses: dict[Value, Accesses] = {}  # of destinations
 
-    def erase(self, op: Operation) -> None:
-        """Erase ``op``."""
-        self._order.forget(op)
-        op.erase()
+    def erase(self, copy: Operation, root: Value | None) -> None:
+        """Erase ``copy``, whose destination is a view of ``root``, or of any buffer if that is None."""
+        known = list(self._accesses) if root is None else [root]
+        for buffer in known:
+            if buffer in self._accesses:
+                self._accesses[buffer].remove(copy)
+        copy.erase()
 
     def coalesce(self, copy: Operation, source: Value, target: Value, root: Value) -> None:
         """Replace ``source`` by ``target``, a view of ``root``, if nothing else happens there meanwhile."""
@@ -73,13 +73,14 @@ class _Coalescer:
         users = [within(copy.block, use.user) for use in uses.found if use.user.name not in VIEWS]
         if any(user is None for user in users):
             return  # used outside of the block: it leaves through the terminator
-        if root not in self._aliases:
-            self._aliases[root] = buffer_uses(root).aliases
-        if self._is_safe(copy, users, uses) and self._hoist(target, source.owner.operation):
-            self._aliases[root] |= uses.aliases - {source}
-            self.erase(copy)
+        if root not in self._accesses:
+            self._accesses[root] = Accesses(root)
+        if self._is_safe(copy, users, uses) and _hoist(target, source.owner.operation):
+            self._accesses[root].add(use for use in uses.found if use.user != copy)
+            self._accesses.pop(source, None)
+            self.erase(copy, root)
             source.replace_all_uses_with(target)
-            self.erase(source.owner.operation)
+            source.owner.operation.erase()
 
     def _is_safe(self, copy: Operation, users: list[Any], uses: Uses) -> bool:
         """Return whether source and destination of ``copy`` do not get into each other's way as one.
@@ -88,53 +89,33 @@ class _Coalescer:
         element by element where it writes the source. Up to the source's last access both are only read then.
         """
         source, target = copy.operands
-        aliases = self._aliases[root_of(target)]
         first = last = copy
         for user in users:
             first = user if user.is_before_in_block(first) else first
             last = user if last.is_before_in_block(user) else last
-        budget = _WINDOW
-        for op in self._order.between(first, last):
-            after = copy.is_before_in_block(op)
-            accesses, visited = _accesses(op, aliases | uses.aliases if after else aliases)
-            budget -= visited
-            if budget < 0:
+        for op, access in self._accesses[root_of(target)].between(first, last):
+            if op == copy:
+                continue
+            if copy.is_before_in_block(op):
+                if not _reads(access):
+                    return False
+            elif access.user != first or not _is_in_place(first, source, target):
                 return False
-            if op != copy and not all(
-                _reads(access) if after else access.user == first and _is_in_place(first, source, target)
-                for access in accesses
-            ):
-                return False
-        return True
-
-    def _hoist(self, value: Value, anchor: Operation) -> bool:
-        """Move what computes ``value`` before ``anchor`` where needed, if that is possible."""
-        late: list[Operation] = []
-        if not _find_late(value, anchor, late):
-            return False
-        for op in late:
-            self._order.forget(op)
-            op.move_before(anchor)
-        return True
+        accesses = [use for use in uses.found if use.user.name not in VIEWS]
+        return all(
+            _reads(use) or not copy.is_before_in_block(user)
+            for use, user in zip(accesses, users, strict=True)
+        )
 
 
-def _accesses(op: Operation, aliases: set[Value]) -> tuple[list[Use], int]:
-    """Return the uses of the contents of ``aliases`` in ``op``, and how many operations it holds."""
-    found: list[Use] = []
-    visited = 0
-
-    def visit(inner: Operation) -> object:
-        nonlocal visited
-        visited += 1
-        if inner.name not in VIEWS:
-            found.extend(Use(inner, at) for at, value in enumerate(inner.operands) if value in aliases)
-        return ir.WalkResult.ADVANCE
-
-    if op.name.startswith("linalg."):
-        visit(op)  # its region computes on scalars
-    else:
-        op.walk(visit)
-    return found, visited
+def _hoist(value: Value, anchor: Operation) -> bool:
+    """Move what computes ``value`` before ``anchor`` where needed, if that is possible."""
+    late: list[Operation] = []
+    if not _find_late(value, anchor, late):
+        return False
+    for op in late:
+        op.move_before(anchor)
+    return True
 
 
 def _takes_any_layout(uses: Uses) -> bool:

@@ -111,22 +111,32 @@ def _add_destinations(function: Operation, entry: Operation) -> list[Type]:
             continue
         with ir.InsertionPoint(terminator), terminator.location:
             values = list(terminator.operands)
+            first: dict[Value, Value] = {}
             for value, output in zip(values, outputs, strict=True):
                 if output is not None and not _is_void(value.type):
-                    _materialize(value, output)
+                    _materialize(value, output, first)
             kept = [value for value, output in zip(values, outputs, strict=True) if output is None]
             ir.Operation.create("func.return", [], kept)
         terminator.erase()
     return [type_ for type_ in types if not is_tensor(type_)]
 
 
-def _materialize(value: Value, output: Value) -> None:
-    """Write ``value`` to ``output``, in the shape it was computed in: a trailing reshape costs nothing."""
+def _materialize(value: Value, output: Value, first: dict[Value, Value]) -> None:
+    """Write ``value`` to ``output``, in the shape it was computed in: a trailing reshape costs nothing.
+
+    Bufferization takes a time that is quadratic in how often a value is materialized: further outputs of a
+    value are copied from the ``first`` one, which is entered there.
+    """
     source = value
     while isinstance(source.owner, (ir.Operation, ir.OpView)) and source.owner.operation.name in _RESHAPES:
         source = source.owner.operands[0]
     if source != value:
-        output = _reshaped(output, buffer_type(source.type))
+        with ir.InsertionPoint.at_block_begin(output.owner):  # early enough for all that writes it
+            output = _reshaped(output, buffer_type(source.type))
+    if source in first:
+        ir.Operation.create("memref.copy", [], [first[source], output])
+        return
+    first[source] = output
     attributes = {"restrict": ir.UnitAttr.get(), "writable": ir.UnitAttr.get()}
     ir.Operation.create("bufferization.materialize_in_destination", [], [source, output], attributes)
 
