@@ -1,6 +1,7 @@
 """From linalg, vector and scf on buffers to the LLVM dialect.
 
-Functions keep their arguments one for one: a contiguous memref becomes a bare pointer. Compiled code calls
+Functions keep their arguments one for one: a contiguous memref becomes a bare pointer. A public function of
+more than `parts.MAX_BUFFERS` buffers takes one pointer instead, to a table of these. Compiled code calls
 nothing but libm and mem* functions.
 """
 
@@ -12,6 +13,7 @@ from mind_mlir.bindings import func, ir, linalg, memref
 from mind_mlir.lowering.buffers.memory import is_contiguous
 from mind_mlir.lowering.loop_hints import annotate_loops, attach_annotations
 from mind_mlir.lowering.outline import ALIASING_ATTRIBUTE, outline_kernels
+from mind_mlir.lowering.parts import add_table_functions, cut_into_parts
 from mind_mlir.lowering.passes import find_all, run_passes
 from mind_mlir.lowering.target import host_target
 from mind_mlir.lowering.vector_math import INLINE_ATTRIBUTE, expand_math, inline_expansions
@@ -63,6 +65,7 @@ def to_llvm(module: Module, target: Target | None = None, *, verify: bool = Fals
     with module.context, ir.Location.unknown():
         _expand_strided_copies(module)
         outline_kernels(module)
+        tables = cut_into_parts(module)
         for op in module.body.operations:
             if isinstance(op, func.FuncOp) and op.regions[0].blocks:
                 _describe_pointers(op)
@@ -70,6 +73,7 @@ def to_llvm(module: Module, target: Target | None = None, *, verify: bool = Fals
         annotate_loops(module)
         expand_math(module, fma=machine.fma)
         run_passes(module, _TO_LLVM, verify=verify)
+        add_table_functions(module, tables)
         attach_annotations(module)
         inline_expansions(module)
         for op in module.body.operations:

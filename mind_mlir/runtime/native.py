@@ -16,33 +16,36 @@ from mind_mlir.bindings import ExecutionEngine, ir
 from mind_mlir.interrupts import held
 from mind_mlir.lowering.bufferize import SCRATCH_ATTRIBUTE
 from mind_mlir.lowering.buffers.memory import ALIGNMENT
+from mind_mlir.lowering.parts import TABLE_ATTRIBUTE
 from mind_mlir.runtime.constants import Constants
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from mind_mlir.bindings import Module
+    from mind_mlir.bindings import Module, Operation
 
 # A foreign function of this type runs without the interpreter lock.
 _PACKED = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
 class _Frame:
-    """What one running call needs: the argument values, the table of their addresses, and a scratch arena."""
+    """What one running call needs: the pointers to the buffers, how they are passed, and a scratch arena."""
 
-    __slots__ = ("_arena", "_table", "address", "values")
+    __slots__ = ("_arena", "_arguments", "_table", "address", "values")
 
-    def __init__(self, parameters: int, scratch_bytes: int) -> None:
+    def __init__(self, parameters: int, scratch_bytes: int, *, takes_table: bool) -> None:
         word = ctypes.sizeof(ctypes.c_void_p)
         self._arena = np.empty(scratch_bytes + ALIGNMENT, np.uint8)
         self.values = (ctypes.c_void_p * (parameters + 1))()
         self.values[parameters] = -(-self._arena.ctypes.data // ALIGNMENT) * ALIGNMENT
         first = ctypes.addressof(self.values)
-        self._table = (ctypes.c_void_p * (parameters + 1))(
-            *(first + word * index for index in range(parameters + 1))
-        )
-        self.address = ctypes.addressof(self._table)
+        self._table = ctypes.c_void_p(first)
+        arguments = [first + word * index for index in range(parameters + 1)]
+        if takes_table:
+            arguments = [ctypes.addressof(self._table)]
+        self._arguments = (ctypes.c_void_p * len(arguments))(*arguments)
+        self.address = ctypes.addressof(self._arguments)
 
 
 class NativeFunction:
@@ -54,7 +57,7 @@ class NativeFunction:
         parameters: Number of pointers that a call takes: inputs, then outputs.
         scratch_bytes: Size of the scratch arena that each running call uses.
         address: Where the code is: a C function ``void (void **arguments)``, whose argument points to the
-            addresses of the values of the parameters and of the pointer to the arena.
+            addresses of the values of the function's arguments (see `write_object`).
     """
 
     @held()
@@ -71,7 +74,9 @@ class NativeFunction:
         """
         attributes = module.operation.attributes
         self.scratch_bytes = int(ir.IntegerAttr(attributes[SCRATCH_ATTRIBUTE]).value)
-        self.parameters = _count_arguments(module, entry) - 1
+        function = _find(module, entry)
+        self._takes_table = TABLE_ATTRIBUTE in function.attributes
+        self.parameters = _count_pointers(function) - 1
         self._constants = None if standalone else Constants(module)
         self._engine = ExecutionEngine(module, opt_level=opt_level, enable_pic=standalone)
         if self._constants is not None:
@@ -94,7 +99,7 @@ class NativeFunction:
         try:
             frame = self._idle.pop()
         except IndexError:
-            frame = _Frame(self.parameters, self.scratch_bytes)
+            frame = _Frame(self.parameters, self.scratch_bytes, takes_table=self._takes_table)
         try:
             self._pack(frame.values, 0, *pointers)
         except struct.error as error:
@@ -107,13 +112,21 @@ class NativeFunction:
         """Write the machine code as an object file; it can be linked if the function is ``standalone``.
 
         The function's name is that of ``entry``: a C function that takes the pointers to inputs, outputs and
-        a scratch arena of `scratch_bytes` at a multiple of 64, in this order.
+        a scratch arena of `scratch_bytes` at a multiple of 64, in this order. If these are more than 64
+        pointers, it takes one argument instead, a pointer to an array of them.
         """
         self._engine.dump_to_object_file(str(path))
 
 
-def _count_arguments(module: Module, entry: str) -> int:
+def _find(module: Module, entry: str) -> Operation:
     for op in module.body.operations:
         if op.operation.name == "llvm.func" and ir.StringAttr(op.attributes["sym_name"]).value == entry:
-            return len(op.regions[0].blocks[0].arguments)
+            return op
     raise ValueError(f"the module does not define @{entry}")
+
+
+def _count_pointers(function: Operation) -> int:
+    """Return how many pointers ``function`` is given, as arguments or in a table."""
+    if TABLE_ATTRIBUTE in function.attributes:
+        return int(ir.IntegerAttr(function.attributes[TABLE_ATTRIBUTE]).value)
+    return len(function.regions[0].blocks[0].arguments)
