@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import ctypes
 import re
 from typing import TYPE_CHECKING, Any
 
+import guarded
 import numpy as np
 
 from mind_mlir.bindings import ir, new_context
@@ -71,55 +71,9 @@ def compiled(source: str, opt_level: int = 3) -> NativeFunction:
         return NativeFunction(module, opt_level=opt_level)
 
 
-_GUARD = 256
-_FILL = 0xA5
-
-
-def call(native: NativeFunction, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-    """Call ``native``, and check that it writes its outputs and its scratch memory only.
-
-    Scratch memory and outputs are full of 0xA5, in which nothing may be read but what the function wrote.
-    """
-    before = [array.copy() for array in inputs]
-    guarded = [_Guarded(array.nbytes) for array in outputs]
-    scratch = _Guarded(native.scratch_bytes)
-    addresses = [array.ctypes.data for array in inputs]
-    values = [*addresses, *(memory.address for memory in guarded), scratch.address]
-    words = (ctypes.c_void_p * len(values))(*values)
-    first = ctypes.addressof(words)
-    table = (ctypes.c_void_p * len(values))(*range(first, first + ctypes.sizeof(words), 8))
-    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(native.address)(ctypes.addressof(table))
-    scratch.check("scratch memory")
-    for array, copy in zip(inputs, before, strict=True):
-        assert array.tobytes() == copy.tobytes(), "an input was written"
-    for memory, array in zip(guarded, outputs, strict=True):
-        memory.check("an output")
-        array[...] = memory.contents().view(array.dtype).reshape(array.shape)
-
-
-class _Guarded:
-    """Memory at a multiple of 64 bytes, between guards."""
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._memory = np.full(size + 2 * _GUARD + 64, _FILL, np.uint8)
-        self._start = _GUARD + -self._memory.ctypes.data % 64
-
-    @property
-    def address(self) -> int:
-        return self._memory.ctypes.data + self._start
-
-    def contents(self) -> Array:
-        return self._memory[self._start : self._start + self._size]
-
-    def check(self, what: str) -> None:
-        assert (self._memory[: self._start] == _FILL).all(), f"memory before {what} was written"
-        assert (self._memory[self._start + self._size :] == _FILL).all(), f"memory after {what} was written"
-
-
 def run(source: str, inputs: Sequence[Array], *results: tuple[tuple[int, ...], Any]) -> list[Array]:
     """Compile ``source``, call it, and return its results; ``results`` gives their shapes and dtypes."""
     native = compiled(source)
     outputs = [np.empty(shape, dtype) for shape, dtype in results]
-    call(native, inputs, outputs)
+    guarded.call(native, inputs, outputs)
     return outputs

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import guarded
 import numpy as np
 
 from mind_mlir.bindings import ir, new_context
@@ -116,10 +117,8 @@ def compiled(text: str, target: Target | None = None) -> NativeFunction:
 
 
 def run(text: str, inputs: Sequence[Array], outputs: Sequence[Array], target: Target | None = None) -> None:
-    """Compile ``@main`` of ``text`` and call it."""
-    arrays = [*inputs, *outputs]
-    assert all(array.flags.c_contiguous for array in arrays)
-    compiled(text, target).call([array.ctypes.data for array in arrays])
+    """Compile ``@main`` of ``text`` and call it between guard pages."""
+    guarded.call(compiled(text, target), inputs, outputs)
 
 
 def _bufferize(text: str, target: Target | None) -> Module:

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from native_harness import call, compiled
+from guarded import call
+from native_harness import compiled
 from random_programs import SHAPES, Generator
 
 #: Programs that have found a defect once.

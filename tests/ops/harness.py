@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import guarded
 import numpy as np
 
 import mind_mlir
@@ -192,7 +193,7 @@ def compile_uses(
             for index, array in enumerate(arrays):
                 given = array if array.size else np.zeros([max(e, 1) for e in array.shape], array.dtype)
                 arguments[f"x{position}_{index}"] = given
-        return list(executable(**arguments))
+        return guarded.call_executable(executable, arguments)
 
     return call
 
