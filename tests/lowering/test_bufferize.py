@@ -317,6 +317,48 @@ def test_a_partly_overwritten_input_stays_in_the_rest() -> None:
     assert np.array_equal(result[76:80], a * a)
 
 
+@pytest.mark.parametrize("seen", [1, 5, 19])
+@pytest.mark.parametrize("base", ["%b", "%c"])
+def test_what_was_put_together_so_far_stays_when_it_is_a_result(seen: int, base: str) -> None:
+    source = concatenation(20, base).replace("%t20, %t20", f"%t20, %t{seen}")
+    source = source.replace("%e = ", "%c = arith.constant dense<7.0> : tensor<80xf32>\n%e = ")
+    a, b = np.arange(4, dtype=F32), np.arange(80, dtype=F32)
+    whole, part = run(source, [a, b], (b.shape, F32), (b.shape, F32))
+    parts = np.concatenate([a * a if i % 2 else a + a for i in range(20)])
+    before = b if base == "%b" else np.full(80, 7, F32)
+    assert np.array_equal(whole, parts)
+    assert np.array_equal(part, np.concatenate([parts[: 4 * seen], before[4 * seen :]]))
+
+
+def test_what_was_put_together_stays_for_its_readers_when_it_is_changed() -> None:
+    """More readers than are given the tensor under one name, and a writer before them."""
+    w = "tensor<80xf32>"
+    source = concatenation(20, "%e").replace(
+        "return %t20, %t20",
+        f"""
+      %f = arith.constant 99.0 : f32
+      %n = tensor.insert %f into %t20[%i0] : {w}
+      {readers(20)}
+      return %n, %s20""",
+    )
+    a, b = np.arange(4, dtype=F32), np.arange(80, dtype=F32)
+    changed, total = run(source, [a, b], (b.shape, F32), (b.shape, F32))
+    whole = np.concatenate([a * a if i % 2 else a + a for i in range(20)])
+    assert np.array_equal(total, b + 20 * whole)
+    whole[0] = 99
+    assert np.array_equal(changed, whole)
+
+
+def readers(count: int) -> str:
+    """Add %t20 so many times to %b."""
+    w = "tensor<80xf32>"
+    return "\n".join(
+        f"""%x{i} = tensor.empty() : {w}
+        %s{i + 1} = linalg.add ins(%t20, {f"%s{i}" if i else "%b"} : {w}, {w}) outs(%x{i} : {w}) -> {w}"""
+        for i in range(count)
+    )
+
+
 def seconds(source: str) -> float:
     """Return the processor time of bufferizing ``source``, the better of two runs."""
     times = []

@@ -238,3 +238,111 @@ def test_conditional_update_of_a_value_that_is_read_afterwards() -> None:
         x, y = z, z - x
     assert np.array_equal(first, x)
     assert np.array_equal(second, y)
+
+
+def test_update_that_reads_the_carried_tensor_elsewhere_is_not_in_place() -> None:
+    """Element [i, j] of the next value needs [j, i] of this one."""
+    t = "tensor<5x5xf32>"
+    source = f"""func.func @main(%a: {t}, %b: {t}) -> {t} {{
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c3 = arith.constant 3 : index
+      %r = scf.for %k = %c0 to %c3 step %c1 iter_args(%x = %a) -> ({t}) {{
+        %e = tensor.empty() : {t}
+        %s = linalg.generic {{indexing_maps = [affine_map<(i, j) -> (j, i)>, affine_map<(i, j) -> (i, j)>,
+            affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}}
+            ins(%x, %b : {t}, {t}) outs(%e : {t}) {{
+        ^bb0(%v: f32, %w: f32, %o: f32):
+          %z = arith.addf %v, %w : f32
+          linalg.yield %z : f32
+        }} -> {t}
+        scf.yield %s : {t}
+      }}
+      return %r : {t} }}"""
+    a, b = np.arange(25, dtype=F32).reshape(5, 5), np.arange(25, 50, dtype=F32).reshape(5, 5)
+    (result,) = run(source, [a, b], ((5, 5), F32))
+    expected = a
+    for _ in range(3):
+        expected = expected.T + b
+    assert np.array_equal(result, expected)
+
+
+_TEMPORARY = """
+      %one = arith.constant 1.0 : f32
+      %t = tensor.insert %one into %a[%c0] : tensor<8xf32>"""
+
+
+def test_two_values_that_a_loop_carries_from_one_temporary_are_kept_apart() -> None:
+    source = for_loop(4, "%s, %x", SUM).replace("%x = %a, %y = %b", "%x = %t, %y = %t")
+    source = source.replace("%p, %q =", f"{_TEMPORARY}\n%p, %q =")
+    first, second = run(source, [np.arange(8, dtype=F32), np.ones(8, F32)], ((8,), F32), ((8,), F32))
+    x = y = np.array([1, *range(1, 8)], F32)
+    for _ in range(4):
+        x, y = x + y, x
+    assert np.array_equal(first, x)
+    assert np.array_equal(second, y)
+
+
+@pytest.mark.parametrize("again", ["linalg.add", "linalg.mul"])
+def test_a_temporary_that_is_read_after_the_loop_stays_as_it_was(again: str) -> None:
+    source = for_loop(4, "%s, %x", SUM).replace("%x = %a, %y = %b", "%x = %t, %y = %b")
+    source = source.replace("%p, %q =", f"{_TEMPORARY}\n%p, %q =")
+    source = source.replace(
+        "return %p, %q",
+        f"""%u = tensor.empty() : tensor<8xf32>
+        %w = {again} ins(%t, %q : tensor<8xf32>, tensor<8xf32>) outs(%u : tensor<8xf32>) -> tensor<8xf32>
+        return %p, %w""",
+    )
+    b = np.full(8, 2, F32)
+    first, second = run(source, [np.arange(8, dtype=F32), b], ((8,), F32), ((8,), F32))
+    t = np.array([1, *range(1, 8)], F32)
+    x, y = t, b
+    for _ in range(4):
+        x, y = x + y, x
+    assert np.array_equal(first, x)
+    assert np.array_equal(second, t + y if again == "linalg.add" else t * y)
+
+
+def test_a_temporary_that_a_loop_in_a_loop_starts_from_again() -> None:
+    t = "tensor<8xf32>"
+    source = f"""func.func @main(%a: {t}, %b: {t}) -> {t} {{
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c3 = arith.constant 3 : index {_TEMPORARY}
+      %r = scf.for %i = %c0 to %c3 step %c1 iter_args(%z = %b) -> ({t}) {{
+        %s = scf.for %j = %c0 to %c3 step %c1 iter_args(%x = %t) -> ({t}) {{
+          {unary("%d", "addf", "%x", 8)}
+          scf.yield %d : {t}
+        }}
+        %e = tensor.empty() : {t}
+        %n = linalg.add ins(%s, %z : {t}, {t}) outs(%e : {t}) -> {t}
+        scf.yield %n : {t}
+      }}
+      return %r : {t} }}"""
+    a, b = np.arange(8, dtype=F32), np.ones(8, F32)
+    (result,) = run(source, [a, b], ((8,), F32))
+    assert np.array_equal(result, 3 * 8 * np.array([1, *range(1, 8)], F32) + b)
+
+
+def test_a_carried_value_that_is_read_after_the_branches_that_replace_it() -> None:
+    body = f"""
+    %c = tensor.extract %y[%i] : tensor<8xf32>
+    %zero = arith.constant 0.0 : f32
+    %flag = arith.cmpf ogt, %c, %zero : f32
+    %z = scf.if %flag -> tensor<8xf32> {{
+      {unary("%s", "addf", "%x", 8)}
+      scf.yield %s : tensor<8xf32>
+    }} else {{
+      scf.yield %x : tensor<8xf32>
+    }}
+    %v = tensor.extract %x[%i] : tensor<8xf32>
+    %w = tensor.insert %v into %y[%i] : tensor<8xf32>"""
+    a, b = np.arange(1, 9, dtype=F32), np.array([1, -1, 0, 2, 3, -4, 0, 1], F32)
+    first, second = run(for_loop(8, "%z, %w", body), [a, b], ((8,), F32), ((8,), F32))
+    x, y = a, b.copy()
+    for i in range(8):
+        z = x + x if y[i] > 0 else x
+        y[i] = x[i]
+        x = z
+    assert np.array_equal(first, x)
+    assert np.array_equal(second, y)

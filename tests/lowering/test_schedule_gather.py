@@ -61,3 +61,47 @@ def test_gather_from_a_fused_result_and_by_columns() -> None:
     out = np.zeros(shape, np.float32)
     run(function([t, i], [t], body, ["%r"]), [x, where], [out])
     np.testing.assert_array_equal(out, (x + x)[:, where])
+
+
+def test_gather_from_a_result_that_its_own_reader_also_takes() -> None:
+    """The gather needs all of the result before its first element: not in one nest with what reads both."""
+    t, i = tensor_type((6, 20), "f32"), tensor_type((6,), "i64")
+    body = empty("s", t) + f"\n    %s = linalg.abs ins(%a0 : {t}) outs(%s_init : {t}) -> {t}"
+    body += empty("g", t) + generic(
+        "g",
+        [("%a1", i, "d0")],
+        (t, "d0, d1"),
+        ["parallel"] * 2,
+        f"""%i = arith.index_cast %x0 : i64 to index
+        %j = linalg.index 1 : index
+        %v = tensor.extract %s[%i, %j] : {t}
+        linalg.yield %v : f32""",
+    )
+    body += empty("r", t) + f"\n    %r = linalg.add ins(%s, %g : {t}, {t}) outs(%r_init : {t}) -> {t}"
+    x, where = random((6, 20), "f32", 1), np.array([5, 0, 3, 3, 1, 2])
+    out = np.zeros((6, 20), np.float32)
+    run(function([t, i], [t], body, ["%r"]), [x, where], [out])
+    np.testing.assert_array_equal(out, abs(x) + abs(x)[where])
+
+
+@pytest.mark.parametrize("place", ["%i, %j", "%i, %i", "%k, %i"])
+def test_places_that_differ_from_lane_to_lane(place: str) -> None:
+    t, i = tensor_type((20, 20), "f32"), tensor_type((20, 20), "i64")
+    body = empty("r", t) + generic(
+        "r",
+        [("%a1", i, "d0, d1")],
+        (t, "d0, d1"),
+        ["parallel"] * 2,
+        f"""%i = arith.index_cast %x0 : i64 to index
+        %k = linalg.index 0 : index
+        %j = linalg.index 1 : index
+        %v = tensor.extract %a0[{place}] : {t}
+        linalg.yield %v : f32""",
+    )
+    x, where = random((20, 20), "f32", 1), np.random.default_rng(2).integers(0, 20, (20, 20))
+    out = np.zeros((20, 20), np.float32)
+    run(function([t, i], [t], body, ["%r"]), [x, where], [out])
+    k, j = np.indices((20, 20))
+    values = {"%i": where, "%j": j, "%k": k}
+    rows, columns = (values[name] for name in place.split(", "))
+    np.testing.assert_array_equal(out, x[rows, columns])

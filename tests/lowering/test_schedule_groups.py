@@ -182,6 +182,27 @@ def test_what_is_the_same_in_a_row_is_computed_once_a_row() -> None:
     np.testing.assert_array_equal(out, x * (np.float32(1) / y)[:, None])
 
 
+@pytest.mark.parametrize(
+    ("stored", "place"),
+    [((2, 5, 3, 20), "d0, d2, d1, d3"), ((3, 2, 5, 20), "d1, d0, d2, d3"), ((2, 3, 5, 20), "d0, d1, d2, d3")],
+)
+def test_operand_with_its_dimensions_in_another_order(stored: tuple[int, ...], place: str) -> None:
+    """Loops merge only where every operand has them side by side in memory."""
+    shape = (2, 3, 5, 20)
+    t, a, b = (tensor_type(extents, "f32") for extents in (shape, stored, shape[-1:]))
+    body = empty("r", t) + generic(
+        "r",
+        [("%a0", a, place), ("%a1", b, "d3")],
+        (t, "d0, d1, d2, d3"),
+        ["parallel"] * 4,
+        "%v = arith.addf %x0, %x1 : f32\n        linalg.yield %v : f32",
+    )
+    x, y, out = random(stored, "f32", 1), random((20,), "f32", 2), np.zeros(shape, np.float32)
+    run(function([a, b], [t], body, ["%r"]), [x, y], [out])
+    order = [place.split(", ").index(f"d{axis}") for axis in range(4)]
+    np.testing.assert_array_equal(out, x.transpose(order) + y)
+
+
 def chain(length: int, shape: tuple[int, ...] = (64, 64)) -> str:
     t = tensor_type(shape, "f32")
     body, last = "", "%a0"

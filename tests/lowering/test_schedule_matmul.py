@@ -99,6 +99,21 @@ def test_other_targets(shape: tuple[int, int, int], layout: str, target: Target)
     check(*shape, "f32", layout, target)
 
 
+@pytest.mark.parametrize("width", [16, 32, 64])
+@pytest.mark.parametrize(
+    "shape",
+    [(48, 64, 40), (49, 65, 41), (50, 79, 70), (61, 130, 64), (100, 33, 17), (96, 96, 300)],
+    ids=str,
+)
+@pytest.mark.parametrize("layout", ["nn", "nt"])
+def test_packed_right_factors(shape: tuple[int, int, int], layout: str, width: int) -> None:
+    """A small second-level cache makes small products pack, and gives them several blocks each way."""
+    target = Target(width, 16 if width < 64 else 32, fma=width > 16, masks=width == 64, l2_bytes=4096)
+    m, n, k = shape
+    assert choose_matmul_schedule(m, n, k, bits=32, target=target, strided_right=layout[1] == "t").pack
+    check(*shape, "f32", layout, target)
+
+
 @pytest.mark.parametrize("shape", [(0, 3, 4), (3, 0, 4), (3, 4, 0), (0, 0, 0)], ids=str)
 @pytest.mark.parametrize("dtype", ["f32", "i32"])
 def test_extent_zero(shape: tuple[int, int, int], dtype: str) -> None:

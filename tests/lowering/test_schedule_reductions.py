@@ -34,6 +34,8 @@ AXES = [
     ((3, 200), (1,)),
     ((50, 2000), (0,)),
     ((3, 21, 1030), (1,)),
+    ((4, 3, 5, 70), (0, 2)),
+    ((2, 3, 4, 2, 5, 40), (0, 2, 4)),
 ]
 
 
@@ -79,6 +81,67 @@ def test_combiners(combine: str, dtype: str, start: str, ufunc: np.ufunc, axis: 
     np.testing.assert_allclose(
         out, ufunc.reduce(x, axis=axis, dtype=x.dtype), rtol=1e-12 if dtype == "f64" else 0
     )
+
+
+_LOW, _HIGH = -(2**31), 2**31 - 1
+_ONE_NUMBER = [
+    ("arith.maxsi", _LOW, [_LOW, -5, 0, 5, _HIGH]),
+    ("arith.minsi", _HIGH, [_LOW, -5, 0, 5, _HIGH]),
+    ("arith.maxui", 0, [0, 5, _HIGH, _LOW, -1]),
+    ("arith.minui", -1, [0, 5, _HIGH, _LOW, -1]),
+    ("arith.andi", -1, [0, 5, -6, -1]),
+    ("arith.ori", 0, [0, 5, -6, -1]),
+]
+
+
+@pytest.mark.parametrize(("combine", "start", "numbers"), _ONE_NUMBER, ids=[case[0] for case in _ONE_NUMBER])
+def test_reducing_one_number_gives_that_number(combine: str, start: int, numbers: list[int]) -> None:
+    t, o = tensor_type((len(numbers), 45), "i32"), tensor_type((len(numbers),), "i32")
+    x = np.repeat(np.array(numbers, np.int32)[:, None], 45, axis=1)
+    out: Array = np.zeros(len(numbers), np.int32)
+    body = filled("r", o, str(start)) + reduce("r", ("%a0", t), o, [1], combine)
+    run(function([t], [o], body, ["%r"]), [x], [out])
+    np.testing.assert_array_equal(out, numbers)
+
+
+@pytest.mark.parametrize(
+    ("combine", "sign", "nothing"), [("maximumf", -1, "0xFF800000"), ("minimumf", 1, "0x7F800000")]
+)
+def test_the_extreme_of_numbers_of_one_sign(combine: str, sign: int, nothing: str) -> None:
+    t, o = tensor_type((3, 45), "f32"), tensor_type((3,), "f32")
+    x: Array = np.array([1, 1e-45, np.inf], np.float32)[:, None] * np.full((1, 45), sign, np.float32)
+    out: Array = np.zeros(3, np.float32)
+    body = filled("r", o, nothing) + reduce("r", ("%a0", t), o, [1], f"arith.{combine}")
+    run(function([t], [o], body, ["%r"]), [x], [out])
+    np.testing.assert_array_equal(out, x[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("combine", "length", "expected"),
+    [("mulf", 45, 2.0**45), ("muli", 20, 2**20), ("addi", 45, 90), ("xori", 45, 2)],
+)
+def test_how_often_a_number_is_combined(combine: str, length: int, expected: float) -> None:
+    dtype = "f32" if combine[-1] == "f" else "i32"
+    t, o = tensor_type((length,), dtype), tensor_type((), dtype)
+    out: Array = np.zeros((), DTYPES[dtype])
+    start = {"mulf": "1.0", "muli": "1"}.get(combine, "0")
+    body = filled("r", o, start) + reduce("r", ("%a0", t), o, [0], f"arith.{combine}")
+    run(function([t], [o], body, ["%r"]), [np.full(length, 2, DTYPES[dtype])], [out])
+    assert out == expected
+
+
+def test_reductions_along_different_axes_of_one_value() -> None:
+    """They run over the same elements, in vectors along the same loop, but not in the same nest."""
+    shape = (19, 45)
+    t, rows, columns = tensor_type(shape, "f32"), tensor_type((19,), "f32"), tensor_type((45,), "f32")
+    body = empty("p", t) + f"\n    %p = linalg.mul ins(%a0, %a0 : {t}, {t}) outs(%p_init : {t}) -> {t}"
+    body += filled("r", columns, "0.0") + reduce("r", ("%p", t), columns, [0], "arith.addf")
+    body += filled("q", rows, "0.0") + reduce("q", ("%p", t), rows, [1], "arith.addf")
+    x = random(shape, "f32", 1)
+    down, across = np.zeros(45, np.float32), np.zeros(19, np.float32)
+    run(function([t], [columns, rows], body, ["%r", "%q"]), [x], [down, across])
+    np.testing.assert_allclose(down, (x * x).sum(axis=0), rtol=1e-5)
+    np.testing.assert_allclose(across, (x * x).sum(axis=1), rtol=1e-5)
 
 
 @pytest.mark.parametrize("axis", [0, 1])
