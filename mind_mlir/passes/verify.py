@@ -126,7 +126,7 @@ class _BlockVerifier:
         return found if len(found) == len(operation.operands) else None
 
     def _infer(self, operation: CoreOperation, operands: list[TensorType] | None) -> TensorType | None:
-        """Apply the record and return the result type, or None after reporting what is wrong."""
+        """Apply the record and return the result type, or None where what it reports leaves that unknown."""
         refusal = self.profile.refused.get(operation.opcode)
         if refusal is not None:
             message = f"{operation.opcode} is not allowed in profile {self.profile.name}"
@@ -167,10 +167,10 @@ class _BlockVerifier:
         if inferred != declared:
             self._wrong_type(operation, inferred)
             return None
-        return inferred if self._within_limits(operation, record, inferred) else None
+        self._check_limits(operation, record, inferred)
+        return inferred
 
-    def _within_limits(self, operation: CoreOperation, record: OpDef, type_: TensorType) -> bool:
-        before = len(self.findings)
+    def _check_limits(self, operation: CoreOperation, record: OpDef, type_: TensorType) -> None:
         if record.opcode == "Input":
             self._input(operation)
         # Operations with operands take only dtypes of their records, which all profiles share.
@@ -189,7 +189,6 @@ class _BlockVerifier:
                 issue="dtype",
             )
         self._size(operation, type_)
-        return len(self.findings) == before
 
     def _size(self, operation: CoreOperation, type_: TensorType) -> None:
         if type_.rank > _MAX_RANK:

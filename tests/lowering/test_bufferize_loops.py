@@ -283,6 +283,18 @@ def test_two_values_that_a_loop_carries_from_one_temporary_are_kept_apart() -> N
     assert np.array_equal(second, y)
 
 
+def test_two_values_that_a_loop_carries_from_one_empty_tensor_are_kept_apart() -> None:
+    body = f"""
+    {unary("%s", "addf", "%a", 8)}
+    {unary("%u", "mulf", "%b", 8)}"""
+    source = for_loop(4, "%s, %u", body).replace("%x = %a, %y = %b", "%x = %t, %y = %t")
+    source = source.replace("%p, %q =", "%t = tensor.empty() : tensor<8xf32>\n%p, %q =")
+    a, b = np.arange(8, dtype=F32), np.full(8, 3, F32)
+    first, second = run(source, [a, b], ((8,), F32), ((8,), F32))
+    assert np.array_equal(first, a + a)
+    assert np.array_equal(second, b * b)
+
+
 @pytest.mark.parametrize("again", ["linalg.add", "linalg.mul"])
 def test_a_temporary_that_is_read_after_the_loop_stays_as_it_was(again: str) -> None:
     source = for_loop(4, "%s, %x", SUM).replace("%x = %a, %y = %b", "%x = %t, %y = %b")
@@ -346,3 +358,48 @@ def test_a_carried_value_that_is_read_after_the_branches_that_replace_it() -> No
         x = z
     assert np.array_equal(first, x)
     assert np.array_equal(second, y)
+
+
+def while_loop(start: str, forwarded: str, yielded: str) -> str:
+    """A loop that carries %x and %y from %a and %b while the first element of %x is below that of %limit.
+
+    The body calls what the condition hands on %p and %q, and may yield their sum %s.
+    """
+    t = "tensor<8xf32>"
+    return f"""func.func @main(%a: {t}, %b: {t}, %limit: tensor<f32>) -> ({t}, {t}) {{
+      %c0 = arith.constant 0 : index
+      %l = tensor.extract %limit[] : tensor<f32>
+      {unary("%d", "addf", "%a", 8)}
+      %r:2 = scf.while (%x = {start}, %y = %b) : ({t}, {t}) -> ({t}, {t}) {{
+        %v = tensor.extract %x[%c0] : {t}
+        %c = arith.cmpf olt, %v, %l : f32
+        scf.condition(%c) {forwarded} : {t}, {t}
+      }} do {{
+      ^bb0(%p: {t}, %q: {t}):
+        %e = tensor.empty() : {t}
+        %s = linalg.add ins(%p, %q : {t}, {t}) outs(%e : {t}) -> {t}
+        scf.yield {yielded} : {t}, {t}
+      }}
+      return %r#0, %r#1 : {t}, {t} }}"""
+
+
+@pytest.mark.parametrize("limit", [0, 20, 200])
+@pytest.mark.parametrize("start", ["%a", "%d"])
+@pytest.mark.parametrize("forwarded", ["%x, %y", "%y, %x", "%x, %x", "%y, %y"])
+@pytest.mark.parametrize("yielded", ["%s, %q", "%p, %s", "%s, %p", "%s, %s", "%q, %s"])
+def test_while_loops_permute_what_they_carry(yielded: str, forwarded: str, start: str, limit: int) -> None:
+    a, b = np.arange(1, 9, dtype=F32), np.full(8, 3, F32)
+    x, y = (a if start == "%a" else a + a), b
+    for _ in range(100):  # programs that would go on for ever are none
+        handed = {"%x": x, "%y": y}
+        p, q = (handed[name] for name in forwarded.split(", "))
+        if not x[0] < limit:
+            break
+        values = {"%p": p, "%q": q, "%s": p + q}
+        x, y = (values[name] for name in yielded.split(", "))
+    else:
+        return
+    source = while_loop(start, forwarded, yielded)
+    first, second = run(source, [a, b, np.array(limit, F32)], ((8,), F32), ((8,), F32))
+    assert np.array_equal(first, p)
+    assert np.array_equal(second, q)

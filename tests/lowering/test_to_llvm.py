@@ -3,13 +3,18 @@ from __future__ import annotations
 import math
 import re
 
+import guarded
 import ml_dtypes
 import numpy as np
 import pytest
 from native_harness import compiled, lowered, run
 
+from mind_mlir.bindings import ir, new_context
+from mind_mlir.lowering.bufferize import SCRATCH_ATTRIBUTE
 from mind_mlir.lowering.target import host_target
+from mind_mlir.lowering.to_llvm import to_llvm
 from mind_mlir.runtime.disassemble import assembly
+from mind_mlir.runtime.native import NativeFunction
 
 ID = "affine_map<(i) -> (i)>"
 F32 = np.float32
@@ -256,6 +261,41 @@ def test_kernels_repeat_views_and_take_scalars() -> None:
     expected[1:3] = 2 * a[2:4]
     assert np.array_equal(whole, expected)
     assert np.array_equal(part, 2 * a[2:4])
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_kernels_whose_buffers_may_be_the_same_take_them_one_by_one(same: bool) -> None:
+    """Each step reads what the step before it has stored, if it did so in the same buffer."""
+    source = """
+    func.func @main(%flag: memref<i1>, %r: memref<64xf32>, %other: memref<64xf32>, %none: memref<0xi8>) {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c63 = arith.constant 63 : index
+      %one = arith.constant 1.0 : f32
+      linalg.fill ins(%one : f32) outs(%r : memref<64xf32>)
+      linalg.fill ins(%one : f32) outs(%other : memref<64xf32>)
+      %same = memref.load %flag[] : memref<i1>
+      %p = arith.select %same, %r, %other : memref<64xf32>
+      scf.for %i = %c0 to %c63 step %c1 {
+        %v = memref.load %r[%i] : memref<64xf32>
+        %w = arith.addf %v, %one : f32
+        %next = arith.addi %i, %c1 : index
+        memref.store %w, %p[%next] : memref<64xf32>
+      }
+      return
+    }"""
+    with new_context():
+        module = ir.Module.parse(source)
+        module.operation.attributes[SCRATCH_ATTRIBUTE] = ir.IntegerAttr.get(
+            ir.IntegerType.get_signless(64), 0
+        )
+        to_llvm(module, verify=True)
+        native = NativeFunction(module)
+    first, second = np.zeros(64, F32), np.zeros(64, F32)
+    guarded.call(native, [np.array(same)], [first, second])
+    ones = np.ones(64, F32)
+    assert np.array_equal(first, np.arange(1, 65) if same else ones)
+    assert np.array_equal(second, ones if same else [1, *[2] * 63])
 
 
 def test_elementwise_loops_use_the_widest_vectors() -> None:

@@ -131,32 +131,14 @@ def _home(loop: Operation, number: int, *, stays: bool) -> Value:
         stays: Whether the loop only ever hands on the buffer that it was given: then that is the home.
     """
     initial = loop.operands[number]
-    if stays or _is_free_after(initial, loop):
+    # To bufferization a loop writes what it starts with, so that no temporary is needed again after it.
+    if stays or _is_result_of(initial, "memref.alloc"):
         return initial
     with ir.InsertionPoint(loop), loop.location:
         home = _allocate(initial.type)
         ir.Operation.create("memref.copy", [], [initial, home])
     loop.operands[number] = home
     return home
-
-
-def _is_free_after(buffer: Value, loop: Operation) -> bool:
-    """Return whether ``buffer`` is a temporary that ends in ``loop``: the loop may have it."""
-    if not _is_result_of(buffer, "memref.alloc"):
-        return False
-    users = [use.owner.operation for use in buffer.uses]
-    if users.count(loop) > 1 or buffer.owner.operation.block != loop.block:
-        return False
-    return all(
-        user == loop
-        or (
-            user.block == loop.block
-            and not user.results
-            and not user.regions
-            and user.is_before_in_block(loop)
-        )
-        for user in users
-    )
 
 
 def _allocate(type_: Type) -> Value:
