@@ -186,10 +186,12 @@ def test_wrong_awkward_values_are_found(
     assert difference.operation.opcode == opcode
 
 
-def test_a_sum_that_may_overflow_on_the_way_is_no_difference(sabotage: Any) -> None:
-    """Whether 3e38 + 3e38 - 3e38 is finite depends on the order, which is the compiler's choice."""
-    sabotage("Sum", constant(INF))
-    assert first_difference(*unary("Sum", F32, [3e38, 3e38, -3e38], axes=(), keepdims=False)) is None
+@pytest.mark.parametrize("compiled", [INF, -INF, NAN, 0.0, 3e38])
+def test_a_sum_that_may_overflow_on_the_way_is_no_difference(sabotage: Any, compiled: float) -> None:
+    """What 3e38 + 3e38 - 3e38 - 3e38 is depends on the order, which is the compiler's choice."""
+    sabotage("Sum", constant(compiled))
+    values = [3e38, 3e38, -3e38, -3e38]
+    assert first_difference(*unary("Sum", F32, values, axes=(), keepdims=False)) is None
 
 
 def test_a_sum_that_cancels_may_be_off_by_its_terms(sabotage: Any) -> None:

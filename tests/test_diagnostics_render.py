@@ -148,6 +148,19 @@ def test_colours_only_when_asked() -> None:
     assert "\x1b[1;31m^\x1b[0m" in colored
 
 
+@pytest.mark.parametrize(
+    ("column", "first", "last"),
+    [(1, 0, 66), (34, 0, 99), (35, 1, 100), (151, 117, 216), (300, 201, 300)],
+)
+def test_long_lines_are_cut_around_a_span(column: int, first: int, last: int) -> None:
+    """Two thirds of the room are for the span and what follows, a third is for what comes before."""
+    line = "".join(chr(ord("a") + place % 26) for place in range(300))
+    shown = excerpt(line, column, 1, 99)
+    left, right = "..." if first else "", "..." if last < 300 else ""
+    assert shown.text == left + line[first:last] + right
+    assert (shown.start, shown.length) == (len(left) + column - 1 - first, 1)
+
+
 @given(st.text(max_size=300), st.integers(1, 320), st.integers(1, 400), st.integers(10, 60))
 def test_excerpts_fit_and_hold_their_span(line: str, column: int, length: int, limit: int) -> None:
     line = line.replace("\n", " ")

@@ -269,3 +269,16 @@ def test_an_output_that_cannot_be_written(tmp_path: Path) -> None:
     result = invoke("run", "-", "--input=ones", "-o", tmp_path / "missing" / "out.npz", stdin=SUM)
     assert result.exit_code == 1
     assert "cannot write" in result.stderr
+
+
+def test_random_indices_fit_every_table_that_they_index(tmp_path: Path) -> None:
+    program = """%0 = Input {name=large} : tensor<f32[1000]>
+%1 = Input {name=small} : tensor<f32[3]>
+%2 = Input {name=at} : tensor<i32[50]>
+%3 = Gather (%0, %2) : tensor<f32[50]>
+%4 = Gather (%1, %2) : tensor<f32[50]>
+%5 = Gather (%0, %2) : tensor<f32[50]>
+outputs: %2, %3, %4, %5
+"""
+    found = outputs(tmp_path / "out.npz", "--input=random", stdin=program)
+    assert set(found["output_0"]) == {0, 1, 2}

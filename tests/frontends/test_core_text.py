@@ -94,6 +94,12 @@ def test_line_ends_and_blank_lines(newline: str) -> None:
     assert print_module(parse(text)) == CANONICAL
 
 
+def test_the_longest_ids() -> None:
+    longest = "9" * 18
+    (operation,) = parse(f"%{longest} = Frob (%-{longest[1:]}) : tensor<f32[]>").operations
+    assert (operation.value_id, operation.operands) == (int(longest), (-int(longest[1:]),))
+
+
 def test_byte_order_mark_is_skipped() -> None:
     assert print_module(parse("\ufeff" + CANONICAL)) == CANONICAL
 
@@ -296,9 +302,9 @@ class TestLiterals:
 
     def test_a_million_numbers(self) -> None:
         rows = np.arange(1_000_000, dtype=np.float32).reshape(1000, 1000) / np.float32(7)
-        start = time.perf_counter()
+        start = time.process_time()
         read = literal(str(rows.tolist()), "f32", "[1000, 1000]")
-        assert time.perf_counter() - start < 10
+        assert time.process_time() - start < 10
         np.testing.assert_array_equal(read.array, rows)
 
 
@@ -307,8 +313,8 @@ def test_ten_thousand_operations() -> None:
     lines = ["%0 = Input {name=x} : tensor<f32[4, 4]>"]
     lines += [f"%{i} = Add (%{i - 1}, %0) : tensor<f32[4, 4]>" for i in range(1, 10_000)]
     text = "\n".join([*lines, "outputs: %9999"])
-    start = time.perf_counter()
+    start = time.process_time()
     module = parse(text)
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
     assert isinstance(module, Module)
     assert len(module.operations) == 10_000

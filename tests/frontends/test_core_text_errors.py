@@ -44,6 +44,7 @@ def place(diagnostic: Diagnostic) -> tuple[int, int, int]:
         ("%0 = Frob {a=1e999} : " + T, "E1005", (1, 14, 5), "out of range of f64"),
         ("%0 = Frob {a=" + "9" * 5000 + "} : " + T, "E1005", (1, 14, 5000), "fits no integer type"),
         ("%99999999999999999999 = Frob : " + T, "E1005", (1, 1, 21), "64 bits"),
+        ("%1234567890123456789 = Frob : " + T, "E1005", (1, 1, 20), "64 bits"),
         ("%0 = Frob : tensor<f32[99999999999999999999]>", "E1005", (1, 24, 20), "64 bits"),
         # Syntax.
         ("%0 = Add (%1, %2)", "E1101", (1, 18, 1), "expected ': <type>', found the end of the line"),
@@ -88,6 +89,9 @@ def place(diagnostic: Diagnostic) -> tuple[int, int, int]:
         ("%0 = ConstTensor (value=[nan]) : tensor<i32[1]>", "E4005", (1, 26, 3), "not an integer"),
         ("%0 = ConstI64 (9223372036854775808) : tensor<i64[]>", "E4005", (1, 16, 19), "out of range of i64"),
         ("%0 = ConstI64 (1e9999999999999999999) : tensor<i64[]>", "E4005", (1, 16, 21), "out of range"),
+        ("%0 = ConstI64 (1e-9999999999999999999) : tensor<i64[]>", "E4005", (1, 16, 22), "not an integer"),
+        ("%0 = ConstI64 (1E-9999999999999999999) : tensor<i64[]>", "E4005", (1, 16, 22), "not an integer"),
+        ("%0 = ConstI64 (1E9999999999999999999) : tensor<i64[]>", "E4005", (1, 16, 21), "out of range"),
         ("%0 = ConstTensor (value=[2]) : tensor<i1[1]>", "E4005", (1, 26, 1), "not an i1 value"),
         # Aliases leave no operation behind, so the reader answers for them.
         ("%1 = %0", "E4001", (1, 6, 2), "no definition before this alias"),
