@@ -91,7 +91,7 @@ def evaluate(operation: CoreOperation, operands: Sequence[Array]) -> Array:
 
 
 def _too_large(operations: Sequence[CoreOperation]) -> ExecutionError:
-    values = ", ".join(f"{op.label}: {op.result_type}" for op in operations)
+    values = ", ".join(f"{op.opcode} {op.label}: {op.result_type}" for op in operations)
     return allocation_failed(
         f"the memory for {values}", [op.tensor_type for op in operations], operations[0].location
     )

@@ -18,6 +18,9 @@ from typing import Any, TypeAlias
 import ml_dtypes
 import numpy as np
 
+#: No object of an address space is larger; beyond it, byte offsets would overflow in compiled code.
+MAX_BYTES = 2**63 - 1
+
 
 class DTypeKind(Enum):
     """What the bits of an element mean."""
@@ -153,6 +156,11 @@ class TensorType:
     def element_count(self) -> int:
         """Return the number of elements of a static type."""
         return math.prod(self.extents)
+
+    @property
+    def is_addressable(self) -> bool:
+        """Return whether byte strides of a static type can be counted; numpy asks this of empty ones too."""
+        return math.prod(extent or 1 for extent in self.extents) * self.dtype.itemsize <= MAX_BYTES
 
     def with_shape(self, shape: Shape) -> TensorType:
         """Return this type with another shape."""

@@ -43,6 +43,7 @@ def _conv2d_type(context: TypeContext) -> TensorType:
         )
     extents = _output_extents(context)
     context.stop_if_reported()
+    _check_padded_size(context)
     return image.with_shape((image.shape[0], *extents, filter_.shape[3]))
 
 
@@ -125,11 +126,36 @@ def _output_extents(context: TypeContext) -> list[int]:
     return found
 
 
+def _check_padded_size(context: TypeContext) -> None:
+    image, filter_ = context.operands
+    pairs = spatial_padding(
+        context.attributes["padding"], image.extents[1:3], filter_.extents[:2], context.attributes["strides"]
+    )
+    padded = _padded_type(image, pairs)
+    if not padded.is_addressable:
+        context.report(
+            "E4104",
+            f"the padded input of Conv2d is {padded}, which does not fit any address space",
+            attribute="padding",
+            notes=(f"input {image} is padded by {list(pairs[0])} in height and {list(pairs[1])} in width",),
+            help="reduce the padding",
+            type=str(padded),
+        )
+
+
+def _padded_type(image: TensorType, padding: Pairs) -> TensorType:
+    batch, *spatial, channels = image.extents
+    padded = (extent + low + high for extent, (low, high) in zip(spatial, padding, strict=True))
+    return image.with_shape((batch, *padded, channels))
+
+
 # Value
 
 
 def _conv2d(context: EvalContext) -> Array:
     image, filter_ = context.operands
+    if 0 in (*image.shape, *filter_.shape):
+        return np.zeros(context.result_type.extents, image.dtype)
     strides = context.attributes["strides"]
     padding = spatial_padding(context.attributes["padding"], image.shape[1:3], filter_.shape[:2], strides)
     padded = np.pad(image, ((0, 0), *padding, (0, 0)))
@@ -153,6 +179,10 @@ def _lower_conv2d(context: LoweringContext) -> Any:
     padding = spatial_padding(context.attributes["padding"], image.extents[1:3], filter_.extents[:2], strides)
     value, image = _lower_padding(context, image, padding)
     kernel = filter_.extents[:2]
+    # No window is reached by a step of which there is none: such a stride may be beyond any address.
+    strides = tuple(
+        stride if windows > 1 else 1 for stride, windows in zip(strides, result.extents[1:3], strict=True)
+    )
     if kernel == (1, 1) and strides == (1, 1):
         return _lower_product(context, value, image, math.prod(image.extents[:3]))
     if kernel == image.extents[1:3]:
@@ -186,8 +216,7 @@ def _lower_padding(context: LoweringContext, image: TensorType, padding: Pairs) 
     if not any((*padding[0], *padding[1])):
         return value, image
     low, high = ([0, *(pair[side] for pair in padding), 0] for side in (0, 1))
-    extents = tuple(map(sum, zip(low, image.extents, high, strict=True)))
-    padded = image.with_shape(extents)
+    padded = _padded_type(image, padding)
     return context.pad(value, padded, low, high, context.scalar(0, image.dtype)), padded
 
 

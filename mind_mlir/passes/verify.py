@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from mind_mlir.ops.opdef import OpDef
     from mind_mlir.profiles import Profile
 
-#: No object of an address space is larger; beyond it, byte offsets would overflow in compiled code.
-_MAX_BYTES = 2**63 - 1
 _MAX_RANK = 64  # numpy's
 
 
@@ -201,13 +199,14 @@ class _BlockVerifier:
                 f"the rank is at most {_MAX_RANK}; merge dimensions with Reshape",
                 rank=type_.rank,
             )
-        if type_.element_count * type_.dtype.itemsize > _MAX_BYTES:
+        if not type_.is_addressable:
+            size = f"it has {type_.element_count} elements of {type_.dtype.itemsize} bytes"
             self._report(
                 operation,
                 "E4104",
                 f"a value of type {type_} does not fit any address space",
                 operation.source.result_type if operation.source else None,
-                (f"it has {type_.element_count} elements of {type_.dtype.itemsize} bytes",),
+                (size if type_.element_count else f"{size}, but the other extents alone exceed 63 bits",),
                 "reduce the extents",
                 type=str(type_),
             )

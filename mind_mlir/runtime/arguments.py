@@ -16,6 +16,7 @@ import numpy as np
 
 from mind_mlir.diagnostics import ArgumentError, Diagnostic
 from mind_mlir.ir.types import DType, DTypeKind, TensorType, format_shape
+from mind_mlir.ops.contexts import allocation_failed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -51,6 +52,7 @@ def bind(
     Raises:
         ArgumentError: E6101 missing, E6102 unexpected or given twice, E6103 wrong dtype, E6104 wrong shape,
             E6105 not an array; all that is wrong with the call at once.
+        ExecutionError: E6004, there is no memory for a contiguous copy.
     """
     if len(positional) == len(parameters) and not named:
         values = positional
@@ -140,7 +142,13 @@ def _array(parameter: Parameter, value: object, findings: list[Diagnostic]) -> A
         return np.empty(0)
     found = mismatches(parameter, array.dtype, array.shape)
     findings += found
-    return array if found else np.require(array, requirements=("C", "A"))
+    if found:
+        return array
+    try:
+        return np.require(array, requirements=("C", "A"))
+    except MemoryError as error:
+        what = f"the memory to bring argument '{parameter.name}' into row-major order"
+        raise allocation_failed(what, [parameter.type]) from error
 
 
 def mismatches(parameter: Parameter, dtype: np.dtype[Any], shape: tuple[int, ...]) -> list[Diagnostic]:

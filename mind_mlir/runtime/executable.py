@@ -43,6 +43,7 @@ def compile(
 
     Raises:
         VerificationError: The module breaks a rule; the exception holds all findings.
+        ExecutionError: E6004, intermediate values need more scratch memory than any address space has.
         InternalError: A stage failed on a verified module: a bug of the compiler.
     """
     return Executable(module, opt_level=opt_level, observer=observer)

@@ -154,7 +154,10 @@ verify(Module.flat([], []))
     Entry(
         code="E4104",
         title="value larger than any address space",
-        explanation=("The bytes of a tensor can be counted in 63 bits."),
+        explanation=(
+            "The bytes of a tensor can be counted in 63 bits; where it has no elements, those of its other "
+            "extents can. The padded input of Conv2d counts as a tensor."
+        ),
         context=("type",),
         bad='%0 = Input {name="x"} : tensor<f32[4294967296, 4294967296]>\noutputs: %0\n',
         good='%0 = Input {name="x"} : tensor<f32[4096, 4096]>\noutputs: %0\n',

@@ -20,10 +20,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from mind_mlir.bindings import arith, ir, memref
+from mind_mlir.ir.types import MAX_BYTES
 from mind_mlir.lowering.buffers.aliases import buffer_uses
 from mind_mlir.lowering.buffers.iteration import iteration_number, trip_count
 from mind_mlir.lowering.buffers.memory import ALIGNMENT, byte_size
 from mind_mlir.lowering.passes import find_all
+from mind_mlir.ops.contexts import allocation_failed
 
 if TYPE_CHECKING:
     from mind_mlir.bindings import Block, Operation, Value
@@ -96,6 +98,7 @@ def place_buffers(function: Operation, *, always: bool = True) -> int | None:
     Raises:
         EscapeError: A buffer is carried from one loop iteration to the next.
         ValueError: A buffer has a dynamic extent.
+        ExecutionError: E6004, the arena would not fit any address space.
     """
     body = function.regions[0]
     entry = body.blocks[0]
@@ -103,6 +106,8 @@ def place_buffers(function: Operation, *, always: bool = True) -> int | None:
     size, placements = placer.place()
     if not (placements or always):
         return None
+    if size > MAX_BYTES - ALIGNMENT:  # the caller aligns it
+        raise allocation_failed(f"{size} bytes of scratch memory", ())
     with function.location as location:
         type_ = ir.MemRefType.get([size], ir.IntegerType.get_signless(8))
         scratch = entry.add_argument(type_, location)
