@@ -6,6 +6,7 @@ exact: a line of ours, of the bindings or of numpy, whatever the machine. The ou
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -172,3 +173,23 @@ def test_tools(tool: str, at: str, directory: Path) -> None:
             assert arrays["output_0"].tolist() == [[1.0] * 3] * 2
     if "linalg.mlir" in written:
         assert (directory / "linalg.mlir").read_text().endswith("}\n")
+
+
+def test_a_tool_whose_output_nobody_reads(directory: Path) -> None:
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(writer, bytes(1024))
+    os.set_blocking(writer, True)
+    command = [str(Path(sys.executable).parent / "mind-mlir"), *PRINT, "--timing"]
+    with subprocess.Popen(command, stdout=writer, stderr=subprocess.PIPE, cwd=directory) as process:
+        os.close(writer)
+        assert process.stderr is not None
+        while b"total" not in process.stderr.readline():  # the output comes after the table
+            pass
+        time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=60) == 130
+        assert process.stderr.read() == b""
+    os.close(reader)
