@@ -97,12 +97,14 @@ _INTEGERS = st.sampled_from([DType.SI32, DType.SI64, DType.UI64, DType.SI4, DTyp
 _EXTENTS = st.integers(-3, 3) | st.sampled_from([2**62, -(2**63)]) | st.just(SymbolicDim("B"))
 _TYPES = st.builds(TensorType, st.sampled_from(list(DType)), st.lists(_EXTENTS, max_size=4).map(tuple))
 _IDS = st.integers(-5, 30) | st.sampled_from([10**17])
-_WORDS = st.from_regex(r"[A-Za-z_]\w{0,8}", fullmatch=True)
+# Alphabets of what is treated differently: all of Unicode takes a second to look through, and finds no more.
+_WORDS = st.builds(str.__add__, st.sampled_from("aZ_é"), st.text("aZ_é漢09", max_size=8))
+_TEXTS = st.text("aZ_é漢09 .,:=%\"\\'{}[]()<>#/\n\r\t\0\x1b\x7f\u2028\u202e\ud800\U0001f600", max_size=8)
 _SCALARS = (
     st.booleans()
     | st.integers(-(10**30), 10**30)
     | st.floats(allow_nan=False)
-    | st.text(max_size=8)
+    | _TEXTS
     | st.sampled_from(list(DType))
     | st.sampled_from([Padding(PaddingMode.SAME), Padding(PaddingMode.VALID)])
 )
@@ -136,7 +138,7 @@ def operations(draw: st.DrawFn) -> CoreOperation:
     attributes: dict[str, AttributeValue]
     kind = draw(st.sampled_from(["input", "constant", "sum", "other"]))
     if kind == "input":
-        return CoreOperation.create(value, "Input", (), {"name": draw(st.text())}, draw(_TYPES))
+        return CoreOperation.create(value, "Input", (), {"name": draw(_TEXTS)}, draw(_TYPES))
     if kind == "constant":
         literal = draw(literals())
         attributes = {"value": literal, "dtype": literal.type.dtype, "shape": literal.array.shape}
@@ -145,7 +147,7 @@ def operations(draw: st.DrawFn) -> CoreOperation:
         axes = tuple(draw(st.lists(st.integers(-9, 9), max_size=3)))
         attributes = {"axes": axes, "keepdims": draw(st.booleans())}
         return CoreOperation.create(value, "Sum", operands, attributes, draw(_TYPES))
-    names = st.dictionaries(_WORDS | st.text(max_size=5), _VALUES, max_size=3)
+    names = st.dictionaries(_WORDS | _TEXTS, _VALUES, max_size=3)
     opcode = draw(st.sampled_from(["Add", "Frob", "tensor.frob"]))
     return CoreOperation.create(value, opcode, operands, draw(names), draw(_TYPES))
 
