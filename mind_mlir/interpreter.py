@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mind_mlir import border
 from mind_mlir.ops.contexts import EvalContext, allocation_failed
 from mind_mlir.ops.infer import complete_attributes
 from mind_mlir.ops.registry import by_opcode
+from mind_mlir.passes.verify import verify
 from mind_mlir.runtime.arguments import bind, parameters_of
 
 if TYPE_CHECKING:
@@ -23,15 +25,29 @@ if TYPE_CHECKING:
 
 
 def interpret(module: Module, arguments: Mapping[str, Array]) -> tuple[Array, ...]:
-    """Run a verified flat module and return its outputs.
+    """Run a flat module and return its outputs.
 
     Args:
-        module: A module that passes verification.
+        module: A flat module; it is verified first.
         arguments: One array for each input, by name, of exactly the input's dtype and shape.
 
     Raises:
+        VerificationError: The module breaks a rule of its profile; all findings are in it.
         ArgumentError: The arguments do not fit the inputs (E61xx).
         ExecutionError: E6001, an index is out of bounds; E6004, the memory for a value could not be had.
+        TypeError: ``module`` is no `Module`, or ``arguments`` no mapping.
+    """
+    expected = "a mapping from the names of the inputs to arrays"
+    border.mapping(arguments, "arguments", expected)
+    return run(verify(module), arguments)
+
+
+def run(module: Module, arguments: Mapping[str, Array]) -> tuple[Array, ...]:
+    """Return the outputs of a flat module without verifying it: it may be one that only the profile refuses.
+
+    Raises:
+        ArgumentError: As `interpret`.
+        ExecutionError: As `interpret`.
     """
     parameters = parameters_of(module)
     arrays = bind(parameters, (), arguments)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
+from mind_mlir import border
 from mind_mlir.frozen import FrozenDict
 
 if TYPE_CHECKING:
@@ -20,6 +21,10 @@ class SourceText:
 
     name: str
     text: str = field(repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", border.text(self.name, "name"))
+        object.__setattr__(self, "text", border.text(self.text, "text"))
 
     @cached_property
     def lines(self) -> tuple[str, ...]:
@@ -78,7 +83,7 @@ class MindError(Exception):
     """
 
     def __init__(self, diagnostics: Diagnostic | Iterable[Diagnostic]) -> None:
-        found = (diagnostics,) if isinstance(diagnostics, Diagnostic) else tuple(diagnostics)
+        found = (diagnostics,) if isinstance(diagnostics, Diagnostic) else _diagnostics(diagnostics)
         self.diagnostics = found
         super().__init__(found)
 
@@ -89,6 +94,17 @@ class MindError(Exception):
     def code(self) -> str:
         """Return the code of the first diagnostic."""
         return self.diagnostics[0].code
+
+
+def _diagnostics(values: object) -> tuple[Diagnostic, ...]:
+    expected = "a Diagnostic or several"
+    found = [
+        border.expect(value, Diagnostic, "each of diagnostics", "a Diagnostic")
+        for value in border.items(values, "diagnostics", expected)
+    ]
+    if not found:
+        raise ValueError(f"diagnostics must be {expected}, not none")
+    return tuple(found)
 
 
 class ParseError(MindError):

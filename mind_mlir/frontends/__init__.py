@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mind_mlir import border
 from mind_mlir.diagnostics import SourceText
 
 if TYPE_CHECKING:
@@ -22,10 +23,15 @@ def parse(text: str | SourceText, name: str = "<string>") -> Module:
     Raises:
         ParseError: The text is not well-formed; all findings are in it.
         UnsupportedError: The text is of a form that this compiler does not read (E7001).
+        TypeError: ``text`` or ``name`` is no string.
     """
     from mind_mlir.frontends import core_text  # noqa: PLC0415 -- loads the parser library only when used
 
-    return core_text.parse(text if isinstance(text, SourceText) else SourceText(name, text))
+    if isinstance(text, SourceText):
+        return core_text.parse(text)
+    if not isinstance(text, str):
+        border.reject("text", "a string (load reads files and bytes)", text)
+    return core_text.parse(SourceText(name, text))
 
 
 def load(path: str | os.PathLike[str]) -> Module:
@@ -34,7 +40,8 @@ def load(path: str | os.PathLike[str]) -> Module:
     Raises:
         ParseError: The file cannot be read (E1106), is not UTF-8 (E1001) or not well-formed.
         UnsupportedError: The text is of a form that this compiler does not read (E7001).
+        TypeError: ``path`` is no path.
     """
     from mind_mlir.frontends.source import read_source  # noqa: PLC0415 -- see above
 
-    return parse(read_source(path))
+    return parse(read_source(border.path(path, "path")))

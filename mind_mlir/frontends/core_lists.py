@@ -27,17 +27,16 @@ from mind_mlir.frontends.core_lexer import (
     describe,
     is_bad_escape,
 )
-from mind_mlir.frontends.core_numbers import Problem, convert_elements, convert_plain
+from mind_mlir.frontends.core_numbers import convert_elements, convert_plain
 from mind_mlir.ir.attributes import TensorLiteral
+from mind_mlir.ir.elements import Problem
+from mind_mlir.ir.nested import MAX_DEPTH, flattened
 from mind_mlir.ir.types import DType, DTypeKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from mind_mlir.frontends.positions import Positions
-
-#: Deeper lists are refused: no tensor of this compiler has so many dimensions (numpy's limit is the same).
-MAX_DEPTH = 64
 
 _ELEMENT = re.compile(
     rf"(?P<SPACE>[ \t\r\f\v\n]+|{COMMENT})|(?P<WORD>{WORD})|(?P<NUMBER>{NUMBER_RUN})|(?P<STRING>{STRING})"
@@ -193,32 +192,10 @@ def _read_elementwise(token: Token, positions: Positions, dtype: DType) -> np.nd
 
 def _nested_shape(nested: Any, token: Token, positions: Positions) -> tuple[int, ...]:
     """Return the shape of a nested tuple whose leaves are None; reports E3010 where it is ragged."""
-    shape: list[int] = []
-    level = [nested]
-    while level and level[0] is not None:
-        lengths = sorted({-1 if item is None else len(item) for item in level})
-        if len(lengths) > 1:
-            found = " and ".join("a number" if n < 0 else f"{n} elements" for n in lengths[:2])
-            fail(
-                positions,
-                "E3010",
-                f"the literal is ragged: dimension {len(shape)} has {found}",
-                token.start_pos,
-                token.end_pos,
-                "all lists of one level must have the same length",
-            )
-        shape.append(lengths[0])
-        level = [item for items in level for item in items]
-    if any(item is not None for item in level):
-        fail(
-            positions,
-            "E3010",
-            f"the literal is ragged: dimension {len(shape)} mixes numbers and lists",
-            token.start_pos,
-            token.end_pos,
-            "all elements of one level must have the same depth",
-        )
-    return tuple(shape)
+    try:
+        return flattened(nested)[0]
+    except Problem as problem:
+        fail(positions, problem.code, problem.message, token.start_pos, token.end_pos, problem.help)
 
 
 def _with_shape(values: np.ndarray[Any, Any], shape: tuple[int, ...], dtype: DType) -> np.ndarray[Any, Any]:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from mind_mlir.diagnostics import Diagnostic, ParseError
 from mind_mlir.frontends.core_grammar import Attribute, Operand, PaddingSyntax, Positional
 from mind_mlir.frontends.core_lexer import Token
-from mind_mlir.frontends.core_lists import MAX_DEPTH
 from mind_mlir.frontends.core_ranges import is_ranges, read_ranges
 from mind_mlir.frontends.core_types import read_type
 from mind_mlir.frontends.core_values import ValueReader
 from mind_mlir.frozen import FrozenDict
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.module import CoreOperation, SourceInfo
+from mind_mlir.ir.nested import MAX_DEPTH
 from mind_mlir.ir.types import DType
 from mind_mlir.ops import registry
 from mind_mlir.ops.unknown import unknown_operation

@@ -3,7 +3,8 @@
     AttributeValue ::= bool | int | float | str | DType | TensorLiteral | Padding | (AttributeValue, ...)
 
 All are immutable and compare by value, so that operations do; literals compare by their bytes, which keeps
-NaNs equal to themselves and tells -0.0 from 0.0.
+NaNs equal to themselves and tells -0.0 from 0.0. What Python passes in another form that plainly means the
+same (a list, a numpy integer, ``Padding("Same")``) takes the form above on its way in.
 """
 
 from __future__ import annotations
@@ -15,7 +16,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from mind_mlir.ir.types import DType, TensorType
+from mind_mlir import border
+from mind_mlir.diagnostics import Diagnostic, VerificationError
+from mind_mlir.frozen import FrozenDict
+from mind_mlir.ir.elements import Problem, convert_array, convert_numbers
+from mind_mlir.ir.nested import MAX_DEPTH, as_array, flattened
+from mind_mlir.ir.types import DType, TensorType, dtype_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,10 +35,38 @@ class TensorLiteral:
 
     array: Array
 
+    def __post_init__(self) -> None:
+        array = self.array
+        if type(array) is not np.ndarray or DType.from_numpy(array.dtype) is None:
+            border.reject("array", "a numpy array of a DType's elements (see TensorLiteral.of)", array)
+        if array.flags.writeable or not array.flags.c_contiguous:
+            array = np.array(array, order="C")
+            array.setflags(write=False)
+            object.__setattr__(self, "array", array)
+
     @classmethod
     def of(cls, data: npt.ArrayLike, dtype: DType) -> TensorLiteral:
-        """Copy ``data`` into a literal of ``dtype``; its shape is the data's."""
-        array = np.array(data, dtype=dtype.numpy, order="C")
+        """Copy ``data`` into a literal of ``dtype``; its shape is the data's.
+
+        Args:
+            data: A number, nested lists of numbers, or an array of numbers.
+            dtype: A `DType`, its name or its numpy type.
+
+        Raises:
+            VerificationError: E1104, ``dtype`` is none; E3010, the lists are ragged; E4005, an element is no
+                number or ``dtype`` does not hold it: nothing is truncated or becomes infinite unseen.
+        """
+        target = dtype_of(dtype)
+        if target is None:
+            message = f"a literal needs a DType, such as DType.F32, not {border.describe(dtype)}"
+            raise VerificationError(Diagnostic("E1104", message))
+        try:
+            array = _converted(data, target)
+        except Problem as problem:
+            facts = {"declared": target.core_name, "issue": "shape" if problem.code == "E3010" else "value"}
+            raise VerificationError(
+                Diagnostic(problem.code, problem.message, None, (), problem.help, context=FrozenDict(facts))
+            ) from None
         array.setflags(write=False)
         return cls(array)
 
@@ -72,12 +106,34 @@ class PaddingMode(Enum):
     CUSTOM = "Custom"
 
 
+_MODES = tuple(mode.value for mode in PaddingMode)
+
+
 @dataclass(frozen=True, slots=True)
 class Padding:
-    """Conv2d padding; ``pairs`` is ``((top, bottom), (left, right))``, given for Custom only."""
+    """Conv2d padding; ``pairs`` is ``((top, bottom), (left, right))``, given for Custom only.
+
+    Raises:
+        TypeError: ``mode`` is no `PaddingMode` nor its name, or ``pairs`` no sequence of pairs of integers.
+        ValueError: ``mode`` is a word that names no mode.
+    """
 
     mode: PaddingMode
     pairs: tuple[tuple[int, ...], ...] = ()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.mode, PaddingMode):
+            word = border.choice(border.text(self.mode, "mode").capitalize(), _MODES, "mode")
+            object.__setattr__(self, "mode", PaddingMode(word))
+        expected = "a sequence of pairs of integers"
+        pairs = tuple(
+            tuple(
+                border.integer(extent, "each extent of pairs")
+                for extent in border.items(p, "pairs", expected)
+            )
+            for p in border.items(self.pairs, "pairs", expected)
+        )
+        object.__setattr__(self, "pairs", pairs)
 
     def __str__(self) -> str:
         if self.mode is not PaddingMode.CUSTOM:
@@ -88,3 +144,39 @@ class Padding:
 AttributeValue: TypeAlias = (
     bool | int | float | str | DType | TensorLiteral | Padding | tuple["AttributeValue", ...]
 )
+
+
+def frozen(value: object, depth: int = 0) -> AttributeValue | None:
+    """Return an attribute value in the form that operations hold, or None where it is none.
+
+    Lists become tuples, numbers and strings of other classes those of Python.
+
+    Raises:
+        ValueError: An integer has more digits than any of the IR.
+    """
+    if isinstance(value, (DType, TensorLiteral, Padding)):
+        return value
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    if isinstance(value, str):
+        return border.text(value, "an attribute")
+    if isinstance(value, (float, np.floating)):
+        return float(value)
+    if border.whole(value) is not None:
+        return border.integer(value, "an attribute")
+    if isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind in "iu":
+        return tuple(value.tolist())
+    if not isinstance(value, (tuple, list, range)) or depth == MAX_DEPTH:
+        return None
+    items = [frozen(item, depth + 1) for item in value]
+    return None if any(item is None for item in items) else tuple(item for item in items if item is not None)
+
+
+def _converted(data: object, dtype: DType) -> Array:
+    if isinstance(data, np.ma.MaskedArray) and np.ma.is_masked(data):
+        raise Problem(0, "E4005", "elements of the array are masked", "fill them: array.filled(0)")
+    array = None if isinstance(data, np.generic) else as_array(data)
+    if array is not None and array.dtype.kind in "biufcV" and array.dtype.names is None:
+        return convert_array(array, dtype).reshape(array.shape)
+    shape, elements = flattened(data if array is None else array)
+    return convert_numbers(elements, dtype).reshape(shape)

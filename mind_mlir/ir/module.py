@@ -7,7 +7,9 @@
 
 A flat Core IR v1 module is one function ``main`` with one block and no parameters: its inputs are `Input`
 operations, and its outputs are the operands of the block's `Return`. Everything is immutable, pickles, and
-compares and hashes by meaning: source locations and names do not take part.
+compares and hashes by meaning: source locations and names do not take part. Whoever builds one of these gets
+a `TypeError` that names the part where it is not of the kind above; whether the parts make sense together is
+the verifier's question.
 
 Values are known by their ids. What people call them are facts beside: the names of a text (``%x``), with
 which it is printed again, and, where a pass has renumbered a value, what the program that it comes from calls
@@ -17,10 +19,12 @@ it, for messages.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
 
+from mind_mlir import border
 from mind_mlir.frozen import FrozenDict
-from mind_mlir.ir.types import TensorType
+from mind_mlir.ir.attributes import frozen
+from mind_mlir.ir.types import TensorType, TupleType
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -28,6 +32,11 @@ if TYPE_CHECKING:
     from mind_mlir.diagnostics import Location
     from mind_mlir.ir.attributes import AttributeValue
     from mind_mlir.ir.types import ValueType
+
+T = TypeVar("T")
+
+#: What a parameter called ``module`` must be, in the words of an error.
+MODULE = "a Module (parse, load and Builder.build make one)"
 
 ValueId: TypeAlias = int
 
@@ -74,6 +83,18 @@ class CoreOperation:
     names: Mapping[ValueId, str] = field(default=_NO_NAMES, compare=False, repr=False)
     origin: str | None = field(default=None, compare=False, repr=False)
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.result_type, (TensorType, TupleType)):
+            border.reject("result_type", "a TensorType", self.result_type)
+        if self.source is not None and not isinstance(self.source, SourceInfo):
+            border.reject("source", "a SourceInfo or None", self.source)
+        if type(self.value_id) is not int or abs(self.value_id) >= _PLAIN:
+            object.__setattr__(self, "value_id", border.integer(self.value_id, "value_id"))
+        if type(self.opcode) is not str:
+            object.__setattr__(self, "opcode", border.text(self.opcode, "opcode"))
+        object.__setattr__(self, "operands", _ids(self.operands, "operands"))
+        object.__setattr__(self, "attributes", _attributes(self.attributes))
+
     @classmethod
     def create(
         cls,
@@ -86,15 +107,14 @@ class CoreOperation:
         names: Mapping[ValueId, str] = _NO_NAMES,
         origin: str | None = None,
     ) -> CoreOperation:
-        """Build an operation, freezing its operands and attributes (sorted by name)."""
-        frozen = FrozenDict(sorted(attributes.items())) if attributes else _NO_ATTRIBUTES
-        return cls(value_id, opcode, tuple(operands), frozen, result_type, source, names, origin)
+        """Build an operation, whose parts may be of any class that plainly means those it holds."""
+        ids = _ids(operands, "operands")
+        return cls(value_id, opcode, ids, attributes, result_type, source, names, origin)
 
     @property
     def tensor_type(self) -> TensorType:
         """Return the type of the value of a verified flat module, where there are no tuples."""
-        assert isinstance(self.result_type, TensorType), "flat modules have no tuples"
-        return self.result_type
+        return border.expect(self.result_type, TensorType, "the result type", "a TensorType")
 
     @property
     def label(self) -> str:
@@ -124,6 +144,11 @@ class Parameter:
     type: ValueType
     location: Location | None = field(default=None, compare=False, repr=False)
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "value_id", border.integer(self.value_id, "value_id"))
+        if not isinstance(self.type, (TensorType, TupleType)):
+            border.reject("type", "a TensorType", self.type)
+
 
 @dataclass(frozen=True, slots=True)
 class Return:
@@ -132,6 +157,9 @@ class Return:
     operands: tuple[ValueId, ...]
     locations: tuple[Location | None, ...] = field(default=(), compare=False, repr=False)
     names: Mapping[ValueId, str] = field(default=_NO_NAMES, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "operands", _ids(self.operands, "operands"))
 
     def location_of(self, index: int) -> Location | None:
         """Return where result ``index`` is named in the source."""
@@ -151,6 +179,12 @@ class Block:
     parameters: tuple[Parameter, ...] = ()
     label: str = "entry"
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "operations", _all(self.operations, CoreOperation, "operations"))
+        border.expect(self.terminator, Return, "terminator", "a Return")
+        object.__setattr__(self, "parameters", _all(self.parameters, Parameter, "parameters"))
+        object.__setattr__(self, "label", border.text(self.label, "label"))
+
 
 @dataclass(frozen=True, slots=True)
 class Function:
@@ -160,32 +194,50 @@ class Function:
     blocks: tuple[Block, ...]
     public: bool = True
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", border.text(self.name, "name"))
+        object.__setattr__(self, "blocks", _all(self.blocks, Block, "blocks"))
+        object.__setattr__(self, "public", border.flag(self.public, "public"))
+
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """A program: functions under one profile."""
+    """A program: functions under one profile.
+
+    What is said of a flat module raises a `ValueError` where a module is none.
+    """
 
     functions: tuple[Function, ...]
     profile: str = "core-v1"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "functions", _all(self.functions, Function, "functions"))
+        object.__setattr__(self, "profile", border.text(self.profile, "profile"))
 
     @classmethod
     def flat(
         cls, operations: Iterable[CoreOperation], outputs: Return | Iterable[ValueId], name: str = "main"
     ) -> Module:
         """Build a flat Core IR v1 module from its instruction list and outputs."""
-        terminator = outputs if isinstance(outputs, Return) else Return(tuple(outputs))
-        return cls((Function(name, (Block(tuple(operations), terminator),)),))
+        terminator = outputs if isinstance(outputs, Return) else Return(_ids(outputs, "outputs"))
+        return cls((Function(name, (Block(_all(operations, CoreOperation, "operations"), terminator),)),))
 
     @property
     def body(self) -> Block:
         """Return the single block of a flat module."""
-        (function,) = self.functions
-        (block,) = function.blocks
-        return block
+        blocks = [block for function in self.functions for block in function.blocks]
+        if len(self.functions) != 1 or len(blocks) != 1:
+            raise ValueError(
+                f"the module must be flat, one function of one block, not {len(self.functions)} "
+                f"functions of {len(blocks)} blocks"
+            )
+        return blocks[0]
 
     @property
     def name(self) -> str:
         """Return the name of the entry function."""
+        if not self.functions:
+            raise ValueError("the module must have a function")
         return self.functions[0].name
 
     @property
@@ -201,7 +253,7 @@ class Module:
     @property
     def inputs_by_name(self) -> dict[str, CoreOperation]:
         """Return the `Input` operations of a flat module by the names that callers use, in order."""
-        return {str(op.attributes["name"]): op for op in self.inputs}
+        return {str(op.attributes["name"]): op for op in self.inputs if "name" in op.attributes}
 
     @property
     def outputs(self) -> tuple[ValueId, ...]:
@@ -210,5 +262,38 @@ class Module:
 
     def with_body(self, block: Block) -> Module:
         """Return this flat module with another block."""
-        (function,) = self.functions
-        return replace(self, functions=(replace(function, blocks=(block,)),))
+        return replace(self, functions=(replace(self.functions[0], blocks=(block,)),))
+
+
+_PLAIN = 2**63
+
+
+def _ids(values: object, parameter: str) -> tuple[ValueId, ...]:
+    found = border.items(values, parameter, "a sequence of value ids")
+    for value in found:
+        if type(value) is not int or not -_PLAIN < value < _PLAIN:
+            return tuple(border.integer(item, f"each value id in {parameter}") for item in found)
+    return cast("tuple[ValueId, ...]", found)
+
+
+def _all(values: object, kind: type[T], parameter: str) -> tuple[T, ...]:
+    expected = f"a sequence of {kind.__name__}s"
+    found = border.items(values, parameter, expected)
+    for value in found:
+        if not isinstance(value, kind):
+            border.reject(f"each of {parameter}", f"a {kind.__name__}", value)
+    return cast("tuple[T, ...]", found)
+
+
+def _attributes(attributes: object) -> Mapping[str, AttributeValue]:
+    """Return the attributes sorted by name, in the form that operations hold."""
+    if type(attributes) is FrozenDict:  # of another operation
+        return attributes
+    given = border.mapping(attributes, "attributes", "a mapping from names to values")
+    plain: dict[str, AttributeValue] = {}
+    for name, value in given.items():
+        attribute = frozen(value)
+        if attribute is None:
+            border.reject(f"attribute {border.describe(name)}", "a number, a string or a list of them", value)
+        plain[border.text(name, "each name in attributes")] = attribute
+    return FrozenDict(sorted(plain.items())) if plain else _NO_ATTRIBUTES

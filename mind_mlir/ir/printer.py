@@ -13,7 +13,9 @@ import math
 import re
 from typing import TYPE_CHECKING
 
+from mind_mlir import border
 from mind_mlir.ir.attributes import Padding, TensorLiteral
+from mind_mlir.ir.module import MODULE, Module
 from mind_mlir.ir.numbers import format_elements, format_float
 from mind_mlir.ir.types import DType, DTypeKind
 from mind_mlir.ops import registry
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from mind_mlir.ir.attributes import AttributeValue
-    from mind_mlir.ir.module import Block, CoreOperation, Module, ValueId
+    from mind_mlir.ir.module import Block, CoreOperation, ValueId
     from mind_mlir.ops.opdef import OpDef
 
 _ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\", '"': '\\"'}
@@ -35,10 +37,16 @@ _WORD = re.compile(r"[^\W\d]\w*(?:\.\w+)*\Z")
 
 
 def print_module(module: Module) -> str:
-    """Return the text of a flat module, with a line feed at its end."""
-    names = _names(module.body)
-    lines = [print_operation(operation, names) for operation in module.operations]
-    outputs = ", ".join(f"%{names.get(value, value)}" for value in module.outputs)
+    """Return the text of a flat module, with a line feed at its end.
+
+    Raises:
+        TypeError: ``module`` is no `Module`.
+        ValueError: It is not flat.
+    """
+    body = border.expect(module, Module, "module", MODULE).body
+    names = _names(body)
+    lines = [print_operation(operation, names) for operation in body.operations]
+    outputs = ", ".join(f"%{names.get(value, value)}" for value in body.terminator.operands)
     lines.append(f"outputs: {outputs}" if outputs else "outputs:")
     return "\n".join(lines) + "\n"
 

@@ -4,8 +4,9 @@
     TensorType ::= dtype, shape              shape ::= (extent, ...)
     extent     ::= int | SymbolicDim         TupleType ::= (ValueType, ...)
 
-All types are immutable and compare by value. Constructing a type checks nothing: whether an extent or a
-dtype is legal is a question of the profile, and the verifier's to answer, with a diagnostic.
+All types are immutable and compare by value. Constructing a type brings its parts into the form above
+(`TensorType("f32", [2, 3])` has the shape `(2, 3)`) and refuses only what is no dtype or no extent at all:
+which of them are legal is a question of the profile, and the verifier's to answer, with a diagnostic.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from typing import Any, TypeAlias
 
 import ml_dtypes
 import numpy as np
+
+from mind_mlir import border
 
 #: No object of an address space is larger; beyond it, byte offsets would overflow in compiled code.
 MAX_BYTES = 2**63 - 1
@@ -84,12 +87,24 @@ class DType(Enum):
     @staticmethod
     def from_name(name: str) -> DType | None:
         """Return the dtype that is spelled ``name`` in the Core text or in PTIR, or None."""
-        return _BY_NAME.get(name)
+        return _BY_NAME.get(border.text(name, "name"))
 
     @staticmethod
     def from_numpy(dtype: np.dtype[Any]) -> DType | None:
         """Return the dtype whose elements numpy stores as ``dtype`` (in native byte order), or None."""
-        return _BY_NUMPY.get(dtype) if dtype.isnative else None
+        found = border.expect(dtype, np.dtype, "dtype", "a numpy.dtype")
+        return _BY_NUMPY.get(found) if found.isnative else None
+
+
+def dtype_of(value: object) -> DType | None:
+    """Return the dtype that Python means by ``value``: a `DType`, its name or its numpy type; else None."""
+    if isinstance(value, DType):
+        return value
+    if isinstance(value, str):
+        return DType.from_name(value)
+    if isinstance(value, type):
+        return _BY_SCALAR.get(value)
+    return DType.from_numpy(value) if isinstance(value, np.dtype) else None
 
 
 def _describe(dtype: DType, kind: DTypeKind, bits: int, numpy: Any, core_name: str | None = None) -> None:
@@ -119,6 +134,7 @@ _describe(DType.CF64, DTypeKind.COMPLEX, 128, np.complex128)
 
 _BY_NAME = {d.value: d for d in DType} | {d.core_name: d for d in DType}
 _BY_NUMPY = {d.numpy: d for d in DType}
+_BY_SCALAR: dict[type, DType] = {d.numpy.type: d for d in DType}
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +142,9 @@ class SymbolicDim:
     """An extent that is bound when the function is called (``?B``)."""
 
     name: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", border.text(self.name, "name"))
 
     def __str__(self) -> str:
         return f"?{self.name}"
@@ -137,10 +156,22 @@ Shape: TypeAlias = tuple[Dim, ...]
 
 @dataclass(frozen=True, slots=True)
 class TensorType:
-    """A dense tensor of ``dtype`` elements; a scalar has shape ``()``."""
+    """A dense tensor of ``dtype`` elements; a scalar has shape ``()``.
+
+    Raises:
+        TypeError: ``dtype`` is no `DType`, nor its name or numpy type; ``shape`` is no sequence of extents.
+        ValueError: An extent has more digits than any integer of the IR.
+    """
 
     dtype: DType
     shape: Shape = ()
+
+    def __post_init__(self) -> None:
+        if type(self.dtype) is not DType:
+            object.__setattr__(self, "dtype", _dtype(self.dtype))
+        shape = self.shape
+        if type(shape) is not tuple or not all(type(d) is int and -_PLAIN < d < _PLAIN for d in shape):
+            object.__setattr__(self, "shape", _shape(shape))
 
     @property
     def rank(self) -> int:
@@ -180,6 +211,14 @@ class TupleType:
 
     elements: tuple[ValueType, ...]
 
+    def __post_init__(self) -> None:
+        expected = "a sequence of TensorTypes and TupleTypes"
+        elements = border.items(self.elements, "elements", expected)
+        for element in elements:
+            if not isinstance(element, (TensorType, TupleType)):
+                border.reject("elements", expected, element)
+        object.__setattr__(self, "elements", elements)
+
     def __str__(self) -> str:
         return f"tuple<{', '.join(map(str, self.elements))}>"
 
@@ -192,7 +231,26 @@ def format_shape(shape: Shape) -> str:
     return f"[{', '.join(map(str, shape))}]"
 
 
+#: Extents below need no closer look.
+_PLAIN = 2**63
+
+
+def _dtype(value: object) -> DType:
+    found = dtype_of(value)
+    if found is None:
+        border.reject("dtype", "a DType, such as DType.F32", value)
+    return found
+
+
+def _shape(value: object) -> Shape:
+    extents = border.items(value, "shape", "a sequence of integers")
+    return tuple(
+        extent if isinstance(extent, SymbolicDim) else border.integer(extent, "each extent of shape")
+        for extent in extents
+    )
+
+
 def _static(extent: Dim) -> int:
     if isinstance(extent, int):
         return extent
-    raise AssertionError(f"extent {extent} is symbolic where the profile promises a number")
+    raise ValueError(f"the extent must be known, but {extent} is symbolic")

@@ -24,7 +24,7 @@ from mind_mlir.lowering.schedule import schedule
 from mind_mlir.lowering.target import host_target
 from mind_mlir.lowering.to_linalg import to_linalg
 from mind_mlir.lowering.to_llvm import to_llvm
-from mind_mlir.passes.canonicalize import canonicalize
+from mind_mlir.passes.canonicalize import canonicalize_with_map
 from mind_mlir.passes.verify import verify
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class Lowering:
         with self._timed("verify"):
             verify(module)
         with self._timed("canonical", lambda: print_module(module)):
-            canonical = self.canonical = canonicalize(module)
+            canonical = self.canonical = canonicalize_with_map(module)[0]
         self._see("canonical", lambda: print_module(canonical))
         if last == 1:
             return print_module(canonical)

@@ -6,10 +6,12 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.attributes import TensorLiteral
-from mind_mlir.ir.types import DType, TensorType, format_shape
+from mind_mlir.ir.types import DType, TensorType, dtype_of, format_shape
 from mind_mlir.ops.opdef import AttributeDef, AttrKind, Example, NotDifferentiable, OpDef
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from mind_mlir.ir.attributes import Array, AttributeValue
     from mind_mlir.lowering.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
@@ -32,6 +34,18 @@ def constant_form(literal: TensorLiteral) -> tuple[str, dict[str, AttributeValue
     return "ConstTensor", {"value": literal, "dtype": type_.dtype, "shape": type_.extents}
 
 
+def literal_dtype(opcode: str, operands: Sequence[TensorType], declared: object) -> DType | None:
+    """Return the element type of an operation's literal, where it is known before the literal is.
+
+    Args:
+        opcode: The operation.
+        operands: Its operand types; a literal beside operands has their dtype.
+        declared: What its ``dtype`` attribute is given as, or None.
+    """
+    scalar = next((dtype for dtype, name in _SCALAR_OPCODES.items() if name == opcode), None)
+    return scalar or (operands[0].dtype if operands else dtype_of(declared))
+
+
 def _input_type(context: TypeContext) -> TensorType:
     if not context.attributes["name"]:
         context.report("E4004", "Input has an empty name", attribute="name", help='write {name="x"}')
@@ -44,7 +58,10 @@ def _input_type(context: TypeContext) -> TensorType:
             issue="name",
         )
     declared = context.declared
-    assert declared is not None, "an Input's type is always declared"
+    if declared is None:
+        context.fail(
+            "E4004", "an Input needs a type", help="declare it with Builder.input(name, type)", issue="type"
+        )
     for axis, extent in enumerate(declared.shape):
         if not isinstance(extent, int) or extent <= 0:
             context.report(

@@ -74,13 +74,13 @@ def _complete_attributes(record: OpDef, context: TypeContext) -> Mapping[str, At
     complete: dict[str, AttributeValue] = {}
     for definition in record.attributes:
         value = context.attributes.get(definition.name, definition.default)
-        if value is None:
+        if value is None and definition.name not in context.attributes:
             context.report(
                 definition.code,
                 f"{record.opcode} needs attribute '{definition.name}'",
                 help=f"{definition.name}: {definition.doc}",
             )
-        elif not _is_kind(definition, value):
+        elif value is None or not _is_kind(definition, value):
             choices = ", ".join(definition.choices)
             expected = f"one of {choices}" if choices else f"a {definition.kind.value}"
             context.report(

@@ -17,6 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from mind_mlir import border
 from mind_mlir.diagnostics import AutodiffError, VerificationError
 from mind_mlir.frozen import FrozenDict
 from mind_mlir.ir.builder import Builder
@@ -86,8 +87,10 @@ def differentiate(
             verification; E5003 and E5004, a rule met an axis or shape that it cannot handle; E5005, a chosen
             input (by default: every input) is not floating-point; E5101, no input has a chosen name; E5102,
             ``cotangents`` is malformed. All findings are in it.
+        TypeError: An argument is not of the type above.
     """
     verify_module(module)
+    extensions, verify = border.flag(extensions, "extensions"), border.flag(verify, "verify")
     inputs = _chosen_inputs(module, wrt)
     modes = _cotangent_modes(module, cotangents)
     canonical, renamed = canonicalize_with_map(module)
@@ -142,7 +145,7 @@ def _chosen_inputs(module: Module, wrt: Sequence[str] | None) -> list[ValueId]:
         if inputs and not floats:  # there is nothing that the caller can have meant
             raise AutodiffError(map(not_differentiable, inputs.values()))
         return floats
-    names = (wrt,) if isinstance(wrt, str) else wrt
+    names = border.names(wrt, "wrt")
     problems: list[Diagnostic] = []
     for name in dict.fromkeys(names):
         if name not in inputs:
@@ -154,16 +157,17 @@ def _chosen_inputs(module: Module, wrt: Sequence[str] | None) -> list[ValueId]:
     return [inputs[name].value_id for name in names]
 
 
-def _cotangent_modes(module: Module, cotangents: Cotangent | Sequence[Cotangent]) -> Sequence[Cotangent]:
+def _cotangent_modes(module: Module, cotangents: Cotangent | Sequence[Cotangent]) -> Sequence[str]:
     """Return where the gradient of each output comes from."""
     count = len(module.outputs)
-    modes = [cotangents] * count if isinstance(cotangents, str) else list(cotangents)
-    if len(modes) != count or any(mode not in ("unit", "given") for mode in modes):
+    words = border.names(cotangents, "cotangents")
+    modes = list(words) * count if isinstance(cotangents, str) else list(words)
+    if len(modes) != count or not set(words) <= {"unit", "given"}:
         raise AutodiffError(malformed_cotangents(cotangents, count))
     return modes
 
 
-def _cotangent_inputs(builder: Builder, canonical: Module, modes: Sequence[Cotangent]) -> list[Value | None]:
+def _cotangent_inputs(builder: Builder, canonical: Module, modes: Sequence[str]) -> list[Value | None]:
     """Declare the cotangent inputs; return one for each output, None where it is not given."""
     types = {op.value_id: op.result_type for op in canonical.operations}
     taken = set(canonical.inputs_by_name)

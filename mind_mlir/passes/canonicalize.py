@@ -32,6 +32,7 @@ from mind_mlir.ops.contexts import EvalContext
 from mind_mlir.ops.infer import complete_attributes
 from mind_mlir.ops.opdef import Rounding
 from mind_mlir.ops.registry import by_opcode
+from mind_mlir.passes.verify import verify
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -43,8 +44,13 @@ MAX_FOLDED_ELEMENTS = 16
 
 
 def canonicalize(module: Module) -> Module:
-    """Return the canonical form of a verified flat module."""
-    return canonicalize_with_map(module)[0]
+    """Return the canonical form of a flat module; it is verified first.
+
+    Raises:
+        VerificationError: The module breaks a rule of its profile; all findings are in it.
+        TypeError: ``module`` is no `Module`.
+    """
+    return canonicalize_with_map(verify(module))[0]
 
 
 def canonicalize_with_map(

@@ -20,8 +20,10 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from mind_mlir import border
 from mind_mlir.diagnostics import Diagnostic, Location, VerificationError
 from mind_mlir.interrupts import deliver
+from mind_mlir.ir.module import MODULE, Module
 from mind_mlir.ir.types import TensorType
 from mind_mlir.ops import registry
 from mind_mlir.ops.contexts import TypeContext
@@ -30,7 +32,7 @@ from mind_mlir.ops.unknown import unknown_operation
 from mind_mlir.profiles import PROFILES
 
 if TYPE_CHECKING:
-    from mind_mlir.ir.module import Block, CoreOperation, Module, ValueId
+    from mind_mlir.ir.module import Block, CoreOperation, ValueId
     from mind_mlir.ir.types import ValueType
     from mind_mlir.ops.opdef import OpDef
     from mind_mlir.profiles import Profile
@@ -43,6 +45,7 @@ def verify(module: Module) -> Module:
 
     Raises:
         VerificationError: It does not; every error is in it, in source order.
+        TypeError: ``module`` is no `Module`.
     """
     errors = [finding for finding in check(module) if finding.severity == "error"]
     if errors:
@@ -52,6 +55,7 @@ def verify(module: Module) -> Module:
 
 def check(module: Module) -> list[Diagnostic]:
     """Return everything there is to say about ``module``, warnings included, in source order."""
+    border.expect(module, Module, "module", MODULE)
     profile = PROFILES.get(module.profile)
     if profile is None:
         return [

@@ -2,19 +2,23 @@
 
 Compiled code checks nothing, so everything is checked here, before it runs: that every input is given once,
 and that each array has the input's dtype and shape. Layout is not the caller's problem: an array that is not
-C-contiguous or not aligned is copied; one that is passed through is only ever read.
+C-contiguous or not aligned is copied; one that is passed through is only ever read. Nor are the bytes of
+truth values: numpy takes every byte but 0 for true, compiled code reads one bit.
 """
 
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
+from mind_mlir import border
 from mind_mlir.diagnostics import ArgumentError, Diagnostic
+from mind_mlir.ir.elements import Problem, plain_booleans
+from mind_mlir.ir.nested import as_array, flattened
 from mind_mlir.ir.types import DType, DTypeKind, TensorType, format_shape
 from mind_mlir.ops.contexts import allocation_failed
 
@@ -31,6 +35,15 @@ class Parameter:
 
     name: str
     type: TensorType
+    #: The parts of the type that every call looks at.
+    dtype: np.dtype[Any] = field(init=False, repr=False, compare=False)
+    shape: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    is_bool: bool = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dtype", self.type.dtype.numpy)
+        object.__setattr__(self, "shape", self.type.extents)
+        object.__setattr__(self, "is_bool", self.type.dtype is DType.I1)
 
 
 def parameters_of(module: Module) -> tuple[Parameter, ...]:
@@ -40,7 +53,7 @@ def parameters_of(module: Module) -> tuple[Parameter, ...]:
 
 
 def bind(
-    parameters: Sequence[Parameter], positional: Sequence[object], named: Mapping[str, object]
+    parameters: Sequence[Parameter], positional: Sequence[object], named: Mapping[Any, object]
 ) -> list[Array]:
     """Return one C-contiguous, aligned array for each parameter, in order.
 
@@ -70,11 +83,17 @@ def _fits(value: object, parameter: Parameter) -> TypeGuard[Array]:
     """Return whether an argument can be passed as it is; most can, and calls of small functions are short."""
     return (
         type(value) is np.ndarray
-        and value.dtype == parameter.type.dtype.numpy
-        and value.shape == parameter.type.shape
-        and value.flags.c_contiguous
-        and value.flags.aligned
+        and value.dtype == parameter.dtype
+        and value.shape == parameter.shape
+        and (flags := value.flags).c_contiguous
+        and flags.aligned
+        and not (parameter.is_bool and _has_odd_bytes(value))
     )
+
+
+def _has_odd_bytes(array: Array) -> bool:
+    """Return whether a boolean array has bytes other than 0 and 1, as a view of other data can."""
+    return array.size > 0 and bool(array.view(np.uint8).max() > 1)
 
 
 def address(array: Array) -> int:
@@ -91,7 +110,7 @@ def address(array: Array) -> int:
 
 
 def _bind_with_care(
-    parameters: Sequence[Parameter], positional: Sequence[object], named: Mapping[str, object]
+    parameters: Sequence[Parameter], positional: Sequence[object], named: Mapping[Any, object]
 ) -> list[Array]:
     findings: list[Diagnostic] = []
     given = _by_name(parameters, positional, named, findings)
@@ -115,7 +134,7 @@ def _bind_with_care(
 def _by_name(
     parameters: Sequence[Parameter],
     positional: Sequence[object],
-    named: Mapping[str, object],
+    named: Mapping[Any, object],
     findings: list[Diagnostic],
 ) -> dict[str, object]:
     names = [parameter.name for parameter in parameters]
@@ -140,6 +159,8 @@ def _array(parameter: Parameter, value: object, findings: list[Diagnostic]) -> A
     array = _to_numpy(parameter, value, findings)
     if array is None:
         return np.empty(0)
+    if array.dtype == np.bool_ and _has_odd_bytes(array):
+        array = plain_booleans(array)
     found = mismatches(parameter, array.dtype, array.shape)
     findings += found
     if found:
@@ -181,11 +202,10 @@ def mismatches(parameter: Parameter, dtype: np.dtype[Any], shape: tuple[int, ...
 def _to_numpy(parameter: Parameter, value: object, findings: list[Diagnostic]) -> Array | None:
     if isinstance(value, (bool, int, float, complex)) and not isinstance(value, np.generic):
         value = _from_python_scalar(parameter.type.dtype, value)
-    try:
-        array = np.asarray(value)
-    except (TypeError, ValueError) as error:
+    array, reason = _viewed(value)
+    if array is None:
         findings.append(
-            _finding("E6105", f"argument '{parameter.name}' is not an array: {error}", parameter, None)
+            _finding("E6105", f"argument '{parameter.name}' is not an array: {reason}", parameter, None)
         )
         return None
     if array.dtype.hasobject or (array.dtype.kind in "USmMV" and DType.from_numpy(array.dtype) is None):
@@ -200,6 +220,22 @@ def _to_numpy(parameter: Parameter, value: object, findings: list[Diagnostic]) -
         )
         return None
     return array
+
+
+def _viewed(value: object) -> tuple[Array | None, str]:
+    """Return ``value`` as numpy sees it, or None and why it cannot."""
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        return None, "elements of it are masked"
+    array = as_array(value)
+    if array is not None:
+        return array, ""
+    try:
+        shape, elements = flattened(value)
+        return np.asarray(elements).reshape(shape), ""
+    except Problem as problem:
+        return None, problem.message
+    except (TypeError, ValueError):  # numpy sees no common type, or parts of what is one element here
+        return None, f"it is {border.describe(value)}"
 
 
 def _from_python_scalar(dtype: DType, value: Any) -> object:

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mind_mlir import border
 from mind_mlir.diagnostics import Diagnostic, ExecutionError
 from mind_mlir.interrupts import held
+from mind_mlir.ir.module import MODULE, Module
 from mind_mlir.ir.types import DType
 from mind_mlir.lowering.pipeline import STAGES, Lowering
 from mind_mlir.ops.contexts import allocation_failed, index_out_of_bounds
@@ -22,13 +24,13 @@ if TYPE_CHECKING:
 
     from mind_mlir.diagnostics import Location
     from mind_mlir.ir.attributes import Array
-    from mind_mlir.ir.module import Module
     from mind_mlir.lowering.pipeline import Observer
 
 #: Every form that can be printed, in order.
 PRINTABLE_STAGES = (*STAGES, "asm")
 
 DEFAULT_OPT_LEVEL = 3
+OPT_LEVELS = range(4)
 
 
 def compile(
@@ -44,6 +46,8 @@ def compile(
     Raises:
         VerificationError: The module breaks a rule; the exception holds all findings.
         ExecutionError: E6004, intermediate values need more scratch memory than any address space has.
+        TypeError: An argument is not of the type above.
+        ValueError: ``opt_level`` is none of 0 to 3.
         InternalError: A stage failed on a verified module: a bug of the compiler.
     """
     return Executable(module, opt_level=opt_level, observer=observer)
@@ -64,6 +68,10 @@ class Executable:
 
     @held()
     def __init__(self, module: Module, *, opt_level: int, observer: Observer | None) -> None:
+        border.expect(module, Module, "module", MODULE)
+        opt_level = _opt_level(opt_level)
+        if observer is not None and not callable(observer):
+            border.reject("observer", "callable, or None", observer)
         lowering = Lowering(observer=observer)
         lowering.run(module)
         start = time.perf_counter()
@@ -123,9 +131,13 @@ class Executable:
 
         Args:
             stage: One of core, canonical, mind, linalg, scheduled, bufferized, llvm, asm.
+
+        Raises:
+            TypeError: ``stage`` is no string.
+            ValueError: It is another one.
+            UnsupportedError: E7003, the tools that print assembly are not installed.
         """
-        if stage not in PRINTABLE_STAGES:
-            raise ValueError(f"stage must be one of {', '.join(PRINTABLE_STAGES)}, not {stage!r}")
+        border.choice(stage, PRINTABLE_STAGES, "stage")
         return stage_text(self._source, stage, opt_level=self._opt_level)
 
     def _raise_for(self, status: Sequence[int]) -> None:
@@ -145,6 +157,13 @@ class Executable:
 def _recompile(module: Module, opt_level: int) -> Executable:
     """Return what a pickled executable stands for; its machine code is made for the machine that loads it."""
     return compile(module, opt_level=opt_level)
+
+
+def _opt_level(value: object) -> int:
+    level = border.integer(value, "opt_level")
+    if level not in OPT_LEVELS:
+        raise ValueError(f"opt_level must be one of {', '.join(map(str, OPT_LEVELS))}, not {level}")
+    return level
 
 
 @held()

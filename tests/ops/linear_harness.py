@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from harness import Use, assert_agrees, compile_uses, run_numpy, type_of
 
-from mind_mlir import Builder, DType, TensorType, VerificationError, interpret
+from mind_mlir import Builder, DType, TensorType, VerificationError
+from mind_mlir.interpreter import run as interpret
 from mind_mlir.ops.opdef import NotDifferentiable
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.passes.vjp import VjpContext

@@ -1,0 +1,289 @@
+"""Which numbers a dtype holds: the rule of literals (E4005), for texts and for Python's numbers alike.
+
+An integer dtype takes every integer in its range, spelled as a float or not; `i1` takes truth values, 0 and
+1. A float dtype takes every number up to its largest, rounded to nearest once, and infinity and NaN as they
+are.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Rational
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+
+from mind_mlir import border
+from mind_mlir.ir.types import DType, DTypeKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+Array: TypeAlias = npt.NDArray[Any]
+
+#: Decimals with more digits before or behind the point are beyond every dtype.
+_DECIMAL_RANGE = 400
+
+
+@dataclass(slots=True)
+class Problem(Exception):  # noqa: N818 -- a control-flow signal that never reaches a user
+    """Element ``index`` cannot be converted."""
+
+    index: int
+    code: str
+    message: str
+    help: str | None = None
+
+
+def limits(dtype: DType) -> tuple[int, int]:
+    """Return the least and the greatest value of an integer dtype."""
+    if dtype.kind is DTypeKind.UNSIGNED:
+        return 0, 2**dtype.bits - 1
+    return -(2 ** (dtype.bits - 1)), 2 ** (dtype.bits - 1) - 1
+
+
+def wide_integer(dtype: DType) -> type[np.integer[Any]]:
+    """Return the 64-bit numpy type that holds every value of an integer dtype."""
+    return np.uint64 if dtype.kind is DTypeKind.UNSIGNED else np.int64
+
+
+def element_dtype(dtype: DType) -> np.dtype[Any]:
+    """Return the float type of an element, of its parts for a complex one."""
+    if dtype.kind is DTypeKind.COMPLEX:
+        return np.dtype(np.float32 if dtype is DType.CF32 else np.float64)
+    return dtype.numpy
+
+
+def checked_integer(value: int | None, text: str, index: int, dtype: DType) -> int:
+    """Return ``value``, which element ``index`` spells as ``text``; None where that is no integer.
+
+    Raises:
+        Problem: ``dtype`` does not hold it.
+    """
+    name = dtype.core_name
+    if value is None:
+        message = f"{text} is not an integer, as {name} requires"
+        raise Problem(index, "E4005", message, "write an integer, or declare a floating-point dtype")
+    low, high = limits(dtype)
+    if not low <= value <= high:
+        raise Problem(index, "E4005", f"{text} is out of range of {name}", f"{name} holds {low} to {high}")
+    return value
+
+
+def checked_float(
+    wide: float, exact: Callable[[int], Fraction], text: str, index: int, dtype: DType, *, finite: bool
+) -> Any:
+    """Return the element of ``dtype`` (of its parts) nearest to a number.
+
+    Args:
+        wide: The f64 nearest to it; an infinity where it is too large.
+        exact: Gives the number itself, if it is asked: only for a finite one.
+        text: How it is spelled.
+        index: Its place among the elements.
+        dtype: A float or complex dtype.
+        finite: Whether it is neither an infinity nor NaN.
+
+    Raises:
+        Problem: The number is finite and beyond the largest, or infinite where ``dtype`` has no infinity.
+    """
+    target, array = element_dtype(dtype), np.array([wide])
+    narrow = narrowed(array, exact, target)
+    overflowed = finite and bool(np.isinf(narrow[0]))
+    if overflowed or lost_infinity(array, narrow):
+        hint = f"the largest finite value is {_largest(target)!r}"
+        hint += "; write inf for an infinity" if overflowed else ""
+        raise Problem(index, "E4005", f"{text} is out of range of {dtype.core_name}", hint)
+    return narrow[0]
+
+
+def not_boolean(text: str, index: int) -> Problem:
+    """Return the finding about an element that is no truth value."""
+    return Problem(index, "E4005", f"{text} is not an i1 value", "write true or false")
+
+
+def lost_infinity(wide: Array, narrow: Array) -> bool:
+    """Return whether a number became NaN because the type has no infinities."""
+    return bool(np.any(np.isnan(narrow) & ~np.isnan(wide)))
+
+
+def narrowed(wide: Array, exact: Callable[[int], Fraction], target: np.dtype[Any]) -> Array:
+    """Round f64 values to ``target`` as if from the exact numbers that they are nearest to.
+
+    Rounding twice is wrong in one case, where the f64 lies exactly between two floats and the number does
+    not: those elements are decided by exact arithmetic.
+    """
+    if target == np.float64:
+        return wide
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        narrow = wide.astype(target)
+        nearest = narrow.astype(np.float64)
+        towards = np.copysign(_largest(target), wide - nearest).astype(target)
+        second = np.nextafter(narrow, towards)
+        ties = (nearest != wide) & (np.abs(wide - nearest) == np.abs(wide - second.astype(np.float64)))
+    for index in np.flatnonzero(ties).tolist():
+        number, value = exact(index), Fraction(float(wide[index]))
+        if number != value and (number > value) == (float(second[index]) > float(narrow[index])):
+            narrow[index] = second[index]
+    return narrow
+
+
+def convert_array(array: Array, dtype: DType) -> Array:
+    """Return the elements of an array of numbers as ``dtype``, flat, in memory of their own.
+
+    Raises:
+        Problem: The first element that ``dtype`` cannot hold.
+    """
+    flat = np.array(array, dtype=array.dtype.newbyteorder("="), order="C").reshape(-1)
+    if flat.dtype == np.bool_ and dtype.kind is DTypeKind.BOOL:
+        return plain_booleans(flat)
+    if flat.dtype == dtype.numpy:
+        return flat
+    converted = _convert_in_bulk(flat, dtype)
+    return convert_numbers(list(flat), dtype) if converted is None else converted
+
+
+def plain_booleans(array: Array) -> Array:
+    """Return a boolean array whose bytes are 0 and 1; a byte that is something else means true."""
+    return np.asarray(array.view(np.uint8) != 0)
+
+
+def convert_numbers(numbers: Sequence[object], dtype: DType) -> Array:
+    """Convert numbers of any Python or numpy type one by one.
+
+    Raises:
+        Problem: The first element that is no number or that ``dtype`` cannot hold.
+    """
+    if dtype.kind is DTypeKind.BOOL:
+        return np.array([_boolean(number, index) for index, number in enumerate(numbers)], np.bool_)
+    if dtype.is_integer:
+        exact = [_integer(number, index, dtype) for index, number in enumerate(numbers)]
+        return np.array(exact, wide_integer(dtype)).astype(dtype.numpy)
+    target = element_dtype(dtype)
+    if dtype.kind is DTypeKind.COMPLEX:
+        parts = [part for index, number in enumerate(numbers) for part in _parts(number, index)]
+        elements = [_float(part, index // 2, dtype) for index, part in enumerate(parts)]
+        return np.array(elements, target).view(dtype.numpy)
+    return np.array([_float(number, index, dtype) for index, number in enumerate(numbers)], target)
+
+
+def _convert_in_bulk(flat: Array, dtype: DType) -> Array | None:
+    """Convert an array of plain numbers; None where any of them needs a closer look."""
+    source = DType.from_numpy(flat.dtype)
+    if source is None or DTypeKind.COMPLEX in (source.kind, dtype.kind):
+        return None
+    if dtype.is_float:
+        with np.errstate(over="ignore", invalid="ignore"):
+            wide = flat.astype(np.float64)
+            narrow = narrowed(wide, lambda index: _fraction(flat[index]), dtype.numpy)
+            fits = not np.any(np.isinf(narrow) & ~np.isinf(wide)) and not lost_infinity(wide, narrow)
+        return narrow if fits else None
+    if source.is_float:
+        return None
+    low, high = (0, 1) if dtype.kind is DTypeKind.BOOL else limits(dtype)
+    values = flat.astype(wide_integer(source))
+    if values.size and (int(values.min()) < low or int(values.max()) > high):
+        return None
+    return values.astype(wide_integer(dtype)).astype(dtype.numpy)
+
+
+def _fraction(number: object) -> Fraction:
+    exact = _exact(number)
+    assert isinstance(exact, Fraction), "only finite numbers lie between two others"
+    return exact
+
+
+def _exact(number: Any) -> Fraction | float | complex | None:
+    """Return a number exactly: as a fraction, an infinity or NaN, or complex; None where it is no number."""
+    if isinstance(number, np.ndarray) and number.ndim == 0:
+        number = number[()]
+    if isinstance(number, (bool, np.bool_)):
+        return Fraction(bool(number))
+    integer = border.whole(number)
+    if integer is not None:
+        return Fraction(integer)
+    if isinstance(number, Rational):
+        return Fraction(int(number.numerator), int(number.denominator))
+    if isinstance(number, Decimal):
+        return _exact_decimal(number)
+    if isinstance(number, np.longdouble):  # wider than Python's
+        return Fraction(*number.as_integer_ratio()) if np.isfinite(number) else float(number)
+    if isinstance(number, (complex, np.complexfloating)):
+        return complex(number)
+    if isinstance(number, (str, bytes, np.ndarray)) or not hasattr(type(number), "__float__"):
+        return None
+    value = float(number)
+    return Fraction(value) if math.isfinite(value) else value
+
+
+def _exact_decimal(number: Decimal) -> Fraction | float:
+    if number.is_nan():
+        return math.nan
+    sign = -1 if number.is_signed() else 1
+    if number.is_infinite():
+        return sign * math.inf
+    if not number or abs(number.adjusted()) < _DECIMAL_RANGE:
+        return Fraction(number) if number else Fraction(0)
+    # Written out, it could fill the memory: another number stands for it that is as far beyond every dtype.
+    return sign * Fraction(10) ** int(math.copysign(_DECIMAL_RANGE, number.adjusted()))
+
+
+def _boolean(number: object, index: int) -> bool:
+    exact = None if isinstance(number, (float, np.floating)) else _exact(number)
+    if not isinstance(exact, Fraction) or exact not in (0, 1):
+        raise not_boolean(_shown(number), index)
+    return exact == 1
+
+
+def _integer(number: object, index: int, dtype: DType) -> int:
+    exact = _real(number, index, dtype)
+    integral = isinstance(exact, Fraction) and exact.denominator == 1
+    return checked_integer(int(exact) if integral else None, _shown(number), index, dtype)
+
+
+def _float(number: object, index: int, dtype: DType) -> Any:
+    exact = _real(number, index, dtype)
+    try:
+        wide = float(exact)
+    except OverflowError:
+        wide = math.copysign(math.inf, exact)
+    # Of a zero, the fraction has lost the sign.
+    if wide == 0 and isinstance(number, (float, np.floating, Decimal)):
+        wide = math.copysign(0.0, number)
+    finite = isinstance(exact, Fraction)
+    return checked_float(wide, lambda _: Fraction(exact), _shown(number), index, dtype, finite=finite)
+
+
+def _parts(number: Any, index: int) -> tuple[object, object]:
+    if isinstance(number, (complex, np.complexfloating)):
+        return number.real, number.imag
+    return number, 0.0
+
+
+def _real(number: object, index: int, dtype: DType) -> Fraction | float:
+    exact = _exact(number)
+    if exact is None:
+        raise Problem(index, "E4005", f"{_shown(number)} is no number", f"{dtype.core_name} holds numbers")
+    if isinstance(exact, complex):
+        message = f"{_shown(number)} is complex, and {dtype.core_name} is not"
+        raise Problem(index, "E4005", message, "take its real part")
+    return exact
+
+
+def _shown(number: object) -> str:
+    """Return an element as a message shows it."""
+    if isinstance(number, np.generic) and DType.from_numpy(number.dtype) is not None:
+        number = number.item()
+    if type(number) in (bool, float, complex):
+        return repr(number)
+    if type(number) is int and not abs(number) >= 10**border.MAX_DIGITS:
+        return str(number)
+    return border.describe(number)
+
+
+def _largest(target: np.dtype[Any]) -> float:
+    return float(cast("Any", ml_dtypes.finfo)(target).max)
