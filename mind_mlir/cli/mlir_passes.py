@@ -82,8 +82,13 @@ def _not_mind(operation: Operation) -> str | None:
 def _not_tensors(operation: Operation) -> str | None:
     if operation.name.startswith(PREFIX):
         return f"expects linalg on tensors, found '{operation.name}': run convert-mind-to-linalg first"
-    dynamic = next(filter(_is_dynamic, _types(operation)), None)
-    return None if dynamic is None else f"expects static shapes, found {dynamic}"
+    for type_ in _types(operation):
+        if isinstance(type_, ir.ShapedType):
+            if not (type_.has_rank and type_.has_static_shape):
+                return f"expects static shapes, found {type_}"
+            if _is_packed(type_.element_type):
+                return f"expects elements of whole bytes, found {type_}"
+    return None
 
 
 def _not_memory(operation: Operation) -> str | None:
@@ -103,10 +108,9 @@ def _types(operation: Operation) -> list[Type]:
     return [value.type for value in values]
 
 
-def _is_dynamic(type_: Type) -> bool:
-    if not isinstance(type_, ir.ShapedType):
-        return False
-    return not (type_.has_rank and type_.has_static_shape)
+def _is_packed(element: Type) -> bool:
+    """Return whether elements are smaller than a byte; booleans are handled."""
+    return isinstance(element, ir.IntegerType | ir.FloatType) and 1 < element.width < 8
 
 
 def _convert_mind_to_linalg(module: Module) -> Module:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from cli_harness import SUM
@@ -10,6 +11,8 @@ from cli_harness import invoke as invoke_command
 from cli_harness import succeed as succeed_command
 
 from mind_mlir import __version__, parse
+from mind_mlir.bindings import ir
+from mind_mlir.cli import mlir_passes, opt_driver
 from mind_mlir.cli.opt import command
 from mind_mlir.cli.pass_names import PASSES
 from mind_mlir.runtime.executable import stage_text
@@ -18,6 +21,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from click.testing import Result
+
+SCHEDULE = mlir_passes.PASSES_BY_NAME["mind-schedule"]
 
 NEG = """\
 func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
@@ -143,3 +148,134 @@ def test_a_pass_that_nobody_knows_is_said_once() -> None:
     result = invoke("--no-such-pass", "--split-input-file", stdin=f"{NEG}// -----\n{NEG}")
     assert result.exit_code == 1
     assert result.stderr.count("does not refer to a registered pass") == 1
+
+
+# Passes that cannot apply
+
+
+@pytest.mark.parametrize(
+    ("form", "name", "message"),
+    [
+        ("mind", "mind-schedule", "expects linalg on tensors, found 'mind.add': run convert-mind-to-linalg"),
+        ("mind", "mind-bufferize", "expects linalg on tensors, found 'mind.add': run convert-mind-to-linalg"),
+        ("mind", "mind-to-llvm", "expects operations on memory, found tensor<2x3xf32>: run mind-bufferize"),
+        ("linalg", "convert-mind-to-linalg", "expects `mind` operations, found 'tensor.empty'"),
+        ("linalg", "mind-to-llvm", "expects operations on memory, found tensor<2x3xf32>"),
+        ("bufferized", "mind-schedule", "works on tensors, but the module has been bufferized already"),
+        ("bufferized", "mind-bufferize", "works on tensors, but the module has been bufferized already"),
+        ("llvm", "mind-schedule", "works on the functions (func.func) of a module, which has none"),
+        ("llvm", "mind-to-llvm", "works on the functions (func.func) of a module, which has none"),
+    ],
+)
+def test_a_pass_that_cannot_apply_says_so(form: str, name: str, message: str) -> None:
+    text = stage_text(parse(SUM), form)
+    result = invoke(f"-{name}", stdin=text)
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    first, shown, caret = result.stderr.splitlines()
+    line, column = (int(part) for part in first.split(":")[1:3])
+    assert first.startswith(f"<stdin>:{line}:{column}: error: [E7002] pass '{name}' {message}")
+    assert shown[:100] == text.split("\n")[line - 1][:100]
+    assert caret == f"{' ' * (column - 1)}^"
+
+
+@pytest.mark.parametrize(
+    ("type_", "message"),
+    [
+        ("tensor<?xf32>", "expects static shapes, found tensor<?xf32>"),
+        ("tensor<*xf32>", "expects static shapes, found tensor<*xf32>"),
+        ("tensor<2xi4>", "expects elements of whole bytes, found tensor<2xi4>"),
+    ],
+)
+@pytest.mark.parametrize("name", ["mind-schedule", "mind-bufferize"])
+def test_types_that_our_passes_do_not_take(name: str, type_: str, message: str) -> None:
+    result = invoke(f"--{name}", stdin=f"func.func @f(%x: {type_}) {{ return }}\n")
+    assert result.exit_code == 1
+    assert f"<stdin>:1:1: error: [E7002] pass '{name}' {message}" in result.stderr
+
+
+def test_a_pass_that_needs_to_be_nested() -> None:
+    result = invoke("--affine-loop-unroll", stdin=NEG)
+    assert result.exit_code == 1
+    assert "unable to schedule pass 'AffineLoopUnroll'" in result.stderr
+    assert "note: nest it in what it runs on" in result.stderr
+
+
+# Spellings
+
+
+@pytest.mark.parametrize(
+    "args",
+    [("-mlir-print-op-generic",), ("--mlir-print-op-generic=true",), ("-o", "-", "-mlir-print-op-generic=1")],
+)
+def test_spellings_of_a_flag(args: tuple[str, ...]) -> None:
+    assert '"func.func"() <{' in succeed(*args, stdin=NEG)
+    assert "func.func @main" in succeed(*args, "-mlir-print-op-generic=false", stdin=NEG)
+
+
+def test_the_verifier_can_be_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def spoil(module: Any) -> Any:
+        module.body.operations[0].attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get([], []))
+        return module
+
+    with monkeypatch.context() as patch:
+        passes = {**mlir_passes.PASSES_BY_NAME, "mind-schedule": replace(SCHEDULE, run=spoil)}
+        patch.setattr(opt_driver, "PASSES_BY_NAME", passes)
+        text = "func.func @f(%x: tensor<2xf32>) { return }\n"
+        wrong = invoke("--mind-schedule", stdin=text)
+        assert wrong.exit_code == 1
+        assert "error: " in wrong.stderr
+        assert 'sym_name = "f"' in succeed("--mind-schedule", "--verify-each=false", stdin=text)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("cannonicalize", "canonicalize"), ("mind-bufferise", "mind-bufferize"), ("mlir-timin", "mlir-timing")],
+)
+def test_what_was_meant(name: str, meant: str) -> None:
+    result = invoke(f"-{name}", stdin=NEG)
+    assert result.exit_code == 1
+    assert (
+        f"'{name}' does not refer to a registered pass or pass pipeline; did you mean '{meant}'?"
+        in result.stderr
+    )
+    result = invoke(f"--mlir-print-ir-after={name}", stdin=NEG)
+    assert result.exit_code == 1
+    assert f"'{name}' does not refer to a registered pass" in result.stderr
+
+
+# Hostile texts
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"ML\xefR\x01\x02", "bytecode"),
+        (b"\x7fELF\x02\xff\xfe", "[E1001]"),
+        (b"module {" * 5000, "[E1101]"),
+        (b"\x00%", "<stdin>:1:2: error: "),
+        (b"// -----\n%", "<stdin>:2:1: error: "),
+        (b'"' + b"a" * 100_000, "error: expected '\"' in string literal"),
+        ("\u202e\x1b[2J %".encode(), "\\u{202e}\\u{1b}[2J %"),
+        ('"é"() : () -> () }'.encode(), f'"é"() : () -> () }}\n{" " * 16}^'),
+        (
+            b'#a = loc("a":1:1)\n'
+            + b"".join(b'#a%d = loc("a"(#a%s))\n' % (i, b"%d" % (i - 1) if i else b"") for i in range(3000))
+            + b"func.func @f() -> i32 { return loc(#a2999) }",
+            "a:1:1: error: ",
+        ),
+    ],
+    ids=["bytecode", "binary", "nesting", "nul", "marker", "long", "terminal", "bytes", "locations"],
+)
+def test_hostile_texts(text: bytes, message: str) -> None:
+    result = invoke("--allow-unregistered-dialect", stdin=text)
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert message in result.stderr
+    assert all(len(line) < 500 for line in result.stderr.splitlines())
+
+
+def test_a_byte_order_mark(tmp_path: Path) -> None:
+    path = tmp_path / "marked.mlir"
+    path.write_bytes(b"\xef\xbb\xbf" + NEG.encode())
+    assert "mind.neg" in succeed(path)
