@@ -59,7 +59,9 @@ def supervise(tool: str, run: Callable[[], object]) -> None:
         run()
         return
     os.close(alive)
-    sys.exit(_wait(child, tool))
+    code = _wait(child, tool)
+    sys.stderr.flush()
+    os._exit(code)  # the child has cleaned up; doing so again would take as long as the fork
 
 
 def _die_with_parent(alive: int) -> None:
