@@ -1,4 +1,7 @@
-"""How the time of every stage grows with the length of the program: chains of elementwise operations."""
+"""How compile time grows: each stage for a chain of elementwise operations, or programs of other kinds.
+
+With --families: programs of many outputs, inputs, reductions or products. 10,000 should take less than 10 s.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,14 @@ from typing import TYPE_CHECKING
 
 import mind_mlir
 from benchmarks.command import parser, show
+from benchmarks.large_programs import FAMILIES
 from benchmarks.report import Report
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from benchmarks.report import Row
+    from mind_mlir import Module
 
 _TYPE = "tensor<f32[64]>"
 _OPCODES = ("Add", "Mul", "Sub")
@@ -44,7 +49,7 @@ def measure(lengths: Sequence[int], repeats: int) -> Report:
     best = {n: {stage: min(run[stage] for run in of_n) for stage in of_n[0]} for n, of_n in runs.items()}
     for stages in best.values():
         stages["all stages"] = sum(stages.values())
-    rows = [_row(stage, lengths, [best[n][stage] for n in lengths]) for stage in best[lengths[0]]]
+    rows = [_row("stage", stage, lengths, [best[n][stage] for n in lengths]) for stage in best[lengths[0]]]
     return Report(
         "compile time of a chain of elementwise operations",
         rows,
@@ -52,8 +57,28 @@ def measure(lengths: Sequence[int], repeats: int) -> Report:
     )
 
 
-def _row(stage: str, lengths: Sequence[int], seconds: Sequence[float]) -> Row:
-    row: Row = {"stage": stage}
+def measure_families(lengths: Sequence[int], repeats: int) -> Report:
+    """Compile a program of each family and length ``repeats`` times; the best time counts."""
+    stage_seconds(1)
+    rows = []
+    for name, program in FAMILIES.items():
+        seconds = [min(_compile_seconds(program(n)) for _ in range(repeats)) for n in lengths]
+        rows.append(_row("program", name, lengths, seconds))
+    return Report(
+        "compile time of large programs",
+        rows,
+        ["growth is how the time grows over how n log n does; 1 and below is n log n or better"],
+    )
+
+
+def _compile_seconds(module: Module) -> float:
+    start = time.perf_counter()
+    mind_mlir.compile(module)
+    return time.perf_counter() - start
+
+
+def _row(what: str, name: str, lengths: Sequence[int], seconds: Sequence[float]) -> Row:
+    row: Row = {what: name}
     row.update({f"{n} ops ms": t * 1e3 for n, t in zip(lengths, seconds, strict=True)})
     steps = zip(lengths, lengths[1:], seconds, seconds[1:], strict=False)
     for small, large, before, after in steps:
@@ -67,10 +92,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options_parser = parser("compile_time", __doc__)
     options_parser.add_argument("--lengths", type=int, nargs="+", default=[100, 1000, 10000], metavar="N")
     options_parser.add_argument("--repeats", type=int, default=2)
+    options_parser.add_argument("--families", action="store_true", help="large programs instead of chains")
     options = options_parser.parse_args(arguments)
     if min(options.lengths) < 2:
         options_parser.error("a chain has at least 2 operations")
-    return show(measure(options.lengths, options.repeats), as_json=options.json)
+    measured = measure_families if options.families else measure
+    return show(measured(options.lengths, options.repeats), as_json=options.json)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import mind_mlir
 from benchmarks import compile_time, kernels
 from benchmarks.__main__ import ALL
 from benchmarks.command import child_environment, numpy_kernels
+from benchmarks.large_programs import FAMILIES
 from benchmarks.measure import calls_for, compare, seconds_per_call
 from benchmarks.report import Report
 
@@ -88,6 +89,23 @@ def test_chain_has_the_length_asked_for() -> None:
     assert len(mind_mlir.canonicalize(module).operations) == 2 + 50
 
 
+@pytest.mark.parametrize("name", FAMILIES)
+def test_large_programs_are_as_large_as_asked_for(name: str) -> None:
+    small, large = (mind_mlir.canonicalize(mind_mlir.verify(FAMILIES[name](n))) for n in (20, 50))
+    grown = [
+        len(large.operations) - len(small.operations),
+        len(large.outputs) - len(small.outputs),
+        len(large.inputs) - len(small.inputs),
+    ]
+    assert 30 in grown
+    assert all(size in (0, 29, 30, 60) for size in grown)
+
+
+def test_families_are_reported() -> None:
+    rows = compile_time.measure_families([2, 3], repeats=1).rows
+    assert [row["program"] for row in rows] == list(FAMILIES)
+
+
 def test_every_stage_is_timed() -> None:
     stages = ["parse", "verify", "canonical", "mind", "linalg", "scheduled", "bufferized", "llvm", "codegen"]
     assert list(compile_time.stage_seconds(2)) == stages
@@ -123,7 +141,7 @@ QUICK = {
 def test_all_benchmarks_are_run_here() -> None:
     assert tuple(QUICK) == ALL
     modules = {path.stem for path in (ROOT / "benchmarks").glob("*.py")}
-    assert modules - {"__init__", "__main__", "command", "measure", "report"} == set(ALL)
+    assert modules - {"__init__", "__main__", "command", "large_programs", "measure", "report"} == set(ALL)
 
 
 def run(name: str, *arguments: str) -> str:

@@ -129,6 +129,34 @@ def test_standalone_object_links_into_a_shared_library(tmp_path: Path) -> None:
     assert np.array_equal(result, (a + np.float32(2)) ** 2)
 
 
+@pytest.mark.skipif(shutil.which("cc") is None or sys.platform != "linux", reason="links with cc")
+def test_an_object_of_many_buffers_takes_an_array_of_pointers(tmp_path: Path) -> None:
+    count = 80
+    names = ", ".join(f"%a{i}" for i in range(count))
+    arguments = ", ".join(f"%a{i}: tensor<4xf32>" for i in range(count))
+    types = ", ".join(["tensor<4xf32>"] * count)
+    with new_context():
+        module = ir.Module.parse(f"func.func @main({arguments}) -> ({types}) {{ return {names} : {types} }}")
+        bufferize(module)
+        to_llvm(module)
+        native = NativeFunction(module, standalone=True)
+    native.write_object(tmp_path / "f.o")
+    command = ["cc", "-shared", "-Wl,-z,text,-z,defs", "-o", "f.so", "f.o", "-lm"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    library = ctypes.CDLL(str(tmp_path / "f.so"))
+    inputs = np.arange(count * 4, dtype=np.float32).reshape(count, 4)
+    scratch = np.empty(native.scratch_bytes + 64, np.uint8)
+    for call in ("linked", "in this process"):
+        outputs = np.zeros_like(inputs)
+        pointers = [row.ctypes.data for row in (*inputs, *outputs)]
+        if call == "linked":
+            values = [*pointers, -(-scratch.ctypes.data // 64) * 64]
+            library.main((ctypes.c_void_p * len(values))(*values))
+        else:
+            native.call(pointers)
+        assert np.array_equal(outputs, inputs)
+
+
 PRELUDE = """
 import gc, sys
 from pathlib import Path

@@ -1,0 +1,159 @@
+"""Programs with much of one kind: right, and compiled with work and code in proportion to their size.
+
+Work is counted in calls of Python functions, which do not depend on the machine.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pytest
+
+import mind_mlir
+from benchmarks.large_programs import FAMILIES, products, repeated_output
+from mind_mlir import differentiate, interpret
+from mind_mlir.bindings import ir
+from mind_mlir.lowering import parts
+from mind_mlir.lowering.buffers.destination import pass_destinations
+from mind_mlir.lowering.pipeline import Lowering
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mind_mlir import Module
+    from mind_mlir.bindings import Operation
+    from mind_mlir.ir.attributes import Array
+
+
+def arguments(module: Module) -> dict[str, Array]:
+    rng = np.random.default_rng(5)
+    return {
+        name: rng.uniform(0.05, 0.1, op.tensor_type.extents).astype(op.tensor_type.dtype.numpy)
+        for name, op in module.inputs_by_name.items()
+    }
+
+
+def check(module: Module) -> None:
+    """Compile ``module`` and compare it with the interpreter."""
+    given = arguments(module)
+    for actual, expected in zip(mind_mlir.compile(module)(**given), interpret(module, given), strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_large_programs_are_right(name: str) -> None:
+    check(FAMILIES[name](700))
+
+
+@pytest.mark.parametrize("count", [parts.MAX_BUFFERS - 2, parts.MAX_BUFFERS - 1, parts.MAX_BUFFERS])
+def test_around_the_largest_number_of_arguments(count: int) -> None:
+    check(FAMILIES["sum of inputs"](count))
+
+
+def test_the_gradient_of_many_products_is_right() -> None:
+    check(differentiate(products(30)).module)
+
+
+def test_the_gradient_of_many_reductions_is_right() -> None:
+    check(differentiate(FAMILIES["chained reductions"](200)).module)
+
+
+def python_calls(action: Callable[[], object]) -> int:
+    """Return how many Python functions ``action`` calls."""
+    calls = 0
+
+    def count(_frame: object, event: str, _argument: object) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        action()
+    finally:
+        sys.setprofile(before)
+    return calls
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_work_is_in_proportion_to_size(name: str) -> None:
+    small, large = (FAMILIES[name](count) for count in (100, 200))
+    python_calls(lambda: Lowering().run(small))  # what is cached for good
+    work = [python_calls(lambda module=module: Lowering().run(module)) for module in (small, large)]
+    assert work[1] < 2.5 * work[0]
+
+
+class Function(NamedTuple):
+    """A function of the LLVM dialect: its arguments, how many operations, and pointers in its table."""
+
+    arguments: list[str]
+    size: int
+    pointers: int | None
+
+
+def llvm_functions(module: Module) -> dict[str, Function]:
+    lowering = Lowering()
+    lowering.run(module)
+    assert lowering.mlir.operation.verify()
+    return {
+        ir.StringAttr(op.attributes["sym_name"]).value: _described(op)
+        for op in lowering.mlir.body.operations
+        if op.operation.name == "llvm.func" and op.regions[0].blocks
+    }
+
+
+def _described(op: Operation) -> Function:
+    arguments = [str(argument.type) for argument in op.regions[0].blocks[0].arguments]
+    table = op.attributes[parts.TABLE_ATTRIBUTE].value if parts.TABLE_ATTRIBUTE in op.attributes else None
+    return Function(arguments, sum(len(block.operations) for block in op.regions[0].blocks), table)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_no_function_grows_with_the_program(name: str) -> None:
+    functions = llvm_functions(FAMILIES[name](600)).values()
+    assert max(len(function.arguments) for function in functions) < 400
+    assert max(function.size for function in functions) < 2000
+
+
+def test_a_function_of_many_buffers_takes_a_table() -> None:
+    main = llvm_functions(FAMILIES["inputs as outputs"](100))["main"]
+    assert (main.arguments, main.pointers) == (["!llvm.ptr"], 201)
+    few = llvm_functions(FAMILIES["chained reductions"](600))["main"]
+    assert (few.arguments, few.pointers) == (["!llvm.ptr"] * 3, None)
+
+
+def stage(module: Module, name: str) -> str:
+    lowering = Lowering()
+    lowering.run(module, until=name)
+    return str(lowering.mlir)
+
+
+def test_an_output_that_is_listed_often_is_materialized_once() -> None:
+    """Bufferization takes a time that is quadratic in how often that happens."""
+    lowering = Lowering()
+    lowering.run(repeated_output(40), until="scheduled")
+    with lowering.mlir.context:
+        pass_destinations(lowering.mlir)
+    assert str(lowering.mlir).count("bufferization.materialize_in_destination") == 1
+
+
+@pytest.mark.parametrize("program", [products, lambda count: differentiate(products(count)).module])
+def test_equal_products_are_emitted_once(program: Callable[[int], Module]) -> None:
+    few, many = (stage(program(count), "scheduled") for count in (20, 60))
+    tiles = [text.count("vector.fma") + text.count("arith.mulf") for text in (few, many)]
+    assert tiles[0] == tiles[1] > 0
+    assert many.count("call @main_product_0") > 30
+
+
+def test_a_shared_product_keeps_kinds_apart() -> None:
+    """Equal extents, but other layouts, dtypes and starting points."""
+    b = mind_mlir.Builder()
+    x, w = (b.input(name, mind_mlir.TensorType(mind_mlir.DType.F32, (17, 17))) for name in "xw")
+    outputs = []
+    for step in range(40):
+        factor = w if step % 2 else b.emit("Transpose", w, permutation=(1, 0))
+        x = b.emit("MatMul", x, factor)
+        outputs.append(x)
+    check(b.build(outputs))
