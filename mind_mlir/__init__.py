@@ -10,6 +10,7 @@ Names are loaded when they are first used, so that reading, checking and printin
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -102,8 +103,11 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'mind_mlir' has no attribute {name!r}")
-    with held():  # half an import of numpy or of the MLIR bindings cannot be completed later
-        return getattr(import_module(_HOMES[name]), name)
+    home = _HOMES[name]
+    if home not in sys.modules:
+        with held():  # half an import of numpy or of the MLIR bindings cannot be completed later
+            import_module(home)
+    return getattr(import_module(home), name)
 
 
 def __dir__() -> list[str]:
