@@ -15,7 +15,7 @@ SETTINGS := OPENBLAS_% GOTO_% OMP_% MKL_% KMP_% BLIS_% NPY_% LC_% LANG LANGUAGE 
 CLEAN := env $(foreach setting,$(filter $(SETTINGS),$(.VARIABLES)),-u $(setting))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check unit lit bench docs fmt clean distclean
+.PHONY: help demo test check unit lit mutants bench docs fmt clean distclean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do \
@@ -44,6 +44,14 @@ lit: $(READY) ## run the FileCheck tests of every stage
 
 unit: $(READY) ## run the unit tests
 	$(CLEAN) $(BIN)/pytest -n $(JOBS) --dist worksteal
+
+mutants: $(VENV)/.mutants ## report small changes of the compiler that no test notices: PLACE=passes/verify.py
+	$(BIN)/python tests/mutants $(PLACE) --jobs $(JOBS) $(if $(MUTANTS),--mutants $(MUTANTS)) \
+	    $(if $(SEED),--seed $(SEED)) $(if $(TESTS),--tests $(TESTS))
+
+$(VENV)/.mutants: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[mutants]'
+	@touch $@
 
 bench: $(READY) ## measure against numpy on this machine
 	$(BIN)/python -m benchmarks

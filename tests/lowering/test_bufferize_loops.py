@@ -1,8 +1,9 @@
 from __future__ import annotations
 
+import guarded
 import numpy as np
 import pytest
-from native_harness import F32, ID, bufferized, count, run, scratch_bytes, unary
+from native_harness import F32, ID, bufferized, compiled, count, run, scratch_bytes, unary
 
 from mind_mlir.bindings import ir, new_context
 from mind_mlir.lowering.bufferize import SCRATCH_ATTRIBUTE
@@ -403,3 +404,83 @@ def test_while_loops_permute_what_they_carry(yielded: str, forwarded: str, start
     first, second = run(source, [a, b, np.array(limit, F32)], ((8,), F32), ((8,), F32))
     assert np.array_equal(first, p)
     assert np.array_equal(second, q)
+
+
+WHOLE = "memref<2x3x5xf32>"
+
+
+def strided_loop(layout: str, body: str, source: str = f"memref.cast %a : {WHOLE} to") -> str:
+    """A loop over a buffer %x of a layout of its own, which is that of %t in the end."""
+    t = f"memref<2x3x5xf32, {layout}>"
+    return f"""func.func @main(%a: {WHOLE}, %r: {WHOLE}) {{
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c3 = arith.constant 3 : index
+      %v = {source} {t}
+      %l = scf.for %i = %c0 to %c3 step %c1 iter_args(%x = %v) -> ({t}) {{
+        {body.format(t=t)}
+        scf.yield %n : {t}
+      }}
+      memref.copy %l, %r : {t} to {WHOLE}
+      return }}"""
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        "strided<[?, ?, ?], offset: ?>",
+        "strided<[?, ?, 1], offset: ?>",
+        "strided<[15, ?, 1], offset: ?>",
+        "strided<[?, 5, 1], offset: 0>",
+        "strided<[15, 5, ?], offset: ?>",
+        "strided<[15, 5, 1], offset: ?>",
+    ],
+)
+def test_loops_carry_buffers_of_any_layout(layout: str) -> None:
+    body = f"""
+        %t = memref.alloc() : {WHOLE}
+        linalg.add ins(%x, %a : {{t}}, {WHOLE}) outs(%t : {WHOLE})
+        %n = memref.cast %t : {WHOLE} to {{t}}"""
+    a = np.arange(30, dtype=F32).reshape(2, 3, 5)
+    result = np.zeros((2, 3, 5), F32)
+    guarded.call(compiled(strided_loop(layout, body)), [a], [result])
+    assert np.array_equal(result, 4 * a)
+
+
+def test_loops_carry_parts_of_larger_buffers() -> None:
+    layout = "strided<[40, 8, 1], offset: 3>"
+    part = f"[0, 0, 3] [2, 3, 5] [1, 1, 1] : memref<2x5x8xf32> to memref<2x3x5xf32, {layout}>"
+    body = f"""
+        %m = memref.alloc() : memref<2x5x8xf32>
+        %n = memref.subview %m{part}
+        linalg.add ins(%x, %a : {{t}}, {WHOLE}) outs(%n : {{t}})"""
+    begin = f"""memref.alloc() : memref<2x5x8xf32>
+      %w = memref.subview %whole{part}
+      memref.copy %a, %w : {WHOLE} to memref<2x3x5xf32, {layout}>
+      %v ="""
+    source = strided_loop(layout, body, "memref.cast %w : memref<2x3x5xf32, " + layout + "> to")
+    source = source.replace("%v = ", f"%whole = {begin} ", 1)
+    a = np.arange(30, dtype=F32).reshape(2, 3, 5)
+    result = np.zeros((2, 3, 5), F32)
+    guarded.call(compiled(source), [a], [result])
+    assert np.array_equal(result, 4 * a)
+
+
+def test_a_buffer_that_comes_back_as_another_type_of_itself_has_its_home() -> None:
+    layout = "strided<[?, ?, 1], offset: ?>"
+    body = f"""
+        %one = arith.constant 1.0 : f32
+        %old = memref.load %x[%c0, %c1, %i] : {{t}}
+        %new = arith.addf %old, %one : f32
+        memref.store %new, %x[%c0, %c1, %i] : {{t}}
+        %d = memref.cast %x : {{t}} to {WHOLE}
+        %n = memref.cast %d : {WHOLE} to {{t}}"""
+    source = strided_loop(layout, body, f"memref.cast %r : {WHOLE} to")
+    source = source.replace("%v = ", f"memref.copy %a, %r : {WHOLE} to {WHOLE}\n%v = ", 1)
+    text = bufferized(source)
+    assert scratch_bytes(text) == 0
+    a = np.arange(30, dtype=F32).reshape(2, 3, 5)
+    result = np.zeros((2, 3, 5), F32)
+    guarded.call(compiled(source), [a], [result])
+    a[0, 1, :3] += 1
+    assert np.array_equal(result, a)

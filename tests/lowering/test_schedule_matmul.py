@@ -186,3 +186,44 @@ def test_tiles_fit_the_registers(target: Target) -> None:
             assert chosen.rows <= m
             assert chosen.mc % chosen.rows == 0
             assert chosen.nc % chosen.columns == 0
+
+
+AVX512 = Target(64, 32, fma=True, masks=True)
+
+
+@pytest.mark.parametrize(
+    ("target", "shape", "tile", "blocks", "pack"),
+    [
+        # Eight rows of two or three vectors fill the registers of AVX-512, four of two those of AVX2.
+        (AVX512, (1000, 1000, 1000), (8, 3, 2), (336, 104, 432), True),
+        (AVX512, (512, 512, 512), (8, 2, 2), (512, 64, 256), True),
+        (AVX2, (1000, 1000, 1000), (4, 2, 4), (1000, 32, 144), True),
+        (SSE, (512, 512, 512), (4, 2, 4), (512, 64, 256), True),
+        # Small ones are one block, and their tiles leave few rows over.
+        (AVX512, (64, 64, 64), (8, 2, 2), (64, 64, 64), False),
+        (AVX512, (13, 48, 64), (5, 3, 2), (64, 15, 48), False),
+        (AVX512, (12, 12, 12), (12, 1, 2), (12, 12, 16), False),
+        (AVX512, (100, 10, 50), (10, 1, 4), (50, 100, 16), False),
+        (AVX512, (7, 200, 9), (7, 2, 2), (9, 7, 224), False),
+        (AVX2, (12, 12, 12), (6, 2, 2), (12, 12, 16), False),
+        (SSE, (13, 48, 64), (2, 4, 4), (64, 14, 48), False),
+        # Few rows: the right factor is read once, some of its rows side by side, in wide tiles.
+        (AVX512, (1, 4096, 4096), (1, 8, 4), (8, 1, 4096), False),
+        (AVX512, (16, 1000, 1000), (8, 3, 2), (16, 16, 1008), False),
+        (AVX2, (1, 4096, 4096), (1, 6, 4), (8, 1, 4128), False),
+        (AVX2, (3, 1000, 100), (3, 3, 4), (16, 3, 1008), False),
+        (AVX2, (40, 2000, 1000), (4, 2, 4), (32, 40, 1648), False),
+    ],
+)
+def test_schedules_of_well_known_products(
+    target: Target,
+    shape: tuple[int, int, int],
+    tile: tuple[int, int, int],
+    blocks: tuple[int, int, int],
+    pack: bool,
+) -> None:
+    """What the model chooses; whoever changes it has measured, with `make bench`, that it is better."""
+    chosen = choose_matmul_schedule(*shape, bits=32, target=target)
+    assert (chosen.rows, chosen.vectors, chosen.unroll) == tile
+    assert (chosen.kc, chosen.mc, chosen.nc) == blocks
+    assert chosen.pack == pack
