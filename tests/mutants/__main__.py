@@ -96,13 +96,17 @@ def _chosen(path: str, line: int | None, options: argparse.Namespace) -> list[Mu
 
 
 def _tests_of(path: str) -> list[str]:
-    """Return the tests of a place: the folder or file of its name, of what it lies in, or all."""
+    """Return the tests of a place: the folder or files of its name, or those of what it lies in, or all."""
     names = re.sub(r"\.py$", "", path).split("/")
     while names:
-        last = names[-1]
-        for candidate in (Path("tests", *names), Path("tests", *names[:-1], f"test_{last}.py")):
-            if (ROOT / candidate).exists():
-                return [str(candidate)]
+        folder = ROOT / "tests" / Path(*names[:-1])
+        found = (
+            [folder / names[-1]]
+            if (folder / names[-1]).is_dir()
+            else sorted(folder.glob(f"test_{names[-1]}*.py"))
+        )
+        if found:
+            return [str(each.relative_to(ROOT)) for each in found]
         names.pop()
     return ["tests"]
 

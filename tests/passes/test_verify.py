@@ -208,8 +208,9 @@ def test_two_places_of_a_double_definition() -> None:
 
 
 def test_a_second_definition_of_another_type_changes_no_use_of_the_first() -> None:
-    text = f"{HEAD}%0 = Neg (%3) : tensor<f32[3]>\n%9 = Add (%0, %1) : tensor<f32[2, 3]>\noutputs: %9\n"
-    assert [found.code for found in findings(text)] == ["E4002"]
+    for second in ("%0 = Neg (%2) : tensor<i32[2, 3]>", "%0 = Neg (%4) : tensor<f32[1, 4, 4, 3]>"):
+        text = f"{HEAD}{second}\n%9 = Add (%0, %1) : tensor<f32[2, 3]>\noutputs: %9\n"
+        assert [found.code for found in findings(text)] == ["E4002"]
 
 
 def test_uses_before_the_definition() -> None:

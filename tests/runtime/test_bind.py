@@ -103,3 +103,54 @@ def test_addresses(shape: tuple[int, ...], writeable: bool) -> None:
     array = np.zeros(shape, np.float32)
     array.setflags(write=writeable)
     assert address(array) == array.ctypes.data
+
+
+Y = Parameter("y", TensorType(DType.SI64, (2,)))
+GOOD_X, GOOD_Y = np.ones((4, 6), np.float32), np.array([1, 2])
+
+
+@pytest.mark.parametrize(
+    ("positional", "named", "codes"),
+    [
+        ([GOOD_X], {}, ["E6101"]),
+        ([], {"y": GOOD_Y}, ["E6101"]),
+        ([], {}, ["E6101", "E6101"]),
+        ([GOOD_X, GOOD_Y, GOOD_Y], {}, ["E6102"]),
+        ([GOOD_X, GOOD_Y], {"z": GOOD_Y}, ["E6102"]),
+        ([GOOD_X, GOOD_Y], {"y": GOOD_Y}, ["E6102"]),
+        ([], {"x": GOOD_X, "z": GOOD_Y}, ["E6102", "E6101"]),
+        ([GOOD_X.astype(np.float64), GOOD_Y], {}, ["E6103"]),
+        ([GOOD_X.astype(">f4"), GOOD_Y], {}, ["E6103"]),
+        ([GOOD_X, GOOD_Y.astype(np.int32)], {}, ["E6103"]),
+        ([GOOD_X.T, GOOD_Y], {}, ["E6104"]),
+        ([GOOD_X[:3], GOOD_Y], {}, ["E6104"]),
+        ([GOOD_X[None], GOOD_Y], {}, ["E6104"]),
+        ([GOOD_X[:0], GOOD_Y], {}, ["E6104"]),
+        ([GOOD_X, GOOD_Y[:1]], {}, ["E6104"]),
+        ([GOOD_X.T.astype(np.int64), GOOD_Y], {}, ["E6103", "E6104"]),
+        (["x", GOOD_Y], {}, ["E6105"]),
+        ([GOOD_X.astype(object), GOOD_Y], {}, ["E6105"]),
+        ([None, GOOD_Y], {}, ["E6105"]),
+        ([], {"x": None, "y": GOOD_Y}, ["E6105"]),
+        ([[[1.0], [1.0, 2.0]], GOOD_Y], {}, ["E6105"]),
+        ([2**2000, GOOD_Y], {}, ["E6105"]),
+    ],
+)
+def test_calls_that_do_not_fit(positional: list[Any], named: dict[str, Any], codes: list[str]) -> None:
+    with pytest.raises(ArgumentError) as caught:
+        bind([X, Y], positional, named)
+    assert [finding.code for finding in caught.value.diagnostics] == codes
+
+
+def test_arguments_by_position_and_by_name() -> None:
+    calls: list[tuple[list[Any], dict[str, Any]]] = [
+        ([GOOD_X, GOOD_Y], {}),
+        ([GOOD_X], {"y": GOOD_Y}),
+        ([], {"y": GOOD_Y, "x": GOOD_X}),
+        ([], {"y": [1, 2], "x": GOOD_X}),
+    ]
+    for positional, named in calls:
+        x, y = bind([X, Y], positional, named)
+        np.testing.assert_array_equal(x, GOOD_X)
+        np.testing.assert_array_equal(y, GOOD_Y)
+    assert bind([], [], {}) == []

@@ -46,7 +46,7 @@ def test_copies_begin_at_a_multiple_of_64(offset: int, monkeypatch: pytest.Monke
         start = -memory.ctypes.data % 64 + offset
         return memory[start : start + size]
 
-    count = LARGE // 4
+    count = LARGE // 4 + 5
     with monkeypatch.context() as patched:
         patched.setattr("mind_mlir.runtime.constants.np.empty", askew)
         symbols, _, constants = taken_out("7", count, "i32")

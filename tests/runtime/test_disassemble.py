@@ -42,7 +42,9 @@ def test_assembly_names_functions_targets_and_callees() -> None:
     assert re.search(r"; tanhf$", text, re.MULTILINE)
     labels = set(re.findall(r"^(\.L\d+):$", text, re.MULTILINE))
     assert labels
-    assert set(re.findall(r"    j\w+ ([.0-9]\S*)$", text, re.MULTILINE)) <= labels
+    assert set(re.findall(r"    j\w+ ([.0-9]\S*)$", text, re.MULTILINE)) == labels
+    places = re.findall(r"^\.L(\d+):$", text, re.MULTILINE)
+    assert places == [str(number) for number in range(len(places))]
     assert ".byte" not in text
 
 

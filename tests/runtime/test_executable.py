@@ -79,6 +79,17 @@ def test_native_code_runs_without_the_interpreter_lock() -> None:
     assert ticks >= 4
 
 
+def test_every_index_out_of_range_is_reported() -> None:
+    b = Builder()
+    x = b.input("x", TensorType(DType.F32, (5,)))
+    indices = [b.input(f"i{number}", TensorType(DType.SI32, (2,))) for number in range(4)]
+    f = mind_mlir.compile(b.build([b.emit("Gather", x, index) for index in indices]))
+    given = [[0, 4], [5, 0], [-5, -1], [1, -6]]
+    with pytest.raises(ExecutionError) as caught:
+        f(np.zeros(5, np.float32), *(np.array(pair, np.int32) for pair in given))
+    assert [finding.context["index"] for finding in caught.value.diagnostics] == [5, -6]
+
+
 @pytest.mark.parametrize(
     ("index", "ok"), [(0, True), (4, True), (-5, True), (5, False), (-6, False), (2**40, False)]
 )
@@ -182,3 +193,24 @@ def test_memory_that_cannot_be_had() -> None:
     with pytest.raises(ExecutionError, match="cannot allocate") as caught:
         f(1.0)
     assert caught.value.code == "E6004"
+
+
+@pytest.mark.parametrize(
+    ("stage", "words"),
+    [
+        ("core", "%7 = Neg (%3)"),
+        ("canonical", "%1 = Neg (%0)"),
+        ("mind", "mind.neg"),
+        ("linalg", "linalg."),
+        ("scheduled", "vector."),
+        ("bufferized", "memref<64xf32>"),
+        ("llvm", "llvm.func @main"),
+        ("asm", "main:"),
+    ],
+)
+def test_text_of_every_stage(stage: str, words: str) -> None:
+    if stage == "asm":
+        pytest.importorskip("capstone")
+        pytest.importorskip("elftools")
+    text = "%3 = Input {name=x} : tensor<f32[64]>\n%7 = Neg (%3) : tensor<f32[64]>\noutputs: %7\n"
+    assert words in mind_mlir.compile(mind_mlir.parse(text)).as_text(stage)
