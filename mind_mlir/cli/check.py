@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from mind_mlir.cli.completion import complete_file
 from mind_mlir.cli.options import diagnostic_format
 from mind_mlir.cli.session import EXIT_DIAGNOSTICS, Session, print_diagnostics
 from mind_mlir.diagnostics import MindError
-from mind_mlir.frontends import parse
-from mind_mlir.frontends.source import read_source
-from mind_mlir.passes.verify import check
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command(name="check")
-@click.argument("files", metavar="FILE...", nargs=-1, required=True)
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, shell_complete=complete_file)
 @diagnostic_format
 @click.pass_obj
 def command(session: Session, files: tuple[str, ...]) -> None:
@@ -36,6 +34,10 @@ def command(session: Session, files: tuple[str, ...]) -> None:
 
 
 def _check(session: Session, file: str) -> Sequence[Diagnostic]:
+    from mind_mlir.frontends import parse  # noqa: PLC0415 -- loads numpy, which --help and completion do without
+    from mind_mlir.frontends.source import read_source  # noqa: PLC0415 -- as above
+    from mind_mlir.passes.verify import check  # noqa: PLC0415 -- as above
+
     session.stage = "parse"
     try:
         session.source = read_source(file)

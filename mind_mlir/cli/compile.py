@@ -6,19 +6,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mind_mlir.cli.differentiate import gradient_module
 from mind_mlir.cli.options import (
     FORMS,
     diagnostic_format,
     emit_option,
+    extensions_option,
     file_argument,
     optimization_option,
     output_option,
     stage_options,
 )
 from mind_mlir.cli.output import write_output
-from mind_mlir.cli.stages import StageLog, print_form, select_function
-from mind_mlir.passes.verify import verify
 
 if TYPE_CHECKING:
     from mind_mlir.cli.session import Session
@@ -34,6 +32,7 @@ MLIR_FORMS = tuple(form for form in FORMS if form not in ("core", "canonical", "
 @click.option("--emit-grad-ir", is_flag=True, help="Print the gradient module's Core IR; needs --autodiff.")
 @click.option("--emit-mlir", is_flag=True, help="Same as --emit=mind.")
 @click.option("--autodiff", is_flag=True, help="Differentiate with respect to every float input first.")
+@extensions_option
 @click.option("--func", metavar="NAME", help="The function to compile; the first one unless given.")
 @click.option("--verify-only", is_flag=True, help="Only report what is wrong; print nothing.")
 @click.option("--mlir-print-debuginfo", is_flag=True, help="Print the locations in forms of MLIR.")
@@ -50,6 +49,7 @@ def command(
     emit_grad_ir: bool,
     emit_mlir: bool,
     autodiff: bool,
+    extensions: bool,
     func: str | None,
     verify_only: bool,
     mlir_print_debuginfo: bool,
@@ -69,11 +69,18 @@ def command(
     """  # noqa: D301 -- click reads the \b
     if emit_grad_ir and not autodiff:
         raise click.UsageError("--emit-grad-ir needs --autodiff")
+    if extensions and not autodiff:
+        raise click.UsageError("--extensions is about derivatives; it needs --autodiff")
     form = _form(emit, core=emit_ir or emit_grad_ir, mind=emit_mlir)
     if mlir_print_debuginfo and form not in MLIR_FORMS:
         raise click.UsageError(
             f"--mlir-print-debuginfo needs a form of MLIR ({', '.join(MLIR_FORMS)}), not '{form}'"
         )
+
+    from mind_mlir.cli.differentiate import gradient_module  # noqa: PLC0415 -- loads numpy, which --help and completion do without
+    from mind_mlir.cli.stages import StageLog, print_form, select_function  # noqa: PLC0415 -- as above
+    from mind_mlir.passes.verify import verify  # noqa: PLC0415 -- as above
+
     log = StageLog.of(session, print_ir_after_all=print_ir_after_all, dump_stages=dump_stages, timing=timing)
     module = select_function(log.read(file), func)
     if verify_only:
@@ -83,7 +90,7 @@ def command(
         return
     # --emit-ir shows the program itself, as the language's own driver does, whatever else was asked for.
     if autodiff and not emit_ir:
-        module = gradient_module(module, log)
+        module = gradient_module(module, log, extensions=extensions)
     text = print_form(module, form, log, opt_level=opt_level, debug_info=mlir_print_debuginfo)
     write_output(text, output)
 

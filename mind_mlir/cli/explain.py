@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import difflib
-
 import click
 
+from mind_mlir.cli.completion import complete_code
 from mind_mlir.cli.output import write_output
+from mind_mlir.cli.suggestions import did_you_mean
 from mind_mlir.diagnostics.codes import CATALOGUE, explain, lookup, phase_of
 
 
 @click.command(name="explain")
-@click.argument("codes", metavar="[CODE]...", nargs=-1)
+@click.argument("codes", metavar="[CODE]...", nargs=-1, shell_complete=complete_code)
 @click.option("--list", "list_all", is_flag=True, help="List every code in one line.")
 def command(codes: tuple[str, ...], list_all: bool) -> None:
     """Explain diagnostic codes, for example E3001: what they mean, and how to mend the program."""
@@ -25,8 +25,7 @@ def command(codes: tuple[str, ...], list_all: bool) -> None:
     for code in codes:
         entry = lookup(code)
         if entry is None:
-            close = difflib.get_close_matches(code.upper(), CATALOGUE, n=1)
-            hint = f"; did you mean {close[0]}?" if close else "; 'mind-mlir explain --list' lists all"
+            hint = did_you_mean(code, CATALOGUE) or "; 'mind-mlir explain --list' lists all"
             raise click.BadParameter(f"there is no code '{code}'{hint}")
         entries.append(entry)
     write_output("\n".join(explain(entry) for entry in entries), None)

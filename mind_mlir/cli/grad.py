@@ -6,17 +6,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mind_mlir.cli.differentiate import gradient_module
 from mind_mlir.cli.options import (
     diagnostic_format,
     emit_option,
+    extensions_option,
     file_argument,
     optimization_option,
     output_option,
     stage_options,
 )
 from mind_mlir.cli.output import write_output
-from mind_mlir.cli.stages import StageLog, print_form
 
 if TYPE_CHECKING:
     from mind_mlir.cli.session import Session
@@ -32,7 +31,7 @@ DEFAULT_FORM = "canonical"
     help="Inputs to differentiate with respect to, separated by commas; all float inputs unless given.",
 )
 @click.option("--given", is_flag=True, help="Take the outputs' cotangents as inputs, instead of ones.")
-@click.option("--extensions", is_flag=True, help="Allow derivative rules outside Core v1 (Conv2d).")
+@extensions_option
 @emit_option(DEFAULT_FORM)
 @optimization_option
 @output_option
@@ -57,6 +56,9 @@ def command(
     The gradient module returns the program's outputs, then one gradient for each chosen input: that of the
     sum of all outputs, or, with --given, of the outputs weighted by the inputs cotangent_0, cotangent_1, ...
     """
+    from mind_mlir.cli.differentiate import gradient_module  # noqa: PLC0415 -- loads numpy, which --help and completion do without
+    from mind_mlir.cli.stages import StageLog, print_form  # noqa: PLC0415 -- as above
+
     log = StageLog.of(session, print_ir_after_all=print_ir_after_all, dump_stages=dump_stages, timing=timing)
     names = [name.strip() for name in wrt.split(",")] if wrt is not None else None
     gradient = gradient_module(log.read(file), log, wrt=names, given=given, extensions=extensions)

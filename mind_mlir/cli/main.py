@@ -8,6 +8,7 @@ import click
 
 from mind_mlir import __version__
 from mind_mlir.cli.session import GuardedCommand, Session
+from mind_mlir.cli.suggestions import did_you_mean
 from mind_mlir.interrupts import held
 
 #: Subcommand -> one line of help. Each lives in the module of its name and is imported when it is used,
@@ -38,6 +39,15 @@ class Program(GuardedCommand, click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the subcommand; where there is none of that name, suggest one."""
+        name = args[0]
+        if name in COMMANDS or name.startswith("-") or ctx.resilient_parsing:
+            return super().resolve_command(ctx, args)
+        raise click.UsageError(f"there is no command '{name}'{did_you_mean(name, COMMANDS)}", ctx)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the subcommands without importing them."""
         with formatter.section("Commands"):
@@ -48,8 +58,17 @@ class Program(GuardedCommand, click.Group):
     cls=Program,
     name="mind-mlir",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 success, 1 diagnostics, 2 wrong usage, 70 internal error (a reproducer is "
-    "written), 130 interrupted.",
+    epilog="""\b
+Exit codes:
+  0 success, 1 diagnostics, 2 wrong usage, 130 interrupted,
+  70 internal error (a reproducer is written)
+
+\b
+Completion with Tab, until the shell ends (or put the line into its startup file):
+  bash  eval "$(_MIND_MLIR_COMPLETE=bash_source mind-mlir)"
+  zsh   eval "$(_MIND_MLIR_COMPLETE=zsh_source mind-mlir)"
+  fish  _MIND_MLIR_COMPLETE=fish_source mind-mlir | source
+""",
 )
 @click.version_option(__version__, prog_name="mind-mlir")
 @click.pass_context

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from typing import TYPE_CHECKING
 
 import click
 
+from mind_mlir.cli.completion import complete_opcode
+from mind_mlir.cli.opcode_names import OPCODES
 from mind_mlir.cli.options import output_option
 from mind_mlir.cli.output import write_output
-from mind_mlir.cli.reference import op_data, op_list, op_markdown, reference_markdown
-from mind_mlir.ops.registry import all_ops, by_mnemonic, by_opcode
+from mind_mlir.cli.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from mind_mlir.ops.opdef import OpDef
 
 
 @click.command(name="ops")
-@click.argument("names", metavar="[OPCODE]...", nargs=-1)
+@click.argument("names", metavar="[OPCODE]...", nargs=-1, shell_complete=complete_opcode)
 @click.option("--json", "form", flag_value="json", help="Print every record as one JSON document.")
 @click.option("--markdown", "form", flag_value="markdown", help="Print the op reference.")
 @click.option(
@@ -30,9 +30,12 @@ def command(names: tuple[str, ...], form: str | None, output: str | None) -> Non
 
     The lines behind a dash say what this compiler does where the documents leave the choice to it.
     """
+    from mind_mlir.cli import reference  # noqa: PLC0415 -- loads numpy, which --help and completion do without
+    from mind_mlir.ops.registry import all_ops  # noqa: PLC0415 -- as above
+
     records = [_find(name) for name in names] or list(all_ops())
     if form == "json":
-        text = json.dumps([op_data(record) for record in records], indent=2, ensure_ascii=False)
+        text = json.dumps([reference.op_data(record) for record in records], indent=2, ensure_ascii=False)
     elif form == "irdl":
         if names:
             raise click.UsageError("--irdl prints the whole dialect; leave the opcodes out")
@@ -40,16 +43,17 @@ def command(names: tuple[str, ...], form: str | None, output: str | None) -> Non
 
         text = irdl_text()
     elif names:
-        text = "\n".join(op_markdown(record, "#") for record in records)
+        text = "\n".join(reference.op_markdown(record, "#") for record in records)
     else:
-        text = reference_markdown() if form == "markdown" else op_list()
+        text = reference.reference_markdown() if form == "markdown" else reference.op_list()
     write_output(text, output)
 
 
 def _find(name: str) -> OpDef:
+    from mind_mlir.ops.registry import by_mnemonic, by_opcode  # noqa: PLC0415 -- loads numpy, which --help and completion do without
+
     record = by_opcode().get(name) or by_mnemonic().get(name.removeprefix("mind."))
     if record is None:
-        close = difflib.get_close_matches(name, by_opcode(), n=1)
-        hint = f"; did you mean {close[0]}?" if close else "; 'mind-mlir ops' lists all"
+        hint = did_you_mean(name, OPCODES) or "; 'mind-mlir ops' lists all"
         raise click.BadParameter(f"there is no operation '{name}'{hint}")
     return record

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from mind_mlir.cli.completion import complete_directory, complete_file
 from mind_mlir.cli.session import Session
 from mind_mlir.diagnostics.render import FORMATS
 
@@ -20,7 +21,7 @@ FORMS = ("core", "canonical", "mind", "linalg", "scheduled", "bufferized", "llvm
 
 def file_argument(command: Command) -> Command:
     """Add the FILE argument."""
-    return click.argument("file", metavar="FILE")(command)
+    return click.argument("file", metavar="FILE", shell_complete=complete_file)(command)
 
 
 def diagnostic_format(command: Command) -> Command:
@@ -55,7 +56,15 @@ def output_option(command: Command) -> Command:
         "-o",
         "--output",
         metavar="PATH",
+        shell_complete=complete_file,
         help="Write to PATH instead of standard output; the file appears whole or not at all.",
+    )(command)
+
+
+def extensions_option(command: Command) -> Command:
+    """Add ``--extensions``."""
+    return click.option(
+        "--extensions", is_flag=True, help="Allow derivative rules outside Core v1 (Conv2d)."
     )(command)
 
 
@@ -78,6 +87,7 @@ def stage_options(command: Command) -> Command:
         click.option(
             "--dump-stages",
             metavar="DIR",
+            shell_complete=complete_directory,
             help="Write every stage's form to a numbered file in DIR.",
         ),
         click.option(

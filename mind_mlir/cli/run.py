@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-import numpy as np
 
-from mind_mlir.cli.inputs import InputSpecs, make_inputs
+from mind_mlir.cli.completion import complete_file
 from mind_mlir.cli.options import (
     diagnostic_format,
     file_argument,
     optimization_option,
     stage_options,
 )
-from mind_mlir.cli.output import replace_file, write_output
-from mind_mlir.cli.session import EXIT_DIAGNOSTICS, Session
-from mind_mlir.cli.stages import StageLog, native, select_function
-from mind_mlir.interpreter import interpret
-from mind_mlir.passes.verify import verify
+from mind_mlir.cli.session import EXIT_DIAGNOSTICS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from mind_mlir.ir.attributes import Array
-    from mind_mlir.ir.module import Module
-
-#: Arrays with more elements are printed shortened.
-SHOWN_ELEMENTS = 200
+    from mind_mlir.cli.session import Session
 
 
 @click.command(name="run")
@@ -38,8 +26,7 @@ SHOWN_ELEMENTS = 200
     "inputs",
     metavar="SPEC",
     multiple=True,
-    help="NAME=FILE.npy, NAME=NUMBER, NAME=random|zeros|ones, FILE.npz, or random|zeros|ones for all "
-    "inputs not named. Repeatable.",
+    help="What an input is, see above. Repeatable.",
 )
 @click.option(
     "--seed",
@@ -54,7 +41,11 @@ SHOWN_ELEMENTS = 200
     "--check", is_flag=True, help="Compare every operation with the interpreter; exit 1 if one differs."
 )
 @click.option(
-    "-o", "--output", metavar="PATH", help="Write the outputs to PATH: .npz, or .npy where there is one."
+    "-o",
+    "--output",
+    metavar="PATH",
+    shell_complete=complete_file,
+    help="Write the outputs to PATH: .npz, or .npy where there is one.",
 )
 @optimization_option
 @diagnostic_format
@@ -77,11 +68,25 @@ def command(
     """Compile a program and run it on arrays.
 
     The outputs are printed, or written to PATH as output_0, output_1, ...
-    """
+
+    \b
+    Every input needs an array. SPEC is one of
+      NAME=VALUE          a number, true, false, nan, inf, or nested lists
+                          of these: x=2.5, 'x=[[1, 2], [3, 4]]'
+      NAME=random         random numbers; also zeros, ones
+      NAME=FILE.npy       an array that numpy.save wrote
+      FILE.npz            arrays that numpy.savez wrote, by the inputs' names
+      random              for all inputs not named; also zeros, ones
+    """  # noqa: D301 -- click reads the \b
     if interpreted and (check or print_ir_after_all or dump_stages):
         raise click.UsageError(
             "--interpret compiles nothing: leave out --check, --print-ir-after-all, --dump-stages"
         )
+    from mind_mlir.cli.execution import check_output_name, compare, deliver, execute  # noqa: PLC0415 -- loads numpy, which --help and completion do without
+    from mind_mlir.cli.inputs import InputSpecs, make_inputs  # noqa: PLC0415 -- as above
+    from mind_mlir.cli.stages import StageLog, select_function  # noqa: PLC0415 -- as above
+    from mind_mlir.passes.verify import verify  # noqa: PLC0415 -- as above
+
     specs = InputSpecs.parse(inputs)
     log = StageLog.of(session, print_ir_after_all=print_ir_after_all, dump_stages=dump_stages, timing=timing)
     module = select_function(log.read(file), func)
@@ -90,52 +95,12 @@ def command(
     session.stage = "inputs"
     arguments = make_inputs(module, specs, seed)
     if output is not None:
-        _check_output_name(output, len(module.outputs))
+        check_output_name(output, len(module.outputs))
     agrees = True
     if check:
-        agrees = _report(native(log).compare(module, arguments, log))
-    elif interpreted:
-        _deliver(module, _interpret(module, arguments, log), output)
+        agrees = compare(module, arguments, log)
     else:
-        _deliver(module, native(log).execute(module, arguments, log, opt_level), output)
+        deliver(module, execute(module, arguments, log, None if interpreted else opt_level), output)
     log.finish()
     if not agrees:
         click.get_current_context().exit(EXIT_DIAGNOSTICS)
-
-
-def _interpret(module: Module, arguments: Mapping[str, Array], log: StageLog) -> Sequence[Array]:
-    with log.timed("interpret"):
-        return interpret(module, arguments)
-
-
-def _report(difference: object) -> bool:
-    """Print the outcome of a comparison and return whether all is well."""
-    write_output(
-        "OK: every operation agrees with the interpreter" if difference is None else f"{difference}", None
-    )
-    return difference is None
-
-
-def _check_output_name(output: str, count: int) -> None:
-    suffix = Path(output).suffix
-    if suffix == ".npy" and count != 1:
-        raise click.UsageError(f"-o {output}: the program has {count} outputs; write them to a .npz file")
-    if suffix not in (".npy", ".npz"):
-        raise click.UsageError(f"-o {output}: the name must end in .npz or .npy")
-
-
-def _deliver(module: Module, outputs: Sequence[Array], path: str | None) -> None:
-    if path is None:
-        for value, array in zip(module.outputs, outputs, strict=True):
-            write_output(_show(module, value, array), None)
-    elif path.endswith(".npy"):
-        replace_file(path, lambda file: np.save(file, outputs[0]))
-    else:
-        arrays = {f"output_{index}": array for index, array in enumerate(outputs)}
-        replace_file(path, lambda file: np.savez(file, allow_pickle=False, **arrays))
-
-
-def _show(module: Module, value: int, array: Array) -> str:
-    operations = {op.value_id: op for op in module.operations}
-    text = np.array2string(array, threshold=SHOWN_ELEMENTS, separator=", ", floatmode="unique")
-    return f"{operations[value].label} : {operations[value].result_type}\n{text}"

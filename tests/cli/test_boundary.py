@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 from cli_harness import BIN, SUM, invoke, spawn, succeed
+from click.shell_completion import ShellComplete
 
 from mind_mlir import __version__
 from mind_mlir.cli import mlir_passes, opt, stages
-from mind_mlir.cli.main import COMMANDS
+from mind_mlir.cli.main import COMMANDS, program
+from mind_mlir.cli.opcode_names import OPCODES
 from mind_mlir.lowering import pipeline
+from mind_mlir.ops.registry import by_opcode
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,7 +68,6 @@ def test_wrong_usage_exits_with_2(args: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     "args",
     [
-        ("--help",),
         ("explain", "E3001"),
         ("ops",),
         ("ops", "--json"),
@@ -84,9 +86,90 @@ def test_what_needs_no_mlir_loads_none(args: tuple[str, ...], in_tmp: Path) -> N
         "try:\n    program(sys.argv[1:])\n"
         "except SystemExit as end:\n    assert not end.code, end.code\n"
         "assert not [name for name in sys.modules if name.startswith('torch_mlir')]\n"
-        "assert '--help' not in sys.argv or 'numpy' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", script, *args], check=True, capture_output=True, timeout=60)
+
+
+def test_what_must_be_quick_loads_neither_numpy_nor_mlir() -> None:
+    script = (
+        "import contextlib, io, os, sys\n"
+        "from mind_mlir.cli.main import COMMANDS, program\n"
+        "from mind_mlir.cli.opt import command as mind_opt\n"
+        "def run(tool, *args):\n"
+        "    with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):\n"
+        "        tool(args)\n"
+        "    assert not {'numpy', 'torch_mlir'} & set(sys.modules), args\n"
+        "run(mind_opt, '--help')\n"
+        "for args in ([], ['explain', 'E3001'], ['nope'], *([name, '--help'] for name in COMMANDS)):\n"
+        "    run(program, *args)\n"
+        "os.environ.update(_X_COMPLETE='bash_complete', COMP_WORDS='x ops ', COMP_CWORD='2')\n"
+        "run(lambda _: program(prog_name='x'))\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, timeout=60)
+
+
+def test_the_package_runs_as_a_program() -> None:
+    command = [sys.executable, "-m", "mind_mlir", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.endswith(f"version {__version__}\n")
+
+
+@pytest.mark.parametrize(
+    ("args", "guess"),
+    [
+        (("chek", "m.ir"), "did you mean check?"),
+        (("Compile",), "did you mean compile?"),
+        (("check", "m.ir", "--diagnostic-fromat=json"), "Did you mean '--diagnostic-format'?"),
+        (("ops", "matmull"), "did you mean MatMul?"),
+        (("explain", "e30011"), "did you mean E3001?"),
+    ],
+)
+def test_what_was_meant(args: tuple[str, ...], guess: str) -> None:
+    result = invoke(*args)
+    assert result.exit_code == 2
+    assert guess in result.stderr
+
+
+# Completion
+
+
+def complete(*words: str) -> list[str]:
+    """Return what the shell is told to offer in the place of the last word."""
+    completion = ShellComplete(program, {}, "mind-mlir", "_MIND_MLIR_COMPLETE")
+    found = completion.get_completions(list(words[:-1]), words[-1])
+    return [item.value if item.type == "plain" else f"<{item.type}>" for item in found]
+
+
+@pytest.mark.parametrize(
+    ("words", "offers"),
+    [
+        (("ch",), ["check"]),
+        (("ops", "con"), ["ConstI64", "ConstF32", "ConstF64", "ConstTensor", "Conv2d"]),
+        (("ops", "Add", "matm"), ["MatMul"]),
+        (("explain", "e400"), [f"E400{digit}" for digit in range(1, 10)]),
+        (("explain", "nope"), []),
+        (("compile", "--emit", "l"), ["linalg", "llvm"]),
+        (("compile", "--dump-stages", "d"), ["<dir>"]),
+        (("compile", "-o", "d"), ["<file>"]),
+        (("check", "m"), ["<file>"]),
+        (("run", "m"), ["<file>"]),
+        (("run", "m.ir", "-o", "o"), ["<file>"]),
+        (("run", "m.ir", "--inte"), ["--interpret"]),
+    ],
+)
+def test_completion(words: tuple[str, ...], offers: list[str]) -> None:
+    assert complete(*words) == offers
+
+
+def test_completion_knows_every_opcode() -> None:
+    assert list(by_opcode()) == list(OPCODES)
+
+
+def test_the_help_says_how_to_switch_completion_on() -> None:
+    for shell in ("bash", "zsh", "fish"):
+        assert f"_MIND_MLIR_COMPLETE={shell}_source mind-mlir" in succeed("--help")
+    environment = {**os.environ, "_MIND_MLIR_COMPLETE": "zsh_source"}
+    assert "compdef" in spawn(env=environment).stdout
 
 
 # Diagnostics and their streams

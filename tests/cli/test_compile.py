@@ -55,6 +55,20 @@ def test_the_flags_of_the_languages_own_driver() -> None:
     assert succeed("compile", "-", "--autodiff", "--emit-ir", stdin=SUM) == SUM
 
 
+def test_autodiff_takes_extensions() -> None:
+    program = """\
+%0 = Input {name="x"} : tensor<f32[1, 3, 3, 1]>
+%1 = Input {name="w"} : tensor<f32[2, 2, 1, 1]>
+%2 = Conv2d (%0, %1) {padding=Valid, strides=[1, 1]} : tensor<f32[1, 2, 2, 1]>
+outputs: %2
+"""
+    args = ("compile", "-", "--autodiff", "--emit=canonical")
+    assert "E5001" in invoke(*args, stdin=program).stderr
+    gradient = succeed("grad", "-", "--extensions", stdin=program)
+    assert succeed(*args, "--extensions", stdin=program) == gradient
+    assert invoke("compile", "-", "--extensions", stdin=program).exit_code == 2
+
+
 def test_autodiff_takes_any_form() -> None:
     text = succeed("compile", "-", "--autodiff", "--emit-mlir", stdin=SUM)
     assert "-> (tensor<2xf32>, tensor<2x3xf32>, tensor<3xf32>)" in text
@@ -114,7 +128,7 @@ def test_a_dump_directory_that_is_a_file(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     result = invoke("compile", "-", "--dump-stages", tmp_path / "file", stdin=SUM)
     assert result.exit_code == 1
-    assert "cannot write" in result.stderr
+    assert "cannot create directory" in result.stderr
 
 
 def test_printing_after_all_stages_and_timing() -> None:

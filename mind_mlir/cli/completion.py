@@ -1,0 +1,36 @@
+"""What a shell offers when Tab is pressed. Nothing here loads numpy or MLIR: it must be quick."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from click.shell_completion import CompletionItem
+
+from mind_mlir.cli.opcode_names import OPCODES
+from mind_mlir.diagnostics.codes import CATALOGUE
+
+if TYPE_CHECKING:
+    import click
+
+
+def complete_file(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Let the shell offer files."""
+    return [CompletionItem(incomplete, type="file")]
+
+
+def complete_directory(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Let the shell offer directories."""
+    return [CompletionItem(incomplete, type="dir")]
+
+
+def complete_opcode(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+    """Offer the operations, typed in any case."""
+    return [opcode for opcode in OPCODES if opcode.lower().startswith(incomplete.lower())]
+
+
+def complete_code(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Offer the diagnostic codes with their titles."""
+    wanted = incomplete.upper()
+    return [
+        CompletionItem(code, help=entry.title) for code, entry in CATALOGUE.items() if code.startswith(wanted)
+    ]

@@ -1,0 +1,75 @@
+"""What `mind-mlir run` does with a module and its arguments: execute, compare, show or save."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import numpy as np
+
+from mind_mlir.cli.output import replace_file, write_output
+from mind_mlir.cli.stages import native
+from mind_mlir.interpreter import interpret
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mind_mlir.cli.stages import StageLog
+    from mind_mlir.ir.attributes import Array
+    from mind_mlir.ir.module import Module
+
+#: Arrays with more elements are printed shortened.
+SHOWN_ELEMENTS = 200
+
+
+def execute(
+    module: Module, arguments: Mapping[str, Array], log: StageLog, opt_level: int | None
+) -> Sequence[Array]:
+    """Return the outputs of ``module``, compiled at ``opt_level`` or, where that is None, interpreted."""
+    if opt_level is not None:
+        outputs: Sequence[Array] = native(log).execute(module, arguments, log, opt_level)
+        return outputs
+    with log.timed("interpret"):
+        return interpret(module, arguments)
+
+
+def compare(module: Module, arguments: Mapping[str, Array], log: StageLog) -> bool:
+    """Compare every operation with the interpreter, print the outcome, and return whether all is well."""
+    difference = native(log).compare(module, arguments, log)
+    if difference is not None:
+        write_output(f"{difference}", None)
+        return False
+    write_output("OK: every operation agrees with the interpreter", None)
+    return True
+
+
+def check_output_name(output: str, count: int) -> None:
+    """Make sure that ``count`` arrays can be written to a file of this name.
+
+    Raises:
+        click.UsageError: They cannot.
+    """
+    suffix = Path(output).suffix
+    if suffix == ".npy" and count != 1:
+        raise click.UsageError(f"-o {output}: the program has {count} outputs; write them to a .npz file")
+    if suffix not in (".npy", ".npz"):
+        raise click.UsageError(f"-o {output}: the name must end in .npz or .npy")
+
+
+def deliver(module: Module, outputs: Sequence[Array], path: str | None) -> None:
+    """Write the outputs to the file at ``path``, or show them where that is None."""
+    if path is None:
+        for value, array in zip(module.outputs, outputs, strict=True):
+            write_output(_show(module, value, array), None)
+    elif path.endswith(".npy"):
+        replace_file(path, lambda file: np.save(file, outputs[0]))
+    else:
+        arrays = {f"output_{index}": array for index, array in enumerate(outputs)}
+        replace_file(path, lambda file: np.savez(file, allow_pickle=False, **arrays))
+
+
+def _show(module: Module, value: int, array: Array) -> str:
+    operations = {op.value_id: op for op in module.operations}
+    text = np.array2string(array, threshold=SHOWN_ELEMENTS, separator=", ", floatmode="unique")
+    return f"{operations[value].label} : {operations[value].result_type}\n{text}"

@@ -1,0 +1,36 @@
+"""The opcodes, in the order of the reference, for completion; the records themselves load numpy."""
+
+from __future__ import annotations
+
+OPCODES = (
+    "Input",
+    "ConstI64",
+    "ConstF32",
+    "ConstF64",
+    "ConstTensor",
+    "Add",
+    "Sub",
+    "Mul",
+    "Neg",
+    "Relu",
+    "Exp",
+    "Log",
+    "Reciprocal",
+    "Compare",
+    "Select",
+    "Sum",
+    "Mean",
+    "Reshape",
+    "ExpandDims",
+    "Squeeze",
+    "Transpose",
+    "BroadcastTo",
+    "Index",
+    "Gather",
+    "Slice",
+    "Pad",
+    "ScatterAdd",
+    "Dot",
+    "MatMul",
+    "Conv2d",
+)
