@@ -157,6 +157,16 @@ ENTRIES = (
             "still there as it was."
         ),
         context=("path", "reason"),
+        language="python",
+        bad="""\
+from mind_mlir.cli.output import write_file
+write_file("no/such/directory/out.ir", b"")
+""",
+        good="""\
+import os
+from mind_mlir.cli.output import write_file
+write_file(os.devnull, b"")
+""",
     ),
     Entry(
         code="E7102",
