@@ -15,6 +15,7 @@ _TAB = "    "
 _ELLIPSIS = "..."
 _LONGEST_REMARK = 400
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_LONGEST_REPR = 120
 #: Controls, formatting marks (among them the bidirectional ones), surrogates, private use, unassigned, and
 #: the separators other than the space.
 _HIDDEN = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
@@ -40,6 +41,11 @@ def display_path(path: str | os.PathLike[str]) -> str:
 def clipped(text: str) -> str:
     """Return visible text of bounded length: a remark may quote a list of any size."""
     return visible(text if len(text) <= _LONGEST_REMARK else text[:_LONGEST_REMARK] + _ELLIPSIS)
+
+
+def brief(text: str) -> str:
+    """Return visible text of at most a line, for the `repr` of something."""
+    return visible(text if len(text) <= _LONGEST_REPR else text[:_LONGEST_REPR] + _ELLIPSIS)
 
 
 def width(text: str) -> int:

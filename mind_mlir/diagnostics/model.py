@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from mind_mlir import border
+from mind_mlir.diagnostics.display import brief
 from mind_mlir.frozen import FrozenDict
 
 if TYPE_CHECKING:
@@ -74,9 +75,14 @@ class Diagnostic:
         where = f"{self.location}: " if self.location else ""
         return f"{where}{self.severity}[{self.code}]: {self.message}"
 
+    def __repr__(self) -> str:
+        return f"<Diagnostic {brief(str(self))}>"
+
 
 class MindError(Exception):
     """Base of every error that a user's input can cause.
+
+    Its text, and so a traceback, shows the findings with their source lines as the command line does.
 
     Attributes:
         diagnostics: What was found, in source order; never empty.
@@ -88,7 +94,14 @@ class MindError(Exception):
         super().__init__(found)
 
     def __str__(self) -> str:
-        return "\n".join(map(str, self.diagnostics))
+        from mind_mlir.diagnostics.render import traceback_text  # noqa: PLC0415 -- stands above the data
+
+        return traceback_text(self.diagnostics)
+
+    def __repr__(self) -> str:
+        first, *others = self.diagnostics
+        more = f", and {len(others)} more" if others else ""
+        return f"<{type(self).__name__} {brief(f'{first.code}: {first.message}')}{more}>"
 
     @property
     def code(self) -> str:

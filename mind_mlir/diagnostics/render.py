@@ -34,6 +34,8 @@ FORMATS: tuple[Format, ...] = ("human", "short", "json")
 
 #: Cells of a source line that are shown; longer lines are cut around the span.
 _LINE_CELLS = 100
+#: Findings that an uncaught error shows.
+_TRACEBACK_FINDINGS = 20
 _RED, _YELLOW, _BLUE, _BOLD, _RESET = "\x1b[1;31m", "\x1b[1;33m", "\x1b[1;34m", "\x1b[1m", "\x1b[0m"
 
 
@@ -56,6 +58,17 @@ def render(diagnostics: Iterable[Diagnostic], format: Format = "human", color: b
         return "".join(f"{_short(diagnostic, paint)}\n" for diagnostic in found)
     blocks = [_human(diagnostic, paint) for diagnostic in found]
     return "\n\n".join([*blocks, summary(found)]) + "\n"
+
+
+def traceback_text(diagnostics: Sequence[Diagnostic]) -> str:
+    """Return what an uncaught error shows: the human form without colour, of the first few findings."""
+    blocks = [_human(diagnostic, _plain_text) for diagnostic in diagnostics[:_TRACEBACK_FINDINGS]]
+    omitted = len(diagnostics) - len(blocks)
+    if omitted:
+        blocks.append(f"... and {omitted} more, in the error's `diagnostics`")
+    if len(diagnostics) > 1:
+        blocks.append(summary(diagnostics))
+    return "\n\n".join(blocks)
 
 
 def summary(diagnostics: Sequence[Diagnostic]) -> str:

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 Array: TypeAlias = npt.NDArray[Any]
 
 
+#: Elements that the `repr` of a literal shows.
+_SHOWN_ELEMENTS = 8
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class TensorLiteral:
     """Constant data of a dtype and shape, held as a read-only C-contiguous numpy array."""
@@ -85,6 +89,15 @@ class TensorLiteral:
             mine.dtype == theirs.dtype and mine.shape == theirs.shape and mine.tobytes() == theirs.tobytes()
         )
 
+    def __str__(self) -> str:
+        from mind_mlir.ir.printer import format_literal  # noqa: PLC0415 -- the printer stands above the data
+
+        return format_literal(self)
+
+    def __repr__(self) -> str:
+        few = self.array.size <= _SHOWN_ELEMENTS
+        return f"<TensorLiteral {self.type}{f' {self}' if few else ''}>"
+
     def __hash__(self) -> int:
         return hash((self.array.dtype, self.array.shape, self.array.tobytes()))
 
@@ -104,6 +117,9 @@ class PaddingMode(Enum):
     VALID = "Valid"
     SAME = "Same"
     CUSTOM = "Custom"
+
+    def __str__(self) -> str:
+        return self.value
 
 
 _MODES = tuple(mode.value for mode in PaddingMode)

@@ -34,6 +34,12 @@ class Value:
     type: TensorType
     builder: Builder = field(repr=False)
 
+    def __str__(self) -> str:
+        return f"%{self.id}"
+
+    def __repr__(self) -> str:
+        return f"<Value %{self.id} : {self.type}>"
+
     @property
     def shape(self) -> tuple[int, ...]:
         """Return the static shape."""
@@ -50,8 +56,10 @@ class Builder:
     Example:
         >>> b = Builder()
         >>> x = b.input("x", TensorType(DType.F32, (2, 3)))
-        >>> print(b.build([b.emit("Sum", x, axes=[1])]).outputs)
-        (1,)
+        >>> print(b.build([b.emit("Sum", x, axes=[1])]))
+        %0 = Input {name="x"} : tensor<f32[2, 3]>
+        %1 = Sum (%0) {axes=[1], keepdims=false} : tensor<f32[2]>
+        outputs: %1
     """
 
     operations: list[CoreOperation] = field(default_factory=list, init=False)
@@ -59,6 +67,12 @@ class Builder:
 
     def __post_init__(self) -> None:
         self.next_id = border.integer(self.next_id, "next_id")
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.operations))
+
+    def __repr__(self) -> str:
+        return f"<Builder of {len(self.operations)} operations>"
 
     def input(self, name: str, type_: TensorType, source: SourceInfo | None = None) -> Value:
         """Declare an input called ``name``.

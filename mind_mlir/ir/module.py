@@ -22,12 +22,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
 
 from mind_mlir import border
+from mind_mlir.diagnostics.display import brief
 from mind_mlir.frozen import FrozenDict
-from mind_mlir.ir.attributes import frozen
+from mind_mlir.ir.attributes import TensorLiteral, frozen
 from mind_mlir.ir.types import TensorType, TupleType
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sized
 
     from mind_mlir.diagnostics import Location
     from mind_mlir.ir.attributes import AttributeValue
@@ -39,6 +40,12 @@ T = TypeVar("T")
 MODULE = "a Module (parse, load and Builder.build make one)"
 
 ValueId: TypeAlias = int
+
+
+def _count(things: Sized, noun: str) -> str:
+    count = len(things)
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
 
 _NO_ATTRIBUTES: Mapping[str, AttributeValue] = FrozenDict()
 _NO_NAMES: Mapping[ValueId, str] = FrozenDict()
@@ -111,6 +118,16 @@ class CoreOperation:
         ids = _ids(operands, "operands")
         return cls(value_id, opcode, ids, attributes, result_type, source, names, origin)
 
+    def __str__(self) -> str:
+        from mind_mlir.ir.printer import print_operation  # noqa: PLC0415 -- the printer stands above the data
+
+        return print_operation(self)
+
+    def __repr__(self) -> str:
+        large = {name: "..." for name, value in self.attributes.items() if isinstance(value, TensorLiteral)}
+        shown = replace(self, attributes={**self.attributes, **large}) if large else self
+        return f"<CoreOperation {brief(str(shown))}>"
+
     @property
     def tensor_type(self) -> TensorType:
         """Return the type of the value of a verified flat module, where there are no tuples."""
@@ -149,6 +166,9 @@ class Parameter:
         if not isinstance(self.type, (TensorType, TupleType)):
             border.reject("type", "a TensorType", self.type)
 
+    def __str__(self) -> str:
+        return f"%{self.value_id}: {self.type}"
+
 
 @dataclass(frozen=True, slots=True)
 class Return:
@@ -169,6 +189,9 @@ class Return:
         """Return ``value`` as the text writes it: ``%x``, or ``%3`` without a name."""
         return f"%{self.names.get(value, value)}"
 
+    def __str__(self) -> str:
+        return f"return {', '.join(map(self.spell, self.operands))}".rstrip()
+
 
 @dataclass(frozen=True, slots=True)
 class Block:
@@ -185,6 +208,14 @@ class Block:
         object.__setattr__(self, "parameters", _all(self.parameters, Parameter, "parameters"))
         object.__setattr__(self, "label", border.text(self.label, "label"))
 
+    def __str__(self) -> str:
+        from mind_mlir.ir.printer import print_block  # noqa: PLC0415 -- the printer stands above the data
+
+        return print_block(self)
+
+    def __repr__(self) -> str:
+        return f"<Block ^{self.label}: {_count(self.operations, 'operation')}>"
+
 
 @dataclass(frozen=True, slots=True)
 class Function:
@@ -198,6 +229,14 @@ class Function:
         object.__setattr__(self, "name", border.text(self.name, "name"))
         object.__setattr__(self, "blocks", _all(self.blocks, Block, "blocks"))
         object.__setattr__(self, "public", border.flag(self.public, "public"))
+
+    def __str__(self) -> str:
+        from mind_mlir.ir.printer import print_function  # noqa: PLC0415 -- the printer stands above the data
+
+        return print_function(self)
+
+    def __repr__(self) -> str:
+        return f"<Function @{self.name}: {_count(self.blocks, 'block')}>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +252,29 @@ class Module:
     def __post_init__(self) -> None:
         object.__setattr__(self, "functions", _all(self.functions, Function, "functions"))
         object.__setattr__(self, "profile", border.text(self.profile, "profile"))
+
+    def __str__(self) -> str:
+        from mind_mlir.ir.printer import print_module  # noqa: PLC0415 -- the printer stands above the data
+
+        return (
+            print_module(self).removesuffix("\n") if self.is_flat else "\n\n".join(map(str, self.functions))
+        )
+
+    def __repr__(self) -> str:
+        if not self.is_flat:
+            return f"<Module {self.profile}: {_count(self.functions, 'function')}>"
+        inputs = [f"{op.attributes.get('name')}: {op.result_type}" for op in self.inputs]
+        head = brief(f"{self.name}({', '.join(inputs)})")
+        return f"<Module {head}: {_count(self.operations, 'operation')}, {_count(self.outputs, 'output')}>"
+
+    @property
+    def is_flat(self) -> bool:
+        """Return whether this is one list of instructions: one function of one block without parameters."""
+        return (
+            len(self.functions) == 1
+            and len(self.functions[0].blocks) == 1
+            and not self.functions[0].blocks[0].parameters
+        )
 
     @classmethod
     def flat(

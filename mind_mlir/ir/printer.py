@@ -1,16 +1,19 @@
-"""Writes modules as Core IR text: flat ones in the reference encoding (core-ir-text.md, spelling 1).
+"""Writes flat modules as Core IR text, in the reference encoding (core-ir-text.md, spelling 1).
 
 Printing and reading back gives an equal module, and reading canonical text and printing it gives the same
 bytes. A module that was read from text is printed with the names of that text (``%x``) as long as reading
 them gives its ids again; otherwise, and in canonical form, values are numbers. Two things have no spelling
 and come back changed: the sign and payload of a NaN, and a literal whose dtype is not the one its operation
 declares (which no verified module holds).
+
+Functions and blocks are written in function form (spelling 3), for people to look at.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mind_mlir import border
@@ -22,10 +25,11 @@ from mind_mlir.ops import registry
 from mind_mlir.ops.opdef import AttrKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from mind_mlir.ir.attributes import AttributeValue
-    from mind_mlir.ir.module import Block, CoreOperation, ValueId
+    from mind_mlir.ir.module import Block, CoreOperation, Function, ValueId
+    from mind_mlir.ir.types import ValueType
     from mind_mlir.ops.opdef import OpDef
 
 _ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\", '"': '\\"'}
@@ -72,6 +76,26 @@ def print_operation(operation: CoreOperation, names: Mapping[ValueId, str] | Non
     return f"{text} : {operation.result_type}"
 
 
+def print_function(function: Function) -> str:
+    """Return a function in function form, without a line feed at its end."""
+    blocks = function.blocks
+    entry = blocks[0].parameters if blocks else ()
+    types = {value: type_ for block in blocks for value, type_ in _types(block)}
+    results = blocks[-1].terminator.operands if blocks else ()
+    head = "func" if function.public else "internal func"
+    parameters = ", ".join(map(str, entry))
+    listing = ", ".join(str(types.get(value, "?")) for value in results)
+    body = "\n".join(print_block(replace(b, parameters=()) if b is blocks[0] else b) for b in blocks)
+    return f"{head} @{function.name}({parameters}) -> ({listing}) {{\n{body}\n}}"
+
+
+def print_block(block: Block) -> str:
+    """Return a block in function form, without a line feed at its end."""
+    parameters = f"({', '.join(map(str, block.parameters))})" if block.parameters else ""
+    statements = [*map(print_operation, block.operations), str(block.terminator)]
+    return "\n".join([f"^{block.label}{parameters}:", *(f"  {statement}" for statement in statements)])
+
+
 def quote(text: str) -> str:
     """Return ``text`` as a string literal of the Core IR text."""
     return f'"{_ESCAPED.sub(_escape, text)}"'
@@ -112,6 +136,11 @@ def format_literal(literal: TensorLiteral) -> str:
     for extent in reversed(shape):
         texts = [f"[{', '.join(texts[i : i + extent])}]" for i in range(0, len(texts), extent)]
     return texts[0]
+
+
+def _types(block: Block) -> Iterator[tuple[ValueId, ValueType]]:
+    yield from ((parameter.value_id, parameter.type) for parameter in block.parameters)
+    yield from ((operation.value_id, operation.result_type) for operation in block.operations)
 
 
 def _names(block: Block) -> dict[ValueId, str]:

@@ -66,6 +66,9 @@ class DType(Enum):
     numpy: np.dtype[Any]
     core_name: str
 
+    def __str__(self) -> str:
+        return self.core_name
+
     def __repr__(self) -> str:
         return f"DType.{self.name}"
 

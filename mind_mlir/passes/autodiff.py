@@ -58,6 +58,12 @@ class Gradient:
     module: Module
     gradients: Mapping[ValueId, ValueId]
 
+    def __str__(self) -> str:
+        return str(self.module)
+
+    def __repr__(self) -> str:
+        return f"<Gradient with respect to {len(self.gradients)} values: {self.module!r}>"
+
 
 def differentiate(
     module: Module,

@@ -66,7 +66,7 @@ def check(module: Module) -> list[Diagnostic]:
                 context=MappingProxyType({"profile": module.profile}),
             )
         ]
-    if not profile.allows_blocks and not _is_flat(module):
+    if not profile.allows_blocks and not module.is_flat:
         return [
             Diagnostic(
                 "E4103",
@@ -76,14 +76,6 @@ def check(module: Module) -> list[Diagnostic]:
             )
         ]
     return _BlockVerifier(profile, module.body).run()
-
-
-def _is_flat(module: Module) -> bool:
-    return (
-        len(module.functions) == 1
-        and len(module.functions[0].blocks) == 1
-        and not module.functions[0].blocks[0].parameters
-    )
 
 
 @dataclass(slots=True)

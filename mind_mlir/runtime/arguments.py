@@ -45,6 +45,9 @@ class Parameter:
         object.__setattr__(self, "shape", self.type.extents)
         object.__setattr__(self, "is_bool", self.type.dtype is DType.I1)
 
+    def __str__(self) -> str:
+        return f"{self.name}: {self.type}"
+
 
 def parameters_of(module: Module) -> tuple[Parameter, ...]:
     """Return the inputs of a verified flat module, in order."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import keyword
 import time
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -10,6 +12,7 @@ import numpy as np
 
 from mind_mlir import border
 from mind_mlir.diagnostics import Diagnostic, ExecutionError
+from mind_mlir.diagnostics.display import brief
 from mind_mlir.interrupts import held
 from mind_mlir.ir.module import MODULE, Module
 from mind_mlir.ir.types import DType
@@ -92,6 +95,30 @@ class Executable:
         if self._checks:
             self._layouts.append(((2 * len(self._checks),), DType.SI64.numpy))
         self._locations: dict[str, Location | None] = {op.label: op.location for op in canonical.operations}
+
+    def __str__(self) -> str:
+        return str(self._source)
+
+    def __repr__(self) -> str:
+        inputs, results = ", ".join(map(str, self.parameters)), ", ".join(map(str, self.results))
+        return f"<Executable {brief(f'{self._source.name}({inputs}) -> ({results})')}>"
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        """What a call takes and returns, for `inspect.signature` and the completion of editors.
+
+        An input whose name is none in Python can only be given by position or with ``**``: there is no
+        signature that says so, and this one then takes anything.
+        """
+        names = [parameter.name for parameter in self.parameters]
+        kinds = inspect.Parameter
+        if all(name.isidentifier() and not keyword.iskeyword(name) for name in names):
+            parameters = [
+                kinds(p.name, kinds.POSITIONAL_OR_KEYWORD, annotation=str(p.type)) for p in self.parameters
+            ]
+        else:
+            parameters = [kinds("args", kinds.VAR_POSITIONAL), kinds("kwargs", kinds.VAR_KEYWORD)]
+        return inspect.Signature(parameters, return_annotation=f"({', '.join(map(str, self.results))})")
 
     def __reduce__(self) -> tuple[Callable[[Module, int], Executable], tuple[Module, int]]:
         return _recompile, (self._source, self._opt_level)

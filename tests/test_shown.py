@@ -1,0 +1,166 @@
+"""What Python shows of things: `str` is their text, `repr` one short line, a traceback the findings."""
+
+from __future__ import annotations
+
+import inspect
+import pydoc
+import re
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+import mind_mlir
+from mind_mlir import Builder, Diagnostic, DType, MindError, ParseError, TensorType
+from mind_mlir.ir.attributes import Padding, PaddingMode, TensorLiteral
+from mind_mlir.ir.module import Block, Function, Module, Parameter, Return
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TEXT = """\
+%x = Input {name="x"} : tensor<f32[2]>
+%w = Input {name="w"} : tensor<f32[2]>
+%y = Mul (%x, %w) : tensor<f32[2]>
+outputs: %y
+"""
+MODULE = mind_mlir.parse(TEXT, "net.ir")
+F32 = TensorType(DType.F32)
+
+
+def test_modules_and_operations_are_their_text() -> None:
+    assert str(MODULE) == TEXT.removesuffix("\n")
+    assert str(MODULE.operations[2]) == "%y = Mul (%x, %w) : tensor<f32[2]>"
+    assert repr(MODULE.operations[2]) == "<CoreOperation %y = Mul (%x, %w) : tensor<f32[2]>>"
+    assert repr(MODULE) == "<Module main(x: tensor<f32[2]>, w: tensor<f32[2]>): 3 operations, 1 output>"
+    assert str(mind_mlir.canonicalize(MODULE)).startswith('%0 = Input {name="x"}')
+
+
+def test_parts_are_shown_in_function_form() -> None:
+    body = MODULE.body
+    block = (
+        '^entry:\n  %x = Input {name="x"} : tensor<f32[2]>\n  %w = Input {name="w"} : tensor<f32[2]>\n'
+        "  %y = Mul (%x, %w) : tensor<f32[2]>\n  return %y"
+    )
+    assert str(body.terminator) == "return %y"
+    assert str(body) == block
+    assert str(MODULE.functions[0]) == f"func @main() -> (tensor<f32[2]>) {{\n{block}\n}}"
+    assert (repr(body), repr(MODULE.functions[0])) == (
+        "<Block ^entry: 3 operations>",
+        "<Function @main: 1 block>",
+    )
+
+
+def test_modules_of_several_functions() -> None:
+    head = Block((), Return(()), (Parameter(0, F32),))
+    tail = Block((), Return((0, 3)), (Parameter(3, F32),), "done")
+    module = Module((Function("f", (head, tail), public=False), Function("g", ())))
+    assert str(module) == (
+        "internal func @f(%0: tensor<f32[]>) -> (tensor<f32[]>, tensor<f32[]>) {\n"
+        "^entry:\n  return\n^done(%3: tensor<f32[]>):\n  return %0, %3\n}\n\nfunc @g() -> () {\n\n}"
+    )
+    assert repr(module) == "<Module core-v1: 2 functions>"
+
+
+@pytest.mark.parametrize(
+    ("thing", "text"),
+    [
+        (DType.SI32, "i32"),
+        (TensorType(DType.SI64, (2, 3)), "tensor<i64[2, 3]>"),
+        (TensorLiteral.of([[1.5, -0.0]], DType.F32), "[[1.5, -0.0]]"),
+        (Padding(PaddingMode.CUSTOM, ((1, 2), (3, 4))), "Custom([[1, 2], [3, 4]])"),
+        (PaddingMode.SAME, "Same"),
+        (Parameter(4, F32), "%4: tensor<f32[]>"),
+        (MODULE.operations[2].location, "net.ir:3:1"),
+        (
+            Diagnostic("E3001", "extents differ", MODULE.operations[2].location),
+            "net.ir:3:1: error[E3001]: extents differ",
+        ),
+        (mind_mlir.compile(MODULE), TEXT.removesuffix("\n")),
+        (mind_mlir.differentiate(MODULE, wrt=[]), str(mind_mlir.canonicalize(MODULE))),
+    ],
+)
+def test_text_of_other_things(thing: object, text: str) -> None:
+    assert str(thing) == text
+
+
+def test_builders_and_values() -> None:
+    builder = Builder()
+    value = builder.emit("Neg", builder.input("x", F32))
+    assert (str(value), repr(value)) == ("%1", "<Value %1 : tensor<f32[]>>")
+    assert str(builder) == '%0 = Input {name="x"} : tensor<f32[]>\n%1 = Neg (%0) : tensor<f32[]>'
+    assert repr(builder) == "<Builder of 2 operations>"
+
+
+def test_what_is_large_has_a_short_repr() -> None:
+    builder = Builder()
+    large = builder.constant([[float(i)] * 9 for i in range(999)], DType.F32)
+    inputs = [builder.input(f"a_long_name_for_input_{i}", large.type) for i in range(99)]
+    module = builder.build([large, *inputs])
+    long = Diagnostic("E1101", "syntax error\n" * 10_000)
+    gradient = mind_mlir.differentiate(module)
+    things = (module, *module.operations[:2], *module.operations[0].attributes.values(), builder, gradient)
+    for thing in (*things, mind_mlir.compile(module), long, ParseError([long, long])):
+        assert len(repr(thing)) < 400
+        assert repr(thing).isprintable()
+
+
+def test_executables_tell_their_signature() -> None:
+    executable = mind_mlir.compile(MODULE)
+    assert repr(executable) == "<Executable main(x: tensor<f32[2]>, w: tensor<f32[2]>) -> (tensor<f32[2]>)>"
+    signature = inspect.signature(executable)
+    assert str(signature) == "(x: 'tensor<f32[2]>', w: 'tensor<f32[2]>') -> '(tensor<f32[2]>)'"
+    odd = mind_mlir.compile(mind_mlir.parse(TEXT.replace('"w"', '"no identifier"')))
+    assert list(inspect.signature(odd).parameters) == ["args", "kwargs"]
+
+
+def test_errors_show_what_the_command_line_shows() -> None:
+    with pytest.raises(MindError) as caught:
+        mind_mlir.verify(mind_mlir.parse(TEXT.replace("tensor<f32[2]>\n%y", "tensor<f32[3]>\n%y"), "net.ir"))
+    assert str(caught.value) == (
+        "error[E3001]: Broadcasting failed at dimension 0: 2 against 3\n"
+        " --> net.ir:3:6\n"
+        "  |\n"
+        "3 | %y = Mul (%x, %w) : tensor<f32[2]>\n"
+        "  |      ^^^\n"
+        "  |\n"
+        "  = note: left shape [2]\n"
+        "  = note: right shape [3]\n"
+        "  = help: extents must be equal, or one of them 1, aligned from the right; "
+        "Reshape or ExpandDims can line the dimensions up"
+    )
+    assert repr(caught.value) == (
+        "<VerificationError E3001: Broadcasting failed at dimension 0: 2 against 3>"
+    )
+
+
+def test_tracebacks_show_the_findings(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text("import mind_mlir\nmind_mlir.parse('%0 = Frob (\\n%1 = ')\n")
+    child = subprocess.run([sys.executable, program], capture_output=True, text=True, check=False)
+    assert child.returncode == 1
+    assert "ParseError: error[E1" in child.stderr
+    assert "\n1 | %0 = Frob (\n" in child.stderr
+    assert child.stderr.endswith("\n2 errors\n")
+    assert "\x1b" not in child.stderr
+
+
+def test_the_text_of_an_error_is_bounded() -> None:
+    found = [Diagnostic("E1101", "x" * 10_000, notes=("y" * 10_000,), help="z" * 10_000)] * 5000
+    text = str(ParseError(found))
+    assert len(text) < 50_000
+    assert text.endswith("\n\n... and 4980 more, in the error's `diagnostics`\n\n5000 errors")
+
+
+def test_help_on_the_package_has_everything_public() -> None:
+    text = pydoc.plain(pydoc.render_doc(mind_mlir))
+    for name in mind_mlir.__all__:
+        assert inspect.getdoc(getattr(mind_mlir, name))
+        assert re.search(rf"class {name}\b|^    {name}\(|\.{name}\b", text, re.M)
+
+
+def test_every_public_method_has_help() -> None:
+    for class_ in (mind_mlir.Builder, mind_mlir.Executable, mind_mlir.Module, mind_mlir.CoreOperation):
+        public = [member for name, member in inspect.getmembers(class_, callable) if not name.startswith("_")]
+        assert all(inspect.getdoc(member) for member in public)
