@@ -6,6 +6,7 @@ Work is counted in calls of Python functions, which do not depend on the machine
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mind_mlir import Module
+    from mind_mlir.bindings import Module as MLIRModule
     from mind_mlir.bindings import Operation
     from mind_mlir.ir.attributes import Array
 
@@ -81,7 +83,7 @@ def python_calls(action: Callable[[], object]) -> int:
 def test_work_is_in_proportion_to_size(name: str) -> None:
     small, large = (FAMILIES[name](count) for count in (100, 200))
     python_calls(lambda: Lowering().run(small))  # what is cached for good
-    work = [python_calls(lambda module=module: Lowering().run(module)) for module in (small, large)]
+    work = [python_calls(partial(Lowering().run, module)) for module in (small, large)]
     assert work[1] < 2.5 * work[0]
 
 
@@ -93,13 +95,19 @@ class Function(NamedTuple):
     pointers: int | None
 
 
-def llvm_functions(module: Module) -> dict[str, Function]:
+def lowered(module: Module, until: str) -> MLIRModule:
     lowering = Lowering()
-    lowering.run(module)
-    assert lowering.mlir.operation.verify()
+    lowering.run(module, until=until)
+    assert lowering.mlir is not None
+    return lowering.mlir
+
+
+def llvm_functions(module: Module) -> dict[str, Function]:
+    found = lowered(module, "llvm")
+    assert found.operation.verify()
     return {
         ir.StringAttr(op.attributes["sym_name"]).value: _described(op)
-        for op in lowering.mlir.body.operations
+        for op in found.body.operations
         if op.operation.name == "llvm.func" and op.regions[0].blocks
     }
 
@@ -125,18 +133,15 @@ def test_a_function_of_many_buffers_takes_a_table() -> None:
 
 
 def stage(module: Module, name: str) -> str:
-    lowering = Lowering()
-    lowering.run(module, until=name)
-    return str(lowering.mlir)
+    return str(lowered(module, name))
 
 
 def test_an_output_that_is_listed_often_is_materialized_once() -> None:
     """Bufferization takes a time that is quadratic in how often that happens."""
-    lowering = Lowering()
-    lowering.run(repeated_output(40), until="scheduled")
-    with lowering.mlir.context:
-        pass_destinations(lowering.mlir)
-    assert str(lowering.mlir).count("bufferization.materialize_in_destination") == 1
+    found = lowered(repeated_output(40), "scheduled")
+    with found.context:
+        pass_destinations(found)
+    assert str(found).count("bufferization.materialize_in_destination") == 1
 
 
 @pytest.mark.parametrize("program", [products, lambda count: differentiate(products(count)).module])
