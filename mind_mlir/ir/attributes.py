@@ -184,8 +184,13 @@ def frozen(value: object, depth: int = 0) -> AttributeValue | None:
         return tuple(value.tolist())
     if not isinstance(value, (tuple, list, range)) or depth == MAX_DEPTH:
         return None
-    items = [frozen(item, depth + 1) for item in value]
-    return None if any(item is None for item in items) else tuple(item for item in items if item is not None)
+    items: list[AttributeValue] = []
+    for item in value:
+        plain = frozen(item, depth + 1)
+        if plain is None:  # at once: a list that holds itself has no end, but a first path that is too deep
+            return None
+        items.append(plain)
+    return tuple(items)
 
 
 def _converted(data: object, dtype: DType) -> Array:

@@ -216,8 +216,14 @@ def _exact(number: Any) -> Fraction | float | complex | None:
         return complex(number)
     if isinstance(number, (str, bytes, np.ndarray)) or not hasattr(type(number), "__float__"):
         return None
+    if isinstance(number, np.generic) and not _is_number(number):
+        return None
     value = float(number)
     return Fraction(value) if math.isfinite(value) else value
+
+
+def _is_number(scalar: np.generic) -> bool:
+    return isinstance(scalar, np.number) or DType.from_numpy(scalar.dtype) is not None
 
 
 def _exact_decimal(number: Decimal) -> Fraction | float:
@@ -250,7 +256,7 @@ def _float(number: object, index: int, dtype: DType) -> Any:
     try:
         wide = float(exact)
     except OverflowError:
-        wide = math.copysign(math.inf, exact)
+        wide = math.inf if exact > 0 else -math.inf
     # Of a zero, the fraction has lost the sign.
     if wide == 0 and isinstance(number, (float, np.floating, Decimal)):
         wide = math.copysign(0.0, number)

@@ -299,7 +299,7 @@ class Module:
     def name(self) -> str:
         """Return the name of the entry function."""
         if not self.functions:
-            raise ValueError("the module must have a function")
+            raise ValueError("the module must be one of at least one function")
         return self.functions[0].name
 
     @property
@@ -324,6 +324,8 @@ class Module:
 
     def with_body(self, block: Block) -> Module:
         """Return this flat module with another block."""
+        if self.body is block:
+            return self
         return replace(self, functions=(replace(self.functions[0], blocks=(block,)),))
 
 

@@ -1,0 +1,207 @@
+"""Calls everything public with arbitrary Python objects; run as a process of its own.
+
+    border_child.py PART CALLS SCRATCH
+
+A call may return, raise one of the documented exceptions, or raise what an object of ours raised. A
+`TypeError` or `ValueError` counts as documented only where `mind_mlir/border.py`, a guard that names a
+parameter, or Python itself when it binds the arguments, has raised it. What is being called stands in the
+file SCRATCH, for the case that the process ends without a word.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import inspect
+import os
+import sys
+import traceback
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hostile import EXECUTABLE, MODULE, OPERATION, POOL, Mine, broken_module
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+import mind_mlir
+from mind_mlir import Builder, DType, MindError, Module, TensorType
+from mind_mlir.diagnostics import SourceText
+from mind_mlir.ir.attributes import Padding, TensorLiteral
+from mind_mlir.ir.module import Block, Function, Return
+from mind_mlir.ir.types import SymbolicDim, TupleType
+from mind_mlir.ops.registry import all_ops
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+#: Calls with one builder.
+BATCH = 25
+
+#: Names of keyword arguments: those of the API, of all attributes, and others.
+KEYWORDS = sorted(
+    {
+        "wrt",
+        "cotangents",
+        "extensions",
+        "verify",
+        "opt_level",
+        "observer",
+        "source",
+        "x",
+        "p",
+        "dtype",
+        "nosuch",
+    }
+    | {attribute.name for record in all_ops() for attribute in record.attributes}
+)
+OPCODES = [record.opcode for record in all_ops()]
+anything = st.sampled_from(POOL).map(lambda make: make())
+#: For calls of another form than the signature asks for.
+keywords = st.dictionaries(st.sampled_from(KEYWORDS), anything, max_size=2)
+
+
+def public_methods(kind: type) -> list[str]:
+    """Return the names of the methods and properties of ``kind`` that are ours and public."""
+    names = {name for base in kind.__mro__ if base.__module__.startswith("mind_mlir") for name in vars(base)}
+    return sorted(name for name in names if not name.startswith("_") and name != "load")
+
+
+def instances() -> list[Any]:
+    """Return an instance of every public class."""
+    error = MindError(mind_mlir.Diagnostic("E1101", "m"))
+    made = [
+        MODULE,
+        broken_module(),
+        Module(()),
+        EXECUTABLE,
+        OPERATION,
+        TensorType(DType.F32, (2,)),
+        DType.F32,
+        error,
+    ]
+    made += [TensorType(DType.F32, (SymbolicDim("B"),)), mind_mlir.differentiate(MODULE)]
+    made += [mind_mlir.Location(SourceText("a", "b"), 1, 1), mind_mlir.Diagnostic("E1101", "m")]
+    made += [mind_mlir.InternalError("llvm", "m", "r")]
+    return made
+
+
+def targets() -> dict[str, list[tuple[str, Callable[..., Any]]]]:
+    """Return what is called, by part."""
+    # An Enum's own lookup is Python's.
+    api = [(name, getattr(mind_mlir, name)) for name in mind_mlir.__all__ if name != "DType"]
+    methods: list[tuple[str, Callable[..., Any]]] = []
+    for instance in instances():
+        for name in public_methods(type(instance)):
+            if callable(getattr(type(instance), name, None)):
+                methods.append((f"{type(instance).__name__}.{name}", getattr(instance, name)))
+            else:
+                methods.append(
+                    (f"{type(instance).__name__}.{name}", lambda i=instance, n=name: getattr(i, n, None))
+                )
+    methods += [
+        ("Executable()", lambda p, x: EXECUTABLE(p=p, x=x)),
+        ("Executable(*)", EXECUTABLE),
+    ]
+    methods.append(("TensorLiteral.of", TensorLiteral.of))
+    methods += [
+        (kind.__name__, kind) for kind in (Padding, TensorLiteral, Return, Block, Function, TupleType)
+    ]
+    compiling = ("Executable", "compile")
+    return {
+        "functions": [entry for entry in api if entry[0] not in compiling] + methods,
+        "compile": [entry for entry in api if entry[0] in compiling],
+    }
+
+
+def parameters(call: Callable[..., Any]) -> tuple[int, list[str]]:
+    """Return how many arguments must be given by position, and the names of those that need not be."""
+    own = [
+        p
+        for p in inspect.signature(call).parameters.values()
+        if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
+    ]
+    needed = [p for p in own if p.default is p.empty and p.kind is not p.KEYWORD_ONLY]
+    return len(needed), [p.name for p in own if p not in needed]
+
+
+def documented(error: BaseException) -> bool:
+    """Return whether ``error`` is one that the public functions may raise."""
+    if isinstance(error, (MindError, Mine)):
+        return True
+    if not isinstance(error, (TypeError, ValueError)):
+        return False
+    frames = traceback.extract_tb(error.__traceback__)
+    last = Path(frames[-1].filename)
+    if last == Path(__file__):
+        return True  # the arguments do not fit the signature
+    return last.name == "border.py" or " must be " in str(error)
+
+
+def attempt(name: str, call: Callable[..., Any], arguments: Any, keyword: dict[str, Any]) -> Any:
+    try:
+        return call(*arguments, **keyword)
+    except BaseException as error:
+        if documented(error):
+            return None
+        types = [type(argument).__name__ for argument in arguments]
+        raise AssertionError(
+            f"{name}({types}, {sorted(keyword)}) raised {type(error).__name__}: {error}"
+        ) from error
+
+
+def check(part: str, calls: int, scratch: Path) -> None:
+    entries = targets().get(part, [])
+
+    @settings(
+        max_examples=-(-calls // BATCH),
+        derandomize="MIND_MLIR_FUZZ" not in os.environ,
+        database=None,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        # A call says by itself what it was given; to look for a smaller batch takes longer than all the rest.
+        phases=(Phase.explicit, Phase.generate),
+    )
+    @given(st.data())
+    def batch(data: st.DataObject) -> None:
+        builder = Builder()
+        values = [builder.input("x", TensorType(DType.F32, (2, 3))), builder.constant([0, 1], DType.SI64)]
+        for _ in range(BATCH):
+            arguments = data.draw(st.lists(anything, max_size=3))
+            keyword = data.draw(keywords)
+            if part != "builder":
+                index = data.draw(st.integers(0, len(entries) - 1))
+                name, call = entries[index]
+                if data.draw(st.integers(0, 9)):  # mostly as many arguments as there are parameters
+                    positional, optional = parameters(call)
+                    arguments = [data.draw(anything) for _ in range(positional)]
+                    keyword = {n: data.draw(anything) for n in optional if data.draw(st.booleans())}
+            else:
+                method = data.draw(st.sampled_from(["emit"] * 5 + ["input", "constant", "copy", "build"]))
+                name, call = method, getattr(builder, method)
+                if method == "emit":
+                    operands = data.draw(st.lists(st.sampled_from(values), max_size=3))
+                    opcode = data.draw(st.sampled_from(OPCODES))
+                    arguments = [opcode, *operands, *arguments[2:]]
+                    schema = next(record for record in all_ops() if record.opcode == opcode).attributes
+                    keyword |= {attribute.name: data.draw(anything) for attribute in schema}
+            scratch.write_text(f"{name} {list(map(type, arguments))} {sorted(keyword)}")
+            made = attempt(name, call, arguments, keyword)
+            if part == "builder" and type(made) is type(values[0]):
+                values.append(made)
+        if part == "builder":
+            built = builder.build(values[-2:])
+            attempt("verify", mind_mlir.verify, [built], {})
+            attempt("print_module", mind_mlir.print_module, [built], {})
+
+    batch()
+
+
+def main() -> None:
+    faulthandler.enable()
+    warnings.simplefilter("error")
+    part, calls, scratch = sys.argv[1:]
+    check(part, int(calls), Path(scratch))
+
+
+if __name__ == "__main__":
+    main()
