@@ -143,7 +143,7 @@ def test_example_computes_what_it_says(name: str) -> None:
 def test_grammar_form_prints_as_reference_encoding() -> None:
     module = mind_mlir.load(EXAMPLES / "grammar_form.ir")
     text = mind_mlir.print_module(module)
-    assert text.splitlines()[0] == '%0 = Input {name="image"} : tensor<f32[6, 8]>'
+    assert text.splitlines()[0] == '%image = Input {name="image"} : tensor<f32[6, 8]>'
     assert mind_mlir.parse(text) == module
 
 
