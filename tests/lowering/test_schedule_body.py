@@ -93,3 +93,21 @@ def test_reductions(body: str, expected: list[str] | None) -> None:
     combiners = match_combiners(found, 1)
     names = None if combiners is None else [combiner.name for combiner in combiners]
     assert names == expected
+
+
+def test_one_factor_and_two_accumulators_are_no_sum_of_products() -> None:
+    with new_context():
+        module = ir.Module.parse("""
+        func.func @main(%a: tensor<4xf32>, %b: tensor<f32>, %c: tensor<f32>) -> (tensor<f32>, tensor<f32>) {
+          %r:2 = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> ()>,
+              affine_map<(i) -> ()>], iterator_types = ["reduction"]}
+              ins(%a : tensor<4xf32>) outs(%b, %c : tensor<f32>, tensor<f32>) {
+            ^bb0(%x: f32, %y: f32, %acc: f32):
+              %p = arith.mulf %x, %y : f32
+              %s = arith.addf %acc, %p : f32
+              linalg.yield %s, %y : f32, f32
+            } -> (tensor<f32>, tensor<f32>)
+          return %r#0, %r#1 : tensor<f32>, tensor<f32>
+        }""")
+        found = module.body.operations[0].regions[0].blocks[0].operations[0].regions[0].blocks[0]
+        assert match_multiply_add(found) is None
