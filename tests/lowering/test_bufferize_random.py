@@ -7,7 +7,7 @@ from native_harness import compiled
 from random_programs import SHAPES, Generator
 
 #: Programs that have found a defect once.
-FOUND = [(455, 8), (403, 8), (5115, 14), (5404, 14)]
+FOUND = [(455, 8), (403, 8), (5115, 14), (5404, 14), (1108, 10)]
 
 
 @pytest.mark.parametrize(("seed", "size"), [*((seed, 8) for seed in range(60)), *FOUND])

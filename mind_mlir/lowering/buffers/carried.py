@@ -77,8 +77,9 @@ def _carry_while(loop: Operation) -> None:
             stays = _is_same(condition.operands[1 + index], argument)
             stays = stays and _is_same(terminator.operands[index], handed[index])
             homes[index] = _home(loop, index, stays=stays)
-            for value in (argument, handed[index], loop.results[index]):
-                value.replace_all_uses_with(homes[index])
+            with ir.InsertionPoint(loop), loop.location:
+                for value in (argument, handed[index], loop.results[index]):
+                    value.replace_all_uses_with(_with_type(homes[index], value.type))
     _hand_on(condition, 1, homes, given)
     _hand_on(terminator, 0, homes, handed)
 
@@ -88,6 +89,11 @@ def _is_same(value: Value, argument: Value) -> bool:
     while value != argument and _is_result_of(value, "memref.cast"):
         value = value.owner.operands[0]
     return bool(value == argument)
+
+
+def _with_type(buffer: Value, type_: Type) -> Value:
+    """Return ``buffer`` with another layout in its type: the regions of a loop may see one differently."""
+    return buffer if buffer.type == type_ else ir.Operation.create("memref.cast", [type_], [buffer]).result
 
 
 def _terminator(block: Block) -> Operation:
@@ -183,7 +189,8 @@ def _hand_on(terminator: Operation, first: int, homes: Mapping[int, Value], argu
     pending: dict[int, Value] = {}
     for index in homes:
         value = terminator.operands[first + index]
-        terminator.operands[first + index] = arguments[index]
+        with ir.InsertionPoint(terminator), terminator.location:
+            terminator.operands[first + index] = _with_type(arguments[index], value.type)
         if not _is_same(value, homes[index]):
             pending[index] = value
     with ir.InsertionPoint(terminator), terminator.location:
