@@ -145,6 +145,27 @@ def test_reductions_along_different_axes_of_one_value() -> None:
 
 
 @pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("shape", [(5, 300), (300, 5), (19, 45)], ids=str)
+def test_several_sums_in_one_nest_are_kept_apart(shape: tuple[int, int], axis: int) -> None:
+    t, o = tensor_type(shape, "f64"), tensor_type((shape[1 - axis],), "f64")
+    body, names = "", []
+    for number, source in enumerate(("%a0", "%p0", "%p1")):
+        body += empty(f"p{number}", t)
+        body += (
+            f"\n    %p{number} = linalg.add ins({source}, %a1 : {t}, {t}) outs(%p{number}_init : {t}) -> {t}"
+        )
+    for number in range(3):
+        body += filled(f"r{number}", o, f"{number}.0")
+        body += reduce(f"r{number}", (f"%p{number}", t), o, [axis], "arith.addf")
+        names.append(f"%r{number}")
+    x, y = random(shape, "f64", 1), random(shape, "f64", 2)
+    outs = [np.zeros(shape[1 - axis]) for _ in range(3)]
+    run(function([t, t], [o, o, o], body, names), [x, y], outs)
+    for number, out in enumerate(outs):
+        np.testing.assert_allclose(out, number + (x + (number + 1) * y).sum(axis=axis), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
 def test_reduction_starts_from_its_init(axis: int) -> None:
     shape = (9, 33)
     t, o = tensor_type(shape, "f32"), tensor_type((shape[1 - axis],), "f32")

@@ -30,6 +30,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = "mind_mlir"
 #: Where wrong results come from.
 PLACES = ("passes", "lowering/schedule", "lowering/buffers", "runtime", "ops")
+#: Tests elsewhere that are about a place: the op reference shows what the records say.
+ALSO = {"ops": ["tests/test_docs.py"]}
 #: The share of mutants that tests are to catch.
 ENOUGH = 0.9
 
@@ -62,7 +64,7 @@ def _try(place: str, options: argparse.Namespace) -> list[Outcome]:
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         copies: SimpleQueue[Copy] = SimpleQueue()
         first = Copy(ROOT, Path(folder) / "0")
-        tests = options.tests or _tests_of(path)
+        tests = options.tests or [*_tests_of(path), *ALSO.get(path.partition("/")[0], ())]
         print(f"{place}: {len(mutants)} mutants; running {' '.join(tests)} without any", flush=True)
         start = time.monotonic()
         record = first.record(f"{PACKAGE}/{path}", tests)

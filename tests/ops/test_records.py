@@ -24,6 +24,7 @@ from harness import (
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.opdef import NotDifferentiable, OpDef
 from mind_mlir.ops.registry import all_ops, by_mnemonic, by_opcode, lookup
+from mind_mlir.ops.unknown import nearest_opcode, unknown_operation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -226,3 +227,22 @@ def test_missing_or_malformed_attribute_is_reported(record: OpDef, name: str) ->
     malformed = findings(record, use.types, {**rest, name: 1.5})
     assert [finding.code for finding in malformed] == [definition.code]
     assert malformed[0].help
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("Relux", "Relu"),
+        ("relu", "Relu"),
+        ("mat_mul", "MatMul"),
+        ("Transposee", "Transpose"),
+        ("Xyzzy", None),
+    ],
+)
+def test_the_nearest_opcode(written: str, meant: str | None) -> None:
+    assert nearest_opcode(written) == meant
+    found = unknown_operation(written, None)
+    assert (found.code, found.context["suggestion"]) == ("E1102", meant)
+    assert found.help == (
+        f"did you mean {meant}?" if meant else "the operation reference lists all operations"
+    )
