@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, cast
 
 from mind_mlir.cli.output_errors import STANDARD_OUTPUT, OutputError, ReaderGoneError
 
@@ -50,12 +51,15 @@ def _checked(stream: TextIO, original: object, encoding: str, fail: Callable[[OS
     """Return a stream to the same descriptor that calls ``fail`` for its first error."""
     if stream is not original or not isinstance(stream, io.TextIOWrapper):
         return stream  # somebody put another one there
-    raw = getattr(stream.buffer, "raw", stream.buffer)  # there is no buffer under python -u
+    checked = _Checked(getattr(stream.buffer, "raw", stream.buffer), fail)
     return io.TextIOWrapper(
-        io.BufferedWriter(_Checked(raw, fail)),
+        cast(
+            "BinaryIO", checked if stream.write_through else io.BufferedWriter(checked)
+        ),  # as under python -u
         encoding,
         errors="backslashreplace",
         line_buffering=stream.line_buffering,
+        write_through=stream.write_through,
     )
 
 
@@ -73,17 +77,19 @@ class _Checked(io.RawIOBase):
         self._fail = fail
         self._failed = False
 
-    def write(self, data: Any) -> int | None:
-        size = memoryview(data).nbytes
-        if self._failed:
-            return size
-        try:
-            written: int | None = self._raw.write(data)
-        except OSError as error:
-            self._failed = True
-            self._fail(error)
-            return size
-        return written
+    def write(self, data: Any) -> int:
+        rest = memoryview(data).cast("B")
+        size = rest.nbytes
+        while rest and not self._failed:  # what is written at once may be a part: nobody above asks
+            try:
+                written = self._raw.write(rest)
+                if written is None:
+                    raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+                rest = rest[written:]
+            except OSError as error:
+                self._failed = True
+                self._fail(error)
+        return size
 
     def writable(self) -> bool:
         return True

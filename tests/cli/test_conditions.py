@@ -63,8 +63,11 @@ def shell(line: str, **environment: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     ("stream", "reason"), [(">/dev/full", "No space left on device"), (">&-", "Bad file descriptor")]
 )
-def test_standard_output_that_takes_nothing(command: str, stream: str, reason: str, place: Path) -> None:
-    done = shell(f"{command} {stream}")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_standard_output_that_takes_nothing(
+    command: str, stream: str, reason: str, unbuffered: str, place: Path
+) -> None:
+    done = shell(f"{command} {stream}", PYTHONUNBUFFERED=unbuffered)
     assert done.returncode == 1
     assert "E7101" in done.stderr
     assert f"cannot write standard output: {reason}" in done.stderr

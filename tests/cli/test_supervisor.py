@@ -26,15 +26,16 @@ def supervised(code: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.fixture
-def waiting() -> Iterator[Any]:
-    """Return `mind-opt` as it waits for its standard input."""
+@pytest.fixture(params=["", "1"])
+def waiting(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """Return `mind-opt` as it waits for its standard input, with buffered streams and without."""
     with subprocess.Popen(
         [str(BIN / "mind-opt"), "--dump-pass-pipeline"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": request.param},
     ) as process:
         assert process.stderr is not None
         assert process.stderr.readline() == "builtin.module()\n"  # written before anything is read
