@@ -88,6 +88,8 @@ def _matmul_type(context: TypeContext) -> TensorType:
 
 def _matmul(context: EvalContext) -> Array:
     left, right = context.operands
+    if 0 in context.result_type.shape:  # numpy goes through all matrices, be they empty
+        return np.zeros(context.result_type.extents, context.result_type.dtype.numpy)
     # For vectors, too: np.dot takes 0 * inf for 0 where the inner extent is 1.
     return np.asarray(np.matmul(left, right))
 

@@ -120,3 +120,17 @@ def test_inputs_may_have_any_name(names: tuple[str, ...]) -> None:
         np.testing.assert_array_equal(found, [-1, -1])
     (gradient,) = compile(differentiate(module, wrt=[names[0]]).module)(**arguments)[1:]
     np.testing.assert_array_equal(gradient, [1, 1])
+
+
+def test_no_time_goes_into_empty_matrices() -> None:
+    many = 2**40
+    text = f"""\
+%x = Input {{name="x"}} : tensor<f32[]>
+%e = BroadcastTo (%x) {{result_shape=[{many}, 0, 3]}} : tensor<f32[{many}, 0, 3]>
+%t = Transpose (%e) {{permutation=[0, 2, 1]}} : tensor<f32[{many}, 3, 0]>
+%y = MatMul (%e, %t) : tensor<f32[{many}, 0, 0]>
+outputs: %y
+"""
+    module = parse(text)
+    for outputs in (interpret(module, {"x": np.float32(1)}), compile(module)(np.float32(1))):
+        assert outputs[0].shape == (many, 0, 0)
