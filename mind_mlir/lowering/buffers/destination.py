@@ -7,6 +7,7 @@ only settles where values enter and leave, so that bufferization can compute a r
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import func, ir
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 #: Reshapes that only change how a contiguous buffer is looked at.
 _RESHAPES = ("tensor.collapse_shape", "tensor.expand_shape")
+
+
+_MANY = 16
 
 
 def buffer_type(tensor: Type) -> Type:
@@ -36,6 +40,11 @@ def _is_void(tensor: Type) -> bool:
 def is_tensor(type_: Type) -> bool:
     """Return whether ``type_`` is a ranked tensor type."""
     return isinstance(type_, ir.RankedTensorType)
+
+
+def has_many_uses(value: Value) -> bool:
+    """Return whether ``value`` is used so often that bufferization would take its time over each use."""
+    return sum(1 for _ in islice(value.uses, _MANY + 1)) > _MANY
 
 
 def pass_destinations(module: Module) -> None:
@@ -172,7 +181,10 @@ def _move_result_attributes(function: Operation, inputs: int, arguments: int) ->
 
 
 def _rewrite_call(call: Operation) -> None:
-    """Pass read-only buffers of the tensor operands and fresh buffers for the tensor results."""
+    """Pass read-only buffers of the tensor operands and fresh buffers for the tensor results.
+
+    A result of many uses is not to be written any more: then it can be given a name for each use.
+    """
     with ir.InsertionPoint(call), call.location:
         operands = [read_buffer(value) if is_tensor(value.type) else value for value in call.operands]
         buffers = [
@@ -184,7 +196,9 @@ def _rewrite_call(call: Operation) -> None:
         fresh, kept = iter(buffers), iter(new.results)
         for result in call.results:
             value = (
-                to_tensor(next(fresh), result.type, writable=True) if is_tensor(result.type) else next(kept)
+                to_tensor(next(fresh), result.type, writable=not has_many_uses(result))
+                if is_tensor(result.type)
+                else next(kept)
             )
             result.replace_all_uses_with(value)
     call.erase()

@@ -11,13 +11,11 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.bindings import arith, func, ir
-from mind_mlir.lowering.buffers.destination import is_tensor, read_buffer, to_tensor
+from mind_mlir.lowering.buffers.destination import has_many_uses, is_tensor, read_buffer, to_tensor
 from mind_mlir.lowering.passes import find_all
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Module, Operation, Value
-
-_MANY = 16
+    from mind_mlir.bindings import Module, Operation
 
 
 def split_fan_out(module: Module) -> None:
@@ -27,7 +25,7 @@ def split_fan_out(module: Module) -> None:
         module: Functions on tensors in destination-passing form.
     """
     for op in find_all(module, arith.ConstantOp):
-        if is_tensor(op.result.type) and _has_many_uses(op.result):
+        if is_tensor(op.result.type) and has_many_uses(op.result):
             _repeat_for_each_use(op)
     for function in module.body.operations:
         if not isinstance(function, func.FuncOp):
@@ -38,7 +36,7 @@ def split_fan_out(module: Module) -> None:
 
 
 def _split(op: Operation) -> None:
-    if len(op.results) != 1 or not is_tensor(op.result.type) or not _has_many_uses(op.result):
+    if len(op.results) != 1 or not is_tensor(op.result.type) or not has_many_uses(op.result):
         return
     if op.name == "bufferization.to_tensor" and "writable" not in op.attributes:
         _repeat_for_each_use(op)
@@ -49,10 +47,6 @@ def _split(op: Operation) -> None:
         for user in users:
             with ir.InsertionPoint(user), user.location:
                 user.replace_uses_of_with(op.result, to_tensor(buffer, op.result.type))
-
-
-def _has_many_uses(value: Value) -> bool:
-    return sum(1 for _ in islice(value.uses, _MANY + 1)) > _MANY
 
 
 def _repeat_for_each_use(op: Operation) -> None:

@@ -15,7 +15,8 @@ from mind_mlir.lowering.schedule.group import vector_dims
 from mind_mlir.lowering.schedule.grouping import Grouping
 from mind_mlir.lowering.schedule.matmul import MatmulEmitter
 from mind_mlir.lowering.schedule.matmul_schedule import choose_matmul_schedule
-from mind_mlir.lowering.schedule.shared import SharedProducts
+from mind_mlir.lowering.schedule.shared import SharedNests
+from mind_mlir.lowering.schedule.shared_product import share_product
 from mind_mlir.lowering.schedule.transposition import (
     Transposition,
     TranspositionEmitter,
@@ -39,7 +40,7 @@ class FunctionScheduler:
         self._target = target
         self._emitter = Emitter(function)
         self._views = Views()
-        self._shared = SharedProducts(function)
+        self._shared = SharedNests(function)
 
     def run(self) -> None:
         """Schedule all blocks of the function."""
@@ -51,7 +52,7 @@ class FunctionScheduler:
                 self._block(block)
 
     def _block(self, block: Block) -> None:
-        groups = Grouping(self._emitter, self._target)
+        groups = Grouping(self._emitter, self._shared, self._target)
         for operation in list(block.operations):
             deliver()
             op = operation.operation
@@ -149,10 +150,9 @@ class FunctionScheduler:
         )
         init = contraction.view.inits[0]
         start = filler(init)
-        if not _is_inserted(contraction.view.op.results[0]):
-            shared = self._shared.emit(contraction, chosen, start)
-            if shared is not None:
-                return shared
+        shared = share_product(self._shared, contraction, chosen, start)
+        if shared is not None:
+            return shared
         if start is not None:
             init = self._emitter.empty(list(init.type.shape), contraction.element)
         return MatmulEmitter(self._emitter, contraction, chosen, start).emit(init)
@@ -172,11 +172,6 @@ def _absorbs(views: Views, use: OpOperand) -> bool:
     """Return whether the user reads through transposes, as products do."""
     view = views.of(use.owner.operation)
     return view is not None and use.operand_number < len(view.inputs) and match_contraction(view) is not None
-
-
-def _is_inserted(result: Value) -> bool:
-    """Return whether ``result`` becomes part of another tensor, where it is best computed in place."""
-    return any(use.owner.operation.name == "tensor.insert_slice" for use in result.uses)
 
 
 def _replace(view: View, result: Value) -> None:

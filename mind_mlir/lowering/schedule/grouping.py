@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir
 from mind_mlir.lowering.schedule.collapse import collapse, collapse_value, expand_value, merged_loops
+from mind_mlir.lowering.schedule.elements import Known
 from mind_mlir.lowering.schedule.group import Group, extractions
 from mind_mlir.lowering.schedule.nest import GroupEmitter, in_strips
 from mind_mlir.lowering.schedule.output import Output
+from mind_mlir.lowering.schedule.shared_group import share_group
 from mind_mlir.lowering.schedule.values import filler
 
 if TYPE_CHECKING:
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 
     from mind_mlir.bindings import Operation, Value
     from mind_mlir.lowering.schedule.emitter import Emitter
+    from mind_mlir.lowering.schedule.shared import SharedNests
     from mind_mlir.lowering.schedule.view import View
     from mind_mlir.lowering.target import Target
 
@@ -27,8 +30,9 @@ class Grouping:
     one of its results. So no open group depends on another open group, and each operation is looked at once.
     """
 
-    def __init__(self, emitter: Emitter, target: Target) -> None:
+    def __init__(self, emitter: Emitter, shared: SharedNests, target: Target) -> None:
         self._emitter = emitter
+        self._shared = shared
         self._target = target
         self._open: dict[Value, Group] = {}
 
@@ -89,7 +93,9 @@ class Grouping:
             if loops is not None:
                 collapse(group, loops)
             outputs = [self._output(group, number, place, operations[number]) for number, place in results]
-            tensors = GroupEmitter(self._emitter, group, outputs, self._target).emit()
+            tensors = share_group(self._shared, group, outputs, self._target)
+            if tensors is None:
+                tensors = GroupEmitter(self._emitter, group, outputs, self._target).emit(Known())
             for (number, place), value in zip(results, tensors, strict=True):
                 old = operations[number].results[place]
                 old.replace_all_uses_with(expand_value(value, list(old.type.shape)))

@@ -73,12 +73,16 @@ class GroupEmitter:
             assert combiners is not None  # `vector_dims` is empty otherwise
             self._combiners.append(combiners[output.number])
 
-    def emit(self) -> list[Value]:
-        """Emit the nest at the insertion point; return the tensors of the outputs, in their order."""
+    def emit(self, known: Known) -> list[Value]:
+        """Emit the nest at the insertion point; return the tensors of the outputs, in their order.
+
+        Args:
+            known: Other values for some that the bodies take from outside.
+        """
         rank = len(self._g.extents)
         outer = [dim for dim in range(rank) if dim != self._g.vector and dim not in self._g.reductions]
         carried = [output.destination for output in (*self._streams, *self._reducers)]
-        carried = self._outer(outer, {}, self._elements.advance({}, Known()), carried)
+        carried = self._outer(outer, {}, self._elements.advance({}, known), carried)
         by_output = dict(zip((id(o) for o in (*self._streams, *self._reducers)), carried, strict=True))
         return [by_output[id(output)] for output in self._outputs]
 

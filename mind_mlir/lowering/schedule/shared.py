@@ -1,7 +1,8 @@
-"""Products that a program repeats, emitted once.
+"""Nests that a program repeats, emitted once.
 
-The first few products of a kind are emitted where they stand. From then on a private function computes them,
-and each is a call: the time that later stages take for a nest, they take once.
+The first few nests of a kind are emitted where they stand. From then on a private function computes them, and
+each is a call: the time that later stages take for a nest, they take once. A kind is described by a key, made
+from what is to be emitted rather than from what has been.
 """
 
 from __future__ import annotations
@@ -10,90 +11,94 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import func, ir
-from mind_mlir.lowering.schedule.contraction import match_contraction
 from mind_mlir.lowering.schedule.emitter import Emitter
-from mind_mlir.lowering.schedule.matmul import MatmulEmitter
 from mind_mlir.lowering.schedule.values import definition
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Callable, Hashable, Sequence
 
-    from mind_mlir.bindings import Attribute, Operation, Value
-    from mind_mlir.lowering.schedule.contraction import Contraction
-    from mind_mlir.lowering.schedule.matmul_schedule import MatmulSchedule
+    from mind_mlir.bindings import Attribute, Operation, Type, Value
 
-#: So many products of a kind stand where they are used: most programs need no further functions.
+#: So many nests of a kind stand where they are used: most programs need no further functions.
 _IN_PLACE = 8
 
 
 @dataclasses.dataclass
 class _Kind:
-    """Equal products: how many there have been so far, and the function that computes them, if any."""
+    """Equal nests: how many there have been so far, and the function that computes them, if any."""
 
     count: int = 0
     function: str | None = None
 
 
-class SharedProducts:
-    """The products of one function so far, by kind."""
+class SharedNests:
+    """The nests of one function so far, by kind."""
 
     def __init__(self, function: Operation) -> None:
-        self._function = function
+        self._function = function.operation
         self._prefix = ir.StringAttr(function.attributes["sym_name"]).value
         self._kinds: dict[Hashable, _Kind] = {}
+        self._functions = 0
 
-    def emit(self, contraction: Contraction, schedule: MatmulSchedule, start: Value | None) -> Value | None:
-        """Emit ``contraction``, whose sums start from the number ``start``, as a call and return its result.
+    def may_share(self, op: Operation, inputs: Sequence[Value]) -> bool:
+        """Return whether a nest in the place of ``op`` can be a call as well.
+
+        Parts of tensors could only be passed as copies; what is inserted into another tensor is best computed
+        in its place there; and what a loop repeats is emitted once anyway.
+        """
+        if op.parent.operation != self._function:
+            return False
+        if any(
+            use.owner.operation.name == "tensor.insert_slice" for result in op.results for use in result.uses
+        ):
+            return False
+        owners = [definition(value) for value in inputs]
+        return not any(owner is not None and owner.name == "tensor.extract_slice" for owner in owners)
+
+    def call(
+        self,
+        key: Hashable,
+        inputs: Sequence[Value],
+        results: Sequence[Type],
+        define: Callable[[Emitter, list[Value]], Sequence[Value]],
+    ) -> list[Value] | None:
+        """Emit a call of the function of kind ``key``, and return what it returns.
+
+        Args:
+            key: What is computed; it says all that ``define`` depends on.
+            inputs: The tensors that are read.
+            results: The types of the results, new tensors.
+            define: Emits the body of the function, given its arguments, and returns its results.
 
         Returns:
-            None, with nothing emitted, if it is to be emitted where it stands.
+            None, with nothing emitted, if the nest is to be emitted where it stands.
         """
-        number = None if start is None else definition(start)
-        view = contraction.view
-        if number is None or number.name != "arith.constant" or _is_part(contraction):
-            return None
-        attribute = number.attributes["value"]
-        types = [value.type for value in view.operands]
-        kind = self._kinds.setdefault(
-            (schedule, view.accesses, view.extents, *types, attribute, _arithmetic(contraction)), _Kind()
-        )
+        kind = self._kinds.setdefault(key, _Kind())
         kind.count += 1
         if kind.count <= _IN_PLACE:
             return None
         if kind.function is None:
-            kind.function = self._define(contraction, schedule, attribute)
-        call = func.CallOp([types[-1]], ir.FlatSymbolRefAttr.get(kind.function), list(view.inputs))
-        return call.results[0]
+            kind.function = self._define([value.type for value in inputs], results, define)
+        call = func.CallOp(list(results), ir.FlatSymbolRefAttr.get(kind.function), list(inputs))
+        return list(call.results)
 
-    def _define(self, contraction: Contraction, schedule: MatmulSchedule, start: Attribute) -> str:
-        shared = sum(kind.function is not None for kind in self._kinds.values())
-        name = f"{self._prefix}_product_{shared}"
-        view = contraction.view
-        result = view.inits[0].type
+    def _define(
+        self,
+        inputs: Sequence[Type],
+        results: Sequence[Type],
+        define: Callable[[Emitter, list[Value]], Sequence[Value]],
+    ) -> str:
+        name = f"{self._prefix}_nest_{self._functions}"
+        self._functions += 1
         with ir.InsertionPoint(self._function):
-            types = [value.type for value in view.inputs]
-            function = func.FuncOp(name, (types, [result]), visibility="private")
+            function = func.FuncOp(name, (list(inputs), list(results)), visibility="private")
         body = function.add_entry_block()
         with ir.InsertionPoint(body):
-            emitter = Emitter(function)
-            init = emitter.empty(list(result.shape), contraction.element)
-            inside = match_contraction(dataclasses.replace(view, operands=(*body.arguments, init)))
-            assert inside is not None, "other operands of the same types change nothing"
-            number = emitter.constant(contraction.element, start)
-            func.ReturnOp([MatmulEmitter(emitter, inside, schedule, number).emit(init)])
+            func.ReturnOp(list(define(Emitter(function), list(body.arguments))))
         return name
 
 
-def _arithmetic(contraction: Contraction) -> Hashable:
-    """Return what distinguishes the bodies of two contractions over operands of the same types."""
-    casts = [tuple(op.name for op in factor.casts) for factor in (contraction.left, contraction.right)]
-    types = [
-        tuple(op.results[0].type for op in factor.casts) for factor in (contraction.left, contraction.right)
-    ]
-    return (contraction.floating, *casts, *types)
-
-
-def _is_part(contraction: Contraction) -> bool:
-    """Return whether an operand is a part of a tensor, which a function could only be given as a copy."""
-    owners = [definition(value) for value in contraction.view.inputs]
-    return any(owner is not None and owner.name == "tensor.extract_slice" for owner in owners)
+def constant_value(value: Value) -> Attribute | None:
+    """Return the attribute of ``value`` if it is a constant."""
+    op = definition(value)
+    return op.attributes["value"] if op is not None and op.name == "arith.constant" else None
