@@ -105,3 +105,24 @@ def test_places_that_differ_from_lane_to_lane(place: str) -> None:
     values = {"%i": where, "%j": j, "%k": k}
     rows, columns = (values[name] for name in place.split(", "))
     np.testing.assert_array_equal(out, x[rows, columns])
+
+
+def test_gather_of_rows_of_a_larger_table() -> None:
+    table, chosen, out = tensor_type((4, 5, 40), "f32"), tensor_type((6,), "i64"), tensor_type((6, 40), "f32")
+    body = empty("r", out) + generic(
+        "r",
+        [("%a1", chosen, "d0"), ("%a2", chosen, "d0")],
+        (out, "d0, d1"),
+        ["parallel"] * 2,
+        f"""%i = arith.index_cast %x0 : i64 to index
+        %j = arith.index_cast %x1 : i64 to index
+        %k = linalg.index 1 : index
+        %v = tensor.extract %a0[%i, %j, %k] : {table}
+        linalg.yield %v : f32""",
+    )
+    text = function([table, chosen, chosen], [out], body, ["%r"])
+    assert "linalg." not in scheduled(text)
+    x, result = random((4, 5, 40), "f32", 1), np.zeros((6, 40), np.float32)
+    first, second = np.array([3, 0, 1, 1, 2, 0]), np.array([4, 4, 0, 2, 1, 3])
+    run(text, [x, first, second], [result])
+    np.testing.assert_array_equal(result, x[first, second])
