@@ -110,6 +110,28 @@ def _element(dtype: type) -> Any:
     return ir.IntegerType.get_signless(1) if dtype is np.bool_ else None
 
 
+def test_the_entry_is_found_among_other_functions() -> None:
+    t = "tensor<4xf32>"
+    with new_context():
+        module = ir.Module.parse(f"""
+        func.func private @a_helper(%x: {t}, %y: {t}, %z: {t}) -> {t} {{
+          %e = tensor.empty() : {t}
+          %s = linalg.add ins(%x, %y : {t}, {t}) outs(%e : {t}) -> {t}
+          return %s : {t}
+        }}
+        func.func @main(%x: {t}) -> {t} {{
+          %r = func.call @a_helper(%x, %x, %x) : ({t}, {t}, {t}) -> {t}
+          return %r : {t}
+        }}""")
+        bufferize(module)
+        to_llvm(module)
+        native = NativeFunction(module)
+    assert native.parameters == 2
+    a, result = np.arange(4, dtype=np.float32), np.zeros(4, np.float32)
+    native.call([a.ctypes.data, result.ctypes.data])
+    assert np.array_equal(result, a + a)
+
+
 @pytest.mark.skipif(shutil.which("cc") is None or sys.platform != "linux", reason="links with cc")
 def test_standalone_object_links_into_a_shared_library(tmp_path: Path) -> None:
     with new_context():
