@@ -30,8 +30,9 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = "mind_mlir"
 #: Where wrong results come from.
 PLACES = ("passes", "lowering/schedule", "lowering/buffers", "runtime", "ops")
-#: Tests elsewhere that are about a place: the op reference shows what the records say.
-ALSO = {"ops": ["tests/test_docs.py"]}
+#: Tests elsewhere that are about a place: the op reference shows what the records say, and derivatives are
+#: checked where programs are differentiated.
+ALSO = {"ops": ["tests/test_docs.py", "tests/passes"]}
 #: The share of mutants that tests are to catch.
 ENOUGH = 0.9
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
 import numpy as np
 import pytest
+from harness import Use, compile_uses
 from hypothesis import given
 from hypothesis import strategies as st
 from linear_harness import DTYPES, check_adjoint, f32, integers, ramp, rejection, run
 
 from mind_mlir.ops.reassociation import common_groups
+from mind_mlir.ops.registry import by_opcode
 from mind_mlir.ops.reshaping import inserted_axes
 
 shapes = st.lists(st.integers(1, 4), max_size=4).map(tuple)
@@ -227,3 +230,14 @@ def _merge(factors: list[int], random: Any) -> tuple[int, ...]:
         if random.random() < 0.2:
             shape.append(1)
     return tuple(shape) if factors else (1,) * random.randrange(3)
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (2, 3), (1, 2, 2), (2, 1, 3), (3, 1, 1, 2)], ids=str)
+def test_compiled_transposes_of_small_extents(shape: tuple[int, ...]) -> None:
+    """What only moves extents of 1 is a reshape; extents of 2 do move."""
+    x = ramp(*shape)
+    orders = list(itertools.permutations(range(len(shape))))
+    record = by_opcode()["Transpose"]
+    call = compile_uses([Use(record, (f32(*shape),), {"permutation": order}) for order in orders])
+    for order, result in zip(orders, call([[x]] * len(orders)), strict=True):
+        np.testing.assert_array_equal(result, x.transpose(order))
