@@ -9,7 +9,7 @@ import click
 
 from mind_mlir.cli.completion import complete_file
 from mind_mlir.cli.options import diagnostic_format
-from mind_mlir.cli.session import EXIT_DIAGNOSTICS, Session, print_diagnostics
+from mind_mlir.cli.session import EXIT_DIAGNOSTICS, Session
 from mind_mlir.diagnostics import MindError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def command(session: Session, files: tuple[str, ...]) -> None:
     JSON findings go to standard output, one object a line; the other formats go to standard error.
     """
     findings = [finding for file in files for finding in _check(session, file)]
-    print_diagnostics(findings, session.format, sys.stdout if session.format == "json" else sys.stderr)
+    session.print(findings, sys.stdout if session.format == "json" else sys.stderr)
     if any(finding.severity == "error" for finding in findings):
         click.get_current_context().exit(EXIT_DIAGNOSTICS)
 

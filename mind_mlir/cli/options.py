@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from mind_mlir.cli.completion import complete_directory, complete_file
-from mind_mlir.cli.session import Session
+from mind_mlir.cli.session import DEFAULT_ERROR_LIMIT, Session
 from mind_mlir.diagnostics.render import FORMATS
 
 if TYPE_CHECKING:
@@ -25,7 +25,17 @@ def file_argument(command: Command) -> Command:
 
 
 def diagnostic_format(command: Command) -> Command:
-    """Add ``--diagnostic-format``; the choice goes to the session."""
+    """Add ``--diagnostic-format`` and ``--error-limit``; the choices go to the session."""
+    command = click.option(
+        "--error-limit",
+        metavar="N",
+        type=click.IntRange(0),
+        default=DEFAULT_ERROR_LIMIT,
+        show_default=True,
+        expose_value=False,
+        callback=_set_error_limit,
+        help="How many findings are printed; 0 prints all that are kept, the first 1000 of a check.",
+    )(command)
     return click.option(
         "--diagnostic-format",
         type=click.Choice(FORMATS),
@@ -38,6 +48,10 @@ def diagnostic_format(command: Command) -> Command:
 
 def _set_format(context: click.Context, _: click.Parameter, value: Any) -> None:
     context.ensure_object(Session).format = value
+
+
+def _set_error_limit(context: click.Context, _: click.Parameter, value: Any) -> None:
+    context.ensure_object(Session).error_limit = value
 
 
 def emit_option(default: str) -> Callable[[Command], Command]:

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from mind_mlir.diagnostics import SourceText
     from mind_mlir.diagnostics.render import Format
 
+#: Findings that are printed unless the user asks for more.
+DEFAULT_ERROR_LIMIT = 100
+
 EXIT_DIAGNOSTICS = 1
 EXIT_INTERNAL = 70
 EXIT_BROKEN_PIPE = 141
@@ -47,22 +50,27 @@ class Session:
 
     Attributes:
         format: How diagnostics are printed.
+        error_limit: How many findings are printed; 0 prints all that are kept.
         stage: What the command is doing, for the report of an internal error.
         source: The source text being worked on, for the reproducer.
     """
 
     format: Format = "human"
+    error_limit: int = DEFAULT_ERROR_LIMIT
     stage: str = "command line"
     source: SourceText | None = None
 
     def report(self, diagnostics: Iterable[Diagnostic]) -> None:
         """Print diagnostics to standard error."""
-        print_diagnostics(diagnostics, self.format, sys.stderr)
+        self.print(diagnostics, sys.stderr)
 
+    def print(self, diagnostics: Iterable[Diagnostic], stream: TextIO) -> None:
+        """Print diagnostics to ``stream``, in colour where it is a terminal."""
+        # They load numpy, which --help does without.
+        from mind_mlir.diagnostics.findings import limited  # noqa: PLC0415
 
-def print_diagnostics(diagnostics: Iterable[Diagnostic], form: Format, stream: TextIO) -> None:
-    """Print diagnostics to ``stream``, in colour where it is a terminal."""
-    stream.write(render(diagnostics, format=form, color=use_color(stream)))
+        shown = limited(tuple(diagnostics), self.error_limit)
+        stream.write(render(shown, format=self.format, color=use_color(stream)))
 
 
 class GuardedCommand(click.Command):

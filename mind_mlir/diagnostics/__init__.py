@@ -13,13 +13,12 @@ from mind_mlir.diagnostics.model import (
     Diagnostic,
     ExecutionError,
     InternalError,
-    Location,
     MindError,
     ParseError,
-    SourceText,
     UnsupportedError,
     VerificationError,
 )
+from mind_mlir.diagnostics.source import Location, SourceText
 
 __all__ = [
     "ArgumentError",

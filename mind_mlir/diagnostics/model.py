@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from mind_mlir import border
@@ -13,37 +12,9 @@ from mind_mlir.frozen import FrozenDict
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from mind_mlir.diagnostics.source import Location
+
 Severity = Literal["error", "warning"]
-
-
-@dataclass(frozen=True)
-class SourceText:
-    """A source file as read: its display name and its text."""
-
-    name: str
-    text: str = field(repr=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "name", border.text(self.name, "name"))
-        object.__setattr__(self, "text", border.text(self.text, "text"))
-
-    @cached_property
-    def lines(self) -> tuple[str, ...]:
-        """Return the text split at line feeds, without them."""
-        return tuple(line.removesuffix("\r") for line in self.text.split("\n"))
-
-
-@dataclass(frozen=True, slots=True)
-class Location:
-    """A span of source text: 1-based line and column, and a length, both counted in code points."""
-
-    source: SourceText
-    line: int
-    column: int
-    length: int = 1
-
-    def __str__(self) -> str:
-        return f"{self.source.name}:{self.line}:{self.column}"
 
 
 @dataclass(frozen=True)

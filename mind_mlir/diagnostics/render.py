@@ -23,11 +23,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from mind_mlir.diagnostics.codes import phase_of
 from mind_mlir.diagnostics.display import clipped, excerpt, visible, well_formed
+from mind_mlir.diagnostics.findings import MORE, limited
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from mind_mlir.diagnostics.display import Excerpt
     from mind_mlir.diagnostics.model import Diagnostic
+    from mind_mlir.diagnostics.source import Location
 
 Format: TypeAlias = Literal["human", "short", "json"]
 FORMATS: tuple[Format, ...] = ("human", "short", "json")
@@ -62,10 +65,7 @@ def render(diagnostics: Iterable[Diagnostic], format: Format = "human", color: b
 
 def traceback_text(diagnostics: Sequence[Diagnostic]) -> str:
     """Return what an uncaught error shows: the human form without colour, of the first few findings."""
-    blocks = [_human(diagnostic, _plain_text) for diagnostic in diagnostics[:_TRACEBACK_FINDINGS]]
-    omitted = len(diagnostics) - len(blocks)
-    if omitted:
-        blocks.append(f"... and {omitted} more, in the error's `diagnostics`")
+    blocks = [_human(diagnostic, _plain_text) for diagnostic in limited(diagnostics, _TRACEBACK_FINDINGS)]
     if len(diagnostics) > 1:
         blocks.append(summary(diagnostics))
     return "\n\n".join(blocks)
@@ -73,10 +73,11 @@ def traceback_text(diagnostics: Sequence[Diagnostic]) -> str:
 
 def summary(diagnostics: Sequence[Diagnostic]) -> str:
     """Return the count of what was found, for example ``2 errors and 1 warning``."""
-    errors = sum(diagnostic.severity == "error" for diagnostic in diagnostics)
-    warnings = len(diagnostics) - errors
+    warnings = sum(diagnostic.severity == "warning" for diagnostic in diagnostics)
+    omitted = sum(diagnostic.context["omitted"] - 1 for diagnostic in diagnostics if diagnostic.code == MORE)
+    errors = len(diagnostics) - warnings + omitted
     parts = [
-        f"{count} {noun}{'s' if count > 1 else ''}"
+        f"{count:,} {noun}{'s' if count > 1 else ''}"
         for count, noun in ((errors, "error"), (warnings, "warning"))
         if count
     ]
@@ -124,10 +125,8 @@ def _human(diagnostic: Diagnostic, paint: Any) -> str:
     bar = paint(f"{gutter}|", _BLUE)
     if location is not None:
         lines.append(f"{paint(gutter[1:] + '-->', _BLUE)} {visible(str(location))}")
-        source_lines = location.source.lines
-        if location.line <= len(source_lines):
-            line = source_lines[location.line - 1]
-            shown = excerpt(line, location.column, location.length, _LINE_CELLS)
+        if location.line <= location.source.index.count:
+            shown = _excerpt(location)
             style = _RED if diagnostic.severity == "error" else _YELLOW
             carets = " " * shown.start + paint("^" * shown.length, style)
             lines += [bar, f"{paint(f'{number} |', _BLUE)} {shown.text}", f"{bar} {carets}"]
@@ -139,6 +138,16 @@ def _human(diagnostic: Diagnostic, paint: Any) -> str:
     for label, text in remarks:
         lines.append(f"{paint(f'{gutter}=', _BLUE)} {paint(f'{label}:', _BOLD)} {clipped(text)}")
     return "\n".join(lines)
+
+
+def _excerpt(location: Location) -> Excerpt:
+    """Return the line of ``location`` as shown; only its neighbourhood is copied from the source."""
+    text = location.source.text
+    start, end = location.source.index.span(location.line)
+    end -= text.endswith("\r", start, end)
+    first = min(start + location.column - 1, end)
+    low, high = max(start, first - _LINE_CELLS - 1), min(end, first + 2 * _LINE_CELLS + 1)
+    return excerpt(text[low:high], first - low + 1, location.length, _LINE_CELLS)
 
 
 def _paint(text: str, style: str) -> str:

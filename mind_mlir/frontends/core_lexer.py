@@ -3,23 +3,26 @@
 A statement is a line. Inside open brackets a line break counts as a space, unless the next line begins a
 statement: an unclosed bracket then costs one statement and not the rest of the file. Bracketed lists are one
 token each, whatever their size, so that a literal of a million numbers is a single step of the parser; types
-are one token too.
+are one token too. Tokens are made when they are asked for and not kept: a module may have millions.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from collections import deque
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from mind_mlir.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
-    from mind_mlir.diagnostics import Location
-    from mind_mlir.frontends.positions import Positions
+    from collections.abc import Iterator
 
-# Possessive quantifiers: a long run of digits that turns out to be no number costs one look at each digit.
+    from mind_mlir.diagnostics import SourceText
+    from mind_mlir.diagnostics.findings import Findings
+
+# Possessive quantifiers: no character is looked at twice, and no way back is kept for each of a long run.
 _DIGITS = "[0-9]++(?:_[0-9]++)*+"
 _INTEGER = (
     rf"0[xX][0-9a-fA-F]++(?:_[0-9a-fA-F]++)*+|0[oO][0-7]++(?:_[0-7]++)*+|0[bB][01]++(?:_[01]++)*+|{_DIGITS}"
@@ -28,10 +31,13 @@ _FLOAT = rf"(?:{_DIGITS}(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][-+]?[0-9]++)?|inf|nan"
 #: A well-formed number of any spelling; `_INTEGER` comes first, so group `integer` tells what it is.
 NUMBER = re.compile(rf"[-+]?(?:(?P<integer>{_INTEGER})|(?P<float>{_FLOAT}))\Z")
 #: The maximal run of characters that can only be meant as a number; a bare inf or nan may also be a name.
-NUMBER_RUN = r"[-+]?\.?[0-9](?:[eE][-+](?=[0-9])|[\w.])*|[-+](?:inf|nan)(?![\w.])"
+NUMBER_RUN = r"[-+]?\.?[0-9](?:[eE][-+](?=[0-9])|[\w.])*+|[-+](?:inf|nan)(?![\w.])"
+#: Elements of a list that is no literal, and extents of a type: far more than any tensor has dimensions.
+MAX_ELEMENTS = 1 << 15
 NUMBER_WORDS = ("inf", "nan")
-WORD = r"[^\W\d]\w*(?:\.\w+)*"
-STRING = r'"(?:[^"\\\n]|\\[^\n])*"'
+WORD = r"[^\W\d]\w*+(?:\.\w++)*+"
+STRING = r'"(?:[^"\\\n]++|\\[^\n])*+"'
+VALUE = rf"%(?:-?[0-9]++(?!\w)|{WORD})"
 COMMENT = r"(?:\#|//)[^\n]*"
 #: One escape sequence of a string, well-formed or not.
 ESCAPE = re.compile(
@@ -43,7 +49,7 @@ ESCAPES_HELP = 'the escapes are \\n \\r \\t \\\\ \\" and \\u{hex}'
 _TOKEN = re.compile(
     rf"""(?P<SPACE>[ \t\r\f\v]+|{COMMENT})
     |(?P<NEWLINE>\n)
-    |(?P<VALUE>%(?:-?[0-9]+(?!\w)|{WORD}))
+    |(?P<VALUE>{VALUE})
     |(?P<TYPE>[Tt]ensor[ \t]*<[^<>\n]*>)
     |(?P<OPEN_TYPE>[Tt]ensor[ \t]*<[^\n]*)
     |(?P<WORD>{WORD})
@@ -66,11 +72,13 @@ _DEPTH = {"_LPAR": 1, "_LBRACE": 1, "_RPAR": -1, "_RBRACE": -1}
 #: Tokens that need a second look.
 _CHECKED = frozenset(("NUMBER", "STRING", "VALUE", "OPEN_TYPE", "LIST"))
 #: The length of '%' and the longest number of 64 bits that is surely one.
-_LONGEST_ID = 19
+LONGEST_VALUE = 19
+#: What may stand before a statement.
+_BLANK = re.compile(rf"(?:[ \t\r\f\v\n]++|{COMMENT})*+")
 _BYTE_ORDER_MARK = "\ufeff"
 _STATEMENT_START = re.compile(r"[ \t\r]*(?:%[\w.-]+[ \t]*=|outputs?[ \t]*:|func\b|\Z)")
 #: What may be skipped inside a list without looking closer.
-_LIST_FILLER = re.compile(rf'(?:[^\[\]()"#/\n]+|{STRING}|{COMMENT}|/)+')
+_LIST_FILLER = re.compile(rf'(?:[^\[\]()"#/\n]++|{STRING}|{COMMENT}|/)++')
 #: What may stand after a lone '%' and be right where it is; includes the empty text.
 _FOLLOWERS = " \t\r\n=(){}[],:"
 _JUNK = re.compile(r"[^\s\w%\[\](){}=:,\"#/]+|.", re.S)
@@ -88,7 +96,7 @@ class _TokenFields(NamedTuple):
 
 
 class Token(_TokenFields):
-    """One token; the grammar names the types, the positions are offsets into the source."""
+    """One token; the grammar names the types, the source are offsets into the source."""
 
     __slots__ = ()
 
@@ -99,32 +107,79 @@ class Token(_TokenFields):
     end_column: ClassVar[None] = None
 
 
-@dataclass(slots=True)
 class Statement:
-    """The tokens of one statement; ``broken`` says that a lexical error has been reported for it."""
+    """One statement, read from its source as far as its tokens have been asked for.
 
-    tokens: list[Token] = field(default_factory=list)
-    broken: bool = False
+    Attributes:
+        first: Its first token.
+        second: The token after it, once that has been read.
+        last: The last token read so far.
+        broken: Whether a lexical error has been reported for what has been read of it.
+    """
+
+    __slots__ = ("_rest", "broken", "first", "last", "second")
+
+    first: Token
+    last: Token
+
+    def __init__(self) -> None:
+        self.second: Token | None = None
+        self.broken = False
+        self._rest: Iterator[Token] = iter(())
+
+    def begin(self, tokens: Iterator[Token]) -> bool:
+        """Read the first of ``tokens``; return whether there is one."""
+        self._rest = tokens
+        first = next(tokens, None)
+        if first is not None:
+            self.first = self.last = first
+        return first is not None
+
+    def __iter__(self) -> Iterator[Token]:
+        """Yield the tokens, once."""
+        yield self.first
+        yield from self._following()
+
+    def finish(self) -> None:
+        """Read what is left of it."""
+        deque(self._following(), maxlen=0)
+
+    def _following(self) -> Iterator[Token]:
+        for token in self._rest:
+            self.second = self.second or token
+            self.last = token
+            yield token
 
 
 @dataclass(slots=True)
 class Lexer:
-    """Tokenises one source; findings collect in ``diagnostics`` in source order."""
+    """Tokenises one source, a statement at a time; its findings go to ``findings``."""
 
-    positions: Positions
-    diagnostics: list[Diagnostic] = field(default_factory=list)
+    source: SourceText
+    findings: Findings
+    _position: int = 0
 
-    def statements(self) -> list[Statement]:
-        """Return the non-empty statements of the source."""
-        text = self.positions.source.text
-        match = _TOKEN.match
-        current = Statement()
-        found = [current]
-        position, end, depth = int(text.startswith(_BYTE_ORDER_MARK)), len(text), 0
+    def statements(self) -> Iterator[Statement]:
+        """Yield the statements that have a token; each must be finished before the next is asked for."""
+        text = self.source.text
+        self._position = int(text.startswith(_BYTE_ORDER_MARK))
+        while self._position < len(text):
+            statement = Statement()
+            if statement.begin(self._tokens(statement)):
+                yield statement
+            statement.finish()
+
+    def _tokens(self, statement: Statement) -> Iterator[Token]:
+        """Yield the tokens of the statement that begins at the position, and move the position behind it."""
+        text, match = self.source.text, _TOKEN.match
+        blank = _BLANK.match(text, self._position)
+        assert blank is not None, "it matches nothing, too"
+        position, end, depth = blank.end(), len(text), 0
+        before = ""
         while position < end:
             token = match(text, position)
             if token is None:
-                current.broken = True
+                statement.broken = True
                 position = self._bad_character(text, position)
                 continue
             start, position, kind = position, token.end(), token.lastgroup
@@ -132,25 +187,27 @@ class Lexer:
                 continue
             if kind == "NEWLINE":
                 if depth <= 0 or _STATEMENT_START.match(text, position):
-                    depth = 0
-                    current = Statement()
-                    found.append(current)
+                    break
                 continue
             assert kind is not None, "every alternative of the expression is named"
             if kind == "PUNCTUATION":
-                kind = _punctuation(text[start], current.tokens)
+                kind = _punctuation(text[start], before)
                 depth += _DEPTH.get(kind, 0)
             if kind in _CHECKED:
-                position = self._check(kind, text, start, position, current)
-            current.tokens.append(Token(kind, text[start:position], start, position))
-        return [statement for statement in found if statement.tokens or statement.broken]
+                position = self._check(kind, text, start, position, statement)
+            before = kind
+            yield Token(kind, text[start:position], start, position)
+        self._position = position
 
     def report(
         self, code: str, message: str, start: int, end: int, help_text: str | None = None, **context: Any
     ) -> None:
         """Record a finding about ``[start, end)``."""
-        location: Location = self.positions.locate(start, end)
-        self.diagnostics.append(
+        if self.findings.full:
+            self.findings.count()
+            return
+        location = self.source.locate(start, end)
+        self.findings.add(
             Diagnostic(code, message, location, (), help_text, context=MappingProxyType(context))
         )
 
@@ -192,7 +249,7 @@ class Lexer:
 
     def _check(self, kind: str, text: str, start: int, end: int, statement: Statement) -> int:
         """Look into a token, report what is wrong with it, and return where it ends."""
-        before = len(self.diagnostics)
+        before = self.findings.total
         if kind == "LIST":
             end = self._scan_list(text, start)
         elif kind == "NUMBER":
@@ -208,9 +265,9 @@ class Lexer:
                 end,
                 "write a type as tensor<f32[2, 3]>",
             )
-        elif end - start > _LONGEST_ID and text[start + 1 : end].lstrip("-").isdigit():
+        elif end - start > LONGEST_VALUE and text[start + 1 : end].lstrip("-").isdigit():
             self.report("E1005", "the number of this value does not fit 64 bits", start, end)
-        statement.broken = statement.broken or len(self.diagnostics) > before
+        statement.broken = statement.broken or self.findings.total > before
         return end
 
     def _check_number(self, text: str, start: int) -> None:
@@ -261,9 +318,9 @@ class Lexer:
         return position
 
 
-def _punctuation(character: str, before: list[Token]) -> str:
-    """Return the token type of a punctuation character; some parentheses open a tuple, which is a list."""
-    if character == "(" and before and before[-1].type in _BEFORE_TUPLE:
+def _punctuation(character: str, before: str) -> str:
+    """Return the type of a punctuation token after one of type ``before``; some parentheses open a list."""
+    if character == "(" and before in _BEFORE_TUPLE:
         return "LIST"
     return _PUNCTUATION[character]
 

@@ -6,10 +6,11 @@ import re
 from typing import TYPE_CHECKING
 
 from mind_mlir.diagnostics import Diagnostic, ParseError
+from mind_mlir.frontends.core_lexer import MAX_ELEMENTS
 
 if TYPE_CHECKING:
+    from mind_mlir.diagnostics import SourceText
     from mind_mlir.frontends.core_lexer import Token
-    from mind_mlir.frontends.positions import Positions
 
 _RANGE = re.compile(r"\s*([-+]?[0-9]{1,20})\s*:\s*([-+]?[0-9]{1,20})\s*(?::\s*([-+]?[0-9]{1,20})\s*)?\Z")
 
@@ -21,18 +22,23 @@ def is_ranges(token: Token) -> bool:
     return ":" in token.text
 
 
-def read_ranges(token: Token, positions: Positions) -> Ranges:
+def read_ranges(token: Token, source: SourceText) -> Ranges:
     """Return the starts, ends and steps of a list of ranges; a step left out is 1.
 
     Raises:
-        ParseError: E1101 where an element is not ``start:end`` or ``start:end:step``.
+        ParseError: E1101 where an element is not ``start:end`` or ``start:end:step``; E1103 for more than
+            `MAX_ELEMENTS` of them.
     """
     base = token.start_pos + 1
     parsed: list[tuple[int, int, int]] = []
-    for part in token.text[1:-1].split(","):
+    parts = token.text[1:-1].split(",", MAX_ELEMENTS)
+    if len(parts) > MAX_ELEMENTS:
+        location = source.locate(token.start_pos, token.end_pos)
+        raise ParseError(Diagnostic("E1103", f"the list has more than {MAX_ELEMENTS:,} ranges", location))
+    for part in parts:
         match = _RANGE.match(part)
         if match is None:
-            location = positions.locate(base, base + max(1, len(part)))
+            location = source.locate(base, base + max(1, len(part)))
             message = (
                 f"syntax error: expected a range start:end or start:end:step, found '{part.strip()[:40]}'"
             )

@@ -2,11 +2,12 @@
 
 Before: a source. After: a flat module in which every operation knows where its parts stand. Nothing is
 verified beyond what the in-memory IR cannot hold: an unknown operation, a value defined twice or a wrong type
-are the verifier's to report. All findings of a source are collected and raised together.
+are the verifier's to report. The findings of a source are collected and raised together. Statements are read
+one by one, and neither tokens nor syntax are kept: they take many times the memory of the text.
 
-Ids: numbers stay as written; names get the numbers that follow the greatest one, in order of definition, then
-of use, and every operation holds them. `%7 = %6` makes every later `%7` mean `%6`. An outputs line may stand
-anywhere, once.
+Ids: numbers stay as written; names get the numbers that follow the greatest one, in order of definition (one
+that is used before, which the verifier refuses, at its use), and every operation holds them. `%7 = %6` makes
+every later `%7` mean `%6`. An outputs line may stand anywhere, once.
 """
 
 from __future__ import annotations
@@ -17,23 +18,21 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from mind_mlir.diagnostics import Diagnostic, ParseError, UnsupportedError
+from mind_mlir.diagnostics.findings import Findings
+from mind_mlir.diagnostics.source import Spans
 from mind_mlir.frontends.core_grammar import OUTPUTS_KEYWORDS, Alias, Definition, Outputs, parse_statement
-from mind_mlir.frontends.core_lexer import Lexer
+from mind_mlir.frontends.core_lexer import LONGEST_VALUE, VALUE, Lexer
+from mind_mlir.frontends.core_names import Aliases, Ids
 from mind_mlir.frontends.core_operations import OperationReader
-from mind_mlir.frontends.positions import Positions
-from mind_mlir.frozen import FrozenDict
 from mind_mlir.ir.module import Module, Return
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from mind_mlir.diagnostics import Location, SourceText
     from mind_mlir.frontends.core_lexer import Statement, Token
     from mind_mlir.ir.module import CoreOperation, ValueId
 
-#: A value whose name begins with one of these is a number.
-_NUMERIC = "-0123456789"
 _FUNCTION_FORM = re.compile(r"^[ \t]*(?:(?:internal|public|export)[ \t]+)?func[ \t]+@[^\n]*", re.M)
+_VALUE = re.compile(VALUE)
 
 
 def parse(source: SourceText) -> Module:
@@ -44,79 +43,42 @@ def parse(source: SourceText) -> Module:
             literals that do not fit their type; E4001 and E4002 for aliases).
         UnsupportedError: E7001, the text is in function form.
     """
-    positions = Positions(source)
     if function := _FUNCTION_FORM.search(source.text):
-        raise UnsupportedError(_function_form(positions.locate(*function.span())))
-    lexer = Lexer(positions)
-    statements = lexer.statements()
-    reader = _ModuleReader(positions, _number_values(statements), lexer.diagnostics)
-    for statement in statements:
+        raise UnsupportedError(_function_form(source.locate(*function.span())))
+    findings = Findings()
+    reader = _ModuleReader(source, findings)
+    for statement in Lexer(source, findings).statements():
         reader.read(statement)
-    if reader.diagnostics:
-        raise ParseError(sorted(reader.diagnostics, key=_source_order))
+    if findings.total:
+        raise ParseError(findings.in_source_order())
     return Module.flat(reader.operations, reader.outputs())
-
-
-def _number_values(statements: list[Statement]) -> dict[str, ValueId]:
-    """Return the id of every value as spelled; operations define first, then aliases and nothing."""
-    ids: dict[str, ValueId] = {}
-    definitions: list[str] = []
-    uses: list[str] = []
-    for statement in statements:
-        for index, token in enumerate(statement.tokens):
-            if token.type != "VALUE":
-                continue
-            text = token.text[1:]
-            if text[0] in _NUMERIC:
-                if len(text) <= 20:  # the lexer has reported a longer one
-                    ids[token.text] = int(text)
-            else:
-                (uses if index or _is_alias(statement) else definitions).append(token.text)
-    fresh = max(ids.values(), default=-1) + 1
-    for name in (*definitions, *uses):
-        if name not in ids:
-            ids[name] = fresh
-            fresh += 1
-    return ids
-
-
-def _is_alias(statement: Statement) -> bool:
-    tokens = statement.tokens
-    return len(tokens) > 2 and tokens[1].type == "_EQUAL" and tokens[2].type == "VALUE"
-
-
-def _names(ids: Mapping[str, ValueId]) -> FrozenDict[ValueId, str]:
-    """Return what values are called that have names."""
-    return FrozenDict({value: text[1:] for text, value in ids.items() if text[1] not in _NUMERIC})
 
 
 @dataclass(slots=True)
 class _ModuleReader:
     """Collects the operations, aliases and outputs of one source."""
 
-    positions: Positions
-    ids: dict[str, ValueId]
-    diagnostics: list[Diagnostic]
+    source: SourceText
+    findings: Findings
     operations: list[CoreOperation] = field(default_factory=list)
+    _ids: Ids = field(init=False)
     _operation_reader: OperationReader = field(init=False)
-    _defined: dict[ValueId, Token] = field(default_factory=dict)
-    _aliases: dict[ValueId, ValueId] = field(default_factory=dict)
+    #: What first defines each value that is no alias: an operation, or the statement in error at an offset.
+    _defined: dict[ValueId, CoreOperation | int] = field(default_factory=dict)
+    _aliases: Aliases = field(default_factory=Aliases)
     _outputs: Outputs | None = None
 
-    _names: FrozenDict[ValueId, str] = field(init=False)
-
     def __post_init__(self) -> None:
-        self._names = _names(self.ids)
-        self._operation_reader = OperationReader(self.positions, self._resolve, self._names)
+        self._ids = Ids(self.source.text)
+        self._operation_reader = OperationReader(self.source, self._value_at, self._ids.names)
 
     def read(self, statement: Statement) -> None:
-        """Take one statement; what is wrong with it goes to the diagnostics."""
-        if statement.broken:
-            self._define_anyway(statement)
-            return
+        """Take one statement; what is wrong with it goes to the findings."""
+        syntax = parse_statement(statement, self.source, self.findings)
         try:
-            syntax = parse_statement(statement, self.positions)
             match syntax:
+                case None:
+                    self._define_anyway(statement)
                 case Definition():
                     self._define(syntax)
                 case Alias():
@@ -124,43 +86,54 @@ class _ModuleReader:
                 case Outputs():
                     self._set_outputs(syntax)
         except ParseError as error:
-            self.diagnostics += error.diagnostics
+            self.findings.extend(error.diagnostics)
             self._define_anyway(statement)
 
     def outputs(self) -> Return:
         """Return the module's outputs; aliases hold wherever they are defined."""
         if self._outputs is None:
             return Return(())
-        tokens = self._outputs.values
-        return Return(tuple(map(self._resolve, tokens)), tuple(map(self._locate, tokens)), self._names)
+        offsets = self._outputs.values
+        values = tuple(map(self._value_at, offsets[::2], offsets[1::2]))
+        return Return(values, Spans.of(self.source, offsets), self._ids.names)
 
     def _define_anyway(self, statement: Statement) -> None:
         """Count what a statement in error defines as defined, so that one mistake is reported once."""
-        tokens = statement.tokens
-        if len(tokens) > 1 and tokens[0].type == "VALUE" and tokens[1].type == "_EQUAL":
-            value = self.ids.get(tokens[0].text)
-            if value is not None:
-                self._defined.setdefault(value, tokens[0])
+        first, second = statement.first, statement.second
+        if first.type != "VALUE" or second is None or second.type != "_EQUAL":
+            return
+        if len(first.text) <= LONGEST_VALUE or not first.text[1:].lstrip("-").isdigit():
+            self._defined.setdefault(self._ids.of(first.text), first.start_pos)
 
-    def _resolve(self, token: Token) -> ValueId:
-        value = self.ids[token.text]
-        return self._aliases.get(value, value)
+    def _value_at(self, start: int, end: int) -> ValueId:
+        return self._aliases.resolve(self._ids.of(self.source.text[start:end]))
 
     def _locate(self, token: Token) -> Location:
-        return self.positions.locate(token.start_pos, token.end_pos)
+        return self.source.locate(token.start_pos, token.end_pos)
+
+    def _definition(self, value: ValueId) -> Location:
+        """Return where a value is first defined."""
+        first = self._aliases.start(value) if value in self._aliases else self._defined[value]
+        if isinstance(first, int):
+            start = first
+        else:
+            assert first.location is not None, "it has been read from a text"
+            start = first.location.offsets[0]
+        found = _VALUE.match(self.source.text, start)
+        assert found is not None, "a definition begins with the value"
+        return self.source.locate(*found.span())
 
     def _define(self, definition: Definition) -> None:
-        value = self.ids[definition.result.text]
+        value = self._ids.of(definition.result.text)
         if value in self._aliases:
             self._defined_twice(value, definition.result)
-        self._defined.setdefault(value, definition.result)
-        self.operations.append(self._operation_reader.read(definition, value))
+        operation = self._operation_reader.read(definition, value)
+        self._defined.setdefault(value, operation)
+        self.operations.append(operation)
 
     def _alias(self, alias: Alias) -> None:
-        value, target = self.ids[alias.result.text], self.ids[alias.target.text]
-        if value in self._defined:
-            self._defined_twice(value, alias.result)
-        if target not in self._defined:
+        target = self._ids.of(alias.target.text)
+        if target not in self._defined and target not in self._aliases:
             self._fail(
                 "E4001",
                 f"{alias.target.text} has no definition before this alias",
@@ -169,12 +142,14 @@ class _ModuleReader:
                 "define the value first",
                 operand=target,
             )
-        self._defined[value] = alias.result
-        self._aliases[value] = self._aliases.get(target, target)
+        value = self._ids.of_alias(alias.result.text)
+        if value in self._defined or value in self._aliases:
+            self._defined_twice(value, alias.result)
+        self._aliases.add(value, self._aliases.resolve(target), alias.result.start_pos)
 
     def _defined_twice(self, value: ValueId, again: Token) -> NoReturn:
         """Report what the verifier cannot see: an alias leaves no operation behind."""
-        first = self._locate(self._defined[value])
+        first = self._definition(value)
         self._fail(
             "E4002",
             f"{again.text} is defined twice",
@@ -215,11 +190,6 @@ class _ModuleReader:
                 code, message, self._locate(token), notes, help_text, context=MappingProxyType(context)
             )
         )
-
-
-def _source_order(diagnostic: Diagnostic) -> tuple[int, int]:
-    location = diagnostic.location
-    return (location.line, location.column) if location else (0, 0)
 
 
 def _function_form(location: Location) -> Diagnostic:

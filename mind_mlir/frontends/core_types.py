@@ -8,11 +8,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from mind_mlir.diagnostics import Diagnostic, ParseError
+from mind_mlir.frontends.core_lexer import MAX_ELEMENTS
 from mind_mlir.ir.types import DType, SymbolicDim, TensorType
 
 if TYPE_CHECKING:
+    from mind_mlir.diagnostics import SourceText
     from mind_mlir.frontends.core_lexer import Token
-    from mind_mlir.frontends.positions import Positions
     from mind_mlir.ir.types import Dim
 
 _WORD = r"[^\W\d]\w*"
@@ -43,28 +44,26 @@ _FAMILIAR = {
 }
 
 
-def read_type(token: Token, positions: Positions) -> TensorType:
+def read_type(token: Token, source: SourceText) -> TensorType:
     """Return the type that a TYPE token spells.
 
     Raises:
-        ParseError: E1104 for an unknown dtype, E1005 for an extent beyond 64 bits, E1101 for anything else
-            that is not a type.
+        ParseError: E1104 for an unknown dtype, E1005 for an extent beyond 64 bits, E4106 for more than
+            `MAX_ELEMENTS` of them, E1101 for anything else that is not a type.
     """
     opening = token.text.index("<") + 1
     body, base = token.text[opening:-1], token.start_pos + opening
     match = _DTYPE_FIRST.match(body) or _SHAPE_FIRST.match(body)
     if match is None:
-        raise _error(
-            positions, "E1101", f"malformed type '{token.text[:60]}'", token.start_pos, token.end_pos
-        )
-    dtype = read_dtype(match["dtype"], base + match.start("dtype"), positions)
+        raise _error(source, "E1101", f"malformed type '{token.text[:60]}'", token.start_pos, token.end_pos)
+    dtype = read_dtype(match["dtype"], base + match.start("dtype"), source)
     shape = match["shape"]
     if shape is None or not shape.strip():
         return TensorType(dtype)
-    return TensorType(dtype, _extents(shape, base + match.start("shape"), positions))
+    return TensorType(dtype, _extents(shape, base + match.start("shape"), source))
 
 
-def read_dtype(name: str, start: int, positions: Positions) -> DType:
+def read_dtype(name: str, start: int, source: SourceText) -> DType:
     """Return the dtype called ``name``, which stands at offset ``start``.
 
     Raises:
@@ -78,22 +77,26 @@ def read_dtype(name: str, start: int, positions: Positions) -> DType:
     guess = familiar.core_name if familiar else close[0] if close else None
     suggestion = f"did you mean {guess}?" if guess else "the dtypes of Core v1 are i1, i32, i64, f32 and f64"
     message, end = f"unknown dtype '{name[:40]}'", start + len(name)
-    raise _error(positions, "E1104", message, start, end, suggestion, name=name)
+    raise _error(source, "E1104", message, start, end, suggestion, name=name)
 
 
-def _extents(text: str, base: int, positions: Positions) -> tuple[Dim, ...]:
+def _extents(text: str, base: int, source: SourceText) -> tuple[Dim, ...]:
     extents: list[Dim] = []
-    for part in text.split(","):
+    parts = text.split(",", MAX_ELEMENTS)
+    if len(parts) > MAX_ELEMENTS:
+        message = f"a type has more than {MAX_ELEMENTS:,} extents"
+        raise _error(source, "E4106", message, base, base + len(text), "merge dimensions", rank=len(parts))
+    for part in parts:
         end = base + len(part)
         match = _EXTENT.match(part)
         if match is None:
             found = f"'{part.strip()[:40]}'" if part.strip() else "nothing"
-            raise _error(positions, "E1101", f"expected an extent, found {found}", base, max(end, base + 1))
+            raise _error(source, "E1101", f"expected an extent, found {found}", base, max(end, base + 1))
         if match["symbol"]:
             extents.append(SymbolicDim(match["symbol"]))
         elif len(match["number"]) > 20 or not -(2**63) <= int(match["number"]) < 2**63:
             raise _error(
-                positions, "E1005", "this extent does not fit 64 bits", base, end, "use a smaller extent"
+                source, "E1005", "this extent does not fit 64 bits", base, end, "use a smaller extent"
             )
         else:
             extents.append(int(match["number"]))
@@ -102,7 +105,7 @@ def _extents(text: str, base: int, positions: Positions) -> tuple[Dim, ...]:
 
 
 def _error(
-    positions: Positions,
+    source: SourceText,
     code: str,
     message: str,
     start: int,
@@ -110,5 +113,5 @@ def _error(
     help_text: str = _FORMS,
     **context: object,
 ) -> ParseError:
-    location = positions.locate(start, end)
+    location = source.locate(start, end)
     return ParseError(Diagnostic(code, message, location, (), help_text, context=MappingProxyType(context)))

@@ -17,8 +17,8 @@ from mind_mlir.ir.types import DType
 from mind_mlir.ops.opdef import AttrKind
 
 if TYPE_CHECKING:
+    from mind_mlir.diagnostics import SourceText
     from mind_mlir.frontends.core_grammar import RawValue
-    from mind_mlir.frontends.positions import Positions
     from mind_mlir.ir.attributes import AttributeValue
     from mind_mlir.ops.opdef import AttributeDef
 
@@ -37,7 +37,7 @@ class ValueReader:
     list), so that the verifier can say what is wrong with it.
     """
 
-    positions: Positions
+    source: SourceText
 
     def read(self, raw: RawValue, schema: AttributeDef | None, dtype: DType) -> AttributeValue:
         """Return the value of ``raw``.
@@ -55,7 +55,7 @@ class ValueReader:
             return self._custom_padding(raw)
         match schema.kind if schema else None:
             case AttrKind.LITERAL if self._is_numeric(raw):
-                return read_literal(raw, self.positions, dtype)
+                return read_literal(raw, self.source, dtype)
             case AttrKind.DTYPE if raw.type in ("WORD", "STRING"):
                 return self._dtype(raw)
             case AttrKind.STRING | AttrKind.ENUM if raw.type == "WORD":
@@ -64,7 +64,7 @@ class ValueReader:
                 mode = _PADDING_MODES.get(self._text(raw).lower())
                 return Padding(mode) if mode else self._text(raw)
         if raw.type == "LIST":
-            return read_list(raw, self.positions, self._scalar)
+            return read_list(raw, self.source, self._scalar)
         return self._scalar(raw)
 
     def string(self, token: Token) -> str:
@@ -73,7 +73,7 @@ class ValueReader:
 
     def _dtype(self, token: Token) -> DType:
         quoted = token.type == "STRING"
-        return read_dtype(self._text(token), token.start_pos + quoted, self.positions)
+        return read_dtype(self._text(token), token.start_pos + quoted, self.source)
 
     def _is_numeric(self, token: Token) -> bool:
         return token.type in ("LIST", "NUMBER") or token.text in (*_BOOLEANS, *NUMBER_WORDS)
@@ -115,7 +115,7 @@ class ValueReader:
                 raw.keyword,
                 "paddings are Valid, Same and Custom([[top, bottom], [left, right]])",
             )
-        pairs: Any = read_list(raw.pairs, self.positions, self._scalar)
+        pairs: Any = read_list(raw.pairs, self.source, self._scalar)
         for pair in pairs:
             if not isinstance(pair, tuple) or not all(type(extent) is int for extent in pair):
                 self._fail(
@@ -127,7 +127,7 @@ class ValueReader:
         return Padding(PaddingMode.CUSTOM, pairs)
 
     def _fail(self, code: str, message: str, element: Element, help_text: str | None = None) -> NoReturn:
-        location = self.positions.locate(element.start_pos, element.end_pos)
+        location = self.source.locate(element.start_pos, element.end_pos)
         raise ParseError(Diagnostic(code, message, location, (), help_text))
 
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from mind_mlir.diagnostics import Diagnostic, ParseError, SourceText
 from mind_mlir.diagnostics.display import display_path
-from mind_mlir.frontends.positions import Positions
 
 if TYPE_CHECKING:
     import os
@@ -95,7 +94,7 @@ def _ill_formed(text: bytes, name: str, start: int, mark_length: int) -> Diagnos
     return Diagnostic(
         "E1001",
         f"the source is not UTF-8: ill-formed bytes at byte offset {offset}",
-        Positions(source).locate(column_start, column_start + 1),
+        source.locate(column_start, column_start + 1),
         (f"found bytes {found}",),
         next(
             (help_ for mark, help_ in _OTHER_FORMATS.items() if text.startswith(mark)),

@@ -9,8 +9,10 @@ same (a list, a numpy integer, ``Padding("Same")``) takes the form above on its 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -24,7 +26,7 @@ from mind_mlir.ir.nested import MAX_DEPTH, as_array, flattened
 from mind_mlir.ir.types import DType, TensorType, dtype_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -201,3 +203,56 @@ def _converted(data: object, dtype: DType) -> Array:
         return convert_array(array, dtype).reshape(array.shape)
     shape, elements = flattened(data if array is None else array)
     return convert_numbers(elements, dtype).reshape(shape)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Attributes(Mapping[str, "AttributeValue"]):
+    """The attributes of one operation by name, immutable; operations of one kind share the names.
+
+    A dictionary takes three times the memory, and a module may have millions of operations.
+    """
+
+    names: tuple[str, ...]
+    contents: tuple[AttributeValue, ...]
+
+    @classmethod
+    def of(cls, attributes: Mapping[str, AttributeValue]) -> Attributes:
+        """Build it from any mapping, sorted by name."""
+        if isinstance(attributes, Attributes):
+            return attributes
+        if not attributes:
+            return _NO_ATTRIBUTES
+        names = shared_names(tuple(sorted(attributes)))
+        return cls(names, tuple([attributes[name] for name in names]))
+
+    def __getitem__(self, name: str) -> AttributeValue:
+        for index, known in enumerate(self.names):
+            if known == name:
+                return self.contents[index]
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Attributes):
+            return self.names == other.names and self.contents == other.contents
+        return dict(self) == other
+
+    def __hash__(self) -> int:
+        return hash((self.names, self.contents))
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+
+_NO_ATTRIBUTES = Attributes((), ())
+
+
+@lru_cache(maxsize=1024)
+def shared_names(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the one copy of ``names`` that is kept of them."""
+    return names

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from mind_mlir import border
 from mind_mlir.diagnostics import Diagnostic, VerificationError
-from mind_mlir.frozen import FrozenDict
 from mind_mlir.ir.attributes import TensorLiteral
-from mind_mlir.ir.module import CoreOperation, Module, SourceInfo, ValueId
+from mind_mlir.ir.module import CoreOperation, Module, ValueId
+from mind_mlir.ir.names import Names
+from mind_mlir.ir.source_info import SourceInfo
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops import registry
 from mind_mlir.ops.attribute_values import from_python
@@ -139,7 +140,7 @@ class Builder:
         value = Value(self.next_id, operation.tensor_type, self)
         ids = tuple(v.id for v in values)
         self.operations.append(
-            replace(operation, value_id=value.id, operands=ids, names=FrozenDict(), origin=operation.label)
+            replace(operation, value_id=value.id, operands=ids, names=Names(), origin=operation.label)
         )
         self.next_id += 1
         return value

@@ -23,12 +23,13 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
 
 from mind_mlir import border
 from mind_mlir.diagnostics.display import brief
-from mind_mlir.frozen import FrozenDict
-from mind_mlir.ir.attributes import TensorLiteral, frozen
+from mind_mlir.ir.attributes import Attributes, TensorLiteral, frozen
+from mind_mlir.ir.names import Names
+from mind_mlir.ir.source_info import SourceInfo
 from mind_mlir.ir.types import TensorType, TupleType
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sized
+    from collections.abc import Iterable, Mapping, Sequence, Sized
 
     from mind_mlir.diagnostics import Location
     from mind_mlir.ir.attributes import AttributeValue
@@ -47,19 +48,7 @@ def _count(things: Sized, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-_NO_ATTRIBUTES: Mapping[str, AttributeValue] = FrozenDict()
-_NO_NAMES: Mapping[ValueId, str] = FrozenDict()
-
-
-@dataclass(frozen=True, slots=True)
-class SourceInfo:
-    """Where the parts of an operation stand in the source, as exact as the frontend knows it."""
-
-    statement: Location
-    operands: tuple[Location, ...] = ()
-    attributes: Mapping[str, Location] = field(default_factory=FrozenDict)
-    result_type: Location | None = None
-    opcode: Location | None = None
+_NO_NAMES = Names()
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +164,7 @@ class Return:
     """The terminator that ends a function: its operands are the function's results."""
 
     operands: tuple[ValueId, ...]
-    locations: tuple[Location | None, ...] = field(default=(), compare=False, repr=False)
+    locations: Sequence[Location | None] = field(default=(), compare=False, repr=False)
     names: Mapping[ValueId, str] = field(default=_NO_NAMES, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -349,9 +338,9 @@ def _all(values: object, kind: type[T], parameter: str) -> tuple[T, ...]:
     return cast("tuple[T, ...]", found)
 
 
-def _attributes(attributes: object) -> Mapping[str, AttributeValue]:
-    """Return the attributes sorted by name, in the form that operations hold."""
-    if type(attributes) is FrozenDict:  # of another operation
+def _attributes(attributes: object) -> Attributes:
+    """Return the attributes in the form that operations hold."""
+    if isinstance(attributes, Attributes):
         return attributes
     given = border.mapping(attributes, "attributes", "a mapping from names to values")
     plain: dict[str, AttributeValue] = {}
@@ -360,4 +349,4 @@ def _attributes(attributes: object) -> Mapping[str, AttributeValue]:
         if attribute is None:
             border.reject(f"attribute {border.describe(name)}", "a number, a string or a list of them", value)
         plain[border.text(name, "each name in attributes")] = attribute
-    return FrozenDict(sorted(plain.items())) if plain else _NO_ATTRIBUTES
+    return Attributes.of(plain)

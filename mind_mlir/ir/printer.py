@@ -146,19 +146,15 @@ def _types(block: Block) -> Iterator[tuple[ValueId, ValueType]]:
 def _names(block: Block) -> dict[ValueId, str]:
     """Return the names of a block's values, if reading them gives the values' ids again; else none.
 
-    The reader numbers names from the greatest number of the text on: first what the operations define, in
-    their order, then what nothing defines, in the order of its use.
+    The reader numbers names from the greatest number of the text on, in the order in which it meets them.
     """
     names: dict[ValueId, str] = {}
-    uses: dict[ValueId, str] = {}
     numbers: set[ValueId] = set()
     for operation in block.operations:
-        _collect((operation.value_id,), operation.names, names, numbers)
-        _collect(operation.operands, operation.names, uses, numbers)
-    _collect(block.terminator.operands, block.terminator.names, uses, numbers)
-    if not (names or uses):
+        _collect((operation.value_id, *operation.operands), operation.names, names, numbers)
+    _collect(block.terminator.operands, block.terminator.names, names, numbers)
+    if not names:
         return {}
-    names |= {value: name for value, name in uses.items() if value not in names}
     first = max(numbers, default=-1) + 1
     readable = (
         list(names) == list(range(first, first + len(names)))

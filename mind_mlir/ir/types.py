@@ -23,6 +23,8 @@ from mind_mlir import border
 
 #: No object of an address space is larger; beyond it, byte offsets would overflow in compiled code.
 MAX_BYTES = 2**63 - 1
+#: No value has more dimensions: numpy's limit.
+MAX_RANK = 64
 
 
 class DTypeKind(Enum):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from mind_mlir.diagnostics import Location
     from mind_mlir.ir.attributes import Array
-    from mind_mlir.ir.module import SourceInfo
+    from mind_mlir.ir.source_info import SourceInfo
     from mind_mlir.ir.types import TensorType
 
 

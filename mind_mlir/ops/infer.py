@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.attributes import Padding, TensorLiteral
-from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.ir.types import MAX_RANK, DType, TensorType
 from mind_mlir.ops.contexts import RuleViolation, TypeContext
 from mind_mlir.ops.opdef import AttrKind
 
@@ -88,6 +88,13 @@ def _complete_attributes(record: OpDef, context: TypeContext) -> Mapping[str, At
                 f"attribute '{definition.name}' of {record.opcode} must be {expected}",
                 attribute=definition.name,
                 help=f"{definition.name}: {definition.doc}",
+            )
+        elif definition.kind is AttrKind.I64_LIST and isinstance(value, tuple) and len(value) > MAX_RANK:
+            context.report(
+                definition.code,
+                f"attribute '{definition.name}' of {record.opcode} has {len(value):,} elements",
+                attribute=definition.name,
+                help=f"no tensor has more than {MAX_RANK} dimensions",
             )
         else:
             complete[definition.name] = value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ def unknown_operation(opcode: str, location: Location | None) -> Diagnostic:
     )
 
 
+@lru_cache(maxsize=256)
 def nearest_opcode(opcode: str) -> str | None:
     """Return the known opcode that ``opcode`` was most likely meant to be, or None."""
     by_folded = {known.lower(): known for known in registry.by_opcode()}

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from mind_mlir.diagnostics import AutodiffError, VerificationError
-from mind_mlir.ir.module import SourceInfo
+from mind_mlir.ir.source_info import SourceInfo
 from mind_mlir.ir.types import TensorType
 from mind_mlir.ops.infer import complete_attributes
 from mind_mlir.ops.opdef import NotDifferentiable
@@ -162,6 +162,6 @@ class Backward:
     def _locate(self, start: int, operation: CoreOperation) -> None:
         """Say of the operations from ``start`` on which one they differentiate, and where it is."""
         appended = self.builder.operations
-        source = SourceInfo(operation.location) if operation.location else None
+        source = SourceInfo.at(operation.location) if operation.location else None
         origin = f"{_DERIVED}{operation.label.removeprefix(_DERIVED)}"
         appended[start:] = [replace(op, source=source, origin=origin) for op in appended[start:]]

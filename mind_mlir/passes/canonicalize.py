@@ -24,7 +24,7 @@ import numpy as np
 from mind_mlir.diagnostics import ExecutionError
 from mind_mlir.frozen import FrozenDict
 from mind_mlir.interrupts import deliver
-from mind_mlir.ir.attributes import TensorLiteral
+from mind_mlir.ir.attributes import Attributes, TensorLiteral
 from mind_mlir.ir.module import Block, CoreOperation, Return
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.constants import constant_form
@@ -94,7 +94,7 @@ class _Folder:
             operation,
             opcode=opcode,
             operands=(),
-            attributes=FrozenDict(sorted(attributes.items())),
+            attributes=Attributes.of(attributes),
             result_type=folded.type,
         )
 

