@@ -164,6 +164,10 @@ AttributeValue: TypeAlias = (
 )
 
 
+#: Integers below need no closer look.
+_PLAIN = 2**63
+
+
 def frozen(value: object, depth: int = 0) -> AttributeValue | None:
     """Return an attribute value in the form that operations hold, or None where it is none.
 
@@ -172,6 +176,24 @@ def frozen(value: object, depth: int = 0) -> AttributeValue | None:
     Raises:
         ValueError: An integer has more digits than any of the IR.
     """
+    if type(value) is tuple and _are_plain(value):
+        return value
+    if isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind in "iu":
+        return tuple(value.tolist())
+    if not isinstance(value, (tuple, list, range)):
+        return _frozen_atom(value)
+    if depth == MAX_DEPTH:
+        return None
+    items: list[AttributeValue] = []
+    for item in value:
+        held = frozen(item, depth + 1)
+        if held is None:  # at once: a list that holds itself has no end, but a first path that is too deep
+            return None
+        items.append(held)
+    return tuple(items)
+
+
+def _frozen_atom(value: object) -> AttributeValue | None:
     if isinstance(value, (DType, TensorLiteral, Padding)):
         return value
     if isinstance(value, (bool, np.bool_)):
@@ -180,19 +202,14 @@ def frozen(value: object, depth: int = 0) -> AttributeValue | None:
         return border.text(value, "an attribute")
     if isinstance(value, (float, np.floating)):
         return float(value)
-    if border.whole(value) is not None:
-        return border.integer(value, "an attribute")
-    if isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind in "iu":
-        return tuple(value.tolist())
-    if not isinstance(value, (tuple, list, range)) or depth == MAX_DEPTH:
-        return None
-    items: list[AttributeValue] = []
-    for item in value:
-        plain = frozen(item, depth + 1)
-        if plain is None:  # at once: a list that holds itself has no end, but a first path that is too deep
-            return None
-        items.append(plain)
-    return tuple(items)
+    return None if border.whole(value) is None else border.integer(value, "an attribute")
+
+
+def _are_plain(values: tuple[Any, ...]) -> bool:
+    """Return whether all are small integers: most attributes are such, and every new operation asks."""
+    return set(map(type, values)) <= {int} and (
+        not values or (min(values) > -_PLAIN and max(values) < _PLAIN)
+    )
 
 
 def _converted(data: object, dtype: DType) -> Array:
