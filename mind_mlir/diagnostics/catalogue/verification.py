@@ -16,7 +16,7 @@ ENTRIES = (
         title="operand used before, or without, a definition",
         explanation=(
             "An operation reads only values that an instruction before it defines. Inputs may stand "
-            "anywhere, but before their uses."
+            "anywhere, but before their uses. A Builder takes only the values that it has made itself."
         ),
         context=("instruction", "operand", "definition"),
         bad=_X + "%1 = Add (%0, %2) : tensor<f32[2, 3]>\n%2 = Neg (%0) : tensor<f32[2, 3]>\noutputs: %1\n",
@@ -55,7 +55,7 @@ ENTRIES = (
         explanation=(
             "Every number of a literal is a value of the declared dtype: integers in its range, no "
             "fractions in an integer tensor, no decimal beyond the largest float. Decimals are "
-            "rounded to nearest."
+            "rounded to nearest. The same holds for numbers that Python passes to Builder.constant."
         ),
         context=("id", "declared", "issue"),
         bad="%0 = ConstTensor {dtype=i32, shape=[2], value=[1, 2.5]} : tensor<i32[2]>\noutputs: %0\n",
