@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import operator
 import os
+import sys
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
-
-import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -62,7 +61,7 @@ def text(value: object, parameter: str) -> str:
 
 def flag(value: object, parameter: str) -> bool:
     """Return a truth value, Python's or numpy's."""
-    if not isinstance(value, (bool, np.bool_)):
+    if not isinstance(value, bool) and not _is_numpy(value, "bool_"):
         reject(parameter, "True or False", value)
     return bool(value)
 
@@ -81,11 +80,17 @@ def whole(value: Any) -> int | None:
     """Return the plain integer that ``value`` stands for, or None; truth values and vectors are none."""
     if type(value) is int:
         return value
-    if isinstance(value, (bool, np.bool_)) or not hasattr(type(value), "__index__"):
+    if isinstance(value, bool) or _is_numpy(value, "bool_") or not hasattr(type(value), "__index__"):
         return None
-    if isinstance(value, np.ndarray) and (value.ndim or value.dtype.kind not in "iu"):
+    if _is_numpy(value, "ndarray") and (value.ndim or value.dtype.kind not in "iu"):
         return None
     return operator.index(value)
+
+
+def _is_numpy(value: object, kind: str) -> bool:
+    """Return whether ``value`` is of a class of numpy, without loading numpy: what prints help needs none."""
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(value, getattr(numpy, kind))
 
 
 def items(value: object, parameter: str, expected: str) -> tuple[object, ...]:

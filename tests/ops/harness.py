@@ -9,6 +9,7 @@ import guarded
 import numpy as np
 
 import mind_mlir
+from mind_mlir import interpreter
 from mind_mlir.ir.builder import Builder
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.contexts import EvalContext, TypeContext
@@ -228,7 +229,7 @@ def run_vjp(
     module = builder.build([value for value in cotangents if value is not None])
     arguments = {f"x{i}": operand for i, operand in enumerate(operands)} | {"seed": cotangent}
     with np.errstate(all="ignore"):
-        arrays = iter(mind_mlir.interpret(module, arguments))
+        arrays = iter(interpreter.run(module, arguments))
     return [None if value is None else next(arrays) for value in cotangents]
 
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from mind_mlir import Builder, DType, TensorType, VerificationError, dialect, differentiate, interpret
+from mind_mlir import Builder, DType, TensorType, VerificationError, dialect, differentiate
 from mind_mlir.bindings import new_context
 from mind_mlir.emit import emit
+from mind_mlir.interpreter import run as interpret
 from mind_mlir.ir.attributes import Padding, PaddingMode
 from mind_mlir.lowering.to_linalg import to_linalg
 from mind_mlir.ops.windows import spatial_padding
@@ -125,7 +126,7 @@ def test_empty_operands(image: Shape, filter_: Shape, shape: Shape) -> None:
         ((1, 5, 5, 3), (3, 3, 3, 4), (-1, 1), VALID, ["E4010"]),
         ((1, 5, 5, 3), (3, 3, 3, 4), None, VALID, ["E4010"]),
         ((1, 5, 5, 3), (3, 3, 3, 4), (1, 1), None, ["E1103"]),
-        ((1, 5, 5, 3), (3, 3, 3, 4), (1, 1), "Same", ["E1103"]),
+        ((1, 5, 5, 3), (3, 3, 3, 4), (1, 1), "Some", ["E1103"]),
         ((1, 5, 5, 3), (3, 3, 3, 4), (1, 1), custom(), ["E1103"]),
         ((1, 5, 5, 3), (3, 3, 3, 4), (1, 1), custom((1, 1)), ["E1103"]),
         ((1, 5, 5, 3), (3, 3, 3, 4), (1, 1), custom((1, 1), (1,)), ["E1103"]),

@@ -84,7 +84,9 @@ def test_slice_rejects() -> None:
 
 def padded(x: Any, value: Any, *amounts: tuple[int, int, int]) -> Any:
     low, high, interior = zip(*amounts, strict=True) if amounts else ((), (), ())
-    return run("Pad", x, low=low, high=high, interior=interior, pad_value=scalar(value, x.dtype))
+    return run(
+        "Pad", x, low=low, high=high, interior=interior, pad_value=scalar(x.dtype.type(value), x.dtype)
+    )
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
