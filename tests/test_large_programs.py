@@ -120,8 +120,8 @@ def _described(op: Operation) -> Function:
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_no_function_grows_with_the_program(name: str) -> None:
-    functions = llvm_functions(FAMILIES[name](600)).values()
-    assert max(len(function.arguments) for function in functions) < 400
+    functions = llvm_functions(FAMILIES[name](1000)).values()
+    assert max(len(function.arguments) for function in functions) < 200
     assert max(function.size for function in functions) < 2000
 
 

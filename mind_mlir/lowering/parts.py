@@ -28,7 +28,8 @@ TABLE_ATTRIBUTE = "mind.table_pointers"
 
 #: A block of more operations is cut.
 _LONG = 512
-#: Operations in a part, those in regions included, unless one operation or what must stay together has more.
+#: A part ends with so many operations, those in regions included, or with `MAX_BUFFERS` buffers, unless what
+#: it computes is used further on.
 _PART = 128
 #: Operations without effects, which every part repeats for itself where it needs their results.
 _REPEATED = (
@@ -124,7 +125,7 @@ class _Cutter:
                 repeated.append(op)
                 continue
             self._enter(op, part)
-            if part.size >= _PART and not part.pending:
+            if (part.size >= _PART or len(part.arguments) >= MAX_BUFFERS) and not part.pending:
                 calls.append(self._cut(part, len(calls)))
                 part = _Part()
         if part.operations:
@@ -143,12 +144,11 @@ class _Cutter:
                     part.pending -= 1
                 elif operand in self._repeated or operand in self._numbers:
                     part.outside.append((user, number, operand))
+                    self._find_arguments(operand, part.arguments)
         self._computed.update(op.results)
 
     def _cut(self, part: _Part, number: int) -> Call:
-        arguments: dict[Value, None] = {}
-        for _, _, value in part.outside:
-            self._find_arguments(value, arguments)
+        arguments = part.arguments
         with self._function.location:
             with ir.InsertionPoint(self._function):
                 name = f"{self._function.name.value}_part_{number}"
@@ -183,12 +183,14 @@ class _Part:
         size: How many operations that is, with those in regions.
         pending: Uses, further on, of what it computes.
         outside: Operands to be given or repeated: the operation, the operand's number, the value.
+        arguments: The arguments of the function that these are computed from.
     """
 
     operations: list[Operation] = field(default_factory=list)
     size: int = 0
     pending: int = 0
     outside: list[tuple[Operation, int, Value]] = field(default_factory=list)
+    arguments: dict[Value, None] = field(default_factory=dict)
 
 
 def _nested(op: Operation) -> Iterable[Operation]:
