@@ -48,7 +48,7 @@ def _count(things: Sized, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-_NO_NAMES = Names()
+_NO_NAMES: Mapping[ValueId, str] = Names()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class CoreOperation:
     attributes: Mapping[str, AttributeValue]
     result_type: ValueType
     source: SourceInfo | None = field(default=None, compare=False, repr=False)
-    names: Mapping[ValueId, str] = field(default=_NO_NAMES, compare=False, repr=False)
+    names: Mapping[ValueId, str] = field(default_factory=lambda: _NO_NAMES, compare=False, repr=False)
     origin: str | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -165,7 +165,7 @@ class Return:
 
     operands: tuple[ValueId, ...]
     locations: Sequence[Location | None] = field(default=(), compare=False, repr=False)
-    names: Mapping[ValueId, str] = field(default=_NO_NAMES, compare=False, repr=False)
+    names: Mapping[ValueId, str] = field(default_factory=lambda: _NO_NAMES, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "operands", _ids(self.operands, "operands"))

@@ -186,8 +186,8 @@ def test_a_tool_whose_output_nobody_reads(directory: Path) -> None:
     with subprocess.Popen(command, stdout=writer, stderr=subprocess.PIPE, cwd=directory) as process:
         os.close(writer)
         assert process.stderr is not None
-        while b"total" not in process.stderr.readline():  # the output comes after the table
-            pass
+        table = iter(process.stderr.readline, b"")
+        assert any(b"total" in line for line in table)  # the output comes after the table
         time.sleep(0.1)
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=60) == 130
