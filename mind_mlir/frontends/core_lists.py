@@ -165,10 +165,7 @@ def read_literal(token: Token, source: SourceText, dtype: DType) -> TensorLitera
     plain = _read_plain(token.text, dtype) if token.type == "LIST" else None
     if plain is None:
         plain = _read_elementwise(token, source, dtype)
-    if plain.size <= 1 and plain.base is not None:
-        plain = plain.copy()  # a view keeps a second array alive; a text may have millions of scalars
-    plain.setflags(write=False)
-    return TensorLiteral(plain)
+    return TensorLiteral.from_array(plain)
 
 
 def _read_plain(text: str, dtype: DType) -> Array | None:

@@ -257,7 +257,7 @@ def _complete_empty(attributes: dict[str, AttributeValue]) -> None:
     if 0 in shape and literal.array.shape == shape[: shape.index(0) + 1] and len(shape) <= MAX_DEPTH:
         extents = [extent for extent in shape if isinstance(extent, int) and extent >= 0]
         if len(extents) == len(shape) and literal.type.with_shape(tuple(extents)).is_addressable:
-            attributes["value"] = TensorLiteral(literal.array.reshape(extents))
+            attributes["value"] = TensorLiteral.from_array(literal.array.reshape(extents))
 
 
 def _holds_ranges(name: str, value: RawValue) -> bool:

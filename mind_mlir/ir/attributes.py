@@ -23,10 +23,10 @@ from mind_mlir.diagnostics import Diagnostic, VerificationError
 from mind_mlir.frozen import FrozenDict
 from mind_mlir.ir.elements import Problem, convert_array, convert_numbers
 from mind_mlir.ir.nested import MAX_DEPTH, as_array, flattened
-from mind_mlir.ir.types import DType, TensorType, dtype_of
+from mind_mlir.ir.types import MAX_RANK, DType, TensorType, dtype_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -35,20 +35,41 @@ Array: TypeAlias = npt.NDArray[Any]
 _SHOWN_ELEMENTS = 8
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, repr=False)
 class TensorLiteral:
-    """Constant data of a dtype and shape, held as a read-only C-contiguous numpy array."""
+    """Constant data of a dtype and shape, row by row; literals compare by their bytes.
 
-    array: Array
+    A module may have millions of them: bytes take half the memory of a numpy array of one element.
+    """
+
+    type: TensorType
+    data: bytes
 
     def __post_init__(self) -> None:
-        array = self.array
-        if type(array) is not np.ndarray or DType.from_numpy(array.dtype) is None:
-            border.reject("array", "a numpy array of a DType's elements (see TensorLiteral.of)", array)
-        if array.flags.writeable or not array.flags.c_contiguous:
-            array = np.array(array, order="C")
-            array.setflags(write=False)
-            object.__setattr__(self, "array", array)
+        border.expect(self.type, TensorType, "type", "a TensorType")
+        border.expect(self.data, bytes, "data", "bytes (see TensorLiteral.of)")
+        shape = self.type.shape
+        known = len(shape) <= MAX_RANK and all(isinstance(extent, int) and extent >= 0 for extent in shape)
+        if not known or not self.type.is_addressable:
+            raise ValueError(f"type must be one that an array can have, not {self.type}")
+        size = self.type.element_count * self.type.dtype.itemsize
+        if len(self.data) != size:
+            raise ValueError(f"data must be the {size} bytes of a {self.type}, not {len(self.data)}")
+
+    @classmethod
+    def from_array(cls, array: Array) -> TensorLiteral:
+        """Copy an array, whose elements are of a `DType`."""
+        expected = "a numpy array of a DType's elements (see TensorLiteral.of)"
+        border.expect(array, np.ndarray, "array", expected)
+        dtype = DType.from_numpy(array.dtype)
+        if dtype is None:
+            border.reject("array", expected, array)
+        return cls(_type(dtype, array.shape), array.tobytes())
+
+    @property
+    def array(self) -> Array:
+        """Return the data as a read-only C-contiguous numpy array."""
+        return np.ndarray(self.type.extents, self.type.dtype.numpy, self.data)
 
     @classmethod
     def of(cls, data: npt.ArrayLike, dtype: DType) -> TensorLiteral:
@@ -73,23 +94,7 @@ class TensorLiteral:
             raise VerificationError(
                 Diagnostic(problem.code, problem.message, None, (), problem.help, context=FrozenDict(facts))
             ) from None
-        array.setflags(write=False)
-        return cls(array)
-
-    @property
-    def type(self) -> TensorType:
-        """Return the tensor type of the literal."""
-        dtype = DType.from_numpy(self.array.dtype)
-        assert dtype is not None, "a literal is only made from a DType"
-        return TensorType(dtype, self.array.shape)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, TensorLiteral):
-            return NotImplemented
-        mine, theirs = self.array, other.array
-        return (
-            mine.dtype == theirs.dtype and mine.shape == theirs.shape and mine.tobytes() == theirs.tobytes()
-        )
+        return cls.from_array(array)
 
     def __str__(self) -> str:
         from mind_mlir.ir.printer import format_literal  # noqa: PLC0415 -- the printer stands above the data
@@ -100,17 +105,10 @@ class TensorLiteral:
         few = self.array.size <= _SHOWN_ELEMENTS
         return f"<TensorLiteral {self.type}{f' {self}' if few else ''}>"
 
-    def __hash__(self) -> int:
-        return hash((self.array.dtype, self.array.shape, self.array.tobytes()))
 
-    def __reduce__(self) -> tuple[Callable[[Array], TensorLiteral], tuple[Array]]:
-        return _read_only, (self.array,)
-
-
-def _read_only(array: Array) -> TensorLiteral:
-    """Return a literal of an array that nothing else holds; copies of read-only arrays can be written."""
-    array.setflags(write=False)
-    return TensorLiteral(array)
+@lru_cache(maxsize=1024)
+def _type(dtype: DType, shape: tuple[int, ...]) -> TensorType:
+    return TensorType(dtype, shape)
 
 
 class PaddingMode(Enum):
