@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mind_mlir.runtime.native import Frame
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
@@ -64,11 +66,11 @@ def _run(
     results = [_Fenced(array.nbytes, at_end=at_end, fill=fill) for array in outputs]
     scratch = _Fenced(native.scratch_bytes, at_end=at_end, fill=fill)
     values = [memory.address for memory in (*given, *results, scratch)]
-    words = (ctypes.c_void_p * len(values))(*values)
-    first = ctypes.addressof(words)
-    table = (ctypes.c_void_p * len(values))(*range(first, first + ctypes.sizeof(words), 8))
+    frame = Frame(native.parameters, 0, takes_table=native.takes_table)
+    for index, value in enumerate(values):
+        frame.values[index] = value
     function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(native.address)
-    argument = ctypes.addressof(table)
+    argument = frame.address
     _in_child(lambda: function(argument), f"buffers lie {'before' if at_end else 'behind'} the guard pages")
     for memory, array in zip(given, inputs, strict=True):
         memory.check("an input")

@@ -17,6 +17,7 @@ from mind_mlir.cli.output import write_output
 from mind_mlir.cli.pass_names import PASSES
 from mind_mlir.cli.pass_timing import DISPLAYS, Timing
 from mind_mlir.cli.session import EXIT_DIAGNOSTICS, Session
+from mind_mlir.cli.streams import prepare_streams
 from mind_mlir.cli.supervisor import supervise
 from mind_mlir.interrupts import held
 
@@ -188,4 +189,5 @@ def _plan(context: click.Context, pipeline: str | None, dumps: Dumps, *, each: b
 
 def main() -> None:
     """Run `mind-opt` on the arguments of the process."""
+    prepare_streams()  # before anything is opened that could take the place of a closed one
     supervise("mind-opt", command)

@@ -21,6 +21,7 @@ from mind_mlir.cli.pass_pipeline import (
     merge_neighbours,
     parse_pipeline,
 )
+from mind_mlir.diagnostics.display import well_formed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -87,6 +88,7 @@ def plan_pipeline(text: str, *, each: bool) -> tuple[Step, ...]:
     Raises:
         PipelineError: It is malformed, or names a pass or an option that nobody knows.
     """
+    _check_encoding(text)
     return _plan(parse_pipeline(text), each=each)
 
 
@@ -105,6 +107,7 @@ def plan_passes(passes: Iterable[Pass], *, each: bool, options: Sequence[str] = 
     """
     elements: list[Element] = []
     for one in passes:
+        _check_encoding(f"{one.name}{one.options}")
         try:
             anchor = None if one.name in PASSES_BY_NAME else _restriction(one)
         except UnknownPassError:
@@ -115,8 +118,14 @@ def plan_passes(passes: Iterable[Pass], *, each: bool, options: Sequence[str] = 
 
 def check_pass_name(name: str) -> None:
     """Raise a `PipelineError` where no pass of that name is registered; a context must be current."""
+    _check_encoding(name)
     if name not in PASSES_BY_NAME:
         _restriction(Pass(name))
+
+
+def _check_encoding(text: str) -> None:
+    if well_formed(text) != text:  # MLIR takes nothing else
+        raise PipelineError(f"'{well_formed(text)}' holds bytes that are not UTF-8")
 
 
 def pipeline_text(steps: Iterable[Step]) -> str:

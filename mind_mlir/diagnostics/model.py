@@ -40,7 +40,8 @@ class Diagnostic:
     context: Mapping[str, Any] = field(default_factory=FrozenDict, hash=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "context", FrozenDict(self.context))
+        context = border.mapping(self.context, "context", "a mapping from names to facts")
+        object.__setattr__(self, "context", FrozenDict(context))
 
     def __str__(self) -> str:
         where = f"{self.location}: " if self.location else ""

@@ -33,7 +33,8 @@ class Ids:
 
     text: str
     names: Names = field(default_factory=Names)
-    _by_name: dict[str, ValueId] = field(default_factory=dict)
+    #: The ids of names; for an alias -1 less its number, since small integers take less memory.
+    _by_name: dict[str, int] = field(default_factory=dict)
 
     def of(self, spelled: str) -> ValueId:
         """Return the id of a value as spelled, ``%7`` or ``%name``."""
@@ -52,11 +53,14 @@ class Ids:
         if known is not None:
             return known
         aliases = len(self._by_name) - len(self.names)
-        value = self._by_name[spelled] = _FIRST_ALIAS + aliases
-        return value
+        self._by_name[spelled] = -1 - aliases
+        return _FIRST_ALIAS + aliases
 
     def _known(self, spelled: str) -> ValueId | None:
-        return int(spelled[1:]) if spelled[1] in "-0123456789" else self._by_name.get(spelled)
+        if spelled[1] in "-0123456789":
+            return int(spelled[1:])
+        known = self._by_name.get(spelled)
+        return known if known is None or known >= 0 else _FIRST_ALIAS - 1 - known
 
     def _greatest(self) -> ValueId:
         """Return the greatest number of a value anywhere in the text, or -1."""

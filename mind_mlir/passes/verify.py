@@ -167,7 +167,8 @@ class _BlockVerifier:
             self._wrong_type(operation, inferred)
             return None
         self._check_limits(operation, record, inferred)
-        return inferred
+        # What follows from a type of thousands of dimensions has numbers of as many digits.
+        return inferred if inferred.rank <= MAX_RANK else None
 
     def _check_limits(self, operation: CoreOperation, record: OpDef, type_: TensorType) -> None:
         if record.opcode == "Input":

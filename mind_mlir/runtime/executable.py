@@ -69,17 +69,17 @@ class Executable:
         timings: Seconds that each stage of the compilation took.
     """
 
-    @held()
     def __init__(self, module: Module, *, opt_level: int, observer: Observer | None) -> None:
         border.expect(module, Module, "module", MODULE)
         opt_level = _opt_level(opt_level)
         if observer is not None and not callable(observer):
             border.reject("observer", "callable, or None", observer)
-        lowering = Lowering(observer=observer)
-        lowering.run(module)
-        start = time.perf_counter()
-        self._native = NativeFunction(lowering.mlir, opt_level=opt_level)
-        lowering.timings["codegen"] = time.perf_counter() - start
+        with held():
+            lowering = Lowering(observer=observer)
+            lowering.run(module)
+            start = time.perf_counter()
+            self._native = NativeFunction(lowering.mlir, opt_level=opt_level)
+            lowering.timings["codegen"] = time.perf_counter() - start
         self.timings: Mapping[str, float] = MappingProxyType(lowering.timings)
         self._source = module
         self._opt_level = opt_level

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _PACKED = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
-class _Frame:
+class Frame:
     """What one running call needs: the pointers to the buffers, how they are passed, and a scratch arena."""
 
     __slots__ = ("_arena", "_arguments", "_table", "address", "values")
@@ -58,6 +58,7 @@ class NativeFunction:
         scratch_bytes: Size of the scratch arena that each running call uses.
         address: Where the code is: a C function ``void (void **arguments)``, whose argument points to the
             addresses of the values of the function's arguments (see `write_object`).
+        takes_table: Whether those are one pointer, to the table of all.
     """
 
     @held()
@@ -75,7 +76,7 @@ class NativeFunction:
         attributes = module.operation.attributes
         self.scratch_bytes = int(ir.IntegerAttr(attributes[SCRATCH_ATTRIBUTE]).value)
         function = _find(module, entry)
-        self._takes_table = TABLE_ATTRIBUTE in function.attributes
+        self.takes_table = TABLE_ATTRIBUTE in function.attributes
         self.parameters = _count_pointers(function) - 1
         self._constants = None if standalone else Constants(module)
         self._engine = ExecutionEngine(module, opt_level=opt_level, enable_pic=standalone)
@@ -84,7 +85,7 @@ class NativeFunction:
         self.address = int(self._engine.raw_lookup(entry))
         self._invoke = _PACKED(self.address)
         self._pack = struct.Struct(f"{self.parameters}P").pack_into
-        self._idle: deque[_Frame] = deque()  # appending and popping are atomic
+        self._idle: deque[Frame] = deque()  # appending and popping are atomic
 
     def call(self, pointers: Iterable[int]) -> None:
         """Run the function; any number of threads may do so at the same time.
@@ -99,7 +100,7 @@ class NativeFunction:
         try:
             frame = self._idle.pop()
         except IndexError:
-            frame = _Frame(self.parameters, self.scratch_bytes, takes_table=self._takes_table)
+            frame = Frame(self.parameters, self.scratch_bytes, takes_table=self.takes_table)
         try:
             self._pack(frame.values, 0, *pointers)
         except struct.error as error:

@@ -230,7 +230,7 @@ def test_a_child_that_another_thread_forks_gets_its_signals(calls: list[str]) ->
     assert calls == []
 
 
-@pytest.mark.parametrize("stage", ["canonicalize", "to_linalg", "schedule", "bufferize", "to_llvm"])
+@pytest.mark.parametrize("stage", ["canonicalize_with_map", "to_linalg", "schedule", "bufferize", "to_llvm"])
 def test_a_compilation_raises_what_a_handler_raised(
     stage: str, install: Callable[[object], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
