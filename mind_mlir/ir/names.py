@@ -26,7 +26,7 @@ class Names(Mapping[int, str]):
     spelled: list[str] = field(default_factory=list)
 
     def __getitem__(self, value: int) -> str:
-        if not 0 <= value - self.first < len(self.spelled):
+        if not isinstance(value, int) or not 0 <= value - self.first < len(self.spelled):
             raise KeyError(value)
         return self.spelled[value - self.first][1:]
 

@@ -179,9 +179,9 @@ def _lower_conv2d(context: LoweringContext) -> Any:
     padding = spatial_padding(context.attributes["padding"], image.extents[1:3], filter_.extents[:2], strides)
     value, image = _lower_padding(context, image, padding)
     kernel = filter_.extents[:2]
-    # No window is reached by a step of which there is none: such a stride may be beyond any address.
+    # A step over everything reaches nothing; as it is written, it may be beyond any address.
     strides = tuple(
-        stride if windows > 1 else 1 for stride, windows in zip(strides, result.extents[1:3], strict=True)
+        min(stride, max(1, extent)) for stride, extent in zip(strides, image.extents[1:3], strict=True)
     )
     if kernel == (1, 1) and strides == (1, 1):
         return _lower_product(context, value, image, math.prod(image.extents[:3]))

@@ -56,6 +56,15 @@ def compile(
     return Executable(module, opt_level=opt_level, observer=observer)
 
 
+class _Signature:
+    """What a call of an executable takes and returns, for `inspect.signature` and completion in editors."""
+
+    def __get__(self, executable: Executable | None, owner: type) -> inspect.Signature:
+        if executable is None:
+            raise AttributeError("a class has the signature of its constructor")
+        return executable.signature()
+
+
 class Executable:
     """A function compiled to native code.
 
@@ -103,9 +112,10 @@ class Executable:
         inputs, results = ", ".join(map(str, self.parameters)), ", ".join(map(str, self.results))
         return f"<Executable {brief(f'{self._source.name}({inputs}) -> ({results})')}>"
 
-    @property
-    def __signature__(self) -> inspect.Signature:
-        """What a call takes and returns, for `inspect.signature` and the completion of editors.
+    __signature__ = _Signature()
+
+    def signature(self) -> inspect.Signature:
+        """Return what a call takes and returns, which is what `inspect.signature` says, too.
 
         An input whose name is none in Python can only be given by position or with ``**``: there is no
         signature that says so, and this one then takes anything.

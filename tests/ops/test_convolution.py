@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from mind_mlir import Builder, DType, TensorType, VerificationError, dialect, differentiate
+from mind_mlir import Builder, DType, TensorType, VerificationError, compile, dialect, differentiate
 from mind_mlir.bindings import new_context
 from mind_mlir.emit import emit
 from mind_mlir.interpreter import run as interpret
@@ -221,3 +221,11 @@ def test_windows_that_are_rows_become_a_product(
     (line,) = (line for line in text.splitlines() if "linalg.matmul" in line)
     assert types in line
     assert "conv_2d" not in text
+
+
+@pytest.mark.parametrize("strides", [(1, 2), (2, 1), (5, 1), (2, 2), (2**62, 3)])
+def test_a_stride_that_leaves_one_window_of_several_pixels(strides: tuple[int, int]) -> None:
+    module = convolution((2, 2, 2, 2), (1, 1, 2, 3), strides, dtype=DType.SI32)
+    image, kernel = np.arange(16, dtype=np.int32).reshape(2, 2, 2, 2), np.arange(6, dtype=np.int32)
+    expected = image[:, :: strides[0], :: strides[1]] @ kernel.reshape(2, 3)
+    np.testing.assert_array_equal(compile(module)(image, kernel.reshape(1, 1, 2, 3))[0], expected)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from programs import tensor
 
+from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ops.contexts import EvalContext
 from mind_mlir.ops.infer import complete_attributes
 from mind_mlir.ops.registry import by_opcode
@@ -66,7 +67,7 @@ def _value(
         real = record.evaluate(_with_operand(context, np.real(context.operands[0])))
         if context.operands[0].dtype.kind != "c":
             return real
-        zeros = {**context.attributes, "pad_value": type(context.attributes["pad_value"])(np.zeros(()))}
+        zeros = {**context.attributes, "pad_value": TensorLiteral.from_array(np.zeros(()))}
         imaginary = record.evaluate(_with_operand(context, np.imag(context.operands[0]), zeros))
         return np.asarray(real + 1j * imaginary)
     return _as_complex(record.evaluate(context))
