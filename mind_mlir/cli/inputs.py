@@ -16,7 +16,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import click
-import numpy as np
 
 from mind_mlir.cli.array_files import Archive, ArrayFileError, read_array
 from mind_mlir.cli.fills import FILLS, filled
@@ -24,14 +23,15 @@ from mind_mlir.cli.literals import LiteralError, looks_like_literal, parse_liter
 from mind_mlir.cli.suggestions import did_you_mean
 from mind_mlir.diagnostics import ArgumentError, Diagnostic
 from mind_mlir.diagnostics.display import display_path
-from mind_mlir.ir.types import DType
+from mind_mlir.frontends.core_numbers import convert_elements
+from mind_mlir.ir.elements import Problem
 from mind_mlir.runtime.arguments import Parameter, mismatches, parameters_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from mind_mlir.cli.array_files import Header
-    from mind_mlir.cli.literals import Literal
+    from mind_mlir.cli.literals import Shape
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.module import CoreOperation, Module
 
@@ -142,11 +142,11 @@ class _Inputs:
     def _value(self, text: str, parameter: Parameter) -> Array | None:
         """Return the array that ``NAME=text`` gives, or None after saying why it gives none."""
         try:
-            literal = parse_literal(text)
+            elements, shape = parse_literal(text)
         except LiteralError as error:
             malformed = error
         else:
-            return self._from_literal(literal, parameter)
+            return self._from_literal(elements, shape, parameter)
         try:
             return read_array(text, lambda header: self._fits(header, parameter))
         except ArrayFileError as error:
@@ -156,11 +156,13 @@ class _Inputs:
                 self._unreadable(text, f"{error}", did_you_mean(text, FILLS))
             return None
 
-    def _from_literal(self, literal: Literal, parameter: Parameter) -> Array | None:
-        array = np.array(literal)
-        reason = _misfit(array, parameter.type.dtype)
-        if reason is None:
-            return array.astype(parameter.type.dtype.numpy)
+    def _from_literal(self, elements: list[str], shape: Shape, parameter: Parameter) -> Array | None:
+        """Convert a value by the rule of the Core text: what the dtype does not hold is an error."""
+        dtype = parameter.type.dtype
+        try:
+            return convert_elements(elements, dtype).reshape(shape)
+        except Problem as problem:
+            reason = f"is not {dtype.core_name} data: {problem.message}"
         self._refuse("E6103", parameter, f"the value given for input '{parameter.name}' {reason}")
         return None
 
@@ -232,26 +234,6 @@ def make_inputs(module: Module, specs: InputSpecs, seed: int) -> dict[str, Array
             holds no array.
     """
     return _Inputs(module, specs, seed).make()
-
-
-def _misfit(array: Array, dtype: DType) -> str | None:
-    """Return what keeps the numbers of a value from being elements of ``dtype``, or None."""
-    name, kind = dtype.core_name, array.dtype.kind
-    if array.size == 0:
-        return None
-    if dtype is DType.I1:
-        return None if kind == "b" else f"is not {name} data, which is written true and false"
-    if kind == "b":
-        return f"is not {name} data, but true or false"
-    if dtype.is_integer:
-        if kind not in "iu":
-            return f"is not {name} data: it has fractions, or more digits than an integer"
-        limits = np.iinfo(dtype.numpy)
-        outside = array[(array < limits.min) | (array > limits.max)]
-        return f"is not {name} data: {outside.flat[0]} is out of range" if outside.size else None
-    with np.errstate(over="ignore"):
-        lost = array[np.isfinite(array) & ~np.isfinite(array.astype(dtype.numpy))]
-    return f"is not {name} data: {lost.flat[0]} is beyond its largest number" if lost.size else None
 
 
 def _listing(names: Sequence[str]) -> str:

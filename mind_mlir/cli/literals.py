@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
-Literal: TypeAlias = "bool | int | float | list[Literal]"
 Shape: TypeAlias = tuple[int, ...]
 
 #: numpy's limit of an array's rank.
 _MAX_DEPTH = 64
-#: Whole numbers with more digits are in no integer's range.
-_INTEGER_DIGITS = 20
-_INTEGERS = range(-(1 << 63), 1 << 64)
 _SHOWN = 20
 _SPACE = re.compile(r"\s*")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?![A-Za-z0-9_.])")
@@ -30,54 +25,61 @@ def looks_like_literal(text: str) -> bool:
     return text.lstrip()[:1] in set("[]+-.,0123456789")
 
 
-def parse_literal(text: str) -> Literal:
-    """Return the value that ``text`` writes: a number, true, false, nan, inf, or nested lists of these.
+def parse_literal(text: str) -> tuple[list[str], Shape]:
+    """Take the value that ``text`` writes apart: a number, true, false, nan, inf, or nested lists of these.
+
+    Returns:
+        The elements in row-major order, as the Core text spells them, and the shape.
 
     Raises:
         LiteralError: It writes none, or lists side by side differ in shape.
     """
     reader = _Reader(text)
-    value, _ = reader.value(0)
+    shape = reader.value(0)
     reader.end()
-    return value
+    return reader.elements, shape
 
 
 @dataclass(slots=True)
 class _Reader:
     text: str
     position: int = 0
+    elements: list[str] = field(default_factory=list)
 
-    def value(self, depth: int) -> tuple[Literal, Shape]:
+    def value(self, depth: int) -> Shape:
+        """Read one value, add its elements to those before, and return its shape."""
         if self._take("["):
             return self._list(depth + 1)
         if match := _NUMBER.match(self.text, self.position):
             self.position = match.end()
-            return _number(match[0]), ()
+            self.elements.append(match[0])
+            return ()
         if match := _WORD.match(self.text, self.position):
             sign, word = match[1], match[2].lower()
             if not (sign and word in ("true", "false")):
                 self.position = match.end()
-                return (word == "true" if word in ("true", "false") else float(sign + word)), ()
+                self.elements.append(f"{sign}{word.removesuffix('inity')}")
+                return ()
         raise self._unexpected("a number, true, false, nan, inf or '['")
 
-    def _list(self, depth: int) -> tuple[Literal, Shape]:
+    def _list(self, depth: int) -> Shape:
         if depth > _MAX_DEPTH:
             raise LiteralError(f"lists nest more than {_MAX_DEPTH} deep")
-        elements: list[Literal] = []
+        length = 0
         shape: Shape = ()
         while not self._take("]"):
-            if elements and not self._take(","):
+            if length and not self._take(","):
                 raise self._unexpected("',' or ']'")
             self._skip()
             start = self.position
-            element, found = self.value(depth)
-            if elements and found != shape:
+            found = self.value(depth)
+            if length and found != shape:
                 raise LiteralError(
                     f"{_describe(found)} at character {start + 1} stands beside {_describe(shape)}"
                 )
-            elements.append(element)
+            length += 1
             shape = found
-        return elements, (len(elements), *shape)
+        return (length, *shape)
 
     def end(self) -> None:
         self._skip()
@@ -101,15 +103,6 @@ class _Reader:
             return LiteralError(f"it ends where {wanted} should stand")
         found = rest if len(rest) <= _SHOWN else f"{rest[:_SHOWN]}..."
         return LiteralError(f"{wanted} should stand at character {self.position + 1}, not '{found}'")
-
-
-def _number(text: str) -> int | float:
-    if text.lstrip("+-").isdigit() and len(text) <= _INTEGER_DIGITS + 1 and int(text) in _INTEGERS:
-        return int(text)
-    value = float(text)
-    if math.isinf(value):
-        raise LiteralError(f"{text[:_SHOWN]} is beyond every float; infinity is written inf")
-    return value
 
 
 def _describe(shape: Shape) -> str:
