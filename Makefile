@@ -11,7 +11,8 @@ READY := $(VENV)/.ready
 # Settings of the surroundings that libraries and tools read: no outcome of a check depends on them.
 # tests/surroundings.py drops the same ones where pytest is run by hand.
 SETTINGS := OPENBLAS_% GOTO_% OMP_% MKL_% KMP_% BLIS_% NPY_% LC_% LANG LANGUAGE COLUMNS LINES TERM \
-    NO_COLOR FORCE_COLOR CLICOLOR% PYTEST_% PYTHONWARNINGS PYTHONOPTIMIZE PYTHONIOENCODING PYTHONUTF8
+    NO_COLOR FORCE_COLOR CLICOLOR% PYTEST_% PYTHONWARNINGS PYTHONOPTIMIZE PYTHONIOENCODING PYTHONUTF8 \
+    PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE PYTHONHASHSEED
 CLEAN := env $(foreach setting,$(filter $(SETTINGS),$(.VARIABLES)),-u $(setting))
 
 .DEFAULT_GOAL := help
