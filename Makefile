@@ -32,8 +32,12 @@ $(READY): pyproject.toml
 demo: $(READY) ## train a digit classifier: compiled step, differentiated loss, every stage's dump
 	$(BIN)/python -m examples.digits
 
+# The static checks use one core: they share the machine with the lit tests.
 test: $(READY) ## run every check: static checks, lit tests, unit tests
-	@$(MAKE) --no-print-directory --keep-going check lit unit
+	@failed=0; \
+	$(MAKE) --no-print-directory --keep-going -j2 check lit || failed=1; \
+	$(MAKE) --no-print-directory unit || failed=1; \
+	exit $$failed
 
 check: $(READY) ## check style, formatting and types
 	$(CLEAN) $(BIN)/ruff check .

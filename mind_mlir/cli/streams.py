@@ -89,6 +89,9 @@ class _Checked(io.RawIOBase):
             except OSError as error:
                 self._failed = True
                 self._fail(error)
+            except BaseException:  # an interrupt: nobody waits for the rest, and at exit it would block again
+                self._failed = True
+                raise
         return size
 
     def writable(self) -> bool:
