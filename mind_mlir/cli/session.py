@@ -26,6 +26,7 @@ from mind_mlir.cli.start import EXIT_INTERRUPTED, raising_on_interrupt
 from mind_mlir.cli.streams import prepare_streams, use_color
 from mind_mlir.diagnostics import Diagnostic, InternalError, MindError
 from mind_mlir.diagnostics.display import display_path
+from mind_mlir.diagnostics.findings import limited
 from mind_mlir.diagnostics.render import render
 
 if TYPE_CHECKING:
@@ -66,9 +67,6 @@ class Session:
 
     def print(self, diagnostics: Iterable[Diagnostic], stream: TextIO) -> None:
         """Print diagnostics to ``stream``, in colour where it is a terminal."""
-        # They load numpy, which --help does without.
-        from mind_mlir.diagnostics.findings import limited  # noqa: PLC0415
-
         shown = limited(tuple(diagnostics), self.error_limit)
         stream.write(render(shown, format=self.format, color=use_color(stream)))
 
