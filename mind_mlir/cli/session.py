@@ -22,7 +22,7 @@ import click
 
 from mind_mlir.cli.output_errors import ReaderGoneError
 from mind_mlir.cli.reproducer import write_reproducer
-from mind_mlir.cli.start import EXIT_INTERRUPTED, raising_on_interrupt
+from mind_mlir.cli.start import EXIT_INTERRUPTED, Interrupted, raising_on_interrupt
 from mind_mlir.cli.streams import prepare_streams, use_color
 from mind_mlir.diagnostics import Diagnostic, InternalError, MindError
 from mind_mlir.diagnostics.display import display_path
@@ -97,7 +97,7 @@ def guarded(session: Session, body: Callable[[], int | None]) -> int:
     try:
         with raising_on_interrupt():
             return _run(session, body)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Interrupted):
         return EXIT_INTERRUPTED
 
 

@@ -17,6 +17,14 @@ if TYPE_CHECKING:
 EXIT_INTERRUPTED = 130
 
 
+class Interrupted(BaseException):
+    """What an interrupt raises in a running tool; of a KeyboardInterrupt click makes an empty line."""
+
+
+def _raise(_number: int, _frame: FrameType | None) -> NoReturn:
+    raise Interrupted
+
+
 def _leave(_number: int, _frame: FrameType | None) -> NoReturn:
     os._exit(EXIT_INTERRUPTED)
 
@@ -32,12 +40,12 @@ def leave_on_interrupt() -> None:
 
 @contextmanager
 def raising_on_interrupt() -> Iterator[None]:
-    """Raise KeyboardInterrupt instead during the block, so that what it has begun is cleaned up."""
+    """Raise `Interrupted` instead during the block, so that what it has begun is cleaned up."""
     if signal.getsignal(signal.SIGINT) is not _leave:
         yield
         return
     try:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, _raise)
         yield
     finally:
         signal.signal(signal.SIGINT, _leave)
