@@ -5,7 +5,7 @@ Slow and simple on purpose. It shares nothing with the lowering but the operatio
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -101,9 +101,10 @@ def evaluate(operation: CoreOperation, operands: Sequence[Array]) -> Array:
     )
     try:
         with np.errstate(all="ignore"):
-            return record.evaluate(context)
+            result = record.evaluate(context)
     except MemoryError as error:
         raise _too_large([operation]) from error
+    return cast("Array", result)
 
 
 def _too_large(operations: Sequence[CoreOperation]) -> ExecutionError:

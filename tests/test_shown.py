@@ -14,7 +14,7 @@ import pytest
 import mind_mlir
 from mind_mlir import Builder, Diagnostic, DType, MindError, ParseError, TensorType
 from mind_mlir.ir.attributes import Padding, PaddingMode, TensorLiteral
-from mind_mlir.ir.module import Block, Function, Module, Parameter, Return
+from mind_mlir.ir.module import Block, Function, Functions, Module, Parameter, Return
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,7 +55,7 @@ def test_parts_are_shown_in_function_form() -> None:
 def test_modules_of_several_functions() -> None:
     head = Block((), Return(()), (Parameter(0, F32),))
     tail = Block((), Return((0, 3)), (Parameter(3, F32),), "done")
-    module = Module((Function("f", (head, tail), public=False), Function("g", ())))
+    module = Module(Functions([Function("f", (head, tail), public=False), Function("g", ())]))
     assert str(module) == (
         "internal func @f(%0: tensor<f32[]>) -> (tensor<f32[]>, tensor<f32[]>) {\n"
         "^entry:\n  return\n^done(%3: tensor<f32[]>):\n  return %0, %3\n}\n\nfunc @g() -> () {\n\n}"

@@ -14,6 +14,7 @@ from mind_mlir.diagnostics import Diagnostic, VerificationError
 from mind_mlir.frontends import parse
 from mind_mlir.frontends.source import read_source
 from mind_mlir.interrupts import held
+from mind_mlir.ir.module import Functions
 from mind_mlir.ir.printer import print_module
 from mind_mlir.passes.canonicalize import canonicalize
 from mind_mlir.passes.verify import verify
@@ -159,7 +160,7 @@ def select_function(module: Module, name: str | None) -> Module:
     for function in module.functions:
         if function.name == name:
             others = tuple(other for other in module.functions if other is not function)
-            return replace(module, functions=(function, *others))
+            return replace(module, functions=Functions((function, *others)))
     names = ", ".join(function.name for function in module.functions)
     raise VerificationError(
         Diagnostic("E2002", f"there is no function '{name}'", help=f"the module has: {names}")

@@ -1,223 +1,93 @@
 """The in-memory IR: Module > Function > Block > CoreOperation.
 
     Module    ::= profile, Function+
-    Function  ::= name, visibility, Block+            (the first block is the entry)
-    Block     ::= label, Parameter*, CoreOperation*, Return
-    CoreOperation ::= value_id, opcode, operands, attributes, result_type
+    Function  ::= name, visibility, result types, Block+     (the first block is the entry)
+    Block     ::= label, Parameter*, CoreOperation*, Terminator
+    CoreOperation ::= results, opcode, operands, attributes, region*        (a region is a Block)
 
 A flat Core IR v1 module is one function ``main`` with one block and no parameters: its inputs are `Input`
-operations, and its outputs are the operands of the block's `Return`. Everything is immutable, pickles, and
-compares and hashes by meaning: source locations and names do not take part. Whoever builds one of these gets
-a `TypeError` that names the part where it is not of the kind above; whether the parts make sense together is
-the verifier's question.
+operations, and its outputs are the operands of the block's `Return`. A module of profile ``core-functions``
+may hold any number of functions, whose entry parameters are their arguments; its blocks end in `Return`,
+`Branch` or `CondBranch`, or, in *structured form*, each function is one block, and control flow is in the
+regions of operations, each a block that ends in `Yield` and may read what is defined around its operation.
 
-Values are known by their ids. What people call them are facts beside: the names of a text (``%x``), with
-which it is printed again, and, where a pass has renumbered a value, what the program that it comes from calls
-it, for messages.
+Everything is immutable, pickles, and compares and hashes by meaning: source locations and names do not take
+part. Whoever builds one of these gets a `TypeError` that names the part where it is not of the kind above;
+whether the parts make sense together is the verifier's question.
+
+Values are known by their ids, unique in their function. What people call them are facts beside: the names of
+a text (``%x``), with which it is printed again, and, where a pass has renumbered a value, what the program
+that it comes from calls it, for messages. Only the parameters of a function's entry have names that mean
+something: those of its arguments.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, SupportsIndex, overload
 
 from mind_mlir import border
 from mind_mlir.diagnostics.display import brief
-from mind_mlir.ir.attributes import Attributes, TensorLiteral, frozen
-from mind_mlir.ir.names import Names
-from mind_mlir.ir.source_info import SourceInfo
+from mind_mlir.ir.operation import Block, CoreOperation, Parameter, Result
+from mind_mlir.ir.sequences import counted, sequence_of
+from mind_mlir.ir.terminators import Branch, CondBranch, Return, Target, Terminator, ValueId, Yield, ids
 from mind_mlir.ir.types import TensorType, TupleType
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence, Sized
+    from collections.abc import Iterable
 
     from mind_mlir.diagnostics import Location
-    from mind_mlir.ir.attributes import AttributeValue
     from mind_mlir.ir.types import ValueType
 
-T = TypeVar("T")
+__all__ = (
+    "Block",
+    "Branch",
+    "CondBranch",
+    "CoreOperation",
+    "Function",
+    "Functions",
+    "Module",
+    "Parameter",
+    "Result",
+    "Return",
+    "Target",
+    "Terminator",
+    "ValueId",
+    "Yield",
+)
 
 #: What a parameter called ``module`` must be, in the words of an error.
 MODULE = "a Module (parse, load and Builder.build make one)"
 
-ValueId: TypeAlias = int
-
-
-def _count(things: Sized, noun: str) -> str:
-    count = len(things)
-    return f"{count} {noun}{'' if count == 1 else 's'}"
-
-
-_NO_NAMES: Mapping[ValueId, str] = Names()
-
-
-@dataclass(frozen=True, slots=True)
-class CoreOperation:
-    """One instruction (core-ir.md, "CoreOperation structure").
-
-    Attributes:
-        value_id: The value it defines; unique in its function.
-        opcode: The spelling of the Core IR, for example ``Add``; need not be known (the verifier says so).
-        operands: Values it reads.
-        attributes: Immutable, by parameter name.
-        result_type: The declared type of its value.
-        source: Where it was written.
-        names: What the text it was read from calls values, without the ``%``; values that are numbers there
-            have none. One table, which all operations of the text share.
-        origin: What messages call its value where a pass has given that another id: ``%x`` as it was written,
-            or ``in the derivative of %x``.
-
-    The last three take no part in equality.
-    """
-
-    value_id: ValueId
-    opcode: str
-    operands: tuple[ValueId, ...]
-    attributes: Mapping[str, AttributeValue]
-    result_type: ValueType
-    source: SourceInfo | None = field(default=None, compare=False, repr=False)
-    names: Mapping[ValueId, str] = field(default_factory=lambda: _NO_NAMES, compare=False, repr=False)
-    origin: str | None = field(default=None, compare=False, repr=False)
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.result_type, (TensorType, TupleType)):
-            border.reject("result_type", "a TensorType", self.result_type)
-        if self.source is not None and not isinstance(self.source, SourceInfo):
-            border.reject("source", "a SourceInfo or None", self.source)
-        if type(self.value_id) is not int or abs(self.value_id) >= _PLAIN:
-            object.__setattr__(self, "value_id", border.integer(self.value_id, "value_id"))
-        if type(self.opcode) is not str:
-            object.__setattr__(self, "opcode", border.text(self.opcode, "opcode"))
-        object.__setattr__(self, "operands", _ids(self.operands, "operands"))
-        object.__setattr__(self, "attributes", _attributes(self.attributes))
-
-    @classmethod
-    def create(
-        cls,
-        value_id: ValueId,
-        opcode: str,
-        operands: Iterable[ValueId],
-        attributes: Mapping[str, AttributeValue],
-        result_type: ValueType,
-        source: SourceInfo | None = None,
-        names: Mapping[ValueId, str] = _NO_NAMES,
-        origin: str | None = None,
-    ) -> CoreOperation:
-        """Build an operation, whose parts may be of any class that plainly means those it holds."""
-        ids = _ids(operands, "operands")
-        return cls(value_id, opcode, ids, attributes, result_type, source, names, origin)
-
-    def __str__(self) -> str:
-        from mind_mlir.ir.printer import print_operation  # noqa: PLC0415 -- the printer stands above the data
-
-        return print_operation(self)
-
-    def __repr__(self) -> str:
-        large = {name: "..." for name, value in self.attributes.items() if isinstance(value, TensorLiteral)}
-        shown = replace(self, attributes={**self.attributes, **large}) if large else self
-        return f"<CoreOperation {brief(str(shown))}>"
-
-    @property
-    def tensor_type(self) -> TensorType:
-        """Return the type of the value of a verified flat module, where there are no tuples."""
-        return border.expect(self.result_type, TensorType, "the result type", "a TensorType")
-
-    @property
-    def label(self) -> str:
-        """Return what messages call its value: as the program that somebody wrote does."""
-        return self.origin or self.spell(self.value_id)
-
-    def spell(self, value: ValueId) -> str:
-        """Return ``value`` as the text of this operation writes it: ``%x``, or ``%3`` without a name."""
-        return f"%{self.names.get(value, value)}"
-
-    @property
-    def location(self) -> Location | None:
-        """Return where the whole operation stands in the source."""
-        return self.source.statement if self.source else None
-
-    @property
-    def opcode_location(self) -> Location | None:
-        """Return where its opcode stands, or the whole operation where that is all that is known."""
-        return (self.source.opcode or self.source.statement) if self.source else None
-
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """A block parameter: a value defined by control flow entering the block."""
-
-    value_id: ValueId
-    type: ValueType
-    location: Location | None = field(default=None, compare=False, repr=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "value_id", border.integer(self.value_id, "value_id"))
-        if not isinstance(self.type, (TensorType, TupleType)):
-            border.reject("type", "a TensorType", self.type)
-
-    def __str__(self) -> str:
-        return f"%{self.value_id}: {self.type}"
-
-
-@dataclass(frozen=True, slots=True)
-class Return:
-    """The terminator that ends a function: its operands are the function's results."""
-
-    operands: tuple[ValueId, ...]
-    locations: Sequence[Location | None] = field(default=(), compare=False, repr=False)
-    names: Mapping[ValueId, str] = field(default_factory=lambda: _NO_NAMES, compare=False, repr=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "operands", _ids(self.operands, "operands"))
-
-    def location_of(self, index: int) -> Location | None:
-        """Return where result ``index`` is named in the source."""
-        return self.locations[index] if index < len(self.locations) else None
-
-    def spell(self, value: ValueId) -> str:
-        """Return ``value`` as the text writes it: ``%x``, or ``%3`` without a name."""
-        return f"%{self.names.get(value, value)}"
-
-    def __str__(self) -> str:
-        return f"return {', '.join(map(self.spell, self.operands))}".rstrip()
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """A straight line of operations with one terminator."""
-
-    operations: tuple[CoreOperation, ...]
-    terminator: Return
-    parameters: tuple[Parameter, ...] = ()
-    label: str = "entry"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "operations", _all(self.operations, CoreOperation, "operations"))
-        border.expect(self.terminator, Return, "terminator", "a Return")
-        object.__setattr__(self, "parameters", _all(self.parameters, Parameter, "parameters"))
-        object.__setattr__(self, "label", border.text(self.label, "label"))
-
-    def __str__(self) -> str:
-        from mind_mlir.ir.printer import print_block  # noqa: PLC0415 -- the printer stands above the data
-
-        return print_block(self)
-
-    def __repr__(self) -> str:
-        return f"<Block ^{self.label}: {_count(self.operations, 'operation')}>"
-
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A named function; ``public`` functions can be called from outside."""
+    """A named function.
+
+    Attributes:
+        name: What calls and callers name it.
+        blocks: The first one is its entry, whose parameters are the function's arguments.
+        public: Whether it is exported: callable from outside.
+        result_types: The declared types of its results; None in a flat module, whose outputs tell.
+        location: Where its name stands in the source.
+    """
 
     name: str
     blocks: tuple[Block, ...]
     public: bool = True
+    result_types: tuple[ValueType, ...] | None = None
+    location: Location | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", border.text(self.name, "name"))
-        object.__setattr__(self, "blocks", _all(self.blocks, Block, "blocks"))
+        object.__setattr__(self, "blocks", sequence_of(self.blocks, Block, "blocks"))
         object.__setattr__(self, "public", border.flag(self.public, "public"))
+        if self.result_types is not None:
+            types = border.items(self.result_types, "result_types", "a sequence of TensorTypes, or None")
+            for type_ in types:
+                if not isinstance(type_, (TensorType, TupleType)):
+                    border.reject("each of result_types", "a TensorType", type_)
+            object.__setattr__(self, "result_types", types)
 
     def __str__(self) -> str:
         from mind_mlir.ir.printer import print_function  # noqa: PLC0415 -- the printer stands above the data
@@ -225,7 +95,46 @@ class Function:
         return print_function(self)
 
     def __repr__(self) -> str:
-        return f"<Function @{self.name}: {_count(self.blocks, 'block')}>"
+        return f"<Function @{self.name}: {counted(self.blocks, 'block')}>"
+
+    @property
+    def entry(self) -> Block:
+        """Return the first block; a `ValueError` where there is none."""
+        if not self.blocks:
+            raise ValueError("the function must be one of at least one block")
+        return self.blocks[0]
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """Return the parameters of the entry: the function's arguments."""
+        return self.entry.parameters
+
+
+class Functions(tuple[Function, ...]):
+    """The functions of a module, in order; ``functions["f"]`` is the one of that name."""
+
+    __slots__ = ()
+
+    @overload
+    def __getitem__(self, key: SupportsIndex | str, /) -> Function: ...
+
+    @overload
+    def __getitem__(self, key: slice, /) -> tuple[Function, ...]: ...
+
+    def __getitem__(self, key: SupportsIndex | str | slice, /) -> Function | tuple[Function, ...]:
+        """Return a function by its place or its name, or some by a slice.
+
+        Raises:
+            KeyError: No function has that name.
+            IndexError: There is no such place.
+        """
+        if not isinstance(key, str):
+            return super().__getitem__(key)
+        for function in self:
+            if function.name == key:
+                return function
+        names = ", ".join(function.name for function in self) or "none"
+        raise KeyError(f"no function is called {brief(repr(key))}; the functions are: {names}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,11 +144,13 @@ class Module:
     What is said of a flat module raises a `ValueError` where a module is none.
     """
 
-    functions: tuple[Function, ...]
+    functions: Functions
     profile: str = "core-v1"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "functions", _all(self.functions, Function, "functions"))
+        if type(self.functions) is not Functions:
+            functions = Functions(sequence_of(self.functions, Function, "functions"))
+            object.__setattr__(self, "functions", functions)
         object.__setattr__(self, "profile", border.text(self.profile, "profile"))
 
     def __str__(self) -> str:
@@ -251,27 +162,27 @@ class Module:
 
     def __repr__(self) -> str:
         if not self.is_flat:
-            return f"<Module {self.profile}: {_count(self.functions, 'function')}>"
+            return f"<Module {self.profile}: {counted(self.functions, 'function')}>"
         inputs = [f"{op.attributes.get('name')}: {op.result_type}" for op in self.inputs]
         head = brief(f"{self.name}({', '.join(inputs)})")
-        return f"<Module {head}: {_count(self.operations, 'operation')}, {_count(self.outputs, 'output')}>"
+        return f"<Module {head}: {counted(self.operations, 'operation')}, {counted(self.outputs, 'output')}>"
 
     @property
     def is_flat(self) -> bool:
-        """Return whether this is one list of instructions: one function of one block without parameters."""
-        return (
-            len(self.functions) == 1
-            and len(self.functions[0].blocks) == 1
-            and not self.functions[0].blocks[0].parameters
-        )
+        """Return whether this is one list of instructions: a function of one block, without a signature."""
+        if len(self.functions) != 1 or self.functions[0].result_types is not None:
+            return False
+        blocks = self.functions[0].blocks
+        return len(blocks) == 1 and not blocks[0].parameters
 
     @classmethod
     def flat(
         cls, operations: Iterable[CoreOperation], outputs: Return | Iterable[ValueId], name: str = "main"
     ) -> Module:
         """Build a flat Core IR v1 module from its instruction list and outputs."""
-        terminator = outputs if isinstance(outputs, Return) else Return(_ids(outputs, "outputs"))
-        return cls((Function(name, (Block(_all(operations, CoreOperation, "operations"), terminator),)),))
+        terminator = outputs if isinstance(outputs, Return) else Return(ids(outputs, "outputs"))
+        block = Block(sequence_of(operations, CoreOperation, "operations"), terminator)
+        return cls(Functions((Function(name, (block,)),)))
 
     @property
     def body(self) -> Block:
@@ -307,46 +218,20 @@ class Module:
         return {str(op.attributes["name"]): op for op in self.inputs if "name" in op.attributes}
 
     @property
+    def returned(self) -> Return:
+        """Return the terminator of a flat module."""
+        terminator = self.body.terminator
+        if not isinstance(terminator, Return):
+            raise ValueError(f"the module must be flat, and end in a Return, not '{terminator}'")
+        return terminator
+
+    @property
     def outputs(self) -> tuple[ValueId, ...]:
         """Return the output values of a flat module."""
-        return self.body.terminator.operands
+        return self.returned.operands
 
     def with_body(self, block: Block) -> Module:
         """Return this flat module with another block."""
         if self.body is block:
             return self
-        return replace(self, functions=(replace(self.functions[0], blocks=(block,)),))
-
-
-_PLAIN = 2**63
-
-
-def _ids(values: object, parameter: str) -> tuple[ValueId, ...]:
-    found = border.items(values, parameter, "a sequence of value ids")
-    for value in found:
-        if type(value) is not int or not -_PLAIN < value < _PLAIN:
-            return tuple(border.integer(item, f"each value id in {parameter}") for item in found)
-    return cast("tuple[ValueId, ...]", found)
-
-
-def _all(values: object, kind: type[T], parameter: str) -> tuple[T, ...]:
-    expected = f"a sequence of {kind.__name__}s"
-    found = border.items(values, parameter, expected)
-    for value in found:
-        if not isinstance(value, kind):
-            border.reject(f"each of {parameter}", f"a {kind.__name__}", value)
-    return cast("tuple[T, ...]", found)
-
-
-def _attributes(attributes: object) -> Attributes:
-    """Return the attributes in the form that operations hold."""
-    if isinstance(attributes, Attributes):
-        return attributes
-    given = border.mapping(attributes, "attributes", "a mapping from names to values")
-    plain: dict[str, AttributeValue] = {}
-    for name, value in given.items():
-        attribute = frozen(value)
-        if attribute is None:
-            border.reject(f"attribute {border.describe(name)}", "a number, a string or a list of them", value)
-        plain[border.text(name, "each name in attributes")] = attribute
-    return Attributes.of(plain)
+        return replace(self, functions=Functions((replace(self.functions[0], blocks=(block,)),)))

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from mind_mlir.ir.attributes import AttributeValue
-    from mind_mlir.ir.module import Block, CoreOperation, Function, ValueId
+    from mind_mlir.ir.module import Block, CoreOperation, Function, Return, ValueId
     from mind_mlir.ir.types import ValueType
     from mind_mlir.ops.opdef import OpDef
 
@@ -47,10 +47,10 @@ def print_module(module: Module) -> str:
         TypeError: ``module`` is no `Module`.
         ValueError: It is not flat.
     """
-    body = border.expect(module, Module, "module", MODULE).body
-    names = _names(body)
+    body, returned = border.expect(module, Module, "module", MODULE).body, module.returned
+    names = _names(body, returned)
     lines = [print_operation(operation, names) for operation in body.operations]
-    outputs = ", ".join(f"%{names.get(value, value)}" for value in body.terminator.operands)
+    outputs = ", ".join(f"%{names.get(value, value)}" for value in returned.operands)
     lines.append(f"outputs: {outputs}" if outputs else "outputs:")
     return "\n".join(lines) + "\n"
 
@@ -143,7 +143,7 @@ def _types(block: Block) -> Iterator[tuple[ValueId, ValueType]]:
     yield from ((operation.value_id, operation.result_type) for operation in block.operations)
 
 
-def _names(block: Block) -> dict[ValueId, str]:
+def _names(block: Block, returned: Return) -> dict[ValueId, str]:
     """Return the names of a block's values, if reading them gives the values' ids again; else none.
 
     The reader numbers names from the greatest number of the text on, in the order in which it meets them.
@@ -152,7 +152,7 @@ def _names(block: Block) -> dict[ValueId, str]:
     numbers: set[ValueId] = set()
     for operation in block.operations:
         _collect((operation.value_id, *operation.operands), operation.names, names, numbers)
-    _collect(block.terminator.operands, block.terminator.names, names, numbers)
+    _collect(returned.operands, returned.names, names, numbers)
     if not names:
         return {}
     first = max(numbers, default=-1) + 1

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from mind_mlir.diagnostics import Diagnostic, ExecutionError
+from mind_mlir.frozen import FrozenDict
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mind_mlir.diagnostics import Location
     from mind_mlir.ir.attributes import Array
@@ -17,8 +18,27 @@ if TYPE_CHECKING:
     from mind_mlir.ir.types import TensorType
 
 
+RunRegion: TypeAlias = "Callable[[Sequence[Array]], tuple[Array, ...]]"
+
+
 class RuleViolation(Exception):  # noqa: N818 -- a control-flow signal that never reaches a user
     """Ends a type rule after a finding without which it cannot go on; the verifier catches it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What a function takes and returns."""
+
+    parameters: tuple[TensorType, ...]
+    results: tuple[TensorType, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RegionTypes:
+    """What a region of an operation takes and yields."""
+
+    parameters: tuple[TensorType, ...]
+    yields: tuple[TensorType, ...]
 
 
 @dataclass(slots=True)
@@ -36,6 +56,9 @@ class TypeContext:
         declared: The result type the text declares, or None where it is to be inferred.
         source: Source spans, when known.
         diagnostics: Findings so far.
+        declared_results: The types that the text declares of all results, where there are several.
+        regions: What its regions take and yield.
+        functions: The functions of the module by name, as far as their signatures are well-formed.
     """
 
     opcode: str
@@ -45,6 +68,9 @@ class TypeContext:
     declared: TensorType | None = None
     source: SourceInfo | None = None
     diagnostics: list[Diagnostic] = field(default_factory=list)
+    declared_results: tuple[TensorType, ...] | None = None
+    regions: tuple[RegionTypes, ...] = ()
+    functions: Mapping[str, Signature] = field(default_factory=FrozenDict)
 
     def report(
         self,
@@ -99,9 +125,11 @@ class TypeContext:
 class EvalContext:
     """One operation as its numpy rule sees it: arrays in, one array of ``result_type`` out.
 
-    The rule must return an array of exactly the result's dtype and shape, and must not write to an operand.
-    numpy's floating-point and overflow warnings are off while it runs. ``label`` is what messages call the
-    result, for example ``%3``.
+    The rule must return an array of exactly the result's dtype and shape, and must not write to an operand;
+    an operation of several results returns a tuple of such arrays, of ``result_types``. numpy's
+    floating-point and overflow warnings are off while it runs. ``label`` is what messages call the (first)
+    result, for example ``%3``. ``regions`` run the operation's regions: from the values of the parameters to
+    those that are yielded; ``call`` runs a function of the module by its name in the same way.
     """
 
     opcode: str
@@ -110,6 +138,9 @@ class EvalContext:
     attributes: Mapping[str, Any]
     result_type: TensorType
     source: SourceInfo | None = None
+    result_types: tuple[TensorType, ...] = ()
+    regions: tuple[RunRegion, ...] = ()
+    call: Callable[[str, Sequence[Array]], tuple[Array, ...]] | None = None
 
     def out_of_bounds(self, index: int, extent: int, shape: tuple[int, ...], axis: int = 0) -> NoReturn:
         """Raise E6001 for ``index`` on an axis of ``extent`` elements."""

@@ -17,7 +17,13 @@ if TYPE_CHECKING:
 
 
 def infer_type(record: OpDef, context: TypeContext) -> TensorType | None:
-    """Return the result type of the operation in ``context``, or None after recording findings there.
+    """Return the type of the one result of the operation in ``context``; as `infer_types`."""
+    types = infer_types(record, context)
+    return types[0] if types else None
+
+
+def infer_types(record: OpDef, context: TypeContext) -> tuple[TensorType, ...] | None:
+    """Return the types of the results of the operation in ``context``, or None after recording findings.
 
     Checks, in this order: operand count (E2007), attribute names and kinds (E1103 or the attribute's own
     code), operand dtypes (E2005 or the operand's own code), equal dtypes (E2004), then the type rule.
@@ -32,7 +38,9 @@ def infer_type(record: OpDef, context: TypeContext) -> TensorType | None:
         result = record.type_rule(context)
     except RuleViolation:
         return None
-    return None if context.diagnostics else result
+    if context.diagnostics:
+        return None
+    return result if isinstance(result, tuple) else (result,)
 
 
 def complete_attributes(
@@ -47,12 +55,15 @@ def complete_attributes(
 
 def _check_operand_count(record: OpDef, context: TypeContext) -> None:
     expected, found = len(record.operands), len(context.operands)
-    if expected == found:
+    if expected == found or (record.is_variadic and found >= expected - 1):
         return
     names = ", ".join(operand.name for operand in record.operands)
+    least = ""
+    if record.is_variadic:
+        expected, least = expected - 1, "at least "
     context.report(
         "E2007",
-        f"{record.opcode} takes {expected} operand{'s' if expected != 1 else ''}, found {found}",
+        f"{record.opcode} takes {least}{expected} operand{'s' if expected != 1 else ''}, found {found}",
         help=f"write {record.opcode} ({names})" if names else f"{record.opcode} takes no operands",
         function=record.opcode,
         expected=expected,
@@ -126,7 +137,8 @@ def _is_kind(definition: AttributeDef, value: AttributeValue) -> bool:
 
 
 def _check_dtypes(record: OpDef, context: TypeContext) -> None:
-    for index, (definition, found) in enumerate(zip(record.operands, context.operands, strict=True)):
+    for index, found in enumerate(context.operands):
+        definition = record.operand(index)
         if found.dtype in definition.dtypes:
             continue
         allowed = ", ".join(dtype.core_name for dtype in definition.dtypes)
@@ -149,7 +161,7 @@ def _check_dtypes(record: OpDef, context: TypeContext) -> None:
                 "E2004",
                 f"Dtype mismatch: {record.opcode} of {first.dtype.core_name} and {found.dtype.core_name}",
                 operand=index,
-                notes=(f"{record.operands[0].name} is {first}", f"{record.operands[index].name} is {found}"),
+                notes=(f"{record.operand(0).name} is {first}", f"{record.operand(index).name} is {found}"),
                 help="give both operands the same dtype; there is no implicit promotion",
                 left=first.dtype.core_name,
                 right=found.dtype.core_name,

@@ -22,7 +22,7 @@ from mind_mlir.ir.types import DType
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mind_mlir.ir.attributes import Array, AttributeValue
+    from mind_mlir.ir.attributes import AttributeValue
     from mind_mlir.ir.types import TensorType
     from mind_mlir.lowering.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
@@ -68,12 +68,24 @@ class Rounding(Enum):
 
 @dataclass(frozen=True, slots=True)
 class OperandDef:
-    """One operand: its name, the dtypes it may have, and the code reported for another."""
+    """One operand: its name, the dtypes it may have, and the code reported for another.
+
+    A variadic operand, which can only be the last one, stands for any number of operands.
+    """
 
     name: str
     dtypes: DTypeSet = NUMERIC
     dtype_code: str = "E2005"
     domain: Domain = Domain.ANY
+    variadic: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RegionDef:
+    """One region: its name, which is the label of its block in text, and one line about it."""
+
+    name: str
+    doc: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +135,9 @@ class NotDifferentiable:
     constant: bool = False
 
 
-TypeRule: TypeAlias = "Callable[[TypeContext], TensorType]"
-EvalRule: TypeAlias = "Callable[[EvalContext], Array]"
+TypeRule: TypeAlias = "Callable[[TypeContext], TensorType | tuple[TensorType, ...]]"
+#: Returns an array, or a tuple of arrays where there are several results.
+EvalRule: TypeAlias = "Callable[[EvalContext], Any]"
 DerivativeRule: TypeAlias = "Callable[[VjpContext], Sequence[Any]]"
 LinalgRule: TypeAlias = "Callable[[LoweringContext], Any]"
 
@@ -141,8 +154,10 @@ class OpDef:
         spec: The section that defines it.
         operands: Operand schema, in order.
         attributes: Attribute schema; the order is that of the trailing arguments in the grammar form.
-        type_rule: Result type from operand types and attributes; reports constraint violations.
-        evaluate: The numpy rule.
+        regions: The regions, in order.
+        type_rule: Result type from operand types and attributes, or one for each of several results; reports
+            constraint violations.
+        evaluate: The numpy rule; returns a tuple where there are several results.
         derivative: The vector-Jacobian product, or why there is none.
         derivative_is_extension: Whether the documents leave the derivative out of Core v1, so that autodiff
             uses it (rather than report E5001) only where the caller switches extensions on.
@@ -163,6 +178,7 @@ class OpDef:
     spec: str
     operands: tuple[OperandDef, ...]
     attributes: tuple[AttributeDef, ...] = ()
+    regions: tuple[RegionDef, ...] = ()
     type_rule: TypeRule
     evaluate: EvalRule
     derivative: DerivativeRule | NotDifferentiable
@@ -179,3 +195,12 @@ class OpDef:
     def attribute(self, name: str) -> AttributeDef | None:
         """Return the schema of attribute ``name``, or None."""
         return next((a for a in self.attributes if a.name == name), None)
+
+    def operand(self, index: int) -> OperandDef:
+        """Return the schema of operand ``index``, which exists."""
+        return self.operands[min(index, len(self.operands) - 1)]
+
+    @property
+    def is_variadic(self) -> bool:
+        """Return whether it takes any number of operands from its last one on."""
+        return bool(self.operands) and self.operands[-1].variadic

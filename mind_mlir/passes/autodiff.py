@@ -127,7 +127,7 @@ def _finish(canonical: Module, backward: Backward, chosen: Sequence[ValueId], *,
     gradients = backward.gradients
     outputs = [backward.primal[output].id for output in canonical.outputs]
     outputs += [gradients[value].id for value in chosen]
-    terminator = Return(tuple(outputs), canonical.body.terminator.locations)
+    terminator = Return(tuple(outputs), canonical.returned.locations)
     body = Block(tuple(backward.builder.operations), terminator, label=canonical.body.label)
     module, renamed = canonicalize_with_map(canonical.with_body(body))
     if verify:

@@ -63,7 +63,7 @@ def canonicalize_with_map(
         keep: Values that must survive although no output needs them.
     """
     operations = _fold(_inputs_first(module.operations))
-    terminator = module.body.terminator
+    terminator = module.returned
     live = _live_values(operations, (*terminator.operands, *keep))
     kept = [op for op in operations if op.opcode == "Input" or op.value_id in live]
     renamed = {op.value_id: new for new, op in enumerate(kept)}

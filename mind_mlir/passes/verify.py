@@ -35,7 +35,7 @@ from mind_mlir.profiles import PROFILES
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mind_mlir.ir.module import Block, CoreOperation, ValueId
+    from mind_mlir.ir.module import Block, CoreOperation, Return, ValueId
     from mind_mlir.ir.types import ValueType
     from mind_mlir.ops.opdef import OpDef
     from mind_mlir.profiles import Profile
@@ -76,7 +76,7 @@ def check(module: Module) -> list[Diagnostic]:
                 context=MappingProxyType({"profile": profile.name}),
             )
         ]
-    return _BlockVerifier(profile, module.body).run()
+    return _BlockVerifier(profile, module.body, module.returned).run()
 
 
 @dataclass
@@ -85,6 +85,7 @@ class _BlockVerifier:
 
     profile: Profile
     block: Block
+    returned: Return
     findings: Findings = field(default_factory=Findings)
     #: The type of each value defined so far; None where a wrong declaration leaves it unknown.
     types: dict[ValueId, TensorType | None] = field(default_factory=dict)
@@ -290,7 +291,7 @@ class _BlockVerifier:
         )
 
     def _outputs(self) -> None:
-        terminator = self.block.terminator
+        terminator = self.returned
         if not terminator.operands:
             self.findings.add(
                 Diagnostic(

@@ -173,7 +173,7 @@ def test_check_names_the_operation_that_differs(monkeypatch: pytest.MonkeyPatch)
     original = records["Add"].evaluate
 
     def wrong(context: EvalContext) -> Array:
-        result = original(context)
+        result: Array = original(context)
         result[1, 2] += 1
         return result
 

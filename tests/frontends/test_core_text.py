@@ -231,7 +231,7 @@ def test_source_info_is_exact() -> None:
     }
     assert info.result_type is not None
     assert (info.result_type.column, info.result_type.length) == (46, 14)
-    where = module.body.terminator.location_of(0)
+    where = module.returned.location_of(0)
     assert where is not None
     assert (where.line, where.column, where.length) == (3, 10, 2)
 

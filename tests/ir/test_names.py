@@ -137,7 +137,7 @@ def test_findings_use_the_name() -> None:
     ]
     nowhere = [replace(op, source=None) for op in module.operations]
     with pytest.raises(VerificationError) as caught:
-        verify(Module.flat(nowhere, module.body.terminator))
+        verify(Module.flat(nowhere, module.returned))
     assert caught.value.diagnostics[1].notes == ("in %y = Add (%x, %bad)",)
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mind_mlir.diagnostics import Diagnostic, MindError, VerificationError
 from mind_mlir.frontends import parse
 from mind_mlir.ir.attributes import AttributeValue, Padding, PaddingMode, TensorLiteral
-from mind_mlir.ir.module import Block, CoreOperation, Module, Parameter, Return
+from mind_mlir.ir.module import Block, CoreOperation, Functions, Module, Parameter, Return
 from mind_mlir.ir.types import DType, SymbolicDim, TensorType, TupleType
 from mind_mlir.ops import registry
 from mind_mlir.passes.verify import check, verify
@@ -300,8 +300,8 @@ class TestModulesWithoutText:
         parameterised = Block((), Return(()), (Parameter(0, F32),))
         for blocks in ((*function.blocks, *function.blocks), (parameterised,)):
             changed = type(function)("main", blocks)
-            assert [found.code for found in check(Module((changed,)))] == ["E4103"]
-        assert [found.code for found in check(Module((function, function)))] == ["E4103"]
+            assert [found.code for found in check(Module(Functions([changed])))] == ["E4103"]
+        assert [found.code for found in check(Module(Functions([function, function])))] == ["E4103"]
 
     @pytest.mark.parametrize("type_", [TupleType((F32,)), TensorType(DType.F32, (SymbolicDim("B"),))])
     def test_types_outside_the_profile(self, type_: TensorType | TupleType) -> None:

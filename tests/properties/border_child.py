@@ -27,7 +27,7 @@ import mind_mlir
 from mind_mlir import Builder, DType, MindError, Module, TensorType
 from mind_mlir.diagnostics import SourceText
 from mind_mlir.ir.attributes import Padding, TensorLiteral
-from mind_mlir.ir.module import Block, Function, Return
+from mind_mlir.ir.module import Block, Function, Functions, Return
 from mind_mlir.ir.types import SymbolicDim, TupleType
 from mind_mlir.ops.registry import all_ops
 
@@ -72,7 +72,7 @@ def instances() -> list[Any]:
     made = [
         MODULE,
         broken_module(),
-        Module(()),
+        Module(Functions()),
         EXECUTABLE,
         OPERATION,
         TensorType(DType.F32, (2,)),

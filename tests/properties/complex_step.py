@@ -66,7 +66,7 @@ def _value(
     if operation.opcode == "Pad":  # pads with a number, into an array of that number's dtype
         real = record.evaluate(_with_operand(context, np.real(context.operands[0])))
         if context.operands[0].dtype.kind != "c":
-            return real
+            return np.asarray(real)
         zeros = {**context.attributes, "pad_value": TensorLiteral.from_array(np.zeros(()))}
         imaginary = record.evaluate(_with_operand(context, np.imag(context.operands[0]), zeros))
         return np.asarray(real + 1j * imaginary)

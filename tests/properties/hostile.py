@@ -19,7 +19,7 @@ from mind_mlir import Builder, DType, Module, TensorType
 from mind_mlir.diagnostics import SourceText
 from mind_mlir.ir import attributes
 from mind_mlir.ir.attributes import PaddingMode, TensorLiteral
-from mind_mlir.ir.module import Block, CoreOperation, Function, Return
+from mind_mlir.ir.module import Block, CoreOperation, Function, Functions, Return
 from mind_mlir.ir.source_info import SourceInfo
 from mind_mlir.ir.types import SymbolicDim, TupleType
 
@@ -286,10 +286,10 @@ KINDS += [
     TensorLiteral.of(1.5, DType.F32),
     MODULE,
     broken_module(),
-    Module(()),
+    Module(Functions()),
 ]
 KINDS += [
-    Module(MODULE.functions * 2),
+    Module(Functions(MODULE.functions * 2)),
     Module(MODULE.functions, "odd"),
     Function("f", ()),
     MODULE.body,

@@ -1,0 +1,163 @@
+"""How blocks end: with a return, a yield, or a branch to other blocks (core-ir-page.md, "IR structure")."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias, cast
+
+from mind_mlir import border
+from mind_mlir.ir.names import Names
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mind_mlir.diagnostics import Location
+
+ValueId: TypeAlias = int
+
+NO_NAMES: Mapping[ValueId, str] = Names()
+
+#: Ids that need no second look.
+PLAIN = 2**63
+
+
+@dataclass(frozen=True, slots=True)
+class _Exit:
+    """Values leave: the operands of `Return` and `Yield`."""
+
+    operands: tuple[ValueId, ...]
+    locations: Sequence[Location | None] = field(default=(), compare=False, repr=False)
+    names: Mapping[ValueId, str] = field(default_factory=lambda: NO_NAMES, compare=False, repr=False)
+    #: Where the statement stands.
+    location: Location | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "operands", ids(self.operands, "operands"))
+
+    def location_of(self, index: int) -> Location | None:
+        """Return where operand ``index`` is named in the source."""
+        return self.locations[index] if index < len(self.locations) else None
+
+    def spell(self, value: ValueId) -> str:
+        """Return ``value`` as the text writes it: ``%x``, or ``%3`` without a name."""
+        return f"%{self.names.get(value, value)}"
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        """Return the blocks that may follow: none."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Return(_Exit):
+    """Ends a function: its operands are the function's results."""
+
+    def __str__(self) -> str:
+        return f"return {', '.join(map(self.spell, self.operands))}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class Yield(_Exit):
+    """Ends a region of an operation, which says what its operands mean."""
+
+    def __str__(self) -> str:
+        return f"yield {', '.join(map(self.spell, self.operands))}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A block by its label, and the arguments for its parameters."""
+
+    label: str
+    arguments: tuple[ValueId, ...] = ()
+    #: Where the label, and then each argument, stands in the source.
+    location: Location | None = field(default=None, compare=False, repr=False)
+    locations: Sequence[Location | None] = field(default=(), compare=False, repr=False)
+    names: Mapping[ValueId, str] = field(default_factory=lambda: NO_NAMES, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "label", border.text(self.label, "label"))
+        object.__setattr__(self, "arguments", ids(self.arguments, "arguments"))
+
+    def location_of(self, index: int) -> Location | None:
+        """Return where argument ``index`` is named in the source, or else the label."""
+        return self.locations[index] if index < len(self.locations) else self.location
+
+    def spell(self, value: ValueId) -> str:
+        """Return ``value`` as the text writes it."""
+        return f"%{self.names.get(value, value)}"
+
+    def __str__(self) -> str:
+        arguments = f"({', '.join(map(self.spell, self.arguments))})" if self.arguments else ""
+        return f"^{self.label}{arguments}"
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """Continues with another block."""
+
+    target: Target
+    location: Location | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        border.expect(self.target, Target, "target", "a Target")
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        """Return the block that follows."""
+        return (self.target,)
+
+    @property
+    def operands(self) -> tuple[ValueId, ...]:
+        """Return the values it reads."""
+        return self.target.arguments
+
+    def __str__(self) -> str:
+        return f"br {self.target}"
+
+
+@dataclass(frozen=True, slots=True)
+class CondBranch:
+    """Continues with ``then`` where the scalar ``condition`` (`tensor<i1[]>`) is true, else ``otherwise``."""
+
+    condition: ValueId
+    then: Target
+    otherwise: Target
+    location: Location | None = field(default=None, compare=False, repr=False)
+    #: Where the condition stands in the source.
+    condition_location: Location | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "condition", border.integer(self.condition, "condition"))
+        border.expect(self.then, Target, "then", "a Target")
+        border.expect(self.otherwise, Target, "otherwise", "a Target")
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        """Return the blocks that may follow: where the condition is true, and where it is not."""
+        return (self.then, self.otherwise)
+
+    @property
+    def operands(self) -> tuple[ValueId, ...]:
+        """Return the values it reads: the condition, then the arguments."""
+        return (self.condition, *self.then.arguments, *self.otherwise.arguments)
+
+    def __str__(self) -> str:
+        return f"cond_br {self.then.spell(self.condition)}, {self.then}, {self.otherwise}"
+
+
+Terminator: TypeAlias = Return | Yield | Branch | CondBranch
+TERMINATORS = (Return, Yield, Branch, CondBranch)
+
+
+def ids(values: object, parameter: str) -> tuple[ValueId, ...]:
+    """Return value ids as plain integers.
+
+    Raises:
+        TypeError: They are none.
+    """
+    found = border.items(values, parameter, "a sequence of value ids")
+    for value in found:
+        if type(value) is not int or not -PLAIN < value < PLAIN:
+            return tuple(border.integer(item, f"each value id in {parameter}") for item in found)
+    return cast("tuple[ValueId, ...]", found)
