@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.ir.printer import print_module
+from mind_mlir.core.printer import print_module
 from mind_mlir.passes.autodiff import differentiate
 
 if TYPE_CHECKING:

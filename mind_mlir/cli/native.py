@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.comparison import first_difference
-from mind_mlir.lowering.pipeline import Lowering
+from mind_mlir.pipeline import Lowering
 from mind_mlir.runtime.disassemble import assembly
 from mind_mlir.runtime.executable import compile
 from mind_mlir.runtime.native import NativeFunction

@@ -10,14 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mind_mlir.cli.output import make_directory, write_file
+from mind_mlir.core.printer import print_module
 from mind_mlir.diagnostics import Diagnostic, VerificationError
 from mind_mlir.frontends import parse
 from mind_mlir.frontends.source import read_source
 from mind_mlir.interrupts import held
 from mind_mlir.ir.module import Functions
-from mind_mlir.ir.printer import print_module
 from mind_mlir.passes.canonicalize import canonicalize
 from mind_mlir.passes.verify import verify
+from mind_mlir.stages import CORE_FORMS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -60,7 +61,7 @@ class StageLog:
         return cls(session, print_ir_after_all, Path(dump_stages) if dump_stages else None, timing)
 
     def __call__(self, stage: str, text: Callable[[], str]) -> None:
-        """See one form (`mind_mlir.lowering.pipeline.Observer`)."""
+        """See one form (`mind_mlir.pipeline.Observer`)."""
         self.session.stage = f"after {stage}"
         if self.print_all:
             sys.stderr.write(f"// -----// IR after {stage} //----- //\n{text().rstrip()}\n\n")
@@ -109,7 +110,7 @@ class StageLog:
 def print_form(
     module: Module, form: str, log: StageLog, *, opt_level: int = 3, debug_info: bool = False
 ) -> str:
-    """Return ``module`` in ``form``, one of `mind_mlir.cli.options.FORMS`, and finish the log.
+    """Return ``module`` in ``form``, one of `mind_mlir.stages.FORMS`, and finish the log.
 
     Args:
         module: What to print.
@@ -122,7 +123,7 @@ def print_form(
         VerificationError: The module breaks a rule of its profile.
         InternalError: A stage failed on a verified module.
     """
-    if form in ("core", "canonical"):
+    if form in CORE_FORMS:
         text = _core_form(module, form, log)
     else:
         text = native(log).print_form(module, form, log, opt_level, debug_info=debug_info)

@@ -15,11 +15,10 @@ import pytest
 from cli_harness import BIN, SUM, invoke, spawn, succeed
 from click.shell_completion import ShellComplete
 
-from mind_mlir import __version__
+from mind_mlir import __version__, pipeline
 from mind_mlir.cli import mlir_passes, opt, stages
 from mind_mlir.cli.main import COMMANDS, program
 from mind_mlir.cli.opcode_names import OPCODES
-from mind_mlir.lowering import pipeline
 from mind_mlir.ops.registry import by_opcode
 
 if TYPE_CHECKING:
