@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -45,6 +46,11 @@ LAYERS = (
 EXCEPTIONS = {
     ("ir.attributes", "core"): "str() of a literal is its text; the printer is loaded where it is called",
     ("ir.module", "core"): "str() of a module is its text; the printer is loaded where it is called",
+}
+
+#: Layers without a row of their own in the page of the layout: parts, and what every package has.
+NO_ROW = {"", "__main__", "diagnostics.catalogue", "dialect.opviews"} | {
+    layer for layer in LAYERS if layer.startswith("lowering.schedule.")
 }
 
 
@@ -128,6 +134,25 @@ def test_exceptions_wait_until_they_are_called() -> None:
         tree = ast.parse(paths[importer].read_text(encoding="utf-8"))
         loaded = [name for node in tree.body for name in _targets(node, PACKAGE, paths)]
         assert layer not in map(layer_of, loaded)
+
+
+def test_the_page_of_the_layout_has_the_layers_in_order() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rows = re.findall(rf"^\| `{PACKAGE}/([^`]+)` \|", page, re.MULTILINE)
+    assert [row.removesuffix(".py").replace("/", ".") for row in rows] == [
+        layer for layer in LAYERS if layer not in NO_ROW
+    ]
+
+
+def test_the_map_of_the_scheduling_stage_has_its_folders_in_order() -> None:
+    page = (ROOT / "docs" / "schedule.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \|.*\| (.*) \|$", page, re.MULTILINE)
+    inside = [layer for layer in LAYERS if layer.startswith("lowering.schedule.")]
+    assert [f"lowering.schedule.{folder}" for folder, _ in rows] == inside
+    named = {
+        f"lowering.schedule.{folder}.{name}" for folder, text in rows for name in re.findall(r"`(\w+)`", text)
+    }
+    assert {name for name in modules(ROOT / PACKAGE) if name.rpartition(".")[0] in inside} == named
 
 
 def test_imports_of_every_kind_are_seen(tmp_path: Path) -> None:
