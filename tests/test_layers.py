@@ -45,6 +45,7 @@ LAYERS = (
 #: Modules that read a layer above, with the reason.
 EXCEPTIONS = {
     ("ir.attributes", "core"): "str() of a literal is its text; the printer is loaded where it is called",
+    ("ir.operation", "core"): "str() of an operation is its text; the printer is loaded where it is called",
     ("ir.module", "core"): "str() of a module is its text; the printer is loaded where it is called",
 }
 

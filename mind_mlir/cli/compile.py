@@ -80,7 +80,8 @@ def command(
         )
 
     from mind_mlir.cli.differentiate import gradient_module  # noqa: PLC0415 -- loads numpy, which --help and completion do without
-    from mind_mlir.cli.stages import StageLog, print_form, select_function  # noqa: PLC0415 -- as above
+    from mind_mlir.cli.forms import print_form, select_function  # noqa: PLC0415 -- as above
+    from mind_mlir.cli.stage_log import StageLog  # noqa: PLC0415 -- as above
     from mind_mlir.passes.verify import verify  # noqa: PLC0415 -- as above
 
     log = StageLog.of(session, print_ir_after_all=print_ir_after_all, dump_stages=dump_stages, timing=timing)

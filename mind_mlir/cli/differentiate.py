@@ -10,7 +10,7 @@ from mind_mlir.passes.autodiff import differentiate
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.cli.stages import StageLog
+    from mind_mlir.cli.stage_log import StageLog
     from mind_mlir.ir.module import Module
 
 

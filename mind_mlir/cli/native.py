@@ -13,7 +13,7 @@ from mind_mlir.runtime.native import NativeFunction
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mind_mlir.cli.stages import StageLog
+    from mind_mlir.cli.stage_log import StageLog
     from mind_mlir.comparison import Difference
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.module import Module
