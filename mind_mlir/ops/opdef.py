@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from mind_mlir.ir.attributes import AttributeValue
     from mind_mlir.ir.types import TensorType
     from mind_mlir.mlir.context import LoweringContext
+    from mind_mlir.mlir.emission import EmitContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
     from mind_mlir.ops.vjp import VjpContext
 
@@ -140,6 +141,8 @@ TypeRule: TypeAlias = "Callable[[TypeContext], TensorType | tuple[TensorType, ..
 EvalRule: TypeAlias = "Callable[[EvalContext], Any]"
 DerivativeRule: TypeAlias = "Callable[[VjpContext], Sequence[Any]]"
 LinalgRule: TypeAlias = "Callable[[LoweringContext], Any]"
+#: Returns the results of the operations that it emitted.
+EmitRule: TypeAlias = "Callable[[EmitContext], list[Any]]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,7 +164,8 @@ class OpDef:
         derivative: The vector-Jacobian product, or why there is none.
         derivative_is_extension: Whether the documents leave the derivative out of Core v1, so that autodiff
             uses it (rather than report E5001) only where the caller switches extensions on.
-        lower: The linalg rule.
+        lower: The linalg rule; None for what is no operation of the `mind` dialect.
+        emit: What is emitted in the place of an operation of the `mind` dialect, where there is none.
         choices: What we chose where the documents leave the choice to the implementation.
         same_dtype: Whether all operands must share one dtype (E2004).
         commutative: Whether the canonicaliser may order the operands.
@@ -183,7 +187,8 @@ class OpDef:
     evaluate: EvalRule
     derivative: DerivativeRule | NotDifferentiable
     derivative_is_extension: bool = False
-    lower: LinalgRule
+    lower: LinalgRule | None
+    emit: EmitRule | None = None
     choices: tuple[str, ...] = ()
     same_dtype: bool = True
     commutative: bool = False
