@@ -171,7 +171,9 @@ class LoweringContext:
             if not iterators and all(map(_is_single, inputs)):
                 found = body(*inputs, *(None if _is_empty(init) else element_of(init) for init in inits))
                 _drop(inits)
-                return [tensor_of(value) for value in (found if isinstance(found, (list, tuple)) else [found])]
+                return [
+                    tensor_of(value) for value in (found if isinstance(found, (list, tuple)) else [found])
+                ]
         op = linalg.GenericOp(
             [init.type for init in inits],
             inputs,
@@ -264,9 +266,7 @@ class LoweringContext:
             smallest: The least index, an i64 scalar.
             largest: The greatest index, an i64 scalar.
         """
-        self.checks.append(
-            IndexCheck(self.label, self.opcode, axis, shape, smallest, largest, self.function)
-        )
+        self.checks.append(IndexCheck(self.label, self.opcode, axis, shape, smallest, largest, self.function))
 
 
 def _is_single(value: Value) -> bool:
