@@ -3,8 +3,8 @@
 Parameters become function arguments that carry their name (``mind.name``); what the module returns are the
 function's results. Operations with regions and calls are emitted by a rule of their record, as operations of
 MLIR's own dialects. Every operation is located at its value, as the program calls it,
-``loc("%x"(file:line:column))``, and later stages keep that, so that what a stage dump shows can be traced back
-to the source.
+``loc("%x"(file:line:column))``, and later stages keep that, so that what a stage dump shows can be traced
+back to the source.
 """
 
 from __future__ import annotations

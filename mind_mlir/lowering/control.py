@@ -95,25 +95,25 @@ def _lower_while(lowering: FunctionLowering, op: Operation) -> list[Value]:
     types = [lowering.carried_type(result) for result in op.results]
     operands = [lowering.value(operand) for operand in op.operands]
     loop = ir.Operation.create("scf.while", types, operands, regions=2)
-    blocks, yields, found = [], [], []
+    yields, found = [], []
     for number, (source, target) in enumerate(zip(op.regions, loop.regions, strict=True)):
         arguments = source.blocks[0].arguments
         carried = [lowering.carried_type(argument) for argument in arguments]
         block = ir.Block.create_at_start(target, carried, [argument.location for argument in arguments])
+        if number == 0:
+            with ir.InsertionPoint(block):
+                start = _true()  # stands for what is known when the loop is complete
         with lowering.inside(loop, is_loop=True) as region, ir.InsertionPoint(block):
             region.starts_well = number == 1  # else the condition had not let it run
-            if number == 0:
-                region.start = _true()
+            region.start = start if number == 0 else None
             yields.append(lowering.operations(source.blocks[0], list(block.arguments)))
             found.append(merged(region.checks))
-            if number == 0:
-                start = region.start
-        blocks.append(block)
     checks = found[0] | found[1]
     if checks:
         with ir.InsertionPoint(loop):
             first = nothing_seen(len(checks))
         loop = _remade(loop, [*types, *_ends(checks)], [*operands, *first])
+    blocks = [region.blocks[0] for region in loop.regions]  # of the new loop, in whose life they are
     loop_ends = [_add_ends(block, checks) for block in blocks]
     with ir.InsertionPoint(start.owner):
         well = conjunction([well, *_tests(checks, loop_ends[0])])
@@ -145,7 +145,7 @@ def _tests(checks: Mapping[Hashable, IndexCheck], ends: Sequence[Value]) -> list
 def _merge_ends(
     checks: Mapping[Hashable, IndexCheck], own: Mapping[Hashable, IndexCheck], carried: Sequence[Value]
 ) -> list[Value]:
-    """Return the outcomes of ``checks`` that a loop carries, with those of a region's ``own`` checks merged."""
+    """Return the outcomes of ``checks`` that a loop carries, merged with those of a region's ``own``."""
     ends: list[Value] = []
     for source, check in zip(checks, with_outcomes(checks.values(), carried), strict=True):
         seen = own.get(source)

@@ -44,7 +44,7 @@ class Functions:
 
 
 def functions_of(module: Module) -> Functions | None:
-    """Return the functions of ``module``; None where they call each other in circles, or what is not there."""
+    """Return the functions of ``module``; None where they call themselves, or what is not there."""
     functions = {op.name.value: op for op in module.body.operations}
     calls = {name: [callee_of(call) for call in find_all(op, func.CallOp)] for name, op in functions.items()}
     try:

@@ -38,7 +38,7 @@ class Region:
     _well: Value | None = None
 
     def is_well(self) -> Value | None:
-        """Return whether no check has failed so far, an i1 emitted at the insertion point; None: none can have."""
+        """Emit whether no check has failed so far; return None where none can have."""
         if self._well is None and self._tested == 0:
             self._well = self._start()
         if self._tested < len(self.checks):
@@ -108,7 +108,7 @@ def with_outcomes(checks: Iterable[IndexCheck], ends: Sequence[Value]) -> list[I
 
 
 def outcomes(wanted: Iterable[Hashable], checks: Mapping[Hashable, IndexCheck]) -> list[Value]:
-    """Return the outcomes of the ``wanted`` checks, two values each; those not among ``checks`` saw nothing."""
+    """Return the outcomes of the ``wanted`` checks; those not among ``checks`` saw nothing."""
     ends: list[Value] = []
     for source in wanted:
         check = checks.get(source)

@@ -3,8 +3,8 @@
 Before: a module of `func.func`s over `mind` operations, integers with signedness; control flow in `scf.if`,
 `scf.while` and `func.call`. After: a new module over linalg, tensor, arith, math and the same control flow,
 integers signless, everything in destination-passing style; where there is control flow, tensors of rank 0 are
-computed as scalars. A public function with run-time bounds checks returns one more result, its status (rank 1,
-i64): for each check the least and the greatest index, in the order of the returned `IndexCheck`s.
+computed as scalars. A public function with run-time bounds checks returns one more result, its status (rank
+1, i64): for each check the least and the greatest index, in the order of the returned `IndexCheck`s.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class FunctionLowering:
         return tuple(checks)
 
     def wrap(self, callee: Callee) -> tuple[IndexCheck, ...]:
-        """Append the public function that calls ``callee``, of which functions of the module are callers, too."""
+        """Append the public function that calls ``callee``, as functions of the module do, too."""
         arguments = [tensor_type(self._type(argument)) for argument in self._arguments]
         function, body = self._function(self._source.name.value, arguments)
         if "arg_attrs" in self._source.attributes:
@@ -230,7 +230,7 @@ class FunctionLowering:
         return self._values[value]
 
     def carried_type(self, value: Value) -> Type:
-        """Return the type in which control flow carries ``value`` of the source: tensors of rank 0 as scalars."""
+        """Return the type in which control flow carries ``value``: tensors of rank 0 as scalars."""
         type_ = tensor_type(self._type(value))
         return type_ if type_.rank else type_.element_type
 
@@ -285,7 +285,7 @@ def _erase_if_unused(value: Value) -> None:
     if not is_element_tensor(value) or isinstance(value, ir.BlockArgument):
         return
     owner = value.owner.operation
-    if owner.name == "tensor.from_elements" and not any(True for _ in value.uses):
+    if owner.name in ("tensor.from_elements", "tensor.extract_slice") and not any(True for _ in value.uses):
         owner.erase()
 
 

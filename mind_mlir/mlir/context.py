@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 class IndexCheck:
     """A run-time bounds check: an index tensor's smallest and largest value against an extent.
 
-    The two values are returned in the function's status tensor (rank 1, i64) and judged after the call. Those of
-    several places, or of several times, are merged by minimum and maximum; where there was no index, they are
-    `NOTHING_SEEN`.
+    The two values are returned in the function's status tensor (rank 1, i64) and judged after the call. Those
+    of several places, or of several times, are merged by minimum and maximum; where there was no index, they
+    are `NOTHING_SEEN`.
 
     Attributes:
         label: What the program calls the value that the operation defines.
@@ -77,7 +77,7 @@ class LoweringContext:
         result_type: The type of the result.
         checks: Bounds checks of the function, or region, so far; `check_index` appends.
         function: The name of the function that the operation is in.
-        scalars: Whether elements of tensors of rank 0 are computed as scalars, as where control flow is about.
+        scalars: Whether tensors of rank 0 are computed as scalars, as where there is control flow.
     """
 
     opcode: str
@@ -278,10 +278,15 @@ def _is_empty(init: Value) -> bool:
     return not isinstance(init, ir.BlockArgument) and init.owner.operation.name == "tensor.empty"
 
 
+def _is_wrapped(init: Value) -> bool:
+    """Return whether ``init`` is a tensor around a scalar."""
+    return not isinstance(init, ir.BlockArgument) and init.owner.operation.name == "tensor.from_elements"
+
+
 def _drop(inits: Sequence[Value]) -> None:
     """Erase the destinations among ``inits`` that turned out not to be needed."""
     for init in inits:
-        if _is_empty(init) and not any(True for _ in init.uses):
+        if (_is_empty(init) or _is_wrapped(init)) and not any(True for _ in init.uses):
             init.owner.erase()
 
 

@@ -1,6 +1,7 @@
 """What the emit rule of an operation with regions, or of a call, is given.
 
-Such operations have no counterpart in the `mind` dialect: their rule builds operations of MLIR's own dialects.
+Such operations have no counterpart in the `mind` dialect: their rule builds operations of MLIR's own
+dialects.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mind_mlir.bindings import Block, Operation, Type, Value
-    from mind_mlir.bindings import Region as MLIRRegion
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class EmitRegion:
     types: tuple[Type, ...]
     body: Callable[[Sequence[Value]], list[Value]]
 
-    def emit_into(self, region: MLIRRegion, finish: Callable[[list[Value]], object]) -> Block:
+    def emit_into(self, region: Any, finish: Callable[[list[Value]], object]) -> Block:
         """Make this the one block of ``region``, ended by ``finish`` of what it yields; return the block."""
         block = ir.Block.create_at_start(region, list(self.types), [ir.Location.current] * len(self.types))
         with ir.InsertionPoint(block):

@@ -118,7 +118,7 @@ class Grouping:
         return targets
 
     def _output(self, group: Group, number: int, place: int, op: Operation, target: Value | None) -> Output:
-        """Return where a result is written: to its init if it starts from that, to ``target``, or a new tensor."""
+        """Return where a result is written: ``target``, its init if it starts from that, or a new tensor."""
         view = group.members[number]
         operand = len(view.inputs) + place
         shape = [group.extents[dim] for index in view.accesses[operand] for dim, _ in index.terms]
@@ -137,14 +137,10 @@ def _form(group: Group, value: Value, shape: list[int]) -> Value:
     for view in group.members:
         for operand in view.inputs:
             op = definition(operand)
-            if operand == value or (op is not None and op.name in _RESHAPES and op.operands[0] == value):
-                if list(operand.type.shape) == shape:
-                    return operand
+            is_view = op is not None and op.name == "tensor.collapse_shape" and op.operands[0] == value
+            if (is_view or operand == value) and list(operand.type.shape) == shape:
+                return operand
     return collapse_value(value, shape)
-
-
-#: What the loops of a group may read a value through.
-_RESHAPES = ("tensor.collapse_shape",)
 
 
 def _leaves(result: Value, members: list[Operation]) -> bool:

@@ -1,8 +1,8 @@
 """Results of a loop's iteration that may overwrite what the iteration was given.
 
-A value that a loop carries lies in one buffer. Where a group reads it element by element, nothing needs it any
-more afterwards and a result takes its place in the next iteration, the result is written over it: then there
-is neither a second buffer nor a copy.
+A value that a loop carries lies in one buffer. Where a group reads it element by element, nothing needs it
+any more afterwards and a result takes its place in the next iteration, the result is written over it: then
+there is neither a second buffer nor a copy.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.fusion.group import is_identity
-
 
 if TYPE_CHECKING:
     from collections.abc import Container
@@ -57,7 +56,7 @@ def _yielded(value: Value) -> tuple[Operation | None, int]:
 
 
 def _carried(loop: Operation, position: int) -> Value | None:
-    """Return the argument of the body of ``loop`` whose next value is operand ``position`` of its `scf.yield`."""
+    """Return the argument of the body of ``loop`` whose next value its `scf.yield` has at ``position``."""
     if loop.name == "scf.for":
         return loop.regions[0].blocks[0].arguments[position + 1]
     if loop.name != "scf.while":
