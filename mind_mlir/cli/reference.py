@@ -15,7 +15,7 @@ from mind_mlir.ir.module import CoreOperation
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.contexts import TypeContext
 from mind_mlir.ops.infer import infer_type
-from mind_mlir.ops.opdef import AttrKind, NotDifferentiable
+from mind_mlir.ops.opdef import NotDifferentiable
 from mind_mlir.ops.registry import all_ops
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def op_data(record: OpDef) -> dict[str, Any]:
         "attributes": [
             {
                 "name": attribute.name,
-                "kind": attribute.kind.value,
+                "kind": attribute.kind.phrase,
                 "doc": attribute.doc,
                 "default": None if attribute.default is None else format_value(attribute.default),
                 "choices": list(attribute.choices),
@@ -197,9 +197,9 @@ def _dialect_form(record: OpDef, mark: str = "") -> str:
 
 def _kind(attribute: AttributeDef, code: str = "") -> str:
     mark = "`" if code else ""
-    if attribute.kind is AttrKind.ENUM:
+    if attribute.choices:
         return (", " if code else "|").join(f"{mark}{choice}{mark}" for choice in attribute.choices)
-    return str(attribute.kind.value)
+    return attribute.kind.phrase
 
 
 def _default(attribute: AttributeDef) -> str:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.types import DType, TensorType, dtype_of, format_shape
-from mind_mlir.ops.opdef import AttributeDef, AttrKind, Example, NotDifferentiable, OpDef
+from mind_mlir.ops.attribute_kinds import AttrKind
+from mind_mlir.ops.opdef import AttributeDef, Example, NotDifferentiable, OpDef
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

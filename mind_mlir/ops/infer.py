@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from mind_mlir.ir.attributes import Padding, TensorLiteral
-from mind_mlir.ir.types import MAX_RANK, DType, TensorType
+from mind_mlir.ir.types import MAX_RANK
+from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contexts import RuleViolation, TypeContext
-from mind_mlir.ops.opdef import AttrKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mind_mlir.ir.attributes import AttributeValue
-    from mind_mlir.ops.opdef import AttributeDef, OpDef
+    from mind_mlir.ir.types import TensorType
+    from mind_mlir.ops.opdef import OpDef
 
 
 def infer_type(record: OpDef, context: TypeContext) -> TensorType | None:
@@ -91,9 +91,9 @@ def _complete_attributes(record: OpDef, context: TypeContext) -> Mapping[str, At
                 f"{record.opcode} needs attribute '{definition.name}'",
                 help=f"{definition.name}: {definition.doc}",
             )
-        elif value is None or not _is_kind(definition, value):
+        elif value is None or not definition.accepts(value):
             choices = ", ".join(definition.choices)
-            expected = f"one of {choices}" if choices else f"a {definition.kind.value}"
+            expected = f"one of {choices}" if choices else f"a {definition.kind.phrase}"
             context.report(
                 definition.code,
                 f"attribute '{definition.name}' of {record.opcode} must be {expected}",
@@ -110,30 +110,6 @@ def _complete_attributes(record: OpDef, context: TypeContext) -> Mapping[str, At
         else:
             complete[definition.name] = value
     return complete
-
-
-def _is_integer(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63
-
-
-def _is_kind(definition: AttributeDef, value: AttributeValue) -> bool:
-    match definition.kind:
-        case AttrKind.BOOL:
-            return isinstance(value, bool)
-        case AttrKind.I64:
-            return _is_integer(value)
-        case AttrKind.I64_LIST:
-            return isinstance(value, tuple) and all(_is_integer(item) for item in value)
-        case AttrKind.STRING:
-            return isinstance(value, str)
-        case AttrKind.DTYPE:
-            return isinstance(value, DType)
-        case AttrKind.LITERAL:
-            return isinstance(value, TensorLiteral)
-        case AttrKind.PADDING:
-            return isinstance(value, Padding)
-        case AttrKind.ENUM:
-            return value in definition.choices
 
 
 def _check_dtypes(record: OpDef, context: TypeContext) -> None:

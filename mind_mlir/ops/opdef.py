@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from mind_mlir.ir.attributes import AttributeValue
     from mind_mlir.ir.types import TensorType
     from mind_mlir.mlir.context import LoweringContext
+    from mind_mlir.ops.attribute_kinds import AttrKind
     from mind_mlir.ops.contexts import EvalContext, TypeContext
     from mind_mlir.ops.vjp import VjpContext
 
@@ -35,19 +36,6 @@ FLOATS: DTypeSet = (DType.F32, DType.F64)
 NUMERIC: DTypeSet = INTEGERS + FLOATS
 BOOL: DTypeSet = (DType.I1,)
 ANY: DTypeSet = BOOL + NUMERIC
-
-
-class AttrKind(Enum):
-    """The shape of an attribute's value; the comment names its Python type and its spelling."""
-
-    BOOL = "bool"  # bool                  keepdims=true
-    I64 = "single integer"  # int                   index_vector_dim=1
-    I64_LIST = "list of integers"  # tuple[int, ...]       axes=[0, 1]
-    STRING = "string"  # str                   name="x"
-    DTYPE = "dtype"  # DType                 dtype=f32
-    LITERAL = "literal"  # TensorLiteral         value=[1.0, 2.0] (typed by the operation's result type)
-    PADDING = "padding"  # Padding               padding=Same
-    ENUM = "keyword"  # str, one of `choices` op=Less
 
 
 class Domain(Enum):
@@ -107,6 +95,10 @@ class AttributeDef:
     default: AttributeValue | None = None
     choices: tuple[str, ...] = ()
     code: str = "E1103"
+
+    def accepts(self, value: AttributeValue) -> bool:
+        """Return whether ``value`` is of the kind, and one of the choices where there are some."""
+        return self.kind.accepts(value) and (not self.choices or value in self.choices)
 
 
 @dataclass(frozen=True, slots=True)

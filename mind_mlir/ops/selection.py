@@ -7,16 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.ir.types import DType
-from mind_mlir.ops.opdef import (
-    ANY,
-    BOOL,
-    AttributeDef,
-    AttrKind,
-    Example,
-    NotDifferentiable,
-    OpDef,
-    OperandDef,
-)
+from mind_mlir.ops.attribute_kinds import AttrKind
+from mind_mlir.ops.opdef import ANY, BOOL, AttributeDef, Example, NotDifferentiable, OpDef, OperandDef
 from mind_mlir.ops.pointwise import lower_named, require_equal_shapes, zeros_like
 
 if TYPE_CHECKING:
