@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mind_mlir.bindings import Context
     from mind_mlir.ops.opdef import OpDef
 
-OPERATIONS = [record for record in all_ops() if record.opcode != "Input"]
+OPERATIONS = [record for record in all_ops() if record.in_dialect]
 
 
 @pytest.fixture

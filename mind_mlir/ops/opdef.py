@@ -118,6 +118,19 @@ class Example:
 
 
 @dataclass(frozen=True, slots=True)
+class Program:
+    """A module in function form that uses an operation whose uses are no matter of operand types alone.
+
+    Attributes:
+        text: The module, as it is written; its function `main` has arguments of rank 0 to 2.
+        note: What it shows, when that is not plain.
+    """
+
+    text: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class NotDifferentiable:
     """Stands where a derivative rule would: why there is none (autodiff reports E5001)."""
 
@@ -128,7 +141,8 @@ class NotDifferentiable:
 
 
 TypeRule: TypeAlias = "Callable[[TypeContext], TensorType | tuple[TensorType, ...]]"
-#: Returns an array, or a tuple of arrays where there are several results.
+#: Returns an array, or a tuple of arrays where there are several results; the rule of an operation that runs
+#: regions or functions is a generator (`mind_mlir.ops.contexts.Running`).
 EvalRule: TypeAlias = "Callable[[EvalContext], Any]"
 DerivativeRule: TypeAlias = "Callable[[VjpContext], Sequence[Any]]"
 LinalgRule: TypeAlias = "Callable[[LoweringContext], Any]"
@@ -146,14 +160,15 @@ class OpDef:
         spec: The section that defines it.
         operands: Operand schema, in order.
         attributes: Attribute schema; the order is that of the trailing arguments in the grammar form.
-        regions: The regions, in order.
+        regions: The regions, in order; a region's name is the label of its block.
         type_rule: Result type from operand types and attributes, or one for each of several results; reports
             constraint violations.
         evaluate: The numpy rule; returns a tuple where there are several results.
         derivative: The vector-Jacobian product, or why there is none.
         derivative_is_extension: Whether the documents leave the derivative out of Core v1, so that autodiff
             uses it (rather than report E5001) only where the caller switches extensions on.
-        lower: The linalg rule.
+        lower: The linalg rule; None for what is no operation of the `mind` dialect.
+        upstream: The operation of MLIR's own dialects that is emitted instead, where there is one.
         choices: What we chose where the documents leave the choice to the implementation.
         same_dtype: Whether all operands must share one dtype (E2004).
         commutative: Whether the canonicaliser may order the operands.
@@ -161,6 +176,7 @@ class OpDef:
         extension: Whether it stands outside Core v1 (named as PTIR names it).
         aliases: Other spellings: ``(profile, opcode)``.
         examples: Valid uses, including the edge cases.
+        programs: Valid uses of an operation with regions or of other functions, in the place of examples.
     """
 
     opcode: str
@@ -175,14 +191,16 @@ class OpDef:
     evaluate: EvalRule
     derivative: DerivativeRule | NotDifferentiable
     derivative_is_extension: bool = False
-    lower: LinalgRule
+    lower: LinalgRule | None
+    upstream: str | None = None
     choices: tuple[str, ...] = ()
     same_dtype: bool = True
     commutative: bool = False
     rounding: Rounding = Rounding.EXACT
     extension: bool = False
     aliases: tuple[tuple[str, str], ...] = ()
-    examples: tuple[Example, ...]
+    examples: tuple[Example, ...] = ()
+    programs: tuple[Program, ...] = ()
 
     def attribute(self, name: str) -> AttributeDef | None:
         """Return the schema of attribute ``name``, or None."""
@@ -196,3 +214,8 @@ class OpDef:
     def is_variadic(self) -> bool:
         """Return whether it takes any number of operands from its last one on."""
         return bool(self.operands) and self.operands[-1].variadic
+
+    @property
+    def in_dialect(self) -> bool:
+        """Return whether there is an operation of the `mind` dialect for it."""
+        return self.lower is not None

@@ -27,6 +27,7 @@ FAMILIES = (
     "scatter",
     "contractions",
     "convolution",
+    "control",
 )
 
 
