@@ -115,7 +115,14 @@ def op_data(record: OpDef) -> dict[str, Any]:
         "differentiable": not isinstance(derivative, NotDifferentiable),
         "derivative": _derivative(record),
         "choices": list(record.choices),
-        "aliases": [{"profile": profile, "opcode": opcode} for profile, opcode in record.aliases],
+        "aliases": [
+            {
+                "profile": alias.profile,
+                "opcode": alias.name,
+                "attributes": {name: format_value(value) for name, value in alias.attributes.items()},
+            }
+            for alias in record.aliases
+        ],
         "examples": [{"text": text, "note": note} for text, note in _examples(record)],
     }
 
@@ -148,8 +155,10 @@ def op_markdown(record: OpDef, heading: str = "##") -> str:
     if record.commutative:
         facts.append("Commutative: canonical form orders the operands by value id.")
     facts.append(f"Derivative: {_derivative(record)}.")
-    for profile, opcode in record.aliases:
-        facts.append(f"Also spelled `{opcode}` in profile `{profile}`.")
+    for alias in record.aliases:
+        fixed = ", ".join(f"`{name}={format_value(value)}`" for name, value in alias.attributes.items())
+        standing = f", which stands for {fixed}" if fixed else ""
+        facts.append(f"Also spelled `{alias.name}` in profile `{alias.profile}`{standing}.")
     lines += [*(f"- {fact}" for fact in facts), ""]
     if record.choices:
         lines += ["Chosen where the documents leave the choice:", "", *(f"- {c}" for c in record.choices), ""]

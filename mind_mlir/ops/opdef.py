@@ -15,12 +15,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mind_mlir.ir.types import DType
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mind_mlir.ir.attributes import AttributeValue
     from mind_mlir.ir.types import TensorType
@@ -110,6 +111,21 @@ class AttributeDef:
 
 
 @dataclass(frozen=True, slots=True)
+class Alias:
+    """Another name of an operation, in the texts and builders of one profile.
+
+    Attributes:
+        profile: The profile that knows it.
+        name: For example ``tensor.sum_all``.
+        attributes: What the name stands for besides the operation: attributes that may not be given with it.
+    """
+
+    profile: str
+    name: str
+    attributes: Mapping[str, AttributeValue] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True)
 class Example:
     """A valid use, for the reference, the generated tests and the program generator.
 
@@ -182,7 +198,7 @@ class OpDef:
         commutative: Whether the canonicaliser may order the operands.
         rounding: How closely compiled code agrees with ``evaluate``; only exact operations are folded.
         extension: Whether it stands outside Core v1 (named as PTIR names it).
-        aliases: Other spellings: ``(profile, opcode)``.
+        aliases: Its other names, by profile.
         examples: Valid uses, including the edge cases.
         programs: Valid uses of an operation with regions or of other functions, in the place of examples.
     """
@@ -206,7 +222,7 @@ class OpDef:
     commutative: bool = False
     rounding: Rounding = Rounding.EXACT
     extension: bool = False
-    aliases: tuple[tuple[str, str], ...] = ()
+    aliases: tuple[Alias, ...] = ()
     examples: tuple[Example, ...] = ()
     programs: tuple[Program, ...] = ()
 

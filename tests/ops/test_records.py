@@ -71,20 +71,37 @@ def test_every_field_is_filled(record: OpDef) -> None:
         assert attribute.doc
         assert re.fullmatch(r"E\d{4}", attribute.code)
         assert attribute.default is None or not attribute.choices or attribute.default in attribute.choices
-    for profile, opcode in record.aliases:
-        assert profile
-        assert opcode not in by_opcode()
+    for alias in record.aliases:
+        assert alias.profile
+        assert alias.name not in by_opcode()
+        assert all(record.attribute(name) for name in alias.attributes)
 
 
 def test_names_are_unique() -> None:
     assert len(by_opcode()) == len(by_mnemonic()) == len(all_ops())
-    spellings = [alias for record in all_ops() for alias in record.aliases]
+    spellings = [(alias.profile, alias.name) for record in all_ops() for alias in record.aliases]
     assert len(spellings) == len(set(spellings))
 
 
 def test_lookup_knows_canonical_opcodes_only() -> None:
     assert all(lookup(record.opcode) is record for record in all_ops())
     assert lookup("add") is None
+    assert lookup("tensor.add") is None
+    assert lookup("tensor.add", "core-v1") is None
+
+
+def test_lookup_in_a_profile_knows_its_aliases_and_what_they_fix() -> None:
+    assert lookup("tensor.add", "core-functions") == (by_opcode()["Add"], {})
+    assert lookup("Add", "core-functions") == lookup("Add", "core-v1") == (by_opcode()["Add"], {})
+    for alias, opcode in (("tensor.sum_all", "Sum"), ("tensor.mean_all", "Mean")):
+        fixed = {"axes": (), "keepdims": False}
+        assert lookup(alias, "core-functions") == (by_opcode()[opcode], fixed)
+
+
+def test_aliases_of_another_profile_say_so() -> None:
+    finding = unknown_operation("tensor.sum_all", None)
+    assert finding.help is not None
+    assert finding.help.startswith("write Sum: tensor.sum_all is its name in profile core-functions")
 
 
 @pytest.mark.parametrize(("record", "dtype"), CASES)
