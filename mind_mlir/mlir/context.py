@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mind_mlir.bindings import Attribute, Type, Value
+    from mind_mlir.diagnostics.checks import Check
     from mind_mlir.ir.attributes import TensorLiteral
     from mind_mlir.ir.types import DType, TensorType
-    from mind_mlir.ops.checks import Check
 
 
 @dataclass(frozen=True, slots=True)

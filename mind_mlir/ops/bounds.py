@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from mind_mlir.diagnostics.checks import NOTHING_SEEN, IndexCheck
 from mind_mlir.ir.types import DType, TensorType
-from mind_mlir.ops.checks import NOTHING_SEEN, IndexCheck
 
 if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mind_mlir.diagnostics.checks import IndexCheck
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.types import DType
 from mind_mlir.ops.bounds import check_indices, require_in_bounds, safe_position
-from mind_mlir.ops.checks import IndexCheck
 from mind_mlir.ops.opdef import ANY, INTEGERS, AttributeDef, AttrKind, Domain, Example, OpDef, OperandDef
 from mind_mlir.ops.scatter import row_form
 

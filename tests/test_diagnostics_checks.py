@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mind_mlir.ops.checks import NOTHING_SEEN, Check, DivisorCheck, IndexCheck
+from mind_mlir.diagnostics.checks import NOTHING_SEEN, Check, DivisorCheck, IndexCheck
 
 AXIS = IndexCheck("Gather", "%3", 1, (5, 3))
 EMPTY = IndexCheck("Gather", "%3", 0, (0, 2))
