@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from mind_mlir import border
+from mind_mlir.arguments import bind, parameters_of
 from mind_mlir.ops.contexts import EvalContext, allocation_failed
 from mind_mlir.ops.infer import complete_attributes
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.passes.verify import verify
-from mind_mlir.runtime.arguments import bind, parameters_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from mind_mlir import Module
     from mind_mlir.ir.attributes import Array
-    from mind_mlir.lowering.context import LoweringContext
+    from mind_mlir.mlir.context import LoweringContext
 
 F32, F64 = DType.F32, DType.F64
 

@@ -12,13 +12,14 @@ import pytest
 
 from mind_mlir import Builder, DType, TensorType, canonicalize, dialect, parse
 from mind_mlir.bindings import MLIRError, func, ir, irdl, new_context
-from mind_mlir.emit import emit
+from mind_mlir.dialect import definition
+from mind_mlir.dialect.emit import emit
 from mind_mlir.ir.attributes import Padding, PaddingMode, TensorLiteral
 from mind_mlir.ir.types import DTypeKind
-from mind_mlir.lowering.pipeline import Lowering
-from mind_mlir.lowering.types import element_type, from_mlir_element, from_mlir_tensor, tensor_type
+from mind_mlir.mlir.types import element_type, from_mlir_element, from_mlir_tensor, tensor_type
 from mind_mlir.ops.opdef import AttrKind, OpDef
 from mind_mlir.ops.registry import all_ops, by_mnemonic, by_opcode
+from mind_mlir.pipeline import Lowering
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -240,9 +241,9 @@ def test_attributes_of_every_example_survive(context: Context, record: OpDef) ->
 )
 def test_attributes_of_every_kind_survive(context: Context, kind: AttrKind, value: Any) -> None:
     held = dialect.encode_attribute(value)
-    assert dialect._decode(kind, held) == value
+    assert definition._decode(kind, held) == value
     printed = ir.Attribute.parse(str(held))
-    assert dialect._decode(kind, printed) == value
+    assert definition._decode(kind, printed) == value
 
 
 @pytest.mark.parametrize("kind", list(AttrKind))
@@ -258,10 +259,10 @@ def test_attributes_of_another_kind_are_refused(context: Context, kind: AttrKind
         "f32": (AttrKind.DTYPE,),
     }
     if kind in accepted.get(text, ()):
-        dialect._decode(kind, held)
+        definition._decode(kind, held)
         return
     with pytest.raises(ValueError, match=r".+"):
-        dialect._decode(kind, held)
+        definition._decode(kind, held)
 
 
 CORE = [DType.I1, DType.SI32, DType.SI64, DType.F32, DType.F64]

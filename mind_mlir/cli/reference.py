@@ -10,8 +10,8 @@ import re
 import textwrap
 from typing import TYPE_CHECKING, Any
 
+from mind_mlir.core.printer import format_value, print_operation
 from mind_mlir.ir.module import CoreOperation
-from mind_mlir.ir.printer import format_value, print_operation
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.contexts import TypeContext
 from mind_mlir.ops.infer import infer_type

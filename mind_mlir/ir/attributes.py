@@ -97,7 +97,7 @@ class TensorLiteral:
         return cls.from_array(array)
 
     def __str__(self) -> str:
-        from mind_mlir.ir.printer import format_literal  # noqa: PLC0415 -- the printer stands above the data
+        from mind_mlir.core.printer import format_literal  # noqa: PLC0415 -- the printer stands above the data
 
         return format_literal(self)
 

@@ -101,7 +101,7 @@ class Function:
             object.__setattr__(self, "result_types", types)
 
     def __str__(self) -> str:
-        from mind_mlir.ir.printer import print_function  # noqa: PLC0415 -- the printer stands above the data
+        from mind_mlir.core.printer import print_function  # noqa: PLC0415 -- the printer stands above the data
 
         return print_function(self)
 
@@ -165,7 +165,7 @@ class Module:
         object.__setattr__(self, "profile", border.text(self.profile, "profile"))
 
     def __str__(self) -> str:
-        from mind_mlir.ir.printer import print_module  # noqa: PLC0415 -- the printer stands above the data
+        from mind_mlir.core.printer import print_module  # noqa: PLC0415 -- the printer stands above the data
 
         return (
             print_module(self).removesuffix("\n") if self.is_flat else "\n\n".join(map(str, self.functions))

@@ -120,7 +120,7 @@ class CoreOperation:
         return cls(value_id, opcode, read, attributes, result_type, source, names, origin, more, inside)
 
     def __str__(self) -> str:
-        from mind_mlir.ir.printer import print_operation  # noqa: PLC0415 -- the printer stands above the data
+        from mind_mlir.core.printer import print_operation  # noqa: PLC0415 -- the printer stands above the data
 
         return print_operation(self)
 
@@ -246,7 +246,7 @@ class Block:
         check_location(self.location)
 
     def __str__(self) -> str:
-        from mind_mlir.ir.printer import print_block  # noqa: PLC0415 -- the printer stands above the data
+        from mind_mlir.core.printer import print_block  # noqa: PLC0415 -- the printer stands above the data
 
         return print_block(self)
 

@@ -15,8 +15,8 @@ from mind_mlir.bindings import func, ir, tensor
 from mind_mlir.diagnostics import Diagnostic, UnsupportedError
 from mind_mlir.dialect import PREFIX, decode_attributes
 from mind_mlir.interrupts import deliver
-from mind_mlir.lowering.context import IndexCheck, LoweringContext
-from mind_mlir.lowering.types import from_mlir_tensor, tensor_type
+from mind_mlir.mlir.context import IndexCheck, LoweringContext
+from mind_mlir.mlir.types import from_mlir_tensor, tensor_type
 from mind_mlir.ops.registry import by_mnemonic
 
 if TYPE_CHECKING:

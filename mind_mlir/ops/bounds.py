@@ -13,7 +13,7 @@ from mind_mlir.ir.types import DType, TensorType
 
 if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array
-    from mind_mlir.lowering.context import LoweringContext
+    from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext
 
 _I64_MIN, _I64_MAX = -(2**63), 2**63 - 1

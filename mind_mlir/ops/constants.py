@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mind_mlir.ir.attributes import Array, AttributeValue
-    from mind_mlir.lowering.context import LoweringContext
+    from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
 
 #: No file and no other language can hold it.

@@ -18,7 +18,7 @@ from mind_mlir.ops.windows import Pairs, spatial_padding
 if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.types import TensorType
-    from mind_mlir.lowering.context import LoweringContext
+    from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
 
 _VALID = Padding(PaddingMode.VALID)

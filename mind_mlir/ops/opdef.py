@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     from mind_mlir.ir.attributes import AttributeValue
     from mind_mlir.ir.types import TensorType
-    from mind_mlir.lowering.context import LoweringContext
+    from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
-    from mind_mlir.passes.vjp import VjpContext
+    from mind_mlir.ops.vjp import VjpContext
 
 DTypeSet: TypeAlias = tuple[DType, ...]
 

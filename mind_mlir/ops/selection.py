@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mind_mlir.ir.attributes import Array
-    from mind_mlir.ir.builder import Value
     from mind_mlir.ir.types import TensorType
-    from mind_mlir.lowering.context import LoweringContext
+    from mind_mlir.ir.value import Value
+    from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
-    from mind_mlir.passes.vjp import VjpContext
+    from mind_mlir.ops.vjp import VjpContext
 
 # Per keyword: the numpy function and the arith predicates of signed integers and of floats. Ordered float
 # predicates are false on NaN, the unordered UNE is true on it.

@@ -11,26 +11,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mind_mlir import border
+from mind_mlir.arguments import address, bind, parameters_of
 from mind_mlir.diagnostics import Diagnostic, ExecutionError
 from mind_mlir.diagnostics.display import brief
 from mind_mlir.interrupts import held
 from mind_mlir.ir.module import MODULE, Module
 from mind_mlir.ir.types import DType
-from mind_mlir.lowering.pipeline import STAGES, Lowering
 from mind_mlir.ops.contexts import allocation_failed, index_out_of_bounds
-from mind_mlir.runtime.arguments import address, bind, parameters_of
+from mind_mlir.pipeline import Lowering
 from mind_mlir.runtime.disassemble import assembly
 from mind_mlir.runtime.native import NativeFunction
+from mind_mlir.stages import FORMS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mind_mlir.diagnostics import Location
     from mind_mlir.ir.attributes import Array
-    from mind_mlir.lowering.pipeline import Observer
-
-#: Every form that can be printed, in order.
-PRINTABLE_STAGES = (*STAGES, "asm")
+    from mind_mlir.pipeline import Observer
 
 DEFAULT_OPT_LEVEL = 3
 OPT_LEVELS = range(4)
@@ -167,14 +165,14 @@ class Executable:
         """Return the function in the form that ``stage`` leaves it in.
 
         Args:
-            stage: One of core, canonical, mind, linalg, scheduled, bufferized, llvm, asm.
+            stage: One of `mind_mlir.stages.FORMS`, from ``core`` to ``asm``.
 
         Raises:
             TypeError: ``stage`` is no string.
             ValueError: It is another one.
             UnsupportedError: E7003, the tools that print assembly are not installed.
         """
-        border.choice(stage, PRINTABLE_STAGES, "stage")
+        border.choice(stage, FORMS, "stage")
         return stage_text(self._source, stage, opt_level=self._opt_level)
 
     def _raise_for(self, status: Sequence[int]) -> None:

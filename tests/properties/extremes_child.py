@@ -23,7 +23,7 @@ from mind_mlir.ops.registry import all_ops
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mind_mlir.ir.builder import Value
+    from mind_mlir.ir.value import Value
     from mind_mlir.ops.opdef import Example, OpDef
 
 _NUMBERS = (0, 1, 2, 3, 7, 2**20, 2**31, 2**32 + 1, 2**40, 2**60, 2**61 - 1, 2**62, 2**63 - 1)
