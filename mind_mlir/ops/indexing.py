@@ -8,8 +8,9 @@ import numpy as np
 
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.types import DType
+from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.bounds import check_indices, require_in_bounds, safe_position
-from mind_mlir.ops.opdef import ANY, INTEGERS, AttributeDef, AttrKind, Domain, Example, OpDef, OperandDef
+from mind_mlir.ops.opdef import ANY, INTEGERS, AttributeDef, Domain, Example, OpDef, OperandDef
 from mind_mlir.ops.scatter import row_form
 
 if TYPE_CHECKING:
