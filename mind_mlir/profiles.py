@@ -44,6 +44,10 @@ class Profile:
     allows_blocks: bool = False
 
 
+_NO_FLOW = Refusal(
+    "Core v1 is a flat list of instructions", "write the program as functions (profile core-functions)"
+)
+
 CORE_V1 = Profile(
     name="core-v1",
     summary="MIND Core IR v1: a flat list of instructions over i1, i32, i64, f32 and f64 tensors",
@@ -53,7 +57,8 @@ CORE_V1 = Profile(
             "Div": Refusal(
                 "division is not part of Core v1 (core-ir.md, Binary operations)",
                 "multiply by the reciprocal: %r = Reciprocal (%b), then Mul (%a, %r)",
-            )
+            ),
+            **dict.fromkeys(("Cond", "While", "Call"), _NO_FLOW),
         }
     ),
 )

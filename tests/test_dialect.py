@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mind_mlir import Module
     from mind_mlir.bindings import Context
 
-OPERATIONS = [record for record in all_ops() if record.opcode != "Input"]
+OPERATIONS = [record for record in all_ops() if record.in_dialect]
 
 
 @pytest.fixture

@@ -56,7 +56,7 @@ def irdl_text() -> str:
     """Return the dialect's definition as IRDL, ready for ``mlir-opt --irdl-file=``."""
     lines = [f"irdl.dialect @{NAMESPACE} {{"]
     for record in all_ops():
-        if record.opcode != "Input":  # inputs are function arguments
+        if record.in_dialect:
             lines += _irdl_operation(record)
     lines.append("}")
     return "\n".join(lines) + "\n"
@@ -100,7 +100,7 @@ def load(context: Context, *, verify: bool = True) -> None:
         if not verify:
             return
         for record in all_ops():
-            if record.opcode != "Input":
+            if record.in_dialect:
                 ir.DynamicOpTrait.attach(PREFIX + record.mnemonic, _Verifier)
 
 

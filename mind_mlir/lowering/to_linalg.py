@@ -82,7 +82,7 @@ class _Function:
 
     def _operation(self, operation: Operation) -> Value:
         record = by_mnemonic().get(operation.name.removeprefix(PREFIX))
-        if record is None or not operation.name.startswith(PREFIX):
+        if record is None or record.lower is None or not operation.name.startswith(PREFIX):
             raise _unsupported(operation)
         context = LoweringContext(
             opcode=record.opcode,

@@ -80,10 +80,6 @@ def _no_value(context: EvalContext) -> Array:
     raise AssertionError(f"{context.opcode} is bound by the caller, not evaluated")
 
 
-def _no_lowering(context: LoweringContext) -> Any:
-    raise AssertionError(f"{context.opcode} becomes a function argument, not an operation")
-
-
 def _scalar_type(dtype: DType) -> Any:
     def rule(context: TypeContext) -> TensorType:
         literal: TensorLiteral = context.attributes["value"]
@@ -176,7 +172,7 @@ OPERATIONS = (
         type_rule=_input_type,
         evaluate=_no_value,
         derivative=NotDifferentiable("inputs end the backward pass", constant=True),
-        lower=_no_lowering,
+        lower=None,
         choices=("Two inputs of one name are rejected (E4004).",),
         examples=(Example((), {"name": "x"}),),
     ),

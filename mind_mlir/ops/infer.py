@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.attributes import Padding, TensorLiteral
@@ -25,10 +26,12 @@ def infer_type(record: OpDef, context: TypeContext) -> TensorType | None:
 def infer_types(record: OpDef, context: TypeContext) -> tuple[TensorType, ...] | None:
     """Return the types of the results of the operation in ``context``, or None after recording findings.
 
-    Checks, in this order: operand count (E2007), attribute names and kinds (E1103 or the attribute's own
-    code), operand dtypes (E2005 or the operand's own code), equal dtypes (E2004), then the type rule.
+    Checks, in this order: operand count (E2007), regions (E4120), attribute names and kinds (E1103 or the
+    attribute's own code), operand dtypes (E2005 or the operand's own code), equal dtypes (E2004), then the
+    type rule.
     """
     _check_operand_count(record, context)
+    _check_regions(record, context)
     context.attributes = _complete_attributes(record, context)
     if not context.diagnostics:
         _check_dtypes(record, context)
@@ -68,6 +71,25 @@ def _check_operand_count(record: OpDef, context: TypeContext) -> None:
         function=record.opcode,
         expected=expected,
         found=found,
+    )
+
+
+def _check_regions(record: OpDef, context: TypeContext) -> None:
+    wanted = [region.name for region in record.regions]
+    # A region without a name, as MLIR has them, is told by its place.
+    found = [region.name or name for region, name in zip_longest(context.regions, wanted) if region]
+    if found == wanted:
+        return
+    listing, names = (", ".join(f"^{name}" for name in them) or "none" for them in (wanted, found))
+    context.report(
+        "E4120",
+        f"the regions of {record.opcode} are {listing}; found {names}",
+        location=next(
+            (r.location for r, n in zip_longest(context.regions, wanted) if r and r.name != n), None
+        ),
+        help=f"write {listing} in this order" if wanted else f"{record.opcode} takes no regions",
+        expected=listing,
+        found=names,
     )
 
 
