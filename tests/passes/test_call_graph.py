@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from mind_mlir.ir.attributes import AttributeValue
+from typing import TYPE_CHECKING
+
 from mind_mlir.ir.module import Block, CoreOperation, Function, Return, Yield
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.passes.call_graph import CallGraph, callee_of, operations_of
+
+if TYPE_CHECKING:
+    from mind_mlir.ir.attributes import AttributeValue
 
 F32 = TensorType(DType.F32)
 
