@@ -30,7 +30,7 @@ class Scope:
     """The block that is being written, and what to put right when it ends."""
 
     operations: list[CoreOperation] = field(default_factory=list)
-    constants: dict[tuple[TensorType, bool | int], ValueId] = field(default_factory=dict)
+    constants: dict[tuple[TensorType, int], ValueId] = field(default_factory=dict)
     #: What values stood for before this block said otherwise.
     shadowed: list[tuple[ValueId, Argument, bool]] = field(default_factory=list)
     offered: dict[TensorType, ValueId] = field(default_factory=dict)
@@ -127,7 +127,7 @@ class Emission:
             constants[type_, number] = self._constant(number, type_)
         return constants[type_, number]
 
-    def _constant(self, number: bool | int, type_: TensorType) -> ValueId:
+    def _constant(self, number: int, type_: TensorType) -> ValueId:
         opcode, attributes = constant_form(TensorLiteral.of(number, type_.dtype))
         scalar = TensorType(type_.dtype)
         value = self.emit(opcode, (), attributes, (scalar,))[0]
@@ -175,7 +175,7 @@ class Emission:
         for value, new in zip(operation.result_ids, results, strict=True):
             self.bind(value, new)
         others = [Result(new, old.type) for new, old in zip(results[1:], operation.others, strict=True)]
-        new = CoreOperation.create(
+        copied = CoreOperation.create(
             results[0],
             operation.opcode,
             operands,
@@ -186,7 +186,7 @@ class Emission:
             others=others,
             regions=regions,
         )
-        self.operations.append(new)
+        self.operations.append(copied)
 
     def _copy_region(
         self, operation: CoreOperation, region: Block, types: Mapping[ValueId, TensorType]

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 class Constant:
     """A scalar that structuring passes along an edge: an i1, or an i64 that says where to go on."""
 
-    value: bool | int
+    value: int
+    type: TensorType
 
 
 #: What an edge passes: a value, a constant, or None where what arrives is never looked at.
@@ -102,8 +103,8 @@ class Graph:
                     node.edges = [Edge(graph.end, list(operands))]
                 case Branch(target):
                     node.edges = [Edge(nodes[target.label], list(target.arguments))]
-                case CondBranch(condition, *_) as branch:
-                    node.condition = condition
+                case CondBranch() as branch:
+                    node.condition = branch.condition
                     node.edges = [Edge(nodes[to.label], list(to.arguments)) for to in branch.targets]
         for node in graph.nodes:
             for value in dict.fromkeys(node.read()):

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mind_mlir.passes.structure.graph import Constant
+from mind_mlir.passes.structure.multiplexer import FLAG
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,4 +77,5 @@ class Join:
 
 
 #: The predicate itself, and its negation.
-_FLAGS = ((Constant(value=True), Constant(value=False)), (Constant(value=False), Constant(value=True)))
+_TRUE, _FALSE = Constant(1, FLAG), Constant(0, FLAG)
+_FLAGS = ((_TRUE, _FALSE), (_FALSE, _TRUE))

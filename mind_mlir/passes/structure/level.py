@@ -99,7 +99,7 @@ class Level:
         return found
 
     def merge(self, edges: Sequence[Edge], targets: Iterable[Node]) -> Node:
-        """Lead ``edges``, which reach several ``targets``, to one node, which goes on to the first of them."""
+        """Lead ``edges``, which reach several ``targets``, to one node, which goes on to one of them."""
         last = len(self.order) + len(self.units)
         ordered = sorted(targets, key=lambda node: self.order.get(id(node), last))
         for edge in edges:
@@ -147,7 +147,7 @@ def _arriving(nodes: Sequence[Node], entry: Edge, inside: dict[int, int]) -> dic
 
 
 def _loop(graph: Graph, members: list[Node], place: dict[int, int]) -> tuple[Unit, list[Node]]:
-    """Return the loop of ``members``, the first of which is its header, and the nodes that follow its exit."""
+    """Return the loop of ``members``, the first of which is its header, and what follows its exit."""
     header = members[0]
     within = {id(node) for node in members}
     leaving = [edge for node in members for edge in node.edges if id(edge.target) not in within]
@@ -161,11 +161,11 @@ def _loop(graph: Graph, members: list[Node], place: dict[int, int]) -> tuple[Uni
     latch = Node([graph.parameter(FLAG)], location=header.location)
     latch.parameters += [graph.parameter(p.tensor_type) for p in (*header.parameters, *target.parameters)]
     for edge in leaving:
-        edge.target, edge.arguments = latch, [Constant(False), *[None] * again, *edge.arguments]
+        edge.target, edge.arguments = latch, [Constant(0, FLAG), *[None] * again, *edge.arguments]
     for node in members:
         for edge in node.edges:
             if edge.target is header:
-                edge.target, edge.arguments = latch, [Constant(True), *edge.arguments, *[None] * exits]
+                edge.target, edge.arguments = latch, [Constant(1, FLAG), *edge.arguments, *[None] * exits]
     passed: list[Argument] = [parameter.value_id for parameter in latch.parameters[1 + again :]]
     return Unit(header, members, [Edge(target, passed)], latch, is_loop=True), dispatch
 

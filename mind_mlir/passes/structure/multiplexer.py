@@ -39,7 +39,7 @@ def multiplex(graph: Graph, edges: Sequence[Edge], targets: Sequence[Node]) -> l
     for edge in edges:
         arguments: list[Argument] = [None] * len(parameters)
         chosen = number[id(edge.target)]
-        arguments[0] = Constant(chosen == 0 if len(targets) == 2 else chosen)
+        arguments[0] = Constant(chosen, NUMBER) if len(targets) > 2 else Constant(1 - chosen, FLAG)
         for slot, argument in zip(slots[id(edge.target)], edge.arguments, strict=True):
             arguments[place[slot]] = argument
         edge.target, edge.arguments = head, arguments

@@ -4,8 +4,8 @@
     fork    a node with two edges: what only one of them reaches becomes a branch; where the branches lead to
             several places, a multiplexer is put before these, so that they lead to one
     loop    a strongly connected component with one entry. Only the header leaves it: its operations are the
-            condition, the rest is the body. Else the condition runs the whole iteration, which ends in a latch
-            that knows whether to go on, and the body passes on what the header needs.
+            condition, the rest is the body. Else the condition runs the whole iteration, which ends in a
+            latch that knows whether to go on, and the body passes on what the header needs.
 
 The walk iterates along what follows on each other; it recurses where regions nest, to a limit. Within a level
 of loops every edge is followed once, so all this is linear in the size of the function for each level.
@@ -13,7 +13,7 @@ of loops every edge is followed once, so all this is linear in the size of the f
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.module import Parameter
@@ -160,9 +160,7 @@ class Regions:
         later = live_outs(self.graph, unit.nodes, unit.nodes)
         first = out.next_id
         out.enter(header.location)
-        parameters = [
-            Parameter(out.fresh(), p.type, p.location, None, p.names, p.label) for p in header.parameters
-        ]
+        parameters = [replace(p, value_id=out.fresh(), name=None, origin=p.label) for p in header.parameters]
         out.offer(parameters)
         level = Level.of(self.graph, unit.nodes, Edge(header, []))
         ends = self.walk(level, header, [parameter.value_id for parameter in parameters], latch)
