@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from mind_mlir.bindings import Module as MLIRModule
     from mind_mlir.ir.module import Module
-    from mind_mlir.mlir.context import IndexCheck
+    from mind_mlir.mlir.context import Outcome
     from mind_mlir.target import Target
 
 
@@ -62,7 +62,7 @@ class Lowering:
     timings: dict[str, float] = field(default_factory=dict)
     canonical: Module | None = None
     mlir: MLIRModule | None = None
-    checks_of: Mapping[str, tuple[IndexCheck, ...]] = field(default_factory=dict)
+    checks_of: Mapping[str, tuple[Outcome, ...]] = field(default_factory=dict)
 
     @held()
     def run(self, module: Module, until: str = "llvm") -> str | None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.bindings import func, ir
-from mind_mlir.dialect.definition import NAMESPACE, PREFIX, encode_attribute
+from mind_mlir.dialect.definition import NAMESPACE, PREFIX, encode_attributes
 from mind_mlir.interrupts import deliver
 from mind_mlir.ir.module import Parameter
 from mind_mlir.ir.types import TensorType
@@ -99,7 +99,7 @@ class _Emitter:
             PREFIX + record.mnemonic,
             results=types,
             operands=operands,
-            attributes={name: encode_attribute(value) for name, value in attributes.items()},
+            attributes=encode_attributes(record, attributes),
             loc=location,
         )
         return list(created.results)
@@ -126,7 +126,7 @@ def _as_parameter(operation: CoreOperation) -> Parameter:
 
 
 def _argument_attributes(parameter: Parameter) -> Any:
-    named = {} if parameter.name is None else {NAME_ATTRIBUTE: encode_attribute(parameter.name)}
+    named = {} if parameter.name is None else {NAME_ATTRIBUTE: ir.StringAttr.get(parameter.name)}
     return ir.DictAttr.get(named)
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from mind_mlir.bindings import Block, Operation, Type, Value
     from mind_mlir.lowering.to_linalg import FunctionLowering
-    from mind_mlir.mlir.context import IndexCheck
+    from mind_mlir.mlir.context import Outcome
 
 
 def _lower_extract(lowering: FunctionLowering, op: Operation) -> list[Value]:
@@ -59,7 +59,7 @@ def _lower_if(lowering: FunctionLowering, op: Operation) -> list[Value]:
     (predicate,) = op.operands
     branching = ir.Operation.create("scf.if", types, [lowering.value(predicate)], regions=2)
     yields: list[list[Value]] = []
-    found: list[dict[Hashable, IndexCheck]] = []
+    found: list[dict[Hashable, Outcome]] = []
     for source, target in zip(op.regions, branching.regions, strict=True):
         block = target.blocks.append()
         with lowering.inside(branching) as region, ir.InsertionPoint(block):
@@ -76,7 +76,7 @@ def _lower_if(lowering: FunctionLowering, op: Operation) -> list[Value]:
     return results[: len(types)]
 
 
-def _ends(checks: Mapping[Hashable, IndexCheck]) -> list[Type]:
+def _ends(checks: Mapping[Hashable, Outcome]) -> list[Type]:
     return [pair_type()] * (2 * len(checks))
 
 
@@ -133,17 +133,17 @@ def _lower_while(lowering: FunctionLowering, op: Operation) -> list[Value]:
     return results[: len(types)]
 
 
-def _add_ends(block: Block, checks: Mapping[Hashable, IndexCheck]) -> list[Value]:
+def _add_ends(block: Block, checks: Mapping[Hashable, Outcome]) -> list[Value]:
     return [block.add_argument(type_, ir.Location.unknown()) for type_ in _ends(checks)]
 
 
-def _tests(checks: Mapping[Hashable, IndexCheck], ends: Sequence[Value]) -> list[Value]:
+def _tests(checks: Mapping[Hashable, Outcome], ends: Sequence[Value]) -> list[Value]:
     given = with_outcomes(checks.values(), ends)
     return [is_passed(check.smallest, check.largest, check) for check in given]
 
 
 def _merge_ends(
-    checks: Mapping[Hashable, IndexCheck], own: Mapping[Hashable, IndexCheck], carried: Sequence[Value]
+    checks: Mapping[Hashable, Outcome], own: Mapping[Hashable, Outcome], carried: Sequence[Value]
 ) -> list[Value]:
     """Return the outcomes of ``checks`` that a loop carries, merged with those of a region's ``own``."""
     ends: list[Value] = []

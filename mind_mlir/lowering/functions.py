@@ -16,7 +16,7 @@ from mind_mlir.mlir.passes import find_all
 
 if TYPE_CHECKING:
     from mind_mlir.bindings import Module, Operation
-    from mind_mlir.mlir.context import IndexCheck
+    from mind_mlir.mlir.context import Outcome
 
 
 @dataclass(slots=True)
@@ -31,7 +31,7 @@ class Callee:
 
     symbol: str
     has_loops: bool
-    checks: tuple[IndexCheck, ...] = ()
+    checks: tuple[Outcome, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

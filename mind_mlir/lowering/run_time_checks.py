@@ -6,13 +6,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import arith, ir
-from mind_mlir.mlir.context import NOTHING_SEEN
+from mind_mlir.diagnostics.checks import NOTHING_SEEN
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping, Sequence
 
     from mind_mlir.bindings import Operation, Type, Value
-    from mind_mlir.mlir.context import IndexCheck
+    from mind_mlir.mlir.context import Outcome
 
 
 @dataclass(slots=True)
@@ -33,7 +33,7 @@ class Region:
     parent: Region | None = None
     start: Value | None = None
     starts_well: bool = False
-    checks: list[IndexCheck] = field(default_factory=list)
+    checks: list[Outcome] = field(default_factory=list)
     _tested: int = 0
     _well: Value | None = None
 
@@ -64,9 +64,9 @@ def nothing_seen(count: int) -> list[Value]:
     return [arith.ConstantOp(pair_type(), end).result for end in NOTHING_SEEN] * count
 
 
-def is_passed(smallest: Value, largest: Value, check: IndexCheck) -> Value:
+def is_passed(smallest: Value, largest: Value, check: Outcome) -> Value:
     """Emit whether the outcome of ``check`` is within what it allows."""
-    low, high = (arith.ConstantOp(pair_type(), end).result for end in check.allowed)
+    low, high = (arith.ConstantOp(pair_type(), end).result for end in check.check.allowed)
     above = arith.CmpIOp(arith.CmpIPredicate.sge, smallest, low).result
     below = arith.CmpIOp(arith.CmpIPredicate.sle, largest, high).result
     return arith.AndIOp(above, below).result
@@ -81,16 +81,16 @@ def conjunction(tests: Iterable[Value | None]) -> Value | None:
     return result
 
 
-def merged(checks: Sequence[IndexCheck]) -> dict[Hashable, IndexCheck]:
+def merged(checks: Sequence[Outcome]) -> dict[Hashable, Outcome]:
     """Return ``checks`` by their source, those of one source merged."""
-    found: dict[Hashable, IndexCheck] = {}
+    found: dict[Hashable, Outcome] = {}
     for check in checks:
         known = found.get(check.source)
         found[check.source] = check if known is None else both(known, check.smallest, check.largest)
     return found
 
 
-def both(check: IndexCheck, smallest: Value, largest: Value) -> IndexCheck:
+def both(check: Outcome, smallest: Value, largest: Value) -> Outcome:
     """Return ``check`` with another outcome merged into its own."""
     return replace(
         check,
@@ -99,7 +99,7 @@ def both(check: IndexCheck, smallest: Value, largest: Value) -> IndexCheck:
     )
 
 
-def with_outcomes(checks: Iterable[IndexCheck], ends: Sequence[Value]) -> list[IndexCheck]:
+def with_outcomes(checks: Iterable[Outcome], ends: Sequence[Value]) -> list[Outcome]:
     """Return ``checks`` with the outcomes ``ends``, two for each."""
     return [
         replace(check, smallest=ends[2 * number], largest=ends[2 * number + 1])
@@ -107,7 +107,7 @@ def with_outcomes(checks: Iterable[IndexCheck], ends: Sequence[Value]) -> list[I
     ]
 
 
-def outcomes(wanted: Iterable[Hashable], checks: Mapping[Hashable, IndexCheck]) -> list[Value]:
+def outcomes(wanted: Iterable[Hashable], checks: Mapping[Hashable, Outcome]) -> list[Value]:
     """Return the outcomes of the ``wanted`` checks; those not among ``checks`` saw nothing."""
     ends: list[Value] = []
     for source in wanted:

@@ -3,8 +3,9 @@
 Before: a module of `func.func`s over `mind` operations, integers with signedness; control flow in `scf.if`,
 `scf.while` and `func.call`. After: a new module over linalg, tensor, arith, math and the same control flow,
 integers signless, everything in destination-passing style; where there is control flow, tensors of rank 0 are
-computed as scalars. A public function with run-time bounds checks returns one more result, its status (rank
-1, i64): for each check the least and the greatest index, in the order of the returned `IndexCheck`s.
+computed as scalars. A public function with run-time checks returns one more result, its status (rank
+1, i64): for each check the least and the greatest number that it looks at, in the order of the returned
+`Outcome`s.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from mind_mlir.lowering.control import CONTROL
 from mind_mlir.lowering.functions import functions_of, is_private
 from mind_mlir.lowering.hoisting import hoisted
 from mind_mlir.lowering.run_time_checks import Region, merged, pair_type, with_outcomes
-from mind_mlir.mlir.context import IndexCheck, LoweringContext
+from mind_mlir.mlir.context import LoweringContext, Outcome
 from mind_mlir.mlir.scalars import element_of, is_element_tensor, tensor_of
 from mind_mlir.mlir.types import from_mlir_tensor, tensor_type
 from mind_mlir.ops.registry import by_mnemonic
@@ -39,10 +40,10 @@ class LinalgModule:
     """The lowered module, and the run-time checks of its public functions by name."""
 
     module: Module
-    checks_of: Mapping[str, tuple[IndexCheck, ...]]
+    checks_of: Mapping[str, tuple[Outcome, ...]]
 
     @property
-    def checks(self) -> tuple[IndexCheck, ...]:
+    def checks(self) -> tuple[Outcome, ...]:
         """The checks of all public functions, one after the other."""
         return tuple(check for checks in self.checks_of.values() for check in checks)
 
@@ -54,7 +55,7 @@ def to_linalg(source: Module) -> LinalgModule:
         UnsupportedError: E7002, the module holds something other than functions over `mind` operations and
             structured control flow, or functions that call themselves.
     """
-    checks: dict[str, tuple[IndexCheck, ...]] = {}
+    checks: dict[str, tuple[Outcome, ...]] = {}
     with source.context, ir.Location.unknown():
         for op in source.body.operations:
             if op.operation.name != "func.func" or len(op.regions[0].blocks) != 1:
@@ -97,7 +98,7 @@ class FunctionLowering:
         self._levels: dict[Value, int] = {}
         self._regions = [self.region]
 
-    def lower_public(self) -> tuple[IndexCheck, ...]:
+    def lower_public(self) -> tuple[Outcome, ...]:
         """Append the function as callers from outside see it; return its checks."""
         arguments = [tensor_type(self._type(argument)) for argument in self._arguments]
         function, body = self._function(self._source.name.value, arguments)
@@ -114,7 +115,7 @@ class FunctionLowering:
             self._return(function, results, checks)
         return tuple(checks)
 
-    def lower_callee(self, callee: Callee) -> tuple[IndexCheck, ...]:
+    def lower_callee(self, callee: Callee) -> tuple[Outcome, ...]:
         """Append the function as other functions of the module call it; return its checks."""
         arguments = [self.carried_type(argument) for argument in self._arguments]
         flag = [ir.IntegerType.get_signless(1)] if callee.has_loops else []
@@ -129,7 +130,7 @@ class FunctionLowering:
         self._complete(function, [*results, *ends])
         return tuple(checks)
 
-    def wrap(self, callee: Callee) -> tuple[IndexCheck, ...]:
+    def wrap(self, callee: Callee) -> tuple[Outcome, ...]:
         """Append the public function that calls ``callee``, as functions of the module do, too."""
         arguments = [tensor_type(self._type(argument)) for argument in self._arguments]
         function, body = self._function(self._source.name.value, arguments)
@@ -165,7 +166,7 @@ class FunctionLowering:
         locations += [ir.Location.unknown()] * (len(arguments) - len(locations))
         return function, ir.Block.create_at_start(function.body, list(arguments), locations)
 
-    def _return(self, function: Any, results: Sequence[Value], checks: Sequence[IndexCheck]) -> None:
+    def _return(self, function: Any, results: Sequence[Value], checks: Sequence[Outcome]) -> None:
         """End a public function: return ``results`` as tensors, and the outcome of ``checks``."""
         with self._terminator.location:
             values = [_as_tensor(value) for value in results]

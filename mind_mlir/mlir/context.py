@@ -18,50 +18,34 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
 
     from mind_mlir.bindings import Attribute, Type, Value
+    from mind_mlir.diagnostics.checks import Check
     from mind_mlir.ir.attributes import TensorLiteral
     from mind_mlir.ir.types import DType, TensorType
 
 
 @dataclass(frozen=True, slots=True)
-class IndexCheck:
-    """A run-time bounds check: an index tensor's smallest and largest value against an extent.
+class Outcome:
+    """What compiled code has seen of what a check looks at: two i64 scalars.
 
-    The two values are returned in the function's status tensor (rank 1, i64) and judged after the call. Those
-    of several places, or of several times, are merged by minimum and maximum; where there was no index, they
-    are `NOTHING_SEEN`.
+    They are returned in the function's status tensor (rank 1, i64) and judged after the call. Those of
+    several places, or of several times, are merged by minimum and maximum.
 
     Attributes:
-        label: What the program calls the value that the operation defines.
-        opcode: The operation.
-        axis: The indexed axis.
-        shape: The shape of the indexed operand.
-        smallest: The least index, an i64 scalar.
+        check: What is checked.
+        smallest: The least number.
         largest: The greatest.
         function: The function that the operation is in.
     """
 
-    label: str
-    opcode: str
-    axis: int
-    shape: tuple[int, ...]
+    check: Check
     smallest: Value
     largest: Value
     function: str = ""
 
     @property
-    def allowed(self) -> tuple[int, int]:
-        """Return the least and the greatest index that is valid."""
-        extent = self.shape[self.axis]
-        return -extent, extent - 1
-
-    @property
     def source(self) -> Hashable:
         """Return what is equal for the checks of one operation only, wherever its outcome is merged."""
-        return self.function, self.label, self.opcode, self.axis, self.shape
-
-
-#: Least and greatest of no index at all.
-NOTHING_SEEN = (2**63 - 1, -(2**63))
+        return self.function, self.check
 
 
 @dataclass(slots=True)
@@ -75,7 +59,7 @@ class LoweringContext:
         operand_types: Their types in our terms, with signedness.
         attributes: Complete attributes, as Python values.
         result_type: The type of the result.
-        checks: Bounds checks of the function, or region, so far; `check_index` appends.
+        checks: Run-time checks of the function, or region, so far; `check` appends.
         function: The name of the function that the operation is in.
         scalars: Whether tensors of rank 0 are computed as scalars, as where there is control flow.
     """
@@ -86,7 +70,7 @@ class LoweringContext:
     operand_types: tuple[TensorType, ...]
     attributes: Mapping[str, Any]
     result_type: TensorType
-    checks: list[IndexCheck] = field(default_factory=list)
+    checks: list[Outcome] = field(default_factory=list)
     function: str = ""
     scalars: bool = False
 
@@ -257,16 +241,15 @@ class LoweringContext:
         )
         return results[0]
 
-    def check_index(self, axis: int, shape: tuple[int, ...], smallest: Value, largest: Value) -> None:
-        """Have the function report E6001 unless all indices lie in ``[-shape[axis], shape[axis])``.
+    def check(self, check: Check, smallest: Value, largest: Value) -> None:
+        """Have the function report ``check`` unless all numbers it looks at are allowed.
 
         Args:
-            axis: The indexed axis.
-            shape: The shape of the indexed operand.
-            smallest: The least index, an i64 scalar.
-            largest: The greatest index, an i64 scalar.
+            check: The check.
+            smallest: The least number, an i64 scalar.
+            largest: The greatest number, an i64 scalar; both as `NOTHING_SEEN` where there is no number.
         """
-        self.checks.append(IndexCheck(self.label, self.opcode, axis, shape, smallest, largest, self.function))
+        self.checks.append(Outcome(check, smallest, largest, self.function))
 
 
 def _is_single(value: Value) -> bool:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mind_mlir.ops.opdef import Example, OpDef, OperandDef
+from mind_mlir.ops.opdef import Alias, Example, OpDef, OperandDef
 from mind_mlir.ops.pointwise import UNARY_EXAMPLES, lower_binary, lower_named, same_type
 from mind_mlir.ops.shapes import broadcast
 
@@ -115,7 +115,7 @@ OPERATIONS = (
         lower=_lower_add,
         commutative=True,
         choices=(_WRAPS, _IEEE),
-        aliases=(("core-functions", "tensor.add"),),
+        aliases=(Alias("core-functions", "tensor.add"),),
         examples=_BROADCAST_EXAMPLES,
     ),
     OpDef(
@@ -131,7 +131,7 @@ OPERATIONS = (
         derivative=_sub_vjp,
         lower=_lower_sub,
         choices=(_WRAPS, _IEEE),
-        aliases=(("core-functions", "tensor.sub"),),
+        aliases=(Alias("core-functions", "tensor.sub"),),
         examples=_BROADCAST_EXAMPLES,
     ),
     OpDef(
@@ -153,7 +153,7 @@ OPERATIONS = (
             "A product and a following sum round separately: they are not contracted to a fused "
             "multiply-add, except inside reductions and contractions.",
         ),
-        aliases=(("core-functions", "tensor.mul"),),
+        aliases=(Alias("core-functions", "tensor.mul"),),
         examples=_BROADCAST_EXAMPLES,
     ),
     OpDef(
@@ -169,7 +169,7 @@ OPERATIONS = (
         derivative=_neg_vjp,
         lower=_lower_neg,
         choices=("The least integer is its own negation (two's complement).",),
-        aliases=(("core-functions", "tensor.neg"),),
+        aliases=(Alias("core-functions", "tensor.neg"),),
         examples=UNARY_EXAMPLES,
     ),
 )
