@@ -109,7 +109,9 @@ def _carry_while(loop: Operation) -> None:
 
 def _is_same(value: Value, argument: Value) -> bool:
     """Return whether ``value`` is ``argument``, possibly cast."""
-    return bool(value == argument or _uncast(value) == argument)
+    while value != argument and _is_result_of(value, "memref.cast"):
+        value = value.owner.operands[0]
+    return bool(value == argument)
 
 
 def _with_type(buffer: Value, type_: Type) -> Value:
