@@ -1,4 +1,4 @@
-"""`NativeFunction`: a compiled function at the level of pointers.
+"""`NativeCode` and `NativeFunction`: compiled functions at the level of pointers.
 
 Nothing is checked here: a wrong pointer corrupts memory. `Executable` checks arrays before it comes here.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -46,12 +46,53 @@ class Frame:
         self.address = ctypes.addressof(self._arguments)
 
 
+class NativeCode:
+    """Machine code of all functions of a module, for the processor it was made on, in this process.
+
+    It lives as long as this object, and as the functions that it is asked for.
+    """
+
+    @held()
+    def __init__(self, module: Module, *, opt_level: int = 3, standalone: bool = False) -> None:
+        """Compile an LLVM dialect module, as `to_llvm` leaves it.
+
+        Args:
+            module: Loses the data of large constants, unless ``standalone``; may be dropped afterwards.
+            opt_level: LLVM's optimisation level, 0 to 3.
+            standalone: Make code that an object file can hold: position-independent, all constants inside.
+        """
+        self.facts = {
+            ir.StringAttr(op.attributes["sym_name"]).value: _Facts.of(op, module)
+            for op in module.body.operations
+            if op.operation.name == "llvm.func" and op.regions[0].blocks and not _is_private(op)
+        }
+        self._constants = None if standalone else Constants(module)
+        self._engine = ExecutionEngine(module, opt_level=opt_level, enable_pic=standalone)
+        if self._constants is not None:
+            self._constants.define_in(self._engine)
+
+    def address(self, entry: str) -> int:
+        """Return where the code of the public function ``entry`` is (see `NativeFunction.address`)."""
+        return int(self._engine.raw_lookup(entry))
+
+    @held()
+    def write_object(self, path: Path) -> None:
+        """Write the machine code as an object file; it can be linked if it is ``standalone``.
+
+        Each public function is a C function that takes the pointers to inputs, outputs and a scratch arena of
+        its `NativeFunction.scratch_bytes` at a multiple of 64, in this order. If these are more than 64
+        pointers, it takes one argument instead, a pointer to an array of them.
+        """
+        self._engine.dump_to_object_file(str(path))
+
+
 class NativeFunction:
     """Machine code of one function, for the processor it was made on, in the memory of this process.
 
     The code and the scratch memory live as long as this object.
 
     Attributes:
+        code: The machine code that it is part of.
         parameters: Number of pointers that a call takes: inputs, then outputs.
         scratch_bytes: Size of the scratch arena that each running call uses.
         address: Where the code is: a C function ``void (void **arguments)``, whose argument points to the
@@ -59,28 +100,32 @@ class NativeFunction:
         takes_table: Whether those are one pointer, to the table of all.
     """
 
-    @held()
     def __init__(
-        self, module: Module, *, opt_level: int = 3, entry: str = "main", standalone: bool = False
+        self,
+        module: Module | NativeCode,
+        *,
+        opt_level: int = 3,
+        entry: str = "main",
+        standalone: bool = False,
     ) -> None:
-        """Compile function ``entry`` of an LLVM dialect module, as `to_llvm` leaves it.
+        """Take function ``entry`` of ``module``, which is compiled unless it is code already.
 
         Args:
-            module: Loses the data of large constants, unless ``standalone``; may be dropped afterwards.
-            opt_level: LLVM's optimisation level, 0 to 3.
+            module: In the LLVM dialect, as `to_llvm` leaves it, or what `NativeCode` has made of one.
+            opt_level: As for `NativeCode`.
             entry: The name of a public function.
-            standalone: Make code that an object file can hold: position-independent, all constants inside.
+            standalone: As for `NativeCode`.
         """
-        attributes = module.operation.attributes
-        self.scratch_bytes = int(ir.IntegerAttr(attributes[SCRATCH_ATTRIBUTE]).value)
-        function = _find(module, entry)
-        self.takes_table = TABLE_ATTRIBUTE in function.attributes
-        self.parameters = _count_pointers(function) - 1
-        self._constants = None if standalone else Constants(module)
-        self._engine = ExecutionEngine(module, opt_level=opt_level, enable_pic=standalone)
-        if self._constants is not None:
-            self._constants.define_in(self._engine)
-        self.address = int(self._engine.raw_lookup(entry))
+        if not isinstance(module, NativeCode):
+            module = NativeCode(module, opt_level=opt_level, standalone=standalone)
+        self.code = module
+        facts = self.code.facts.get(entry)
+        if facts is None:
+            raise ValueError(f"the module does not define @{entry}")
+        self.scratch_bytes = facts.scratch_bytes
+        self.takes_table = facts.takes_table
+        self.parameters = facts.pointers - 1
+        self.address = self.code.address(entry)
         self._invoke = _PACKED(self.address)
         self._pack = struct.Struct(f"{self.parameters}P").pack_into
         self._idle: deque[Frame] = deque()  # appending and popping are atomic
@@ -106,26 +151,29 @@ class NativeFunction:
         self._invoke(frame.address)
         self._idle.append(frame)
 
-    @held()
     def write_object(self, path: Path) -> None:
-        """Write the machine code as an object file; it can be linked if the function is ``standalone``.
-
-        The function's name is that of ``entry``: a C function that takes the pointers to inputs, outputs and
-        a scratch arena of `scratch_bytes` at a multiple of 64, in this order. If these are more than 64
-        pointers, it takes one argument instead, a pointer to an array of them.
-        """
-        self._engine.dump_to_object_file(str(path))
+        """Write the code that it is part of as an object file (see `NativeCode.write_object`)."""
+        self.code.write_object(path)
 
 
-def _find(module: Module, entry: str) -> Operation:
-    for op in module.body.operations:
-        if op.operation.name == "llvm.func" and ir.StringAttr(op.attributes["sym_name"]).value == entry:
-            return op
-    raise ValueError(f"the module does not define @{entry}")
+class _Facts(NamedTuple):
+    """What callers of a public function have to know."""
+
+    pointers: int
+    scratch_bytes: int
+    takes_table: bool
+
+    @classmethod
+    def of(cls, function: Operation, module: Module) -> _Facts:
+        held, all_held = function.operation.attributes, module.operation.attributes
+        scratch = held[SCRATCH_ATTRIBUTE] if SCRATCH_ATTRIBUTE in held else all_held[SCRATCH_ATTRIBUTE]
+        takes_table = TABLE_ATTRIBUTE in held
+        pointers = len(function.regions[0].blocks[0].arguments)
+        if takes_table:
+            pointers = int(ir.IntegerAttr(held[TABLE_ATTRIBUTE]).value)
+        return cls(pointers, int(ir.IntegerAttr(scratch).value), takes_table)
 
 
-def _count_pointers(function: Operation) -> int:
-    """Return how many pointers ``function`` is given, as arguments or in a table."""
-    if TABLE_ATTRIBUTE in function.attributes:
-        return int(ir.IntegerAttr(function.attributes[TABLE_ATTRIBUTE]).value)
-    return len(function.regions[0].blocks[0].arguments)
+def _is_private(function: Operation) -> bool:
+    attributes = function.operation.attributes
+    return "sym_visibility" in attributes and ir.StringAttr(attributes["sym_visibility"]).value == "private"
