@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from mind_mlir.ir.types import DType
 
@@ -100,6 +100,7 @@ class AttributeDef:
         default: Its value when it is left out; None where it must be given.
         choices: The keywords of an `AttrKind.ENUM`.
         code: Reported when the value is not of its kind.
+        of_result: What the grammar form leaves to the declared type of the result: ``dtype`` or ``shape``.
     """
 
     name: str
@@ -108,6 +109,7 @@ class AttributeDef:
     default: AttributeValue | None = None
     choices: tuple[str, ...] = ()
     code: str = "E1103"
+    of_result: Literal["dtype", "shape"] | None = None
 
 
 @dataclass(frozen=True, slots=True)
