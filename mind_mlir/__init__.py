@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 from mind_mlir.interrupts import held
 
 if TYPE_CHECKING:
+    from mind_mlir.core.builder import Builder
+    from mind_mlir.core.printer import print_module
     from mind_mlir.diagnostics import (
         ArgumentError,
         AutodiffError,
@@ -31,9 +33,7 @@ if TYPE_CHECKING:
     )
     from mind_mlir.frontends import load, parse
     from mind_mlir.interpreter import interpret
-    from mind_mlir.ir.builder import Builder
     from mind_mlir.ir.module import CoreOperation, Module
-    from mind_mlir.ir.printer import print_module
     from mind_mlir.ir.types import DType, TensorType
     from mind_mlir.passes.autodiff import Gradient, differentiate
     from mind_mlir.passes.canonicalize import canonicalize
@@ -46,7 +46,7 @@ _DIAGNOSTICS = "mind_mlir.diagnostics"
 _HOMES = {
     "ArgumentError": _DIAGNOSTICS,
     "AutodiffError": _DIAGNOSTICS,
-    "Builder": "mind_mlir.ir.builder",
+    "Builder": "mind_mlir.core.builder",
     "CoreOperation": "mind_mlir.ir.module",
     "DType": "mind_mlir.ir.types",
     "Diagnostic": _DIAGNOSTICS,
@@ -67,7 +67,7 @@ _HOMES = {
     "interpret": "mind_mlir.interpreter",
     "load": "mind_mlir.frontends",
     "parse": "mind_mlir.frontends",
-    "print_module": "mind_mlir.ir.printer",
+    "print_module": "mind_mlir.core.printer",
     "verify": "mind_mlir.passes.verify",
 }
 

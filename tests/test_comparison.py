@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from mind_mlir import Module
     from mind_mlir.ir.attributes import Array
-    from mind_mlir.lowering.context import LoweringContext
+    from mind_mlir.mlir.context import LoweringContext
 
 F32, F64 = DType.F32, DType.F64
 
@@ -29,7 +29,9 @@ def sabotage(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Callable[[Loweri
 
     def install(opcode: str, wrong: Callable[[LoweringContext, Any], Any]) -> None:
         record = registry.by_opcode()[opcode]
-        broken = replace(record, lower=lambda context: wrong(context, record.lower(context)))
+        lower = record.lower
+        assert lower is not None
+        broken = replace(record, lower=lambda context: wrong(context, lower(context)))
         table = MappingProxyType({**registry.by_mnemonic(), record.mnemonic: broken})
         monkeypatch.setattr("mind_mlir.lowering.to_linalg.by_mnemonic", lambda: table)
 

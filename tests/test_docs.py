@@ -22,6 +22,8 @@ from typing import Any
 
 import pytest
 
+from mind_mlir.stages import FORMS
+
 ROOT = Path(__file__).parent.parent
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
@@ -110,6 +112,12 @@ def test_commands_of_a_page_print_what_it_shows(page: Path) -> None:
 def test_links_of_a_page_lead_somewhere(page: Path) -> None:
     targets = [target for target in LINK.findall(page.read_text(encoding="utf-8")) if "://" not in target]
     assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md"])
+def test_pages_list_all_forms_in_order(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert re.search(",? (?:and )?".join(f"`{form}`" for form in FORMS), text)
 
 
 def test_make_targets_that_pages_name_exist() -> None:

@@ -8,8 +8,8 @@ import guarded
 import numpy as np
 import pytest
 
+from mind_mlir.abi import SCRATCH_ATTRIBUTE
 from mind_mlir.bindings import ir, new_context
-from mind_mlir.lowering.bufferize import SCRATCH_ATTRIBUTE
 from mind_mlir.lowering.to_llvm import to_llvm
 from mind_mlir.runtime.native import NativeFunction
 

@@ -15,10 +15,11 @@ import pytest
 import mind_mlir
 from benchmarks.large_programs import FAMILIES, products, repeated_output
 from mind_mlir import differentiate, interpret
+from mind_mlir.abi import TABLE_ATTRIBUTE
 from mind_mlir.bindings import ir
 from mind_mlir.lowering import parts
 from mind_mlir.lowering.buffers.destination import pass_destinations
-from mind_mlir.lowering.pipeline import Lowering
+from mind_mlir.pipeline import Lowering
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -114,7 +115,7 @@ def llvm_functions(module: Module) -> dict[str, Function]:
 
 def _described(op: Operation) -> Function:
     arguments = [str(argument.type) for argument in op.regions[0].blocks[0].arguments]
-    table = op.attributes[parts.TABLE_ATTRIBUTE].value if parts.TABLE_ATTRIBUTE in op.attributes else None
+    table = op.attributes[TABLE_ATTRIBUTE].value if TABLE_ATTRIBUTE in op.attributes else None
     return Function(arguments, sum(len(block.operations) for block in op.regions[0].blocks), table)
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mind_mlir import Module
-    from mind_mlir.ir.builder import Value
+    from mind_mlir.ir.value import Value
 
 
 def training_step(model: Module, parameters: Sequence[str], *, rate: float, momentum: float) -> Module:

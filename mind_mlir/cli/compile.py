@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 import click
 
 from mind_mlir.cli.options import (
-    FORMS,
     diagnostic_format,
     emit_option,
     extensions_option,
@@ -17,15 +17,24 @@ from mind_mlir.cli.options import (
     stage_options,
 )
 from mind_mlir.cli.output import write_output
+from mind_mlir.stages import MLIR_FORMS, STAGES
 
 if TYPE_CHECKING:
     from mind_mlir.cli.session import Session
 
 DEFAULT_FORM = "llvm"
-MLIR_FORMS = tuple(form for form in FORMS if form not in ("core", "canonical", "asm"))
 
 
-@click.command(name="compile")
+def _help() -> str:
+    cells = [f"{stage.name:<12}{stage.summary:<28}" for stage in STAGES]
+    half = (len(cells) + 1) // 2
+    rows = [
+        f"{left}{right}".rstrip() for left, right in zip_longest(cells[:half], cells[half:], fillvalue="")
+    ]
+    return "\n".join(["Print a program in the form that any stage leaves it in.", "", "\b", *rows])
+
+
+@click.command(name="compile", help=_help())
 @file_argument
 @emit_option(DEFAULT_FORM)
 @click.option("--emit-ir", is_flag=True, help="Same as --emit=core.")
@@ -59,14 +68,7 @@ def command(
     dump_stages: str | None,
     timing: bool,
 ) -> None:
-    """Print a program in the form that any stage leaves it in.
-
-    \b
-    core        Core IR, as read            scheduled   vector code on tensors
-    canonical   Core IR, canonicalised      bufferized  the same on memory
-    mind        the mind dialect            llvm        the LLVM dialect
-    linalg      linalg on tensors           asm         this machine's assembly
-    """  # noqa: D301 -- click reads the \b
+    """Print a program in the form that any stage leaves it in."""
     if emit_grad_ir and not autodiff:
         raise click.UsageError("--emit-grad-ir needs --autodiff")
     if extensions and not autodiff:
@@ -78,7 +80,8 @@ def command(
         )
 
     from mind_mlir.cli.differentiate import gradient_module  # noqa: PLC0415 -- loads numpy, which --help and completion do without
-    from mind_mlir.cli.stages import StageLog, print_form, select_function  # noqa: PLC0415 -- as above
+    from mind_mlir.cli.forms import print_form, select_function  # noqa: PLC0415 -- as above
+    from mind_mlir.cli.stage_log import StageLog  # noqa: PLC0415 -- as above
     from mind_mlir.passes.verify import verify  # noqa: PLC0415 -- as above
 
     log = StageLog.of(session, print_ir_after_all=print_ir_after_all, dump_stages=dump_stages, timing=timing)

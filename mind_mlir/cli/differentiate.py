@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.ir.printer import print_module
+from mind_mlir.core.printer import print_module
 from mind_mlir.passes.autodiff import differentiate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.cli.stages import StageLog
+    from mind_mlir.cli.stage_log import StageLog
     from mind_mlir.ir.module import Module
 
 

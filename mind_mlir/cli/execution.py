@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import click
 import numpy as np
 
+from mind_mlir.cli.forms import native
 from mind_mlir.cli.output import replace_file, write_output
-from mind_mlir.cli.stages import native
 from mind_mlir.interpreter import interpret
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mind_mlir.cli.stages import StageLog
+    from mind_mlir.cli.stage_log import StageLog
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.module import Module
 

@@ -64,7 +64,7 @@ def _index_bound(module: Module, value: CoreOperation) -> int | None:
 def _uses(module: Module, value: CoreOperation) -> Iterable[tuple[CoreOperation, Domain]]:
     records = by_opcode()
     for operation in module.operations:
-        schema = records[operation.opcode].operands
-        for operand, definition in zip(operation.operands, schema, strict=True):
+        record = records[operation.opcode]
+        for index, operand in enumerate(operation.operands):
             if operand == value.value_id:
-                yield operation, definition.domain
+                yield operation, record.operand(index).domain

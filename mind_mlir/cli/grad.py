@@ -57,7 +57,8 @@ def command(
     sum of all outputs, or, with --given, of the outputs weighted by the inputs cotangent_0, cotangent_1, ...
     """
     from mind_mlir.cli.differentiate import gradient_module  # noqa: PLC0415 -- loads numpy, which --help and completion do without
-    from mind_mlir.cli.stages import StageLog, print_form  # noqa: PLC0415 -- as above
+    from mind_mlir.cli.forms import print_form  # noqa: PLC0415 -- as above
+    from mind_mlir.cli.stage_log import StageLog  # noqa: PLC0415 -- as above
 
     log = StageLog.of(session, print_ir_after_all=print_ir_after_all, dump_stages=dump_stages, timing=timing)
     names = [name.strip() for name in wrt.split(",")] if wrt is not None else None

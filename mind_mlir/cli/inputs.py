@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from mind_mlir.arguments import Parameter, mismatches, parameters_of
 from mind_mlir.cli.array_files import Archive, ArrayFileError, read_array
 from mind_mlir.cli.fills import FILLS, filled
 from mind_mlir.cli.literals import LiteralError, looks_like_literal, parse_literal
@@ -25,7 +26,6 @@ from mind_mlir.diagnostics import ArgumentError, Diagnostic
 from mind_mlir.diagnostics.display import display_path
 from mind_mlir.frontends.core_numbers import convert_elements
 from mind_mlir.ir.elements import Problem
-from mind_mlir.runtime.arguments import Parameter, mismatches, parameters_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

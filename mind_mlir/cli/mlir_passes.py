@@ -6,13 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mind_mlir.abi import SCRATCH_ATTRIBUTE
 from mind_mlir.bindings import ir
 from mind_mlir.dialect import PREFIX
-from mind_mlir.lowering.bufferize import SCRATCH_ATTRIBUTE, bufferize
+from mind_mlir.lowering.bufferize import bufferize
 from mind_mlir.lowering.schedule import schedule
-from mind_mlir.lowering.target import host_target
 from mind_mlir.lowering.to_linalg import to_linalg
 from mind_mlir.lowering.to_llvm import to_llvm
+from mind_mlir.target import host_target
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.comparison import first_difference
-from mind_mlir.lowering.pipeline import Lowering
+from mind_mlir.pipeline import Lowering
 from mind_mlir.runtime.disassemble import assembly
 from mind_mlir.runtime.executable import compile
 from mind_mlir.runtime.native import NativeFunction
@@ -13,7 +13,7 @@ from mind_mlir.runtime.native import NativeFunction
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mind_mlir.cli.stages import StageLog
+    from mind_mlir.cli.stage_log import StageLog
     from mind_mlir.comparison import Difference
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.module import Module

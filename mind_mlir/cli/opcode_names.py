@@ -33,4 +33,7 @@ OPCODES = (
     "Dot",
     "MatMul",
     "Conv2d",
+    "Cond",
+    "While",
+    "Call",
 )

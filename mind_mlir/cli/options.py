@@ -9,14 +9,12 @@ import click
 from mind_mlir.cli.completion import complete_directory, complete_file
 from mind_mlir.cli.session import DEFAULT_ERROR_LIMIT, Session
 from mind_mlir.diagnostics.render import FORMATS
+from mind_mlir.stages import FORMS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 Command = TypeVar("Command", bound="Callable[..., Any]")
-
-#: Every form that can be printed, in the pipeline's order.
-FORMS = ("core", "canonical", "mind", "linalg", "scheduled", "bufferized", "llvm", "asm")
 
 
 def file_argument(command: Command) -> Command:

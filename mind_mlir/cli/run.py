@@ -83,8 +83,9 @@ def command(
             "--interpret compiles nothing: leave out --check, --print-ir-after-all, --dump-stages"
         )
     from mind_mlir.cli.execution import check_output_name, compare, deliver, execute  # noqa: PLC0415 -- loads numpy, which --help and completion do without
+    from mind_mlir.cli.forms import select_function  # noqa: PLC0415 -- as above
     from mind_mlir.cli.inputs import InputSpecs, make_inputs  # noqa: PLC0415 -- as above
-    from mind_mlir.cli.stages import StageLog, select_function  # noqa: PLC0415 -- as above
+    from mind_mlir.cli.stage_log import StageLog  # noqa: PLC0415 -- as above
     from mind_mlir.passes.verify import verify  # noqa: PLC0415 -- as above
 
     specs = InputSpecs.parse(inputs)

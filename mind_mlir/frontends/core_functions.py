@@ -22,6 +22,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
+from mind_mlir.core.flow_rules import after_terminator, missing_terminator
 from mind_mlir.diagnostics import Diagnostic, ParseError
 from mind_mlir.diagnostics.source import Spans
 from mind_mlir.frontends.core_function_ids import FunctionIds
@@ -53,6 +54,8 @@ from mind_mlir.ir.module import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mind_mlir.diagnostics import Location, SourceText
     from mind_mlir.diagnostics.findings import Findings
     from mind_mlir.frontends.core_lexer import Statement, Token
@@ -214,7 +217,7 @@ class _Reader:
             if body.block is None or body.block.span != span:
                 self._end_block()
                 body.has_blocks = True
-                body.block = _OpenBlock(first.text, span)
+                body.block = _OpenBlock(first.text[1:], span)
         elif first.type in ("BR", "COND_BR", "EXIT") and (block := self._bodies[-1].block):
             block.ended = block.ended or span
 
@@ -366,16 +369,8 @@ class _Reader:
         if block is None:
             return
         if block.ended is None and not block.flagged and block.span is not None:
-            label = self.source.text[slice(*block.span)][:40]
-            ways = "return, br or cond_br" if body.is_function else "yield"
-            self._add(
-                "E4111",
-                f"block {label} has no terminator",
-                block.span,
-                (),
-                f"end it with {ways}: control does not go on to the next block by itself",
-                block=label[1:],
-            )
+            wanted = "return, br or cond_br" if body.is_function else "yield"
+            self._say(lambda place: missing_terminator(block.label, place, wanted, None), block.span)
         if block.terminator is not None and not self.findings.total:
             place = self._locate(block.span) if block.span else None
             body.blocks.append(
@@ -388,15 +383,8 @@ class _Reader:
             return
         block.flagged = True
         span = (statement.first.start_pos, statement.last.end_pos)
-        ended = self._locate(block.ended)
-        self._add(
-            "E4112",
-            "this stands behind the terminator of its block",
-            span,
-            (f"the block ends at {ended}",),
-            "remove one of the two, or begin another block with a label",
-            terminator=str(ended),
-        )
+        ended = " ".join(self.source.text[slice(*block.ended)].split())
+        self._say(lambda place: after_terminator(block.label, ended[:80], place), span)
 
     def _close_all(self, head: Token) -> None:
         """Close the function that is open where another one begins."""
@@ -476,14 +464,18 @@ class _Reader:
     def _locate(self, span: Span) -> Location:
         return self.source.locate(*span)
 
+    def _say(self, finding: Callable[[Location], Diagnostic], span: Span) -> None:
+        """Record a finding that others make, too."""
+        if self.findings.full:
+            self.findings.count()
+        else:
+            self.findings.add(finding(self._locate(span)))
+
     def _add(
         self, code: str, message: str, span: Span, notes: tuple[str, ...], help_text: str, **context: Any
     ) -> None:
-        if self.findings.full:
-            self.findings.count()
-            return
         facts = MappingProxyType(context)
-        self.findings.add(Diagnostic(code, message, self._locate(span), notes, help_text, context=facts))
+        self._say(lambda place: Diagnostic(code, message, place, notes, help_text, context=facts), span)
 
     def _fail(
         self, code: str, message: str, span: Span, notes: tuple[str, ...], help_text: str, **context: Any

@@ -1,1 +1,1 @@
-"""The in-memory IR: types, attributes, modules, the builder and the printer."""
+"""The in-memory IR: types, attributes and modules."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING
 
+from mind_mlir.abi import SCRATCH_ATTRIBUTE
 from mind_mlir.bindings import MLIRError, func, ir
 from mind_mlir.lowering.buffers.aliases import EscapeError
 from mind_mlir.lowering.buffers.arena import place_buffers
@@ -18,13 +19,10 @@ from mind_mlir.lowering.buffers.coalesce import coalesce_copies
 from mind_mlir.lowering.buffers.destination import create_alloc, pass_destinations
 from mind_mlir.lowering.buffers.fan_out import split_fan_out
 from mind_mlir.lowering.buffers.insert_chains import bufferize_insert_chains
-from mind_mlir.lowering.passes import find_all, run_passes
+from mind_mlir.mlir.passes import find_all, run_passes
 
 if TYPE_CHECKING:
     from mind_mlir.bindings import Module, Operation
-
-#: Module attribute with the size in bytes of the scratch arena of the public function, an i64.
-SCRATCH_ATTRIBUTE = "mind.scratch_bytes"
 
 _ONE_SHOT = "one-shot-bufferize{allow-return-allocs-from-loops=true}"
 

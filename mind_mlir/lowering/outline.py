@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import func, ir
 from mind_mlir.interrupts import deliver
-from mind_mlir.lowering.buffers.memory import is_contiguous
+from mind_mlir.mlir.memory import is_contiguous
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

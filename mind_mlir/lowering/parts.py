@@ -12,9 +12,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from mind_mlir.abi import TABLE_ATTRIBUTE
 from mind_mlir.bindings import func, ir, llvm
-from mind_mlir.lowering.buffers.memory import is_contiguous
-from mind_mlir.lowering.passes import find_all
+from mind_mlir.mlir.memory import is_contiguous
+from mind_mlir.mlir.passes import find_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
 
 #: A function of more buffers, its scratch arena among them, is given a table.
 MAX_BUFFERS = 64
-#: Attribute of an LLVM function that is given a table: the number of pointers in it, an i64.
-TABLE_ATTRIBUTE = "mind.table_pointers"
-
 #: A block of more operations is cut.
 _LONG = 512
 #: A part ends with so many operations, those in regions included, or with `MAX_BUFFERS` buffers, unless what

@@ -10,17 +10,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import func, ir, linalg, memref
-from mind_mlir.lowering.buffers.memory import is_contiguous
 from mind_mlir.lowering.loop_hints import annotate_loops, attach_annotations
 from mind_mlir.lowering.outline import ALIASING_ATTRIBUTE, outline_kernels
 from mind_mlir.lowering.parts import add_table_functions, cut_into_parts
-from mind_mlir.lowering.passes import find_all, run_passes
-from mind_mlir.lowering.target import host_target
 from mind_mlir.lowering.vector_math import INLINE_ATTRIBUTE, expand_math, inline_expansions
+from mind_mlir.mlir.memory import is_contiguous
+from mind_mlir.mlir.passes import find_all, run_passes
+from mind_mlir.target import host_target
 
 if TYPE_CHECKING:
     from mind_mlir.bindings import Module, Operation
-    from mind_mlir.lowering.target import Target
+    from mind_mlir.target import Target
 
 #: The order matters: each pass leaves what a later one takes.
 _TO_LOOPS = ",".join(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.bindings import func, ir, llvm, math
 from mind_mlir.lowering.float_emitter import FloatEmitter
 from mind_mlir.lowering.math_functions import FORMATS, emit_exp, emit_log
-from mind_mlir.lowering.passes import find_all
+from mind_mlir.mlir.passes import find_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable

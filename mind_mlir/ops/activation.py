@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mind_mlir.ir.attributes import Array
-    from mind_mlir.ir.builder import Value
-    from mind_mlir.lowering.context import LoweringContext
+    from mind_mlir.ir.value import Value
+    from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext
-    from mind_mlir.passes.vjp import VjpContext
+    from mind_mlir.ops.vjp import VjpContext
 
 
 def _relu(context: EvalContext) -> Array:

@@ -19,9 +19,9 @@ from mind_mlir.ops.windows import spatial_padding
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.ir.builder import Value
+    from mind_mlir.ir.value import Value
+    from mind_mlir.ops.vjp import VjpContext
     from mind_mlir.ops.windows import Pairs
-    from mind_mlir.passes.vjp import VjpContext
 
 _VALID = Padding(PaddingMode.VALID)
 

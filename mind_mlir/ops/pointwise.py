@@ -8,11 +8,11 @@ from mind_mlir.ir.types import format_shape
 from mind_mlir.ops.opdef import Example
 
 if TYPE_CHECKING:
-    from mind_mlir.ir.builder import Value
     from mind_mlir.ir.types import TensorType
-    from mind_mlir.lowering.context import LoweringContext
+    from mind_mlir.ir.value import Value
+    from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import TypeContext
-    from mind_mlir.passes.vjp import VjpContext
+    from mind_mlir.ops.vjp import VjpContext
 
 UNARY_EXAMPLES = (
     Example(("T[7, 3]",)),

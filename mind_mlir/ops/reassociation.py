@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mind_mlir.ir.types import TensorType
-    from mind_mlir.lowering.context import LoweringContext
+    from mind_mlir.mlir.context import LoweringContext
 
 #: Source axes and target axes that hold the same elements.
 AxisGroup = tuple[list[int], list[int]]

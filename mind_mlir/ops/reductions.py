@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.ir.types import DType, TensorType
-from mind_mlir.ops.opdef import Alias, AttributeDef, AttrKind, Example, OpDef, OperandDef, Rounding
+from mind_mlir.ops.attribute_kinds import AttrKind
+from mind_mlir.ops.opdef import Alias, AttributeDef, Example, OpDef, OperandDef, Rounding
 from mind_mlir.ops.reassociation import reshape
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mind_mlir.ir.attributes import Array, AttributeValue
-    from mind_mlir.ir.builder import Value
     from mind_mlir.ir.types import Dim, Shape
-    from mind_mlir.lowering.context import LoweringContext
+    from mind_mlir.ir.value import Value
+    from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
-    from mind_mlir.passes.vjp import VjpContext
+    from mind_mlir.ops.vjp import VjpContext
 
 
 def reduced_axes(axes: Sequence[int], rank: int) -> tuple[int, ...]:

@@ -28,6 +28,7 @@ FAMILIES = (
     "scatter",
     "contractions",
     "convolution",
+    "control",
 )
 
 NOTHING_FIXED: Mapping[str, AttributeValue] = MappingProxyType({})

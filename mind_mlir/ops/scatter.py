@@ -8,19 +8,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.ir.types import format_shape
+from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.bounds import check_indices, require_in_bounds, safe_position
-from mind_mlir.ops.opdef import INTEGERS, AttributeDef, AttrKind, Domain, Example, OpDef, OperandDef, Rounding
+from mind_mlir.ops.opdef import INTEGERS, AttributeDef, Domain, Example, OpDef, OperandDef, Rounding
 from mind_mlir.ops.reassociation import reshape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mind_mlir.ir.attributes import Array
-    from mind_mlir.ir.builder import Value
     from mind_mlir.ir.types import TensorType
-    from mind_mlir.lowering.context import LoweringContext
+    from mind_mlir.ir.value import Value
+    from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
-    from mind_mlir.passes.vjp import VjpContext
+    from mind_mlir.ops.vjp import VjpContext
 
 
 def row_form(operand_rank: int, indices_rank: int) -> dict[str, Any]:

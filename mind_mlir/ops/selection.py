@@ -7,28 +7,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.ir.types import DType
-from mind_mlir.ops.opdef import (
-    ANY,
-    BOOL,
-    Alias,
-    AttributeDef,
-    AttrKind,
-    Example,
-    NotDifferentiable,
-    OpDef,
-    OperandDef,
-)
+from mind_mlir.ops.attribute_kinds import AttrKind
+from mind_mlir.ops.opdef import ANY, BOOL, Alias, AttributeDef, Example, NotDifferentiable, OpDef, OperandDef
 from mind_mlir.ops.pointwise import lower_named, require_equal_shapes, zeros_like
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mind_mlir.ir.attributes import Array
-    from mind_mlir.ir.builder import Value
     from mind_mlir.ir.types import TensorType
-    from mind_mlir.lowering.context import LoweringContext
+    from mind_mlir.ir.value import Value
+    from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
-    from mind_mlir.passes.vjp import VjpContext
+    from mind_mlir.ops.vjp import VjpContext
 
 # Per keyword: the numpy function and the arith predicates of signed integers and of floats. Ordered float
 # predicates are false on NaN, the unordered UNE is true on it.

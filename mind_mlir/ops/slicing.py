@@ -8,16 +8,17 @@ import numpy as np
 
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.types import TensorType, format_shape
-from mind_mlir.ops.opdef import ANY, AttributeDef, AttrKind, Example, OpDef, OperandDef
+from mind_mlir.ops.attribute_kinds import AttrKind
+from mind_mlir.ops.opdef import ANY, AttributeDef, Example, OpDef, OperandDef
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mind_mlir.ir.attributes import Array
-    from mind_mlir.ir.builder import Value
-    from mind_mlir.lowering.context import LoweringContext
+    from mind_mlir.ir.value import Value
+    from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
-    from mind_mlir.passes.vjp import VjpContext
+    from mind_mlir.ops.vjp import VjpContext
 
 
 def sliced_positions(attributes: Mapping[str, Any], extents: Sequence[int]) -> list[range]:

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from mind_mlir import border
+from mind_mlir.core.builder import Builder
 from mind_mlir.diagnostics import AutodiffError, VerificationError
 from mind_mlir.frozen import FrozenDict
-from mind_mlir.ir.builder import Builder
 from mind_mlir.ir.module import Block, Return
 from mind_mlir.ir.types import TensorType
 from mind_mlir.passes.autodiff_errors import (
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mind_mlir.diagnostics import Diagnostic
-    from mind_mlir.ir.builder import Value
     from mind_mlir.ir.module import Module, ValueId
+    from mind_mlir.ir.value import Value
 
 #: Where the gradient of an output comes from: ``unit`` means ones, ``given`` an input of the gradient module.
 Cotangent: TypeAlias = Literal["unit", "given"]

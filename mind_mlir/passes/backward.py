@@ -11,17 +11,18 @@ from mind_mlir.ir.types import TensorType
 from mind_mlir.ops.infer import complete_attributes
 from mind_mlir.ops.opdef import NotDifferentiable
 from mind_mlir.ops.registry import by_opcode
+from mind_mlir.ops.vjp import VjpContext
 from mind_mlir.passes.autodiff_errors import failed_rule, unsupported_operation, unsupported_shape
-from mind_mlir.passes.vjp import VjpContext
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
+    from mind_mlir.core.builder import Builder
     from mind_mlir.diagnostics import Diagnostic
-    from mind_mlir.ir.builder import Builder, Value
     from mind_mlir.ir.module import CoreOperation, ValueId
     from mind_mlir.ir.types import ValueType
+    from mind_mlir.ir.value import Value
 
 #: How messages call what a derivative rule appends.
 _DERIVED = "in the derivative of "

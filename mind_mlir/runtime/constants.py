@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mind_mlir.abi import ALIGNMENT
 from mind_mlir.bindings import ir
-from mind_mlir.lowering.buffers.memory import ALIGNMENT, element_bytes
+from mind_mlir.mlir.memory import element_bytes
 
 if TYPE_CHECKING:
     from mind_mlir.bindings import Attribute, ExecutionEngine, Module

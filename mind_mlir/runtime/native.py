@@ -12,11 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mind_mlir.abi import ALIGNMENT, SCRATCH_ATTRIBUTE, TABLE_ATTRIBUTE
 from mind_mlir.bindings import ExecutionEngine, ir
 from mind_mlir.interrupts import held
-from mind_mlir.lowering.bufferize import SCRATCH_ATTRIBUTE
-from mind_mlir.lowering.buffers.memory import ALIGNMENT
-from mind_mlir.lowering.parts import TABLE_ATTRIBUTE
 from mind_mlir.runtime.constants import Constants
 
 if TYPE_CHECKING:

@@ -15,11 +15,10 @@ import pytest
 from cli_harness import BIN, SUM, invoke, spawn, succeed
 from click.shell_completion import ShellComplete
 
-from mind_mlir import __version__
-from mind_mlir.cli import mlir_passes, opt, stages
+from mind_mlir import __version__, pipeline
+from mind_mlir.cli import forms, mlir_passes, opt, stage_log
 from mind_mlir.cli.main import COMMANDS, program
 from mind_mlir.cli.opcode_names import OPCODES
-from mind_mlir.lowering import pipeline
 from mind_mlir.ops.registry import by_opcode
 
 if TYPE_CHECKING:
@@ -302,7 +301,7 @@ def test_no_memory_is_a_diagnostic(monkeypatch: pytest.MonkeyPatch) -> None:
     def exhausted(_: object) -> NoReturn:
         raise MemoryError("no room for 8 EB")
 
-    monkeypatch.setattr(stages, "parse", exhausted)
+    monkeypatch.setattr(stage_log, "parse", exhausted)
     result = invoke("compile", "-", stdin=SUM)
     assert result.exit_code == 1
     assert "error[E6004]" in result.stderr
@@ -354,7 +353,7 @@ def test_a_stage_that_fails_leaves_a_reproducer(in_tmp: Path, monkeypatch: pytes
 
 
 def test_a_failure_elsewhere_saves_the_source(in_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _fail_in(stages, "verify", monkeypatch, RuntimeError("impossible"))
+    _fail_in(forms, "verify", monkeypatch, RuntimeError("impossible"))
     result = invoke("compile", "-", "--emit=core", stdin=SUM)
     assert result.exit_code == 70
     path = _reproducer(in_tmp)
@@ -366,21 +365,21 @@ def test_a_failure_elsewhere_saves_the_source(in_tmp: Path, monkeypatch: pytest.
 
 
 def test_the_same_failure_leaves_one_file(in_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _fail_in(stages, "verify", monkeypatch, RuntimeError("impossible"))
+    _fail_in(forms, "verify", monkeypatch, RuntimeError("impossible"))
     for _ in range(2):
         invoke("compile", "-", "--emit=core", stdin=SUM)
     assert _reproducer(in_tmp).is_file()
 
 
 def test_a_long_message_is_shortened(in_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _fail_in(stages, "verify", monkeypatch, RuntimeError("line\n" * 1000 + "x" * 1000))
+    _fail_in(forms, "verify", monkeypatch, RuntimeError("line\n" * 1000 + "x" * 1000))
     result = invoke("compile", "-", "--emit=core", stdin=SUM)
     assert len(result.stderr.splitlines()) < 10
     assert "x" * 1000 in _reproducer(in_tmp).read_text()
 
 
 def test_a_directory_that_cannot_be_written_to(in_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _fail_in(stages, "verify", monkeypatch, RuntimeError("impossible"))
+    _fail_in(forms, "verify", monkeypatch, RuntimeError("impossible"))
     (in_tmp / "gone").mkdir()
     (in_tmp / "temporary").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(in_tmp / "temporary"))

@@ -9,15 +9,16 @@ import pytest
 from cli_harness import SUM, findings, invoke, succeed
 
 from mind_mlir import canonicalize, differentiate, parse, print_module
-from mind_mlir.cli.options import FORMS
-from mind_mlir.runtime.executable import PRINTABLE_STAGES, stage_text
+from mind_mlir.runtime.executable import stage_text
+from mind_mlir.stages import FORMS, STAGES
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_the_forms_are_those_of_the_pipeline() -> None:
-    assert FORMS == PRINTABLE_STAGES
+def test_the_help_tells_every_form_and_what_it_is() -> None:
+    text = succeed("compile", "--help")
+    assert [stage.name for stage in STAGES if f"{stage.name:<12}{stage.summary}" not in text] == []
 
 
 @pytest.mark.parametrize("form", [form for form in FORMS if form != "asm"])

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mind_mlir.core.printer import print_module
 from mind_mlir.diagnostics import SourceText
 from mind_mlir.frontends import parse
 from mind_mlir.ir.attributes import Padding, PaddingMode, TensorLiteral
 from mind_mlir.ir.module import CoreOperation, Module
-from mind_mlir.ir.printer import print_module
 from mind_mlir.ir.types import DType, SymbolicDim, TensorType
 
 CANONICAL = """\

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, NoReturn
 import pytest
 
 import mind_mlir
+from mind_mlir import pipeline
 from mind_mlir.diagnostics import InternalError
 from mind_mlir.interrupts import allowed, deliver, held
-from mind_mlir.lowering import pipeline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -10,9 +10,9 @@ import numpy as np
 from mind_mlir.bindings import ir, new_context
 from mind_mlir.lowering.bufferize import bufferize
 from mind_mlir.lowering.schedule import schedule
-from mind_mlir.lowering.target import Target, host_target
 from mind_mlir.lowering.to_llvm import to_llvm
 from mind_mlir.runtime.native import NativeFunction
+from mind_mlir.target import Target, host_target
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

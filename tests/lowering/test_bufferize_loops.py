@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from native_harness import F32, ID, bufferized, compiled, count, run, scratch_bytes, unary
 
+from mind_mlir.abi import SCRATCH_ATTRIBUTE
 from mind_mlir.bindings import ir, new_context
-from mind_mlir.lowering.bufferize import SCRATCH_ATTRIBUTE
 from mind_mlir.lowering.buffers.arena import place_buffers
 from mind_mlir.lowering.to_llvm import to_llvm
 from mind_mlir.runtime.native import NativeFunction

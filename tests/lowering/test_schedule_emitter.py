@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mind_mlir.bindings import ir, new_context
-from mind_mlir.lowering.schedule.emitter import Emitter
+from mind_mlir.lowering.schedule.emission.emitter import Emitter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

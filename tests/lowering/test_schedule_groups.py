@@ -24,7 +24,7 @@ from schedule_harness import (
 
 from mind_mlir.bindings import ir, new_context
 from mind_mlir.lowering.schedule import schedule
-from mind_mlir.lowering.target import Target, host_target
+from mind_mlir.target import Target, host_target
 
 SHAPES = [(), (1,), (7,), (64,), (1000,), (3, 5), (1, 40), (40, 1), (2, 3, 37), (4, 16, 32), (5, 1, 33, 1)]
 SSE = Target()
@@ -261,7 +261,7 @@ _PRINT = """
 import sys
 from mind_mlir.bindings import ir, new_context
 from mind_mlir.lowering.schedule import schedule
-from mind_mlir.lowering.target import Target
+from mind_mlir.target import Target
 with new_context(), ir.Location.unknown():
     module = ir.Module.parse(sys.stdin.read())
     schedule(module, Target(64, 32, fma=True, masks=True))

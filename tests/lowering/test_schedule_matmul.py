@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from schedule_harness import DTYPES, Array, bufferized, function, run, scheduled, tensor_type
 
-from mind_mlir.lowering.schedule.matmul_schedule import choose_matmul_schedule
-from mind_mlir.lowering.target import Target
+from mind_mlir.lowering.schedule.contraction.matmul_schedule import choose_matmul_schedule
+from mind_mlir.target import Target
 
 AVX2 = Target(vector_bytes=32, vector_registers=16, fma=True)
 SSE = Target()

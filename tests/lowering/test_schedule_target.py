@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from mind_mlir.lowering.target import BASELINE, Target, host_target, target_from_features
+from mind_mlir.target import BASELINE, Target, host_target, target_from_features
 
 AVX512 = frozenset(("fma", "avx2", "avx512f", "avx512bw", "avx512dq", "avx512vl"))
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from schedule_harness import DTYPES, Array, bufferized, function, run, scheduled, tensor_type
 
-from mind_mlir.lowering.target import Target
+from mind_mlir.target import Target
 
 CASES = [
     ((64, 64), (1, 0)),

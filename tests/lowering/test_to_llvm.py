@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from native_harness import compiled, lowered, run
 
+from mind_mlir.abi import SCRATCH_ATTRIBUTE
 from mind_mlir.bindings import ir, new_context
-from mind_mlir.lowering.bufferize import SCRATCH_ATTRIBUTE
-from mind_mlir.lowering.target import host_target
 from mind_mlir.lowering.to_llvm import to_llvm
 from mind_mlir.runtime.disassemble import assembly
 from mind_mlir.runtime.native import NativeFunction
+from mind_mlir.target import host_target
 
 ID = "affine_map<(i) -> (i)>"
 F32 = np.float32

@@ -19,10 +19,10 @@ import mind_mlir
 from mind_mlir.bindings import ir, new_context
 from mind_mlir.lowering.bufferize import bufferize
 from mind_mlir.lowering.math_functions import FORMATS
-from mind_mlir.lowering.target import Target, host_target
 from mind_mlir.lowering.to_llvm import to_llvm
 from mind_mlir.lowering.vector_math import MOST_INLINED
 from mind_mlir.runtime.native import NativeFunction
+from mind_mlir.target import Target, host_target
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,20 +10,20 @@ import numpy as np
 
 import mind_mlir
 from mind_mlir import interpreter
-from mind_mlir.ir.builder import Builder
+from mind_mlir.core.builder import Builder
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.contexts import EvalContext, TypeContext
 from mind_mlir.ops.infer import infer_type
 from mind_mlir.ops.opdef import Domain, Example, NotDifferentiable, OpDef, Rounding
-from mind_mlir.passes.vjp import VjpContext
+from mind_mlir.ops.vjp import VjpContext
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mind_mlir.diagnostics import Diagnostic
     from mind_mlir.ir.attributes import Array
-    from mind_mlir.ir.builder import Value
     from mind_mlir.ir.module import Module
+    from mind_mlir.ir.value import Value
 
 #: Relative error that a float result may have.
 TOLERANCES = {DType.F32: 1e-6, DType.F64: 1e-12}

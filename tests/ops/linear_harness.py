@@ -17,11 +17,11 @@ from mind_mlir import Builder, DType, TensorType, VerificationError
 from mind_mlir.interpreter import run as interpret
 from mind_mlir.ops.opdef import NotDifferentiable
 from mind_mlir.ops.registry import by_opcode
-from mind_mlir.passes.vjp import VjpContext
+from mind_mlir.ops.vjp import VjpContext
 
 if TYPE_CHECKING:
     from mind_mlir.diagnostics import Diagnostic
-    from mind_mlir.ir.builder import Value
+    from mind_mlir.ir.value import Value
 
 Array = npt.NDArray[Any]
 #: An opcode, its operands and its attributes.

@@ -10,7 +10,7 @@ import pytest
 
 from mind_mlir import Builder, DType, TensorType, VerificationError, compile, dialect, differentiate
 from mind_mlir.bindings import new_context
-from mind_mlir.emit import emit
+from mind_mlir.dialect.emit import emit
 from mind_mlir.interpreter import run as interpret
 from mind_mlir.ir.attributes import Padding, PaddingMode
 from mind_mlir.lowering.to_linalg import to_linalg

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from mind_mlir import Module
     from mind_mlir.ir.attributes import Array
-    from mind_mlir.ir.builder import Value
+    from mind_mlir.ir.value import Value
     from mind_mlir.ops.opdef import Example, OpDef
 
 Arrays = dict[str, "Array"]

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mind_mlir import Diagnostic, Module
-    from mind_mlir.ir.builder import Value
-    from mind_mlir.passes.vjp import VjpContext
+    from mind_mlir.ir.value import Value
+    from mind_mlir.ops.vjp import VjpContext
 
     Rule = Callable[[VjpContext], Sequence[Value | None]]
     SetDerivative = Callable[[str, Rule | NotDifferentiable], None]
@@ -127,6 +127,7 @@ def test_only_operations_that_a_gradient_reaches_are_reported(set_derivative: Se
 def test_a_gradient_module_that_fails_verification(set_derivative: SetDerivative) -> None:
     def wrong(context: VjpContext) -> Sequence[Value | None]:
         value = context.emit("Neg", context.operands[0])
+        assert isinstance(context.builder, Builder)
         operations = context.builder.operations
         operations[-1] = replace(operations[-1], result_type=tensor(2, dtype=DType.F32))
         return (value,)

@@ -23,7 +23,7 @@ from mind_mlir.ops.registry import all_ops
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mind_mlir.ir.builder import Value
+    from mind_mlir.ir.value import Value
     from mind_mlir.ops.opdef import Example, OpDef
 
 _NUMBERS = (0, 1, 2, 3, 7, 2**20, 2**31, 2**32 + 1, 2**40, 2**60, 2**61 - 1, 2**62, 2**63 - 1)
@@ -111,7 +111,7 @@ def _run(module: Module) -> None:
 def main(seed: int, count: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     choices = random.Random(seed)  # noqa: S311 -- test programs are no secret
-    records = [record for record in all_ops() if record.operands]
+    records = [record for record in all_ops() if record.operands and record.examples]
     done = 0
     while done < count:
         record = choices.choice(records)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from hypothesis import strategies as st
 
-from mind_mlir.ir.builder import Builder, Value
+from mind_mlir.core.builder import Builder
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.opdef import ANY, Domain
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn
 
     from mind_mlir.ir.attributes import Array
+    from mind_mlir.ir.value import Value
 
 MAX_RANK = 4
 MAX_CONSTANT = 24

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from recipes import CONSTANTS, RECIPES
 
 from mind_mlir import print_module
+from mind_mlir.core.builder import Builder
 from mind_mlir.interpreter import trace
-from mind_mlir.ir.builder import Builder
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.contexts import EvalContext
 from mind_mlir.ops.infer import complete_attributes
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from mind_mlir import CoreOperation, Module
     from mind_mlir.ir.attributes import Array
-    from mind_mlir.ir.builder import Value
+    from mind_mlir.ir.value import Value
 
 #: Relative error that one inexact operation may have, well above what one has.
 ROUNDING = {DType.F32: 2e-6, DType.F64: 4e-15}

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from growth import Shape
 
-    from mind_mlir.ir.builder import Value
+    from mind_mlir.ir.value import Value
 
 
 def _input(g: Growth) -> Value:

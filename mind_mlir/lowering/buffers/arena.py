@@ -19,12 +19,13 @@ import heapq
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from mind_mlir.abi import ALIGNMENT
 from mind_mlir.bindings import arith, ir, memref
 from mind_mlir.ir.types import MAX_BYTES
 from mind_mlir.lowering.buffers.aliases import buffer_uses
 from mind_mlir.lowering.buffers.iteration import iteration_number, trip_count
-from mind_mlir.lowering.buffers.memory import ALIGNMENT, byte_size
-from mind_mlir.lowering.passes import find_all
+from mind_mlir.mlir.memory import byte_size
+from mind_mlir.mlir.passes import find_all
 from mind_mlir.ops.contexts import allocation_failed
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from mind_mlir.bindings import arith, ir, scf
 from mind_mlir.lowering.buffers.aliases import buffer_uses, root_of, within
 from mind_mlir.lowering.buffers.destination import create_alloc, is_tensor
-from mind_mlir.lowering.buffers.memory import is_contiguous
 from mind_mlir.lowering.buffers.while_slots import align_slots
-from mind_mlir.lowering.passes import find_all
+from mind_mlir.mlir.memory import is_contiguous
+from mind_mlir.mlir.passes import find_all
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

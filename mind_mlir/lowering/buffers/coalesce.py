@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from mind_mlir.bindings import ir, linalg, memref
 from mind_mlir.lowering.buffers.accesses import Accesses
 from mind_mlir.lowering.buffers.aliases import VIEWS, Use, Uses, buffer_uses, root_of, within
-from mind_mlir.lowering.passes import find_all
+from mind_mlir.mlir.passes import find_all
 
 if TYPE_CHECKING:
     from mind_mlir.bindings import Module, Operation, Value

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import func, ir
-from mind_mlir.lowering.passes import find_all
+from mind_mlir.mlir.passes import find_all
 
 if TYPE_CHECKING:
     from mind_mlir.bindings import Module, Operation, Type, Value

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from mind_mlir.bindings import arith, func, ir
 from mind_mlir.lowering.buffers.destination import has_many_uses, is_tensor, read_buffer, to_tensor
-from mind_mlir.lowering.passes import find_all
+from mind_mlir.mlir.passes import find_all
 
 if TYPE_CHECKING:
     from mind_mlir.bindings import Module, Operation

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir, tensor
 from mind_mlir.lowering.buffers.destination import buffer_type, create_alloc, to_tensor
-from mind_mlir.lowering.passes import find_all
+from mind_mlir.mlir.passes import find_all
 
 if TYPE_CHECKING:
     from mind_mlir.bindings import Module, Operation, Type, Value

@@ -16,7 +16,7 @@ from mind_mlir.lowering.schedule.driver import FunctionScheduler
 
 if TYPE_CHECKING:
     from mind_mlir.bindings import Module
-    from mind_mlir.lowering.target import Target
+    from mind_mlir.target import Target
 
 __all__ = ["schedule"]
 

@@ -8,28 +8,28 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir
 from mind_mlir.interrupts import deliver
-from mind_mlir.lowering.schedule.collapse import collapsed, expand_value, merged_loops
-from mind_mlir.lowering.schedule.contraction import Contraction, match_contraction
-from mind_mlir.lowering.schedule.emitter import Emitter
-from mind_mlir.lowering.schedule.group import vector_dims
+from mind_mlir.lowering.schedule.contraction.match import Contraction, match_contraction
+from mind_mlir.lowering.schedule.contraction.matmul import MatmulEmitter
+from mind_mlir.lowering.schedule.contraction.matmul_schedule import choose_matmul_schedule
+from mind_mlir.lowering.schedule.emission.emitter import Emitter
+from mind_mlir.lowering.schedule.fusion.collapse import collapsed, expand_value, merged_loops
+from mind_mlir.lowering.schedule.fusion.group import vector_dims
 from mind_mlir.lowering.schedule.grouping import Grouping
-from mind_mlir.lowering.schedule.matmul import MatmulEmitter
-from mind_mlir.lowering.schedule.matmul_schedule import choose_matmul_schedule
-from mind_mlir.lowering.schedule.shared import SharedNests
-from mind_mlir.lowering.schedule.shared_product import share_product
-from mind_mlir.lowering.schedule.transposition import (
+from mind_mlir.lowering.schedule.movement.transposition import (
     Transposition,
     TranspositionEmitter,
     match_transposition,
     through_transposes,
 )
-from mind_mlir.lowering.schedule.values import definition, filler, sweep
-from mind_mlir.lowering.schedule.view import Views
+from mind_mlir.lowering.schedule.reading.values import definition, filler, sweep
+from mind_mlir.lowering.schedule.reading.view import Views
+from mind_mlir.lowering.schedule.sharing.nests import SharedNests
+from mind_mlir.lowering.schedule.sharing.products import share_product
 
 if TYPE_CHECKING:
     from mind_mlir.bindings import Block, Operation, OpOperand, Value
-    from mind_mlir.lowering.schedule.view import View
-    from mind_mlir.lowering.target import Target
+    from mind_mlir.lowering.schedule.reading.view import View
+    from mind_mlir.target import Target
 
 
 class FunctionScheduler:

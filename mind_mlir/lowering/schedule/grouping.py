@@ -5,22 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir
-from mind_mlir.lowering.schedule.collapse import collapse, collapse_value, expand_value, merged_loops
-from mind_mlir.lowering.schedule.elements import Known
-from mind_mlir.lowering.schedule.group import Group, extractions
-from mind_mlir.lowering.schedule.nest import GroupEmitter, in_strips
-from mind_mlir.lowering.schedule.output import Output
-from mind_mlir.lowering.schedule.shared_group import share_group
-from mind_mlir.lowering.schedule.values import filler
+from mind_mlir.lowering.schedule.fusion.collapse import collapse, collapse_value, expand_value, merged_loops
+from mind_mlir.lowering.schedule.fusion.elements import Known
+from mind_mlir.lowering.schedule.fusion.group import Group, extractions
+from mind_mlir.lowering.schedule.fusion.nest import GroupEmitter, in_strips
+from mind_mlir.lowering.schedule.fusion.output import Output
+from mind_mlir.lowering.schedule.reading.values import filler
+from mind_mlir.lowering.schedule.sharing.groups import share_group
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from mind_mlir.bindings import Operation, Value
-    from mind_mlir.lowering.schedule.emitter import Emitter
-    from mind_mlir.lowering.schedule.shared import SharedNests
-    from mind_mlir.lowering.schedule.view import View
-    from mind_mlir.lowering.target import Target
+    from mind_mlir.lowering.schedule.emission.emitter import Emitter
+    from mind_mlir.lowering.schedule.reading.view import View
+    from mind_mlir.lowering.schedule.sharing.nests import SharedNests
+    from mind_mlir.target import Target
 
 
 class Grouping:

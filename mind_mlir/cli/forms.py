@@ -1,0 +1,81 @@
+"""A module, or a function of it, in the form that a stage leaves it in."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from mind_mlir.core.printer import print_module
+from mind_mlir.diagnostics import Diagnostic, VerificationError
+from mind_mlir.interrupts import held
+from mind_mlir.ir.module import Functions
+from mind_mlir.passes.canonicalize import canonicalize
+from mind_mlir.passes.verify import verify
+from mind_mlir.stages import CORE_FORMS
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from mind_mlir.cli.stage_log import StageLog
+    from mind_mlir.ir.module import Module
+
+
+def print_form(
+    module: Module, form: str, log: StageLog, *, opt_level: int = 3, debug_info: bool = False
+) -> str:
+    """Return ``module`` in ``form``, one of `mind_mlir.stages.FORMS`, and finish the log.
+
+    Args:
+        module: What to print.
+        form: The form to print it in.
+        log: Sees the stages on the way.
+        opt_level: LLVM's optimisation level, for assembly.
+        debug_info: Whether forms of MLIR are printed with their locations.
+
+    Raises:
+        VerificationError: The module breaks a rule of its profile.
+        InternalError: A stage failed on a verified module.
+    """
+    if form in CORE_FORMS:
+        text = _core_form(module, form, log)
+    else:
+        text = native(log).print_form(module, form, log, opt_level, debug_info=debug_info)
+    log.finish()
+    return text
+
+
+def native(log: StageLog) -> ModuleType:
+    """Return `mind_mlir.cli.native`, which loads MLIR the first time."""
+    with log.timed("import of MLIR"), held():
+        from mind_mlir.cli import native as loaded  # noqa: PLC0415 -- what needs no MLIR shall not wait for it
+    return loaded
+
+
+def _core_form(module: Module, form: str, log: StageLog) -> str:
+    log("core", lambda: print_module(module))
+    with log.timed("verify"):
+        verify(module)
+    if form == "core":
+        return print_module(module)
+    with log.timed("canonical"):
+        canonical = canonicalize(module)
+    log("canonical", lambda: print_module(canonical))
+    return print_module(canonical)
+
+
+def select_function(module: Module, name: str | None) -> Module:
+    """Return ``module`` with function ``name`` as its entry.
+
+    Raises:
+        VerificationError: E2002, the module has no such function.
+    """
+    if name is None or name == module.name:
+        return module
+    for function in module.functions:
+        if function.name == name:
+            others = tuple(other for other in module.functions if other is not function)
+            return replace(module, functions=Functions((function, *others)))
+    names = ", ".join(function.name for function in module.functions)
+    raise VerificationError(
+        Diagnostic("E2002", f"there is no function '{name}'", help=f"the module has: {names}")
+    )

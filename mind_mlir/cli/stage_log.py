@@ -1,0 +1,99 @@
+"""Looks at the stages as a module goes through them: printing, dumping and timing."""
+
+from __future__ import annotations
+
+import sys
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mind_mlir.cli.output import make_directory, write_file
+from mind_mlir.frontends import parse
+from mind_mlir.frontends.source import read_source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from mind_mlir.cli.session import Session
+    from mind_mlir.ir.module import Module
+
+_SUFFIXES = {"core": ".ir", "primal": ".ir", "canonical": ".ir", "asm": ".s"}
+
+
+@dataclass(slots=True)
+class StageLog:
+    """An observer of the pipeline that prints, dumps and times the stages.
+
+    Attributes:
+        session: Told which stage is running, for the report of an internal error.
+        print_all: Whether every form goes to standard error.
+        directory: Where every form is written to: ``00-core.ir``, ``01-canonical.ir``, ``02-mind.mlir`` ...
+        timing: Whether `finish` prints the table of timings.
+        timings: Seconds spent in each stage, in the order in which they ran.
+    """
+
+    session: Session
+    print_all: bool = False
+    directory: Path | None = None
+    timing: bool = False
+    timings: dict[str, float] = field(default_factory=dict)
+    _count: int = 0
+
+    def __post_init__(self) -> None:
+        if self.directory is not None:
+            make_directory(self.directory)
+
+    @classmethod
+    def of(
+        cls, session: Session, *, print_ir_after_all: bool, dump_stages: str | None, timing: bool
+    ) -> StageLog:
+        """Build the log that the options of `stage_options` ask for."""
+        return cls(session, print_ir_after_all, Path(dump_stages) if dump_stages else None, timing)
+
+    def __call__(self, stage: str, text: Callable[[], str]) -> None:
+        """See one form (`mind_mlir.pipeline.Observer`)."""
+        self.session.stage = f"after {stage}"
+        if self.print_all:
+            sys.stderr.write(f"// -----// IR after {stage} //----- //\n{text().rstrip()}\n\n")
+        if self.directory is not None:
+            name = f"{self._count:02d}-{stage}{_SUFFIXES.get(stage, '.mlir')}"
+            write_file(self.directory / name, f"{text().rstrip()}\n".encode())
+        self._count += 1
+
+    @contextmanager
+    def timed(self, stage: str) -> Iterator[None]:
+        """Time a stage that the pipeline does not time itself."""
+        self.session.stage = stage
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.timings[stage] = self.timings.get(stage, 0.0) + time.perf_counter() - start
+
+    def read(self, path: str) -> Module:
+        """Read and parse the program at ``path``.
+
+        Raises:
+            ParseError: It cannot be read, or is not well-formed.
+        """
+        with self.timed("parse"):
+            self.session.source = read_source(path)
+            return parse(self.session.source)
+
+    def add(self, timings: Mapping[str, float]) -> None:
+        """Take over the timings of a lowering."""
+        for stage, seconds in timings.items():
+            self.timings[stage] = self.timings.get(stage, 0.0) + seconds
+
+    def finish(self) -> None:
+        """Print the table of timings when it was asked for."""
+        if not self.timing:
+            return
+        width = max(map(len, self.timings), default=0)
+        lines = [f"  {stage:<{width}}  {seconds * 1e3:9.3f} ms" for stage, seconds in self.timings.items()]
+        total = sum(self.timings.values())
+        sys.stderr.write(
+            "\n".join(["stage timings", *lines, f"  {'total':<{width}}  {total * 1e3:9.3f} ms\n"])
+        )

@@ -1,0 +1,1 @@
+"""Builds and prints modules: what needs the data of `ir` and the records of `ops` both."""

@@ -1,0 +1,1 @@
+"""Contractions: what is one, its schedule, packed panels and the register tile."""

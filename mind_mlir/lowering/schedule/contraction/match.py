@@ -1,0 +1,133 @@
+"""Recognises contractions: sums of products, from matrix products of any layout to convolutions."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from mind_mlir.bindings import Type, Value, ir
+from mind_mlir.lowering.schedule.reading.body import MultiplyAdd, match_multiply_add
+
+if TYPE_CHECKING:
+    from mind_mlir.bindings import Operation
+    from mind_mlir.lowering.schedule.reading.view import Access, View
+
+
+@dataclasses.dataclass(frozen=True)
+class Operand:
+    """One factor: a tensor, how it is indexed, and the conversions of its elements to accumulators."""
+
+    value: Value
+    access: Access
+    casts: tuple[Operation, ...]
+
+    @property
+    def element(self) -> Type:
+        """The element type as stored."""
+        return ir.RankedTensorType(self.value.type).element_type
+
+    def contiguous(self, dim: int) -> bool:
+        """Return whether steps along ``dim`` are steps to the next element and nothing else."""
+        return bool(self.access) and self.access[-1].dim == dim and not self._indexed(self.access[:-1], dim)
+
+    def uses(self, dim: int) -> bool:
+        """Return whether the operand is indexed by ``dim``."""
+        return self._indexed(self.access, dim)
+
+    @staticmethod
+    def _indexed(access: Access, dim: int) -> bool:
+        return any(index.uses(dim) for index in access)
+
+
+@dataclasses.dataclass(frozen=True)
+class Contraction:
+    """``out[..., n] += sum over k of left[..., m, k] * right[..., k, n]``, by the roles of the dimensions.
+
+    Attributes:
+        view: the operation.
+        left: the factor that is read element by element and broadcast.
+        right: the factor that is read in vectors along ``n``.
+        m: a dimension of ``left`` and the result; None when there is none.
+        n: the contiguous dimension of the result, which ``left`` lacks.
+        k: the reduction dimension that is blocked.
+        rows: all other parallel dimensions that the right factor lacks.
+        batch: those that it has.
+        inner: all other reduction dimensions.
+        floating: whether the arithmetic is that of floats.
+    """
+
+    view: View
+    left: Operand
+    right: Operand
+    m: int | None
+    n: int
+    k: int
+    rows: tuple[int, ...]
+    batch: tuple[int, ...]
+    inner: tuple[int, ...]
+    floating: bool
+
+    @property
+    def element(self) -> Type:
+        """The type of accumulators and result elements."""
+        return ir.RankedTensorType(self.view.inits[0].type).element_type
+
+    @property
+    def out(self) -> Access:
+        """How the result is indexed."""
+        return self.view.accesses[2]
+
+    def extent(self, dim: int | None) -> int:
+        """Return the extent of ``dim``, 1 for an absent one."""
+        return 1 if dim is None else self.view.extents[dim]
+
+
+def match_contraction(view: View) -> Contraction | None:
+    """Return ``view`` as a contraction with vectors along the last dimension of its result, if it is one."""
+    if len(view.operands) != 3 or view.results != 1 or not view.reductions or not view.accesses[2]:
+        return None
+    product = match_multiply_add(view.body)
+    n = view.accesses[2][-1].dim
+    if product is None or n is None:
+        return None
+    factors = [
+        Operand(view.operands[i], view.accesses[i], product.casts[i])
+        for i in range(2)
+        if isinstance(view.operands[i].type, ir.RankedTensorType)
+    ]
+    if len(factors) != 2 or factors[0].uses(n) == factors[1].uses(n):
+        return None
+    right, left = factors if factors[0].uses(n) else (factors[1], factors[0])
+    return _with_roles(view, product, left, right, n)
+
+
+def _with_roles(
+    view: View, product: MultiplyAdd, left: Operand, right: Operand, n: int
+) -> Contraction | None:
+    innermost = right if not right.contiguous(n) else left
+    k = next((dim for dim in view.reductions if innermost.contiguous(dim)), None)
+    if k is None:
+        k = view.reductions[-1]
+    parallel = [dim for dim in range(len(view.extents)) if dim not in view.reductions and dim != n]
+    rows = [dim for dim in parallel if not right.uses(dim)]
+    m = max(rows, key=lambda dim: (min(view.extents[dim], 16), dim), default=None)
+    contraction = Contraction(
+        view=view,
+        left=left,
+        right=right,
+        m=m,
+        n=n,
+        k=k,
+        rows=tuple(dim for dim in rows if dim != m),
+        batch=tuple(dim for dim in parallel if dim not in rows),
+        inner=tuple(dim for dim in view.reductions if dim != k),
+        floating=product.floating,
+    )
+    return contraction if right.contiguous(n) or _packable(contraction) else None
+
+
+def _packable(contraction: Contraction) -> bool:
+    """Return whether the right factor is contiguous along ``k``, the one reduction, and has a plain ``n``."""
+    right = contraction.right
+    plain = any(index.dim == contraction.n for index in right.access)
+    return plain and right.contiguous(contraction.k) and not contraction.inner

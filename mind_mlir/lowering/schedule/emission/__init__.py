@@ -1,0 +1,1 @@
+"""Loops and vector operations on tensors, as all schedules emit them."""

@@ -1,0 +1,1 @@
+"""Elementwise operations and reductions over the same loops, fused into one nest."""

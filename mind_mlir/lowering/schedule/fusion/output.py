@@ -1,0 +1,95 @@
+"""The results that leave a group's nest, and how they get into memory."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from mind_mlir.lowering.schedule.fusion.combiner import combined_value
+from mind_mlir.lowering.schedule.fusion.elements import read_vector
+from mind_mlir.lowering.schedule.reading.body import match_multiply_add
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mind_mlir.bindings import Value
+    from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
+    from mind_mlir.lowering.schedule.fusion.elements import Chunk
+    from mind_mlir.lowering.schedule.fusion.group import Group
+    from mind_mlir.lowering.schedule.reading.view import Access, Env, View
+
+
+@dataclasses.dataclass(frozen=True)
+class Output:
+    """A result that leaves the nest.
+
+    Attributes:
+        member: the operation.
+        number: number among its results.
+        destination: the tensor it is written to; holds what a reduction starts from unless ``start`` does.
+        start: the number that a reduction starts from, or None.
+    """
+
+    member: View
+    number: int
+    destination: Value
+    start: Value | None = None
+
+    @property
+    def access(self) -> Access:
+        """How the result is indexed."""
+        return self.member.accesses[len(self.member.inputs) + self.number]
+
+    @property
+    def result(self) -> Value:
+        """The result itself."""
+        return self.member.op.results[self.number]
+
+
+def wanted_values(output: Output) -> list[Value]:
+    """Return what is needed in vectors for ``output``: a value, or both factors of a product to be summed."""
+    member = output.member
+    if not member.reductions:
+        return [output.result]
+    value = combined_value(member.body, member.results, output.number)
+    product = match_multiply_add(member.body)
+    return list(value.owner.operands) if product is not None and product.floating else [value]
+
+
+class Stores:
+    """Reads and writes the outputs of a group in vectors of ``lanes``."""
+
+    def __init__(self, emitter: Emitter, group: Group, lanes: int) -> None:
+        self._e = emitter
+        self._dim = group.vector
+        self._lanes = lanes
+
+    def store(self, output: Output, result: Value, env: Env, chunk: Chunk, values: list[Value]) -> Value:
+        """Write the vectors of a chunk to ``result``."""
+        for v, value in enumerate(values):
+            indices = self._place(output, env, chunk, v)
+            result = self._e.write(value, result, indices, chunk.mask_of(v))
+        return result
+
+    def start(self, output: Output, result: Value, env: Env, chunk: Chunk, v: int) -> Value:
+        """Return what the accumulators of vector ``v`` start from: a number, or elements of ``result``."""
+        if output.start is not None:
+            return self._e.broadcast(self._e.vector_type(self._lanes, output.start.type), output.start)
+        return read_vector(self._e, self._lanes, result, self._place(output, env, chunk, v), chunk.mask_of(v))
+
+    def _place(self, output: Output, env: Env, chunk: Chunk, v: int) -> list[Index]:
+        here = env | {self._dim: self._e.add(chunk.start, v * self._lanes)}
+        return [index.emit(self._e, here) for index in output.access]
+
+    def store_total(
+        self,
+        output: Output,
+        result: Value,
+        env: Env,
+        combine: Callable[[Value, Value], Value],
+        total: Value,
+    ) -> Value:
+        """Combine ``total`` with what its element of ``result`` starts from, and store it there."""
+        indices = [index.emit(self._e, env) for index in output.access]
+        start = self._e.extract(result, indices) if output.start is None else output.start
+        return self._e.insert(combine(start, total), result, indices)

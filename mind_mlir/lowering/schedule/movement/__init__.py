@@ -1,0 +1,1 @@
+"""Schedules of operations that move elements and compute nothing."""

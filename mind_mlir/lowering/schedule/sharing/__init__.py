@@ -1,0 +1,1 @@
+"""Nests that a program repeats, emitted once and called."""

@@ -1,0 +1,1 @@
+"""MLIR in our terms: types, literals, passes, and what linalg rules build with."""

@@ -1,0 +1,222 @@
+"""What a linalg rule is given, and the few ways of building linalg that all rules share.
+
+Everything is in destination-passing style: an operation writes into a `tensor.empty` or a `linalg.fill`.
+Insertion point and location are the caller's; rules only append.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from mind_mlir import bindings
+from mind_mlir.bindings import arith, ir, linalg, tensor
+from mind_mlir.mlir.types import dense_elements, element_type, tensor_type
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from mind_mlir.bindings import Attribute, Type, Value
+    from mind_mlir.diagnostics.checks import Check
+    from mind_mlir.ir.attributes import TensorLiteral
+    from mind_mlir.ir.types import DType, TensorType
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What compiled code has seen of what a check looks at: two i64 scalars.
+
+    They are returned in the function's status tensor (rank 1, i64) and judged after the call.
+    """
+
+    check: Check
+    smallest: Value
+    largest: Value
+
+
+@dataclass(slots=True)
+class LoweringContext:
+    """One `mind` operation as its linalg rule sees it.
+
+    Attributes:
+        opcode: Core spelling.
+        label: What messages call the value it defines, for example ``%3``.
+        operands: Lowered operands: signless ranked tensors.
+        operand_types: Their types in our terms, with signedness.
+        attributes: Complete attributes, as Python values.
+        result_type: The type of the result.
+        checks: Run-time checks of the whole function so far; `check` appends.
+    """
+
+    opcode: str
+    label: str
+    operands: tuple[Value, ...]
+    operand_types: tuple[TensorType, ...]
+    attributes: Mapping[str, Any]
+    result_type: TensorType
+    checks: list[Outcome] = field(default_factory=list)
+
+    @property
+    def mlir(self) -> Any:
+        """Return the bindings, so that rules reach MLIR without importing it."""
+        return bindings
+
+    def element(self, dtype: DType) -> Type:
+        """Return the signless element type of ``dtype``."""
+        return element_type(dtype, signed=False)
+
+    def scalar(self, value: float, dtype: DType) -> Value:
+        """Return an `arith.constant` of ``dtype``."""
+        type_ = self.element(dtype)
+        make = ir.FloatAttr.get if dtype.is_float else ir.IntegerAttr.get
+        return arith.constant(type_, make(type_, float(value) if dtype.is_float else int(value)))
+
+    def literal(self, literal: TensorLiteral) -> Value:
+        """Return a constant tensor."""
+        type_ = tensor_type(literal.type)
+        return arith.constant(type_, dense_elements(literal, signed=False))
+
+    def empty(self, type_: TensorType) -> Value:
+        """Return an uninitialised tensor."""
+        return tensor.empty(type_.extents, self.element(type_.dtype))
+
+    def filled(self, type_: TensorType, value: float) -> Value:
+        """Return a tensor with ``value`` in every element."""
+        return self.named("fill", [self.scalar(value, type_.dtype)], self.empty(type_), type_)
+
+    def named(
+        self, name: str, inputs: Sequence[Value], init: Value, type_: TensorType, **attributes: Attribute
+    ) -> Value:
+        """Append ``linalg.<name>`` of ``inputs`` into ``init`` and return its result of ``type_``."""
+        segments = ir.DenseI32ArrayAttr.get([len(inputs), 1])
+        op = ir.Operation.create(
+            f"linalg.{name}",
+            results=[tensor_type(type_)],
+            operands=[*inputs, init],
+            attributes={"operandSegmentSizes": segments, **attributes},
+            regions=1,
+        )
+        linalg.fill_builtin_region(op)
+        return op.results[0]
+
+    def generic(
+        self,
+        inputs: Sequence[Value],
+        maps: Sequence[Any],
+        inits: Sequence[Value],
+        iterators: Sequence[str],
+        body: Callable[..., Value | Sequence[Value]],
+    ) -> Sequence[Value]:
+        """Append a `linalg.generic` and return its results.
+
+        Args:
+            inputs: Operands that are read.
+            maps: Affine maps of the inputs, then of the inits.
+            inits: Destinations, whose types are the result types.
+            iterators: ``parallel`` or ``reduction`` for each loop.
+            body: From the elements of inputs and inits to the element, or elements, to yield.
+        """
+        op = linalg.GenericOp(
+            [init.type for init in inits],
+            inputs,
+            inits,
+            ir.ArrayAttr.get([ir.AffineMapAttr.get(m) for m in maps]),
+            ir.ArrayAttr.get([ir.Attribute.parse(f"#linalg.iterator_type<{kind}>") for kind in iterators]),
+        )
+        elements = [
+            value.type.element_type if isinstance(value.type, ir.ShapedType) else value.type
+            for value in (*inputs, *inits)
+        ]
+        location = ir.Location.current
+        block = ir.Block.create_at_start(op.regions[0], elements, [location] * len(elements))
+        with ir.InsertionPoint(block):
+            yielded = body(*block.arguments)
+            linalg.YieldOp(list(yielded) if isinstance(yielded, (list, tuple)) else [yielded])
+        return list(op.results)
+
+    def reduce(
+        self, operand: Value, init: Value, axes: Sequence[int], body: Callable[[Value, Value], Value]
+    ) -> Value:
+        """Append a `linalg.reduce` and return its result, of the type of ``init``.
+
+        Args:
+            operand: The tensor to reduce.
+            init: The starting values: a tensor of the operand's shape without ``axes``.
+            axes: The reduced axes, ascending.
+            body: From an element and the accumulator to the new accumulator.
+        """
+        op = linalg.ReduceOp([init.type], [operand], [init], list(axes))
+        elements = [operand.type.element_type, init.type.element_type]
+        block = ir.Block.create_at_start(op.regions[0], elements, [ir.Location.current] * 2)
+        with ir.InsertionPoint(block):
+            linalg.YieldOp([body(*block.arguments)])
+        return op.results[0]
+
+    def pad(
+        self, value: Value, type_: TensorType, low: Sequence[int], high: Sequence[int], fill: Value
+    ) -> Value:
+        """Append a `tensor.pad` and return its result.
+
+        Args:
+            value: The tensor to pad.
+            type_: The type of the result.
+            low: How many elements to put before each axis, not negative.
+            high: How many to put after it.
+            fill: The scalar to put there.
+        """
+        op = tensor.PadOp(tensor_type(type_), value, [], [], list(low), list(high))
+        index = ir.IndexType.get()
+        block = ir.Block.create_at_start(
+            op.regions[0], [index] * type_.rank, [ir.Location.current] * type_.rank
+        )
+        with ir.InsertionPoint(block):
+            tensor.YieldOp(fill)
+        return op.results[0]
+
+    def elementwise(
+        self,
+        body: Callable[..., Value],
+        operands: Sequence[Value] | None = None,
+        type_: TensorType | None = None,
+    ) -> Value:
+        """Append a `linalg.generic` that applies ``body`` to each element, broadcasting the operands.
+
+        Args:
+            body: From scalars, one per operand, to the result's scalar.
+            operands: Tensors that broadcast (right-aligned) to ``type_``; default: the operation's own.
+            type_: The type of the result; default: the operation's own.
+        """
+        operands = self.operands if operands is None else operands
+        type_ = type_ or self.result_type
+        maps = [broadcast_map(tuple(value.type.shape), type_.extents) for value in operands]
+        maps.append(ir.AffineMap.get_identity(type_.rank))
+        results = self.generic(
+            operands,
+            maps,
+            [self.empty(type_)],
+            ["parallel"] * type_.rank,
+            lambda *elements: body(*elements[:-1]),
+        )
+        return results[0]
+
+    def check(self, check: Check, smallest: Value, largest: Value) -> None:
+        """Have the function report ``check`` unless all numbers it looks at are allowed.
+
+        Args:
+            check: The check.
+            smallest: The least number, an i64 scalar.
+            largest: The greatest number, an i64 scalar; both as `NOTHING_SEEN` where there is no number.
+        """
+        self.checks.append(Outcome(check, smallest, largest))
+
+
+def broadcast_map(shape: tuple[int, ...], result: tuple[int, ...]) -> Any:
+    """Return the indexing map of an operand of ``shape`` that broadcasts, right-aligned, to ``result``."""
+    offset = len(result) - len(shape)
+    expressions = [
+        ir.AffineConstantExpr.get(0)
+        if extent == 1 and result[offset + axis] != 1
+        else ir.AffineDimExpr.get(offset + axis)
+        for axis, extent in enumerate(shape)
+    ]
+    return ir.AffineMap.get(len(result), 0, expressions)

@@ -1,0 +1,38 @@
+"""What memref types say about memory."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from mind_mlir.bindings import ir
+
+if TYPE_CHECKING:
+    from mind_mlir.bindings import Type
+
+
+def is_contiguous(type_: Type) -> bool:
+    """Return whether memref type ``type_`` is of static shape, row-major, without gaps and offset."""
+    return bool(type_.has_static_shape) and isinstance(type_.layout, ir.AffineMapAttr)
+
+
+def byte_size(type_: Type) -> int:
+    """Return the size in bytes of a contiguous memref type.
+
+    Raises:
+        ValueError: An extent is dynamic.
+    """
+    if not type_.has_static_shape:
+        raise ValueError(f"a temporary buffer needs static extents: {type_}")
+    return int(math.prod(type_.shape)) * element_bytes(type_.element_type)
+
+
+def element_bytes(type_: Type) -> int:
+    """Return the bytes that an element occupies in memory: i1 takes one, like numpy's bool."""
+    if isinstance(type_, ir.IndexType):
+        return 8
+    if isinstance(type_, ir.ComplexType):
+        return 2 * element_bytes(type_.element_type)
+    if isinstance(type_, ir.VectorType):
+        return int(math.prod(type_.shape)) * element_bytes(type_.element_type)
+    return (int(type_.width) + 7) // 8

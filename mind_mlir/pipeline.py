@@ -1,0 +1,141 @@
+"""Drives a module through the stages, from the in-memory IR to the LLVM dialect.
+
+Stages are called after the form they leave behind, as ``--emit`` takes it; `mind_mlir.stages` lists them. An
+observer sees every form as it appears; nothing is printed unless somebody looks.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from mind_mlir import dialect
+from mind_mlir.bindings import new_context
+from mind_mlir.core.printer import print_module
+from mind_mlir.diagnostics import InternalError, MindError
+from mind_mlir.dialect.emit import emit
+from mind_mlir.interrupts import allowed, deliver, held
+from mind_mlir.lowering.bufferize import bufferize
+from mind_mlir.lowering.schedule import schedule
+from mind_mlir.lowering.to_linalg import to_linalg
+from mind_mlir.lowering.to_llvm import to_llvm
+from mind_mlir.passes.canonicalize import canonicalize_with_map
+from mind_mlir.passes.verify import verify
+from mind_mlir.stages import PIPELINE
+from mind_mlir.target import host_target
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from mind_mlir.bindings import Module as MLIRModule
+    from mind_mlir.ir.module import Module
+    from mind_mlir.mlir.context import Outcome
+    from mind_mlir.target import Target
+
+
+class Observer(Protocol):
+    """Called with each stage's name and a function that prints the module as it then is."""
+
+    def __call__(self, stage: str, text: Callable[[], str], /) -> None:
+        """Look at a stage."""
+
+
+@dataclass(slots=True)
+class Lowering:
+    """One module on its way down.
+
+    Attributes:
+        target: The machine to schedule for.
+        observer: Sees each form as it appears.
+        debug_info: Whether forms of MLIR are printed with their locations.
+        timings: Seconds spent in each stage so far.
+        canonical: The canonical in-memory module, once there is one.
+        mlir: The current MLIR module, once there is one.
+        checks: The run-time checks whose outcome the compiled function returns in its status.
+    """
+
+    target: Target = field(default_factory=host_target)
+    observer: Observer | None = None
+    debug_info: bool = False
+    timings: dict[str, float] = field(default_factory=dict)
+    canonical: Module | None = None
+    mlir: MLIRModule | None = None
+    checks: tuple[Outcome, ...] = ()
+
+    @held()
+    def run(self, module: Module, until: str = "llvm") -> str | None:
+        """Lower ``module`` up to and including stage ``until``.
+
+        Returns:
+            The printed module when ``until`` is a form before MLIR, else None; `mlir` then holds it.
+
+        Raises:
+            VerificationError: The module breaks a rule of its profile; all findings are in it.
+            InternalError: A stage failed on a verified module.
+        """
+        last = PIPELINE.index(until)
+        self._see("core", lambda: print_module(module))
+        if last == 0:
+            return print_module(module)
+        with self._timed("verify"):
+            verify(module)
+        with self._timed("canonical", lambda: print_module(module)):
+            canonical = self.canonical = canonicalize_with_map(module)[0]
+        self._see("canonical", lambda: print_module(canonical))
+        if last == 1:
+            return print_module(canonical)
+        self._lower(canonical, last)
+        return None
+
+    @held()
+    def lower_mlir(self, until: str = "llvm", *, after: str) -> None:
+        """Take `mlir`, which is in form ``after``, down to form ``until``."""
+        steps: dict[str, Callable[[], None]] = {
+            "linalg": self._to_linalg,
+            "scheduled": lambda: schedule(self.mlir, self.target),
+            "bufferized": lambda: bufferize(self.mlir),
+            "llvm": lambda: to_llvm(self.mlir, self.target),
+        }
+        for stage in PIPELINE[PIPELINE.index(after) + 1 : PIPELINE.index(until) + 1]:
+            with self._timed(stage, self.text):
+                steps[stage]()
+            self._see(stage, self.text)
+
+    def _lower(self, canonical: Module, last: int) -> None:
+        with self._timed("mind", lambda: print_module(canonical)):
+            context = new_context()
+            dialect.load(context, verify=False)  # the module has been verified
+            self.mlir = emit(canonical, context)
+        self._see("mind", self.text)
+        self.lower_mlir(PIPELINE[last], after="mind")
+
+    def _to_linalg(self) -> None:
+        lowered = to_linalg(self.mlir)
+        self.mlir, self.checks = lowered.module, lowered.checks
+
+    @held()
+    def text(self) -> str:
+        """Return the current MLIR module as text."""
+        return str(self.mlir.operation.get_asm(enable_debug_info=self.debug_info)) if self.mlir else ""
+
+    def _see(self, stage: str, text: Callable[[], str]) -> None:
+        deliver()
+        if self.observer is not None:
+            with allowed():
+                self.observer(stage, text)
+
+    @contextmanager
+    def _timed(self, stage: str, reproducer: Callable[[], str] | None = None) -> Iterator[None]:
+        start = time.perf_counter()
+        try:
+            yield
+        except (MindError, InternalError):
+            raise
+        except Exception as error:
+            if reproducer is None:
+                raise
+            raise InternalError(stage, str(error) or type(error).__name__, reproducer()) from error
+        finally:
+            self.timings[stage] = self.timings.get(stage, 0.0) + time.perf_counter() - start

@@ -1,0 +1,184 @@
+"""Packages read one another in one direction, whatever an import is for and wherever it stands."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = "mind_mlir"
+
+#: Packages, and modules that stand in the top one, from the bottom up: each may read those before it.
+LAYERS = (
+    *("interrupts", "border", "frozen", "abi", "stages", "target"),
+    "bindings",
+    *("diagnostics.catalogue", "diagnostics"),
+    "ir",
+    "mlir",
+    "ops",
+    "profiles",
+    "core",
+    "passes",
+    "frontends",
+    "arguments",
+    "interpreter",
+    *("dialect.opviews", "dialect"),
+    *("lowering.schedule.emission", "lowering.schedule.reading", "lowering.schedule.movement"),
+    *("lowering.schedule.fusion", "lowering.schedule.contraction", "lowering.schedule.sharing"),
+    "lowering.schedule",
+    "lowering.buffers",
+    "lowering",
+    "pipeline",
+    "runtime",
+    "",  # the public names
+    "comparison",
+    "cli",
+    "__main__",
+)
+
+#: Modules that read a layer above, with the reason.
+EXCEPTIONS = {
+    ("ir.attributes", "core"): "str() of a literal is its text; the printer is loaded where it is called",
+    ("ir.operation", "core"): "str() of an operation is its text; the printer is loaded where it is called",
+    ("ir.module", "core"): "str() of a module is its text; the printer is loaded where it is called",
+}
+
+#: Layers without a row of their own in the page of the layout: parts, and what every package has.
+NO_ROW = {"", "__main__", "diagnostics.catalogue", "dialect.opviews"} | {
+    layer for layer in LAYERS if layer.startswith("lowering.schedule.")
+}
+
+
+class Import(NamedTuple):
+    importer: str
+    imported: str
+    line: int
+
+
+def layer_of(module: str) -> str:
+    """Return the longest layer that is ``module`` or holds it."""
+    holding = [layer for layer in LAYERS if module == layer or module.startswith(f"{layer}.")]
+    return max(holding, key=len)
+
+
+def modules(root: Path) -> dict[str, Path]:
+    """Return the files of a package by their names below it; the package's own is the empty name."""
+    found = {}
+    for path in sorted(root.rglob("*.py")):
+        parts = path.relative_to(root).with_suffix("").parts
+        found[".".join(part for part in parts if part != "__init__")] = path
+    return found
+
+
+def imports(root: Path) -> Iterator[Import]:
+    """Yield all imports of modules of the package at ``root`` by one another, type-checking ones included."""
+    names = modules(root)
+    for importer, path in names.items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            for imported in _targets(node, root.name, names):
+                yield Import(importer, imported, getattr(node, "lineno", 0))
+
+
+def _targets(node: ast.AST, package: str, names: Iterable[str]) -> Iterator[str]:
+    if isinstance(node, ast.Import):
+        listed = [alias.name for alias in node.names]
+    elif isinstance(node, ast.ImportFrom) and node.level == 0:
+        listed = [f"{node.module}.{alias.name}" for alias in node.names]
+    elif isinstance(node, ast.ImportFrom):
+        raise AssertionError(f"line {node.lineno}: say where from: this project's imports are absolute")
+    else:
+        return
+    for name in listed:
+        if name != package and not name.startswith(f"{package}."):
+            continue
+        below = name.removeprefix(package).removeprefix(".")
+        yield below if below in names else below.rpartition(".")[0]
+
+
+def upward(found: Iterable[Import]) -> list[str]:
+    """Return what reads a layer above its own, as messages."""
+    return [
+        f"{importer}:{line} reads {imported}"
+        for importer, imported, line in found
+        if LAYERS.index(layer_of(imported)) > LAYERS.index(layer_of(importer))
+        and (importer, layer_of(imported)) not in EXCEPTIONS
+    ]
+
+
+def test_every_package_is_a_layer() -> None:
+    root = ROOT / PACKAGE
+    files = modules(root)
+    packages = {".".join(path.parent.relative_to(root).parts) for path in files.values()}
+    alone = {name for name, path in files.items() if path.parent == root}
+    assert packages | alone == set(LAYERS)
+
+
+def test_no_package_reads_one_above_it() -> None:
+    assert upward(imports(ROOT / PACKAGE)) == []
+
+
+def test_every_exception_is_needed() -> None:
+    found = {(importer, layer_of(imported)) for importer, imported, _ in imports(ROOT / PACKAGE)}
+    assert EXCEPTIONS.keys() <= found
+
+
+def test_exceptions_wait_until_they_are_called() -> None:
+    """An exception must not be one of the imports that run when the module is loaded."""
+    paths = modules(ROOT / PACKAGE)
+    for importer, layer in EXCEPTIONS:
+        tree = ast.parse(paths[importer].read_text(encoding="utf-8"))
+        loaded = [name for node in tree.body for name in _targets(node, PACKAGE, paths)]
+        assert layer not in map(layer_of, loaded)
+
+
+def test_the_page_of_the_layout_has_the_layers_in_order() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rows = re.findall(rf"^\| `{PACKAGE}/([^`]+)` \|", page, re.MULTILINE)
+    assert [row.removesuffix(".py").replace("/", ".") for row in rows] == [
+        layer for layer in LAYERS if layer not in NO_ROW
+    ]
+
+
+def test_the_map_of_the_scheduling_stage_has_its_folders_in_order() -> None:
+    page = (ROOT / "docs" / "schedule.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \|.*\| (.*) \|$", page, re.MULTILINE)
+    inside = [layer for layer in LAYERS if layer.startswith("lowering.schedule.")]
+    assert [f"lowering.schedule.{folder}" for folder, _ in rows] == inside
+    named = {
+        f"lowering.schedule.{folder}.{name}" for folder, text in rows for name in re.findall(r"`(\w+)`", text)
+    }
+    assert {name for name in modules(ROOT / PACKAGE) if name.rpartition(".")[0] in inside} == named
+
+
+def test_imports_of_every_kind_are_seen(tmp_path: Path) -> None:
+    root = tmp_path / PACKAGE
+    sources = {
+        "ir/types.py": "from mind_mlir import ops\nimport mind_mlir.cli.main",
+        "ops/__init__.py": "",
+        "ops/opdef.py": "if TYPE_CHECKING:\n    from mind_mlir.passes.verify import verify",
+        "passes/verify.py": "def f():\n    from mind_mlir.ops.opdef import OpDef, lowering\n    import cli",
+        "cli/main.py": "from mind_mlir import ops, parse",
+    }
+    for name, source in sources.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(source)
+    found = defaultdict(set)
+    for importer, imported, _ in imports(root):
+        found[importer].add(imported)
+    assert found == {
+        "ir.types": {"ops", "cli.main"},
+        "ops.opdef": {"passes.verify"},
+        "passes.verify": {"ops.opdef"},
+        "cli.main": {"ops", ""},
+    }
+    assert upward(imports(root)) == [
+        "ir.types:1 reads ops",
+        "ir.types:2 reads cli.main",
+        "ops.opdef:2 reads passes.verify",
+    ]
