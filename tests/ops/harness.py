@@ -11,18 +11,19 @@ import numpy as np
 import mind_mlir
 from mind_mlir import interpreter
 from mind_mlir.core.builder import Builder
+from mind_mlir.ir.module import Functions, Module
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.contexts import EvalContext, TypeContext
 from mind_mlir.ops.infer import infer_type
 from mind_mlir.ops.opdef import Domain, Example, NotDifferentiable, OpDef, Rounding
 from mind_mlir.ops.vjp import VjpContext
+from mind_mlir.profiles import CORE_FUNCTIONS, CORE_V1
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mind_mlir.diagnostics import Diagnostic
     from mind_mlir.ir.attributes import Array
-    from mind_mlir.ir.module import Module
     from mind_mlir.ir.value import Value
 
 #: Relative error that a float result may have.
@@ -97,6 +98,8 @@ def edge_operands(use: Use, rng: np.random.Generator) -> list[Array]:
         array = _random(use, index, type_, rng)
         if use.record.operands[index].domain is not Domain.INDEX:
             values = edge_values(type_.dtype)
+            if use.record.operands[index].domain is Domain.NONZERO and type_.dtype.is_integer:
+                values = values[values != 0]
             if use.record.rounding is Rounding.ACCUMULATING and type_.dtype.is_float:
                 # Whether a sum of the largest numbers overflows on the way is a matter of its order.
                 values = values[~np.isfinite(values) | (np.abs(values) <= 3)]
@@ -116,7 +119,12 @@ def _random(use: Use, index: int, type_: TensorType, rng: np.random.Generator) -
     if dtype is DType.I1:
         return np.asarray(rng.random(shape) < 0.5)
     if dtype.is_integer:
-        return np.asarray(rng.integers(-50, 51, shape), dtype.numpy)
+        numbers = rng.integers(-50, 51, shape)
+        return np.asarray(
+            np.where(numbers == 0, 7, numbers) if domain is Domain.NONZERO else numbers, dtype.numpy
+        )
+    if domain is Domain.NONZERO:
+        return np.asarray(np.exp(rng.uniform(-2, 2, shape)) * rng.choice([-1, 1], shape), dtype.numpy)
     if domain is Domain.POSITIVE:
         return np.asarray(np.exp(rng.uniform(-2, 2, shape)), dtype.numpy)
     return np.asarray(rng.standard_normal(shape) * 2, dtype.numpy)
@@ -158,24 +166,32 @@ def run_numpy(record: OpDef, operands: Sequence[Array], attributes: Mapping[str,
 
 
 def build(uses: Sequence[Use]) -> Module:
-    """Return a module that applies each use to inputs of its own, ``x<use>_<operand>``."""
+    """Return a module that applies each use to inputs of its own, ``x<use>_<operand>``.
+
+    It is a flat one, or where Core v1 refuses an operation a function.
+    """
     builder = Builder()
+    flat = not any(use.record.opcode in CORE_V1.refused for use in uses)
+    declare = builder.input if flat else lambda name, type_: builder.parameter(type_, name)
     inputs = [
-        [_input(builder, f"x{position}_{index}", type_) for index, type_ in enumerate(use.types)]
+        [_input(builder, declare, f"x{position}_{index}", type_) for index, type_ in enumerate(use.types)]
         for position, use in enumerate(uses)
     ]
-    return builder.build(
-        [
-            builder.emit(use.record.opcode, *values, **use.attributes)
-            for use, values in zip(uses, inputs, strict=True)
-        ]
-    )
+    results = [
+        builder.emit(use.record.opcode, *values, **use.attributes)
+        for use, values in zip(uses, inputs, strict=True)
+    ]
+    if flat:
+        return builder.build(results)
+    return Module(Functions((builder.function("main", results),)), CORE_FUNCTIONS.name)
 
 
-def _input(builder: Builder, name: str, type_: TensorType) -> Value:
+def _input(
+    builder: Builder, declare: Callable[[str, TensorType], Value], name: str, type_: TensorType
+) -> Value:
     """Declare an input; an empty tensor, which no input may be, is sliced from one."""
     declared = tuple(max(extent, 1) for extent in type_.extents)
-    value = builder.input(name, type_.with_shape(declared))
+    value = declare(name, type_.with_shape(declared))
     if declared == type_.extents:
         return value
     rank = type_.rank
