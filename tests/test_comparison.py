@@ -29,7 +29,9 @@ def sabotage(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Callable[[Loweri
 
     def install(opcode: str, wrong: Callable[[LoweringContext, Any], Any]) -> None:
         record = registry.by_opcode()[opcode]
-        broken = replace(record, lower=lambda context: wrong(context, record.lower(context)))
+        lower = record.lower
+        assert lower is not None
+        broken = replace(record, lower=lambda context: wrong(context, lower(context)))
         table = MappingProxyType({**registry.by_mnemonic(), record.mnemonic: broken})
         monkeypatch.setattr("mind_mlir.lowering.to_linalg.by_mnemonic", lambda: table)
 

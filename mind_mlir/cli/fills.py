@@ -47,7 +47,7 @@ def filled(
 
 def _must_be_positive(module: Module, value: CoreOperation) -> bool:
     """Return whether an operation takes ``value`` where only positive numbers mean something (Log)."""
-    return any(domain is Domain.POSITIVE for _, domain in _uses(module, value))
+    return any(domain in (Domain.POSITIVE, Domain.NONZERO) for _, domain in _uses(module, value))
 
 
 def _index_bound(module: Module, value: CoreOperation) -> int | None:
@@ -64,7 +64,7 @@ def _index_bound(module: Module, value: CoreOperation) -> int | None:
 def _uses(module: Module, value: CoreOperation) -> Iterable[tuple[CoreOperation, Domain]]:
     records = by_opcode()
     for operation in module.operations:
-        schema = records[operation.opcode].operands
-        for operand, definition in zip(operation.operands, schema, strict=True):
+        record = records[operation.opcode]
+        for index, operand in enumerate(operation.operands):
             if operand == value.value_id:
-                yield operation, definition.domain
+                yield operation, record.operand(index).domain

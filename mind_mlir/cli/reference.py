@@ -15,7 +15,7 @@ from mind_mlir.ir.module import CoreOperation
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.contexts import TypeContext
 from mind_mlir.ops.infer import infer_type
-from mind_mlir.ops.opdef import AttrKind, NotDifferentiable
+from mind_mlir.ops.opdef import NotDifferentiable
 from mind_mlir.ops.registry import all_ops
 
 if TYPE_CHECKING:
@@ -30,10 +30,14 @@ _EXAMPLE_TYPE = re.compile(r"(?P<dtype>\w+)\[(?P<shape>[\d, ]*)\]\Z")
 
 def signature(record: OpDef) -> str:
     """Return how the operation is written in Core IR text, with names in place of values."""
-    operands = f" ({', '.join(f'%{operand.name}' for operand in record.operands)})" if record.operands else ""
+    spelled = (f"%{operand.name}{', ...' if operand.variadic else ''}" for operand in record.operands)
+    operands = f" ({', '.join(spelled)})" if record.operands else ""
     names = sorted(record.attributes, key=lambda attribute: attribute.name)
     attributes = f" {{{', '.join(f'{a.name}=<{_kind(a)}>' for a in names)}}}" if names else ""
-    return f"{record.opcode}{operands}{attributes}"
+    regions = (
+        f" {{{', '.join(f'^{region.name}: ...' for region in record.regions)}}}" if record.regions else ""
+    )
+    return f"{record.opcode}{operands}{attributes}{regions}"
 
 
 def example_text(record: OpDef, example: Example) -> str:
@@ -55,6 +59,12 @@ def example_text(record: OpDef, example: Example) -> str:
         CoreOperation.create(len(statements), record.opcode, values, example.attributes, result)
     )
     return "\n".join(print_operation(statement) for statement in statements)
+
+
+def _examples(record: OpDef) -> list[tuple[str, str]]:
+    """Return the text and the note of each example."""
+    statements = [(example_text(record, example), example.note) for example in record.examples]
+    return statements + [(program.text.removesuffix("\n"), program.note) for program in record.programs]
 
 
 def _operand(type_: TensorType, name: str, first_id: int) -> list[CoreOperation]:
@@ -90,7 +100,7 @@ def op_data(record: OpDef) -> dict[str, Any]:
         "attributes": [
             {
                 "name": attribute.name,
-                "kind": attribute.kind.value,
+                "kind": attribute.kind.phrase,
                 "doc": attribute.doc,
                 "default": None if attribute.default is None else format_value(attribute.default),
                 "choices": list(attribute.choices),
@@ -98,16 +108,22 @@ def op_data(record: OpDef) -> dict[str, Any]:
             }
             for attribute in record.attributes
         ],
+        "regions": [{"name": region.name, "doc": region.doc} for region in record.regions],
         "same_dtype": record.same_dtype,
         "commutative": record.commutative,
         "rounding": record.rounding.value,
         "differentiable": not isinstance(derivative, NotDifferentiable),
         "derivative": _derivative(record),
         "choices": list(record.choices),
-        "aliases": [{"profile": profile, "opcode": opcode} for profile, opcode in record.aliases],
-        "examples": [
-            {"text": example_text(record, example), "note": example.note} for example in record.examples
+        "aliases": [
+            {
+                "profile": alias.profile,
+                "opcode": alias.name,
+                "attributes": {name: format_value(value) for name, value in alias.attributes.items()},
+            }
+            for alias in record.aliases
         ],
+        "examples": [{"text": text, "note": note} for text, note in _examples(record)],
     }
 
 
@@ -128,7 +144,10 @@ def op_markdown(record: OpDef, heading: str = "##") -> str:
             ("attribute", "value", "default", "meaning"),
             ((f"`{a.name}`", _kind(a, "code"), _default(a), a.doc) for a in record.attributes),
         )
-    facts = [f"Specification: {record.spec}.", f"In the `mind` dialect: {_dialect_form(record, '`')}."]
+    if record.regions:
+        lines += _table(("region", "meaning"), ((f"`^{r.name}`", r.doc) for r in record.regions))
+    place = "stage" if record.upstream else "dialect"
+    facts = [f"Specification: {record.spec}.", f"In the `mind` {place}: {_dialect_form(record, '`')}."]
     if len(record.operands) > 1:
         facts.append(
             "All operands share one dtype (E2004)." if record.same_dtype else "Operands may differ in dtype."
@@ -136,15 +155,17 @@ def op_markdown(record: OpDef, heading: str = "##") -> str:
     if record.commutative:
         facts.append("Commutative: canonical form orders the operands by value id.")
     facts.append(f"Derivative: {_derivative(record)}.")
-    for profile, opcode in record.aliases:
-        facts.append(f"Also spelled `{opcode}` in profile `{profile}`.")
+    for alias in record.aliases:
+        fixed = ", ".join(f"`{name}={format_value(value)}`" for name, value in alias.attributes.items())
+        standing = f", which stands for {fixed}" if fixed else ""
+        facts.append(f"Also spelled `{alias.name}` in profile `{alias.profile}`{standing}.")
     lines += [*(f"- {fact}" for fact in facts), ""]
     if record.choices:
         lines += ["Chosen where the documents leave the choice:", "", *(f"- {c}" for c in record.choices), ""]
     lines += ["Examples:", "", "```text"]
-    for position, example in enumerate(record.examples):
-        lines += [""] * (position > 0) + ([f"# {example.note}"] if example.note else [])
-        lines.append(example_text(record, example))
+    for position, (text, note) in enumerate(_examples(record)):
+        lines += [""] * (position > 0) + ([f"# {note}"] if note else [])
+        lines.append(text)
     return "\n".join([*lines, "```", ""])
 
 
@@ -191,15 +212,15 @@ def _wrap(text: str, first: str, others: str) -> list[str]:
 
 
 def _dialect_form(record: OpDef, mark: str = "") -> str:
-    is_operation = record.opcode != "Input"
-    return f"{mark}mind.{record.mnemonic}{mark}" if is_operation else "function argument"
+    name = f"mind.{record.mnemonic}" if record.in_dialect else record.upstream
+    return f"{mark}{name}{mark}" if name else "function argument"
 
 
 def _kind(attribute: AttributeDef, code: str = "") -> str:
     mark = "`" if code else ""
-    if attribute.kind is AttrKind.ENUM:
+    if attribute.choices:
         return (", " if code else "|").join(f"{mark}{choice}{mark}" for choice in attribute.choices)
-    return str(attribute.kind.value)
+    return attribute.kind.phrase
 
 
 def _default(attribute: AttributeDef) -> str:

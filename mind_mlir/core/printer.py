@@ -22,7 +22,6 @@ from mind_mlir.ir.module import MODULE, Module
 from mind_mlir.ir.numbers import format_elements, format_float
 from mind_mlir.ir.types import DType, DTypeKind
 from mind_mlir.ops import registry
-from mind_mlir.ops.opdef import AttrKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -183,7 +182,7 @@ def _name(name: str) -> str:
 
 def _attribute(name: str, value: AttributeValue, record: OpDef | None) -> str:
     schema = record.attribute(name) if record else None
-    if schema is not None and schema.kind is AttrKind.ENUM and isinstance(value, str) and _WORD.match(value):
+    if schema is not None and schema.kind.bare and isinstance(value, str) and _WORD.match(value):
         return value
     return format_value(value)
 

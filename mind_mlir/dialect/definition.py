@@ -5,26 +5,18 @@ The records are written out as IRDL, which the bindings load; the same text is c
 structure; on top of it a Python verifier runs the record's type rule, so that hand-written `mind` IR gets the
 same diagnostics as Core IR text.
 
-How attributes are held in MLIR:
-
-    bool -> BoolAttr     integer -> IntegerAttr (i64)   integers -> array<i64: ...>
-    string, keyword -> StringAttr
-    dtype -> TypeAttr    literal -> dense<...>          padding -> "Same" | "Valid" | array<i64: t, b, l, r>
+How attributes are held in MLIR is said by the records of their kinds (`mind_mlir.ops.attribute_kinds`).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from mind_mlir.bindings import add_dialect_package, ir, irdl
-from mind_mlir.ir.attributes import Padding, PaddingMode, TensorLiteral
-from mind_mlir.ir.types import DType, TensorType
-from mind_mlir.mlir.types import dense_elements, element_type, from_mlir_element, from_mlir_tensor
+from mind_mlir.mlir import codec
+from mind_mlir.mlir.types import from_mlir_tensor
 from mind_mlir.ops.contexts import TypeContext
 from mind_mlir.ops.infer import infer_type
-from mind_mlir.ops.opdef import AttrKind
 from mind_mlir.ops.registry import all_ops, by_mnemonic
 
 if TYPE_CHECKING:
@@ -32,31 +24,18 @@ if TYPE_CHECKING:
 
     from mind_mlir.bindings import Attribute, Context, Operation
     from mind_mlir.ir.attributes import AttributeValue
+    from mind_mlir.ops.attribute_kinds import AttrKind
     from mind_mlir.ops.opdef import OpDef
 
 NAMESPACE = "mind"
 PREFIX = f"{NAMESPACE}."
-
-#: Larger literals are refused in MLIR text.
-MAX_LITERAL_BYTES = 2**31
-
-_IRDL_ATTRIBUTES = {
-    AttrKind.BOOL: ("#builtin.integer",),
-    AttrKind.I64: ("#builtin.integer",),
-    AttrKind.I64_LIST: ("#builtin.dense_array",),
-    AttrKind.STRING: ("#builtin.string",),
-    AttrKind.ENUM: ("#builtin.string",),
-    AttrKind.DTYPE: ("#builtin.type",),
-    AttrKind.LITERAL: ("#builtin.dense_typed_elements",),
-    AttrKind.PADDING: ("#builtin.string", "#builtin.dense_array"),
-}
 
 
 def irdl_text() -> str:
     """Return the dialect's definition as IRDL, ready for ``mlir-opt --irdl-file=``."""
     lines = [f"irdl.dialect @{NAMESPACE} {{"]
     for record in all_ops():
-        if record.opcode != "Input":  # inputs are function arguments
+        if record.in_dialect:
             lines += _irdl_operation(record)
     lines.append("}")
     return "\n".join(lines) + "\n"
@@ -69,7 +48,7 @@ def _irdl_operation(record: OpDef) -> list[str]:
         listing = ", ".join(f"{operand.name}: %{operand.name}" for operand in record.operands)
         lines.append(f"    irdl.operands({listing})")
     for attribute in record.attributes:
-        lines += _irdl_attribute(attribute.name, _IRDL_ATTRIBUTES[attribute.kind])
+        lines += _irdl_attribute(attribute.name, attribute.kind.irdl)
     if record.attributes:
         listing = ", ".join(f'"{a.name}" = %attr_{a.name}' for a in record.attributes)
         lines.append(f"    irdl.attributes {{ {listing} }}")
@@ -100,7 +79,7 @@ def load(context: Context, *, verify: bool = True) -> None:
         if not verify:
             return
         for record in all_ops():
-            if record.opcode != "Input":
+            if record.in_dialect:
                 ir.DynamicOpTrait.attach(PREFIX + record.mnemonic, _Verifier)
 
 
@@ -138,27 +117,9 @@ def verify_operation(operation: Operation) -> list[str]:
     return []
 
 
-def encode_attribute(value: AttributeValue) -> Attribute:
-    """Return an attribute value as the dialect holds it."""
-    match value:
-        case bool():
-            return ir.BoolAttr.get(value)
-        case int():
-            return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), value)
-        case str():
-            return ir.StringAttr.get(value)
-        case DType():
-            return ir.TypeAttr.get(element_type(value, signed=True))
-        case TensorLiteral():
-            return dense_elements(value, signed=True)
-        case Padding(mode, pairs) if mode is PaddingMode.CUSTOM:
-            return ir.DenseI64ArrayAttr.get([extent for pair in pairs for extent in pair])
-        case Padding(mode):
-            return ir.StringAttr.get(str(mode.value))
-        case tuple():
-            return ir.DenseI64ArrayAttr.get(list(value))
-        case _:
-            raise AssertionError(f"no attribute of a record holds {value!r}")
+def encode_attributes(record: OpDef, attributes: Mapping[str, AttributeValue]) -> dict[str, Attribute]:
+    """Return the complete attributes of an operation as the dialect holds them."""
+    return {a.name: a.kind.encode(codec, attributes[a.name]) for a in record.attributes}
 
 
 def decode_attributes(record: OpDef, operation: Operation) -> Mapping[str, AttributeValue]:
@@ -179,43 +140,7 @@ def decode_attributes(record: OpDef, operation: Operation) -> Mapping[str, Attri
 
 
 def _decode(kind: AttrKind, attribute: Attribute) -> AttributeValue:
-    match kind:
-        case AttrKind.BOOL if isinstance(attribute, ir.BoolAttr):
-            return bool(attribute.value)
-        case AttrKind.I64 if isinstance(attribute, ir.IntegerAttr):
-            return int(attribute.value)
-        case AttrKind.I64_LIST if isinstance(attribute, ir.DenseI64ArrayAttr):
-            return tuple(attribute)
-        case AttrKind.STRING | AttrKind.ENUM if isinstance(attribute, ir.StringAttr):
-            return str(attribute.value)
-        case AttrKind.DTYPE if isinstance(attribute, ir.TypeAttr):
-            dtype = from_mlir_element(attribute.value)
-            if dtype is not None:
-                return dtype
-        case AttrKind.LITERAL if isinstance(attribute, ir.DenseElementsAttr):
-            return decode_literal(attribute)
-        case AttrKind.PADDING if isinstance(attribute, ir.StringAttr):
-            return Padding(PaddingMode(attribute.value))
-        case AttrKind.PADDING if isinstance(attribute, ir.DenseI64ArrayAttr) and len(attribute) == 4:
-            top, bottom, left, right = attribute
-            return Padding(PaddingMode.CUSTOM, ((top, bottom), (left, right)))
-    raise ValueError(f"{attribute} is not a {kind.value}")
-
-
-def decode_literal(attribute: Attribute) -> TensorLiteral:
-    """Return the data of a `DenseElementsAttr` of a `mind` dialect type, bit for bit.
-
-    Raises:
-        ValueError: Its type is none of the dialect's, or it would take more than `MAX_LITERAL_BYTES`.
-    """
-    type_ = from_mlir_tensor(attribute.type)
-    if type_ is None:
-        raise ValueError(f"{attribute.type} is not a tensor type of the dialect")
-    size = type_.element_count * type_.dtype.itemsize
-    if size > MAX_LITERAL_BYTES:  # a few characters spell a splat of any size
-        raise ValueError(f"a literal of type {attribute.type} takes {size} bytes; use mind.broadcast_to")
-    return TensorLiteral.of(_elements(attribute, type_), type_.dtype)
-
-
-def _elements(attribute: Attribute, type_: TensorType) -> Any:
-    return np.array(attribute).view(type_.dtype.numpy).reshape(type_.extents)
+    value = kind.decode(codec, attribute)
+    if value is None:
+        raise ValueError(f"{attribute} is not a {kind.phrase}")
+    return value

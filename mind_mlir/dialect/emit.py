@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.bindings import func, ir
-from mind_mlir.dialect.definition import NAMESPACE, PREFIX, encode_attribute
+from mind_mlir.dialect.definition import NAMESPACE, PREFIX, encode_attributes
 from mind_mlir.interrupts import deliver
 from mind_mlir.ir.types import TensorType
 from mind_mlir.mlir.types import tensor_type
@@ -57,7 +57,7 @@ class _Emitter:
             [_location(op) for op in inputs],
         )
         function.arg_attrs = [
-            ir.DictAttr.get({NAME_ATTRIBUTE: encode_attribute(op.attributes["name"])}) for op in inputs
+            ir.DictAttr.get({NAME_ATTRIBUTE: ir.StringAttr.get(op.attributes["name"])}) for op in inputs
         ]
         self._values.update(zip((op.value_id for op in inputs), block.arguments, strict=True))
         with ir.InsertionPoint(block):
@@ -75,7 +75,7 @@ class _Emitter:
             PREFIX + record.mnemonic,
             results=[self._type(operation.result_type)],
             operands=[self._values[operand] for operand in operation.operands],
-            attributes={name: encode_attribute(value) for name, value in attributes.items()},
+            attributes=encode_attributes(record, attributes),
             loc=_location(operation),
         )
         return created.result

@@ -14,16 +14,14 @@ from mind_mlir.frontends.core_numbers import float_value, integer_value
 from mind_mlir.frontends.core_types import read_dtype
 from mind_mlir.ir.attributes import Padding, PaddingMode
 from mind_mlir.ir.types import DType
-from mind_mlir.ops.opdef import AttrKind
 
 if TYPE_CHECKING:
     from mind_mlir.diagnostics import SourceText
     from mind_mlir.frontends.core_grammar import RawValue
-    from mind_mlir.ir.attributes import AttributeValue
+    from mind_mlir.ir.attributes import AttributeValue, TensorLiteral
     from mind_mlir.ops.opdef import AttributeDef
 
 _BOOLEANS = {"true": True, "True": True, "false": False, "False": False}
-_PADDING_MODES = {"valid": PaddingMode.VALID, "same": PaddingMode.SAME}
 _SIMPLE_ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "\\": "\\", '"': '"'}
 
 Element: TypeAlias = Token | Leaf
@@ -53,16 +51,10 @@ class ValueReader:
         """
         if isinstance(raw, PaddingSyntax):
             return self._custom_padding(raw)
-        match schema.kind if schema else None:
-            case AttrKind.LITERAL if self._is_numeric(raw):
-                return read_literal(raw, self.source, dtype)
-            case AttrKind.DTYPE if raw.type in ("WORD", "STRING"):
-                return self._dtype(raw)
-            case AttrKind.STRING | AttrKind.ENUM if raw.type == "WORD":
-                return raw.text
-            case AttrKind.PADDING if raw.type in ("WORD", "STRING"):
-                mode = _PADDING_MODES.get(self._text(raw).lower())
-                return Padding(mode) if mode else self._text(raw)
+        if schema is not None:
+            found = schema.kind.read(_Written(self, raw), dtype)
+            if found is not None:
+                return found
         if raw.type == "LIST":
             return read_list(raw, self.source, self._scalar)
         return self._scalar(raw)
@@ -70,13 +62,6 @@ class ValueReader:
     def string(self, token: Token) -> str:
         """Return the string that a STRING or WORD token spells."""
         return self._text(token)
-
-    def _dtype(self, token: Token) -> DType:
-        quoted = token.type == "STRING"
-        return read_dtype(self._text(token), token.start_pos + quoted, self.source)
-
-    def _is_numeric(self, token: Token) -> bool:
-        return token.type in ("LIST", "NUMBER") or token.text in (*_BOOLEANS, *NUMBER_WORDS)
 
     def _scalar(self, element: Element) -> AttributeValue:
         """Convert one element by its look."""
@@ -129,6 +114,33 @@ class ValueReader:
     def _fail(self, code: str, message: str, element: Element, help_text: str | None = None) -> NoReturn:
         location = self.source.locate(element.start_pos, element.end_pos)
         raise ParseError(Diagnostic(code, message, location, (), help_text))
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """One value as the record of its kind sees it."""
+
+    reader: ValueReader
+    token: Token
+
+    @property
+    def word(self) -> str | None:
+        return self.reader.string(self.token) if self.token.type in ("WORD", "STRING") else None
+
+    @property
+    def is_quoted(self) -> bool:
+        return self.token.type == "STRING"
+
+    @property
+    def is_numeric(self) -> bool:
+        return self.token.type in ("LIST", "NUMBER") or self.token.text in (*_BOOLEANS, *NUMBER_WORDS)
+
+    def dtype(self) -> DType:
+        start = self.token.start_pos + self.is_quoted
+        return read_dtype(self.reader.string(self.token), start, self.reader.source)
+
+    def literal(self, dtype: DType) -> TensorLiteral:
+        return read_literal(self.token, self.reader.source, dtype)
 
 
 def _bare_padding(text: str) -> Padding | None:

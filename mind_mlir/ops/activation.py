@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mind_mlir.ops.opdef import FLOATS, NUMERIC, Domain, OpDef, OperandDef, Rounding
+from mind_mlir.ops.opdef import FLOATS, NUMERIC, Alias, Domain, OpDef, OperandDef, Rounding
 from mind_mlir.ops.pointwise import UNARY_EXAMPLES, lower_named, same_type, zeros_like
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ OPERATIONS = (
         derivative=_relu_vjp,
         lower=_lower_relu,
         choices=("Integer dtypes are taken as well.", "NaN and -0.0 give +0.0, as the formula says."),
-        aliases=(("core-functions", "tensor.relu"),),
+        aliases=(Alias("core-functions", "tensor.relu"),),
         examples=UNARY_EXAMPLES,
     ),
     OpDef(
@@ -122,7 +122,7 @@ OPERATIONS = (
         lower=_lower_exp,
         rounding=Rounding.APPROXIMATE,
         choices=(_ACCURACY,),
-        aliases=(("core-functions", "tensor.exp"),),
+        aliases=(Alias("core-functions", "tensor.exp"),),
         examples=UNARY_EXAMPLES,
     ),
     OpDef(
@@ -138,7 +138,7 @@ OPERATIONS = (
         lower=_lower_log,
         rounding=Rounding.APPROXIMATE,
         choices=("Either zero gives -inf and a negative number gives NaN; neither is an error.", _ACCURACY),
-        aliases=(("core-functions", "tensor.log"),),
+        aliases=(Alias("core-functions", "tensor.log"),),
         examples=UNARY_EXAMPLES,
     ),
     OpDef(
@@ -155,7 +155,7 @@ OPERATIONS = (
         lower=_lower_reciprocal,
         choices=("Integers are not taken (E2005): the reciprocal of an integer is none.",),
         extension=True,
-        aliases=(("core-functions", "tensor.reciprocal"),),
+        aliases=(Alias("core-functions", "tensor.reciprocal"),),
         examples=UNARY_EXAMPLES,
     ),
 )

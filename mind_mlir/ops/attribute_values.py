@@ -7,14 +7,14 @@ for `infer_type` to say what is wrong with it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
-from mind_mlir.ir.attributes import Padding, PaddingMode, TensorLiteral, frozen
-from mind_mlir.ir.types import DType, dtype_of
-from mind_mlir.ops.opdef import AttrKind
+from mind_mlir.ir.attributes import frozen
 
 if TYPE_CHECKING:
     from mind_mlir.ir.attributes import AttributeValue
+    from mind_mlir.ir.types import DType
+    from mind_mlir.ops.attribute_kinds import AttrKind
 
 
 def from_python(kind: AttrKind | None, value: object, dtype: DType | None) -> AttributeValue | None:
@@ -28,26 +28,10 @@ def from_python(kind: AttrKind | None, value: object, dtype: DType | None) -> At
     Raises:
         VerificationError: E3010 or E4005, numbers that are no literal of ``dtype``.
     """
-    match kind:
-        case AttrKind.DTYPE if (found := dtype_of(value)) is not None:
-            return found
-        case AttrKind.LITERAL if dtype is not None and not isinstance(value, TensorLiteral):
-            return TensorLiteral.of(cast("Any", value), dtype)
-        case AttrKind.PADDING:
-            return _padding(value)
+    found = kind.from_python(value, dtype) if kind else None
+    if found is not None:
+        return found
     try:
         return frozen(value)
-    except ValueError:  # an integer beyond all bounds
-        return None
-
-
-def _padding(value: object) -> AttributeValue | None:
-    plain: Any = value
-    try:
-        if isinstance(value, (str, PaddingMode)):
-            return Padding(plain)
-        if isinstance(value, (list, tuple)):
-            return Padding(PaddingMode.CUSTOM, plain)
-        return frozen(value)
-    except (TypeError, ValueError):
+    except ValueError:  # an integer beyond all bounds, or a padding that is none
         return None

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.types import DType, TensorType, dtype_of, format_shape
-from mind_mlir.ops.opdef import AttributeDef, AttrKind, Example, NotDifferentiable, OpDef
+from mind_mlir.ops.attribute_kinds import AttrKind
+from mind_mlir.ops.opdef import AttributeDef, Example, NotDifferentiable, OpDef
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,10 +79,6 @@ def _input_type(context: TypeContext) -> TensorType:
 
 def _no_value(context: EvalContext) -> Array:
     raise AssertionError(f"{context.opcode} is bound by the caller, not evaluated")
-
-
-def _no_lowering(context: LoweringContext) -> Any:
-    raise AssertionError(f"{context.opcode} becomes a function argument, not an operation")
 
 
 def _scalar_type(dtype: DType) -> Any:
@@ -176,7 +173,7 @@ OPERATIONS = (
         type_rule=_input_type,
         evaluate=_no_value,
         derivative=NotDifferentiable("inputs end the backward pass", constant=True),
-        lower=_no_lowering,
+        lower=None,
         choices=("Two inputs of one name are rejected (E4004).",),
         examples=(Example((), {"name": "x"}),),
     ),

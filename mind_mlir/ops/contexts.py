@@ -7,18 +7,29 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from mind_mlir.diagnostics import Diagnostic, ExecutionError
+from mind_mlir.diagnostics.checks import IndexCheck
 from mind_mlir.frozen import FrozenDict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Generator, Mapping, Sequence
 
     from mind_mlir.diagnostics import Location
+    from mind_mlir.diagnostics.checks import Check
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.source_info import SourceInfo
     from mind_mlir.ir.types import TensorType
 
 
-RunRegion: TypeAlias = "Callable[[Sequence[Array]], tuple[Array, ...]]"
+#: What a numpy rule has run next, and with which values of its parameters: a region of its operation by its
+#: place, or a function of the module by its name.
+RunRequest: TypeAlias = "tuple[int | str, Sequence[Array]]"
+#: The rule of an operation that runs regions or functions: it yields what to run and is sent what that yields
+#: or returns. So no rule calls the interpreter, and nesting of any depth takes no stack.
+Running: TypeAlias = "Generator[RunRequest, tuple[Array, ...], tuple[Array, ...]]"
+
+
+def _place(locations: Sequence[Location | None], index: int) -> Location | None:
+    return locations[index] if index < len(locations) else None
 
 
 class RuleViolation(Exception):  # noqa: N818 -- a control-flow signal that never reaches a user
@@ -35,10 +46,23 @@ class Signature:
 
 @dataclass(frozen=True, slots=True)
 class RegionTypes:
-    """What a region of an operation takes and yields."""
+    """What a region of an operation takes and yields, and where that is written, as far as it is known."""
 
     parameters: tuple[TensorType, ...]
     yields: tuple[TensorType, ...]
+    #: The label of its block; an empty one is not compared with the record's.
+    name: str = ""
+    parameter_locations: tuple[Location | None, ...] = ()
+    yield_locations: tuple[Location | None, ...] = ()
+    location: Location | None = None
+
+    def parameter_location(self, index: int) -> Location | None:
+        """Return where parameter ``index`` is written, or else the region."""
+        return _place(self.parameter_locations, index) or self.location
+
+    def yield_location(self, index: int) -> Location | None:
+        """Return where operand ``index`` of its yield is written, or else the region."""
+        return _place(self.yield_locations, index) or self.location
 
 
 @dataclass(slots=True)
@@ -58,7 +82,9 @@ class TypeContext:
         diagnostics: Findings so far.
         declared_results: The types that the text declares of all results, where there are several.
         regions: What its regions take and yield.
-        functions: The functions of the module by name, as far as their signatures are well-formed.
+        functions: The functions of the module by name; None where a signature is not well-formed, which is
+            reported elsewhere.
+        partial_index: Whether the profile lets `Index` give fewer indices than there are dimensions.
     """
 
     opcode: str
@@ -70,7 +96,8 @@ class TypeContext:
     diagnostics: list[Diagnostic] = field(default_factory=list)
     declared_results: tuple[TensorType, ...] | None = None
     regions: tuple[RegionTypes, ...] = ()
-    functions: Mapping[str, Signature] = field(default_factory=FrozenDict)
+    functions: Mapping[str, Signature | None] = field(default_factory=FrozenDict)
+    partial_index: bool = False
 
     def report(
         self,
@@ -80,19 +107,21 @@ class TypeContext:
         operand: int | None = None,
         attribute: str | None = None,
         result: bool = False,
+        location: Location | None = None,
         notes: tuple[str, ...] = (),
         help: str | None = None,
         **context: Any,
     ) -> None:
         """Record a finding and go on.
 
-        It is located at the operand or attribute that is named or at the declared type, else at the opcode.
+        It is located at ``location``, at the operand or attribute that is named or at the declared type, else
+        at the opcode.
         """
         self.diagnostics.append(
             Diagnostic(
                 code,
                 message,
-                self._location(operand, attribute, result=result),
+                location or self._location(operand, attribute, result=result),
                 notes,
                 help,
                 context=MappingProxyType({"operation": self.opcode, "value": self.value_id, **context}),
@@ -121,15 +150,15 @@ class TypeContext:
         return self.source.opcode or self.source.statement
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class EvalContext:
     """One operation as its numpy rule sees it: arrays in, one array of ``result_type`` out.
 
     The rule must return an array of exactly the result's dtype and shape, and must not write to an operand;
-    an operation of several results returns a tuple of such arrays, of ``result_types``. numpy's
-    floating-point and overflow warnings are off while it runs. ``label`` is what messages call the (first)
-    result, for example ``%3``. ``regions`` run the operation's regions: from the values of the parameters to
-    those that are yielded; ``call`` runs a function of the module by its name in the same way.
+    an operation of several results returns a tuple of such arrays, of ``result_types``. The rule of an
+    operation that runs regions or functions is a generator (see `Running`). numpy's floating-point and
+    overflow warnings are off while a rule runs. ``label`` is what messages call the (first) result, for
+    example ``%3``. An operation that runs again is given the same context with other operands.
     """
 
     opcode: str
@@ -139,37 +168,14 @@ class EvalContext:
     result_type: TensorType
     source: SourceInfo | None = None
     result_types: tuple[TensorType, ...] = ()
-    regions: tuple[RunRegion, ...] = ()
-    call: Callable[[str, Sequence[Array]], tuple[Array, ...]] | None = None
 
-    def out_of_bounds(self, index: int, extent: int, shape: tuple[int, ...], axis: int = 0) -> NoReturn:
-        """Raise E6001 for ``index`` on an axis of ``extent`` elements."""
-        location = self.source.statement if self.source else None
-        raise ExecutionError(
-            index_out_of_bounds(self.opcode, self.label, index, extent, shape, axis, location)
-        )
+    def out_of_bounds(self, index: int, shape: tuple[int, ...], axis: int = 0) -> NoReturn:
+        """Raise E6001 for ``index`` on ``axis`` of an operand of ``shape``."""
+        self.fail(IndexCheck(self.opcode, self.label, axis, shape), index)
 
-
-def index_out_of_bounds(
-    opcode: str,
-    label: str,
-    index: int,
-    extent: int,
-    shape: tuple[int, ...],
-    axis: int,
-    location: Location | None = None,
-) -> Diagnostic:
-    """Return the E6001 diagnostic; compiled and interpreted code report it in the same words."""
-    return Diagnostic(
-        "E6001",
-        f"{opcode} {label}: index {index} is out of bounds for axis {axis} with extent {extent}",
-        location,
-        (f"the operand has shape {list(shape)}",),
-        f"indices must lie in [{-extent}, {extent - 1}]; negative ones count from the end"
-        if extent
-        else "the axis is empty, so no index is valid",
-        context=MappingProxyType({"operation": opcode, "value": label, "index": index, "shape": shape}),
-    )
+    def fail(self, check: Check, found: int) -> NoReturn:
+        """Raise what ``check`` says about ``found``."""
+        raise ExecutionError(check.finding(found, self.source.statement if self.source else None))
 
 
 def allocation_failed(

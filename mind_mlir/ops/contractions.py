@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.ir.types import format_shape
-from mind_mlir.ops.opdef import Example, OpDef, OperandDef, Rounding
+from mind_mlir.ops.opdef import Alias, Example, OpDef, OperandDef, Rounding
 from mind_mlir.ops.reassociation import reshape
 from mind_mlir.ops.shapes import broadcast
 
@@ -316,7 +316,7 @@ OPERATIONS: tuple[OpDef, ...] = (
         lower=_lower_matmul,
         rounding=Rounding.ACCUMULATING,
         choices=(INTEGERS_WRAP, SUM_ORDER, _EMPTY),
-        aliases=(("core-functions", "tensor.matmul"),),
+        aliases=(Alias("core-functions", "tensor.matmul"),),
         examples=(
             Example(("T[5, 3]", "T[3, 7]")),
             Example(("T[1, 1]", "T[1, 1]")),

@@ -9,9 +9,10 @@ import numpy as np
 
 from mind_mlir.ir.attributes import Padding, PaddingMode
 from mind_mlir.ir.types import format_shape
+from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contractions import INTEGERS_WRAP, SUM_ORDER
 from mind_mlir.ops.convolution_vjp import conv2d_vjp
-from mind_mlir.ops.opdef import AttributeDef, AttrKind, Example, OpDef, OperandDef, Rounding
+from mind_mlir.ops.opdef import AttributeDef, Example, OpDef, OperandDef, Rounding
 from mind_mlir.ops.reassociation import reshape
 from mind_mlir.ops.windows import Pairs, spatial_padding
 

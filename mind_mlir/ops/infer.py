@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from itertools import zip_longest
+from typing import TYPE_CHECKING
 
-from mind_mlir.ir.attributes import Padding, TensorLiteral
-from mind_mlir.ir.types import MAX_RANK, DType, TensorType
+from mind_mlir.ir.types import MAX_RANK
+from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contexts import RuleViolation, TypeContext
-from mind_mlir.ops.opdef import AttrKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mind_mlir.ir.attributes import AttributeValue
-    from mind_mlir.ops.opdef import AttributeDef, OpDef
+    from mind_mlir.ir.types import TensorType
+    from mind_mlir.ops.opdef import OpDef
 
 
 def infer_type(record: OpDef, context: TypeContext) -> TensorType | None:
@@ -25,10 +26,12 @@ def infer_type(record: OpDef, context: TypeContext) -> TensorType | None:
 def infer_types(record: OpDef, context: TypeContext) -> tuple[TensorType, ...] | None:
     """Return the types of the results of the operation in ``context``, or None after recording findings.
 
-    Checks, in this order: operand count (E2007), attribute names and kinds (E1103 or the attribute's own
-    code), operand dtypes (E2005 or the operand's own code), equal dtypes (E2004), then the type rule.
+    Checks, in this order: operand count (E2007), regions (E4120), attribute names and kinds (E1103 or the
+    attribute's own code), operand dtypes (E2005 or the operand's own code), equal dtypes (E2004), then the
+    type rule.
     """
     _check_operand_count(record, context)
+    _check_regions(record, context)
     context.attributes = _complete_attributes(record, context)
     if not context.diagnostics:
         _check_dtypes(record, context)
@@ -71,6 +74,25 @@ def _check_operand_count(record: OpDef, context: TypeContext) -> None:
     )
 
 
+def _check_regions(record: OpDef, context: TypeContext) -> None:
+    wanted = [region.name for region in record.regions]
+    # A region without a name, as MLIR has them, is told by its place.
+    found = [region.name or name for region, name in zip_longest(context.regions, wanted) if region]
+    if found == wanted:
+        return
+    listing, names = (", ".join(f"^{name}" for name in them) or "none" for them in (wanted, found))
+    context.report(
+        "E4120",
+        f"the regions of {record.opcode} are {listing}; found {names}",
+        location=next(
+            (r.location for r, n in zip_longest(context.regions, wanted) if r and r.name != n), None
+        ),
+        help=f"write {listing} in this order" if wanted else f"{record.opcode} takes no regions",
+        expected=listing,
+        found=names,
+    )
+
+
 def _complete_attributes(record: OpDef, context: TypeContext) -> Mapping[str, AttributeValue]:
     known = {definition.name for definition in record.attributes}
     for name in context.attributes:
@@ -91,9 +113,9 @@ def _complete_attributes(record: OpDef, context: TypeContext) -> Mapping[str, At
                 f"{record.opcode} needs attribute '{definition.name}'",
                 help=f"{definition.name}: {definition.doc}",
             )
-        elif value is None or not _is_kind(definition, value):
+        elif value is None or not definition.accepts(value):
             choices = ", ".join(definition.choices)
-            expected = f"one of {choices}" if choices else f"a {definition.kind.value}"
+            expected = f"one of {choices}" if choices else f"a {definition.kind.phrase}"
             context.report(
                 definition.code,
                 f"attribute '{definition.name}' of {record.opcode} must be {expected}",
@@ -110,30 +132,6 @@ def _complete_attributes(record: OpDef, context: TypeContext) -> Mapping[str, At
         else:
             complete[definition.name] = value
     return complete
-
-
-def _is_integer(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63
-
-
-def _is_kind(definition: AttributeDef, value: AttributeValue) -> bool:
-    match definition.kind:
-        case AttrKind.BOOL:
-            return isinstance(value, bool)
-        case AttrKind.I64:
-            return _is_integer(value)
-        case AttrKind.I64_LIST:
-            return isinstance(value, tuple) and all(_is_integer(item) for item in value)
-        case AttrKind.STRING:
-            return isinstance(value, str)
-        case AttrKind.DTYPE:
-            return isinstance(value, DType)
-        case AttrKind.LITERAL:
-            return isinstance(value, TensorLiteral)
-        case AttrKind.PADDING:
-            return isinstance(value, Padding)
-        case AttrKind.ENUM:
-            return value in definition.choices
 
 
 def _check_dtypes(record: OpDef, context: TypeContext) -> None:

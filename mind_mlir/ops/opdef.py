@@ -15,16 +15,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mind_mlir.ir.types import DType
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mind_mlir.ir.attributes import AttributeValue
     from mind_mlir.ir.types import TensorType
     from mind_mlir.mlir.context import LoweringContext
+    from mind_mlir.ops.attribute_kinds import AttrKind
     from mind_mlir.ops.contexts import EvalContext, TypeContext
     from mind_mlir.ops.vjp import VjpContext
 
@@ -37,24 +39,12 @@ BOOL: DTypeSet = (DType.I1,)
 ANY: DTypeSet = BOOL + NUMERIC
 
 
-class AttrKind(Enum):
-    """The shape of an attribute's value; the comment names its Python type and its spelling."""
-
-    BOOL = "bool"  # bool                  keepdims=true
-    I64 = "single integer"  # int                   index_vector_dim=1
-    I64_LIST = "list of integers"  # tuple[int, ...]       axes=[0, 1]
-    STRING = "string"  # str                   name="x"
-    DTYPE = "dtype"  # DType                 dtype=f32
-    LITERAL = "literal"  # TensorLiteral         value=[1.0, 2.0] (typed by the operation's result type)
-    PADDING = "padding"  # Padding               padding=Same
-    ENUM = "keyword"  # str, one of `choices` op=Less
-
-
 class Domain(Enum):
     """Which operand values are meaningful, for generated test programs."""
 
     ANY = "any"
     POSITIVE = "positive"  # log, reciprocal away from zero
+    NONZERO = "nonzero"  # divisors
     INDEX = "index"  # indices into axis 0 of the first operand
 
 
@@ -108,6 +98,25 @@ class AttributeDef:
     choices: tuple[str, ...] = ()
     code: str = "E1103"
 
+    def accepts(self, value: AttributeValue) -> bool:
+        """Return whether ``value`` is of the kind, and one of the choices where there are some."""
+        return self.kind.accepts(value) and (not self.choices or value in self.choices)
+
+
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """Another name of an operation, in the texts and builders of one profile.
+
+    Attributes:
+        profile: The profile that knows it.
+        name: For example ``tensor.sum_all``.
+        attributes: What the name stands for besides the operation: attributes that may not be given with it.
+    """
+
+    profile: str
+    name: str
+    attributes: Mapping[str, AttributeValue] = field(default_factory=lambda: MappingProxyType({}))
+
 
 @dataclass(frozen=True, slots=True)
 class Example:
@@ -126,6 +135,19 @@ class Example:
 
 
 @dataclass(frozen=True, slots=True)
+class Program:
+    """A module in function form that uses an operation whose uses are no matter of operand types alone.
+
+    Attributes:
+        text: The module, as it is written; its function `main` has arguments of rank 0 to 2.
+        note: What it shows, when that is not plain.
+    """
+
+    text: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class NotDifferentiable:
     """Stands where a derivative rule would: why there is none (autodiff reports E5001)."""
 
@@ -136,7 +158,8 @@ class NotDifferentiable:
 
 
 TypeRule: TypeAlias = "Callable[[TypeContext], TensorType | tuple[TensorType, ...]]"
-#: Returns an array, or a tuple of arrays where there are several results.
+#: Returns an array, or a tuple of arrays where there are several results; the rule of an operation that runs
+#: regions or functions is a generator (`mind_mlir.ops.contexts.Running`).
 EvalRule: TypeAlias = "Callable[[EvalContext], Any]"
 DerivativeRule: TypeAlias = "Callable[[VjpContext], Sequence[Any]]"
 LinalgRule: TypeAlias = "Callable[[LoweringContext], Any]"
@@ -154,21 +177,23 @@ class OpDef:
         spec: The section that defines it.
         operands: Operand schema, in order.
         attributes: Attribute schema; the order is that of the trailing arguments in the grammar form.
-        regions: The regions, in order.
+        regions: The regions, in order; a region's name is the label of its block.
         type_rule: Result type from operand types and attributes, or one for each of several results; reports
             constraint violations.
         evaluate: The numpy rule; returns a tuple where there are several results.
         derivative: The vector-Jacobian product, or why there is none.
         derivative_is_extension: Whether the documents leave the derivative out of Core v1, so that autodiff
             uses it (rather than report E5001) only where the caller switches extensions on.
-        lower: The linalg rule.
+        lower: The linalg rule; None for what is no operation of the `mind` dialect.
+        upstream: The operation of MLIR's own dialects that is emitted instead, where there is one.
         choices: What we chose where the documents leave the choice to the implementation.
         same_dtype: Whether all operands must share one dtype (E2004).
         commutative: Whether the canonicaliser may order the operands.
         rounding: How closely compiled code agrees with ``evaluate``; only exact operations are folded.
         extension: Whether it stands outside Core v1 (named as PTIR names it).
-        aliases: Other spellings: ``(profile, opcode)``.
+        aliases: Its other names, by profile.
         examples: Valid uses, including the edge cases.
+        programs: Valid uses of an operation with regions or of other functions, in the place of examples.
     """
 
     opcode: str
@@ -183,14 +208,16 @@ class OpDef:
     evaluate: EvalRule
     derivative: DerivativeRule | NotDifferentiable
     derivative_is_extension: bool = False
-    lower: LinalgRule
+    lower: LinalgRule | None
+    upstream: str | None = None
     choices: tuple[str, ...] = ()
     same_dtype: bool = True
     commutative: bool = False
     rounding: Rounding = Rounding.EXACT
     extension: bool = False
-    aliases: tuple[tuple[str, str], ...] = ()
-    examples: tuple[Example, ...]
+    aliases: tuple[Alias, ...] = ()
+    examples: tuple[Example, ...] = ()
+    programs: tuple[Program, ...] = ()
 
     def attribute(self, name: str) -> AttributeDef | None:
         """Return the schema of attribute ``name``, or None."""
@@ -204,3 +231,8 @@ class OpDef:
     def is_variadic(self) -> bool:
         """Return whether it takes any number of operands from its last one on."""
         return bool(self.operands) and self.operands[-1].variadic
+
+    @property
+    def in_dialect(self) -> bool:
+        """Return whether there is an operation of the `mind` dialect for it."""
+        return self.lower is not None

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mind_mlir.ir.types import DType, TensorType
-from mind_mlir.ops.opdef import AttributeDef, AttrKind, Example, OpDef, OperandDef, Rounding
+from mind_mlir.ops.attribute_kinds import AttrKind
+from mind_mlir.ops.opdef import Alias, AttributeDef, Example, OpDef, OperandDef, Rounding
 from mind_mlir.ops.reassociation import reshape
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from mind_mlir.ir.attributes import Array
+    from mind_mlir.ir.attributes import Array, AttributeValue
     from mind_mlir.ir.types import Dim, Shape
     from mind_mlir.ir.value import Value
     from mind_mlir.mlir.context import LoweringContext
@@ -180,6 +182,8 @@ _ATTRIBUTES = (
     AttributeDef("axes", AttrKind.I64_LIST, "the axes to reduce; none reduces all", default=()),
     AttributeDef("keepdims", AttrKind.BOOL, "whether reduced axes stay with extent 1", default=False),
 )
+#: What the reductions of all elements fix.
+_ALL: Mapping[str, AttributeValue] = MappingProxyType({"axes": (), "keepdims": False})
 _NEGATIVE_AXES = "Negative axes count from the end: -1 is the last, and naming it by both numbers is E3005."
 _ORDER = (
     "Floats accumulate in the input dtype from +0.0 on (so a sum of negative zeros is +0.0), in an order "
@@ -212,7 +216,7 @@ OPERATIONS = (
         lower=_lower_sum,
         rounding=Rounding.ACCUMULATING,
         choices=(_NEGATIVE_AXES, _ORDER, "Integers wrap around on overflow (two's complement)."),
-        aliases=(("core-functions", "tensor.sum"), ("core-functions", "tensor.sum_all")),
+        aliases=(Alias("core-functions", "tensor.sum"), Alias("core-functions", "tensor.sum_all", _ALL)),
         examples=_EXAMPLES,
     ),
     OpDef(
@@ -237,7 +241,7 @@ OPERATIONS = (
             "around.",
             "The mean of no integers is 0.",
         ),
-        aliases=(("core-functions", "tensor.mean"), ("core-functions", "tensor.mean_all")),
+        aliases=(Alias("core-functions", "tensor.mean"), Alias("core-functions", "tensor.mean_all", _ALL)),
         examples=_EXAMPLES,
     ),
 )

@@ -5,29 +5,38 @@ from __future__ import annotations
 from functools import cache
 from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from mind_mlir.ir.attributes import AttributeValue
     from mind_mlir.ops.opdef import OpDef
 
 #: The modules that hold records, in the order of the reference.
 FAMILIES = (
     "constants",
     "elementwise",
+    "division",
+    "extrema",
     "activation",
     "selection",
+    "logic",
+    "conversion",
     "reductions",
     "reshaping",
     "shaping",
     "indexing",
     "slicing",
+    "dynamic_slicing",
     "padding",
     "scatter",
     "contractions",
     "convolution",
+    "control",
 )
+
+NOTHING_FIXED: Mapping[str, AttributeValue] = MappingProxyType({})
 
 
 @cache
@@ -50,6 +59,34 @@ def by_mnemonic() -> Mapping[str, OpDef]:
     return MappingProxyType({record.mnemonic: record for record in all_ops()})
 
 
-def lookup(opcode: str) -> OpDef | None:
-    """Return the record of ``opcode``, or None."""
-    return by_opcode().get(opcode)
+class Spelling(NamedTuple):
+    """What a name stands for in a profile: an operation, and attributes that the name fixes."""
+
+    record: OpDef
+    attributes: Mapping[str, AttributeValue]
+
+
+@overload
+def lookup(name: str) -> OpDef | None: ...
+@overload
+def lookup(name: str, profile: str) -> Spelling | None: ...
+def lookup(name: str, profile: str | None = None) -> OpDef | Spelling | None:
+    """Return what ``name`` stands for, or None.
+
+    Without a profile, it is an opcode as operations in memory have it, and the answer its record. With the
+    name of a profile, the aliases of that profile are names, too, and the answer says what they fix.
+    """
+    record = by_opcode().get(name)
+    if profile is None:
+        return record
+    return Spelling(record, NOTHING_FIXED) if record else _aliases(profile).get(name)
+
+
+@cache
+def _aliases(profile: str) -> Mapping[str, Spelling]:
+    return {
+        alias.name: Spelling(record, alias.attributes)
+        for record in all_ops()
+        for alias in record.aliases
+        if alias.profile == profile
+    }

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.ir.types import format_shape
-from mind_mlir.ops.opdef import ANY, AttributeDef, AttrKind, Example, OpDef, OperandDef
+from mind_mlir.ops.attribute_kinds import AttrKind
+from mind_mlir.ops.opdef import ANY, AttributeDef, Example, OpDef, OperandDef
 from mind_mlir.ops.reassociation import reshape
 
 if TYPE_CHECKING:

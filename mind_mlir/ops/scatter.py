@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.ir.types import format_shape
+from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.bounds import check_indices, require_in_bounds, safe_position
-from mind_mlir.ops.opdef import INTEGERS, AttributeDef, AttrKind, Domain, Example, OpDef, OperandDef, Rounding
+from mind_mlir.ops.opdef import INTEGERS, AttributeDef, Domain, Example, OpDef, OperandDef, Rounding
 from mind_mlir.ops.reassociation import reshape
 
 if TYPE_CHECKING:

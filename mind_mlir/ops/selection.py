@@ -7,16 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.ir.types import DType
-from mind_mlir.ops.opdef import (
-    ANY,
-    BOOL,
-    AttributeDef,
-    AttrKind,
-    Example,
-    NotDifferentiable,
-    OpDef,
-    OperandDef,
-)
+from mind_mlir.ops.attribute_kinds import AttrKind
+from mind_mlir.ops.opdef import ANY, BOOL, Alias, AttributeDef, Example, NotDifferentiable, OpDef, OperandDef
 from mind_mlir.ops.pointwise import lower_named, require_equal_shapes, zeros_like
 
 if TYPE_CHECKING:
@@ -114,7 +106,7 @@ OPERATIONS = (
         lower=_lower_compare,
         choices=("Integers compare as signed numbers, and i1 with false less than true.",),
         extension=True,
-        aliases=(("core-functions", "tensor.compare"),),
+        aliases=(Alias("core-functions", "tensor.compare"),),
         examples=(
             *(Example(("T[7, 3]", "T[7, 3]"), {"op": op}) for op in _COMPARISONS),
             Example(("T[37]", "T[37]"), {"op": "LessEqual"}),
@@ -137,7 +129,7 @@ OPERATIONS = (
         same_dtype=False,
         choices=("Elements are chosen bit for bit: signed zeros and NaN payloads stay.",),
         extension=True,
-        aliases=(("core-functions", "tensor.select"),),
+        aliases=(Alias("core-functions", "tensor.select"),),
         examples=(
             Example(("i1[7, 3]", "T[7, 3]", "T[7, 3]")),
             Example(("i1[37]", "T[37]", "T[37]")),

@@ -8,7 +8,8 @@ import numpy as np
 
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.types import TensorType, format_shape
-from mind_mlir.ops.opdef import ANY, AttributeDef, AttrKind, Example, OpDef, OperandDef
+from mind_mlir.ops.attribute_kinds import AttrKind
+from mind_mlir.ops.opdef import ANY, AttributeDef, Example, OpDef, OperandDef
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -29,9 +29,10 @@ from mind_mlir.ops.unknown import nearest_opcode, unknown_operation
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# Inputs are bound by the caller; they have no rules to run.
-EVALUATED = [record for record in all_ops() if record.opcode != "Input"]
+# Inputs are bound by the caller, and control flow runs whatever is in it: their own rules alone say nothing.
+EVALUATED = [record for record in all_ops() if record.in_dialect]
 OPERATIONS = [pytest.param(record, id=record.opcode) for record in all_ops()]
+WITH_EXAMPLES = [pytest.param(record, id=record.opcode) for record in all_ops() if record.examples]
 CASES = [
     pytest.param(record, dtype, id=f"{record.opcode}-{dtype.core_name if dtype else 'any'}")
     for record in EVALUATED
@@ -52,9 +53,10 @@ def test_every_field_is_filled(record: OpDef) -> None:
     assert re.fullmatch(r"[A-Z][a-z]+s .*\.", record.summary), "a summary is a sentence: 'Computes ... .'"
     assert record.description.endswith(".")
     assert re.match(r"(core-ir|shapes|autodiff|core-ir-page|ptir-v0\.4)\.md, ", record.spec)
-    assert record.examples
-    for rule in (record.type_rule, record.evaluate, record.lower):
+    assert bool(record.examples) != bool(record.programs)
+    for rule in (record.type_rule, record.evaluate):
         assert callable(rule)
+    assert callable(record.lower) or record.opcode == "Input" or record.upstream
     if isinstance(record.derivative, NotDifferentiable):
         assert record.derivative.reason
     else:
@@ -69,20 +71,37 @@ def test_every_field_is_filled(record: OpDef) -> None:
         assert attribute.doc
         assert re.fullmatch(r"E\d{4}", attribute.code)
         assert attribute.default is None or not attribute.choices or attribute.default in attribute.choices
-    for profile, opcode in record.aliases:
-        assert profile
-        assert opcode not in by_opcode()
+    for alias in record.aliases:
+        assert alias.profile
+        assert alias.name not in by_opcode()
+        assert all(record.attribute(name) for name in alias.attributes)
 
 
 def test_names_are_unique() -> None:
     assert len(by_opcode()) == len(by_mnemonic()) == len(all_ops())
-    spellings = [alias for record in all_ops() for alias in record.aliases]
+    spellings = [(alias.profile, alias.name) for record in all_ops() for alias in record.aliases]
     assert len(spellings) == len(set(spellings))
 
 
 def test_lookup_knows_canonical_opcodes_only() -> None:
     assert all(lookup(record.opcode) is record for record in all_ops())
     assert lookup("add") is None
+    assert lookup("tensor.add") is None
+    assert lookup("tensor.add", "core-v1") is None
+
+
+def test_lookup_in_a_profile_knows_its_aliases_and_what_they_fix() -> None:
+    assert lookup("tensor.add", "core-functions") == (by_opcode()["Add"], {})
+    assert lookup("Add", "core-functions") == lookup("Add", "core-v1") == (by_opcode()["Add"], {})
+    for alias, opcode in (("tensor.sum_all", "Sum"), ("tensor.mean_all", "Mean")):
+        fixed = {"axes": (), "keepdims": False}
+        assert lookup(alias, "core-functions") == (by_opcode()[opcode], fixed)
+
+
+def test_aliases_of_another_profile_say_so() -> None:
+    finding = unknown_operation("tensor.sum_all", None)
+    assert finding.help is not None
+    assert finding.help.startswith("write Sum: tensor.sum_all is its name in profile core-functions")
 
 
 @pytest.mark.parametrize(("record", "dtype"), CASES)
@@ -111,7 +130,7 @@ def test_compiled_code_agrees_with_numpy(
 
 @pytest.mark.parametrize("record", [pytest.param(record, id=record.opcode) for record in EVALUATED])
 def test_results_do_not_depend_on_the_optimisation_level(record: OpDef) -> None:
-    uses = uses_of(record, DType.F32 if DType.F32 in dtypes_of(record) else None)
+    uses = uses_of(record, DType.F32 if DType.F32 in dtypes_of(record) else dtypes_of(record)[0])
     rng = np.random.default_rng(5)
     operands = [random_operands(use, rng) for use in uses]
     plain, optimised = (compile_uses(uses, opt_level)(operands) for opt_level in (0, 3))
@@ -133,6 +152,8 @@ def _check_derivative(use: Use, rng: np.random.Generator) -> None:
     record, step = use.record, 1e-6
     operands = random_operands(use, rng)
     result = run_numpy(record, operands, use.attributes)
+    if result.dtype != np.float64:
+        return  # nothing to differentiate, or not to this precision
     seed = rng.standard_normal(result.shape)
     cotangents = run_vjp(record, operands, seed, use.attributes)
     for index, (operand, cotangent) in enumerate(zip(operands, cotangents, strict=True)):
@@ -156,7 +177,7 @@ def _check_derivative(use: Use, rng: np.random.Generator) -> None:
         assert analytic == pytest.approx(numeric, rel=1e-5, abs=1e-7), f"{use}, operand {index}"
 
 
-@pytest.mark.parametrize("record", OPERATIONS)
+@pytest.mark.parametrize("record", WITH_EXAMPLES)
 def test_wrong_operand_count_is_E2007(record: OpDef) -> None:  # noqa: N802 -- the code as it is spelled
     (example, *_) = record.examples
     scalar = TensorType(DType.F32)
@@ -182,7 +203,7 @@ def _mixed_dtypes() -> list[Any]:
     return [
         pytest.param(record, id=record.opcode)
         for record in EVALUATED
-        if record.same_dtype and len(record.operands) > 1
+        if record.same_dtype and len(record.operands) > 1 and len(record.operands[0].dtypes) > 1
     ]
 
 
@@ -196,7 +217,7 @@ def test_mixed_dtypes_are_E2004(record: OpDef) -> None:  # noqa: N802 -- the cod
     assert (finding.context["left"], finding.context["right"]) == ("f32", "f64")
 
 
-@pytest.mark.parametrize("record", OPERATIONS)
+@pytest.mark.parametrize("record", WITH_EXAMPLES)
 def test_unknown_attribute_is_E1103(record: OpDef) -> None:  # noqa: N802 -- the code as it is spelled
     use = uses_of(record, dtypes_of(record)[0])[0]
     (finding,) = findings(record, use.types, {**use.attributes, "nonsense": True})

@@ -111,7 +111,7 @@ def _run(module: Module) -> None:
 def main(seed: int, count: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     choices = random.Random(seed)  # noqa: S311 -- test programs are no secret
-    records = [record for record in all_ops() if record.operands]
+    records = [record for record in all_ops() if record.operands and record.examples]
     done = 0
     while done < count:
         record = choices.choice(records)

@@ -77,6 +77,16 @@ ENTRIES = (
         explanation=("A device reported an error of its own. The CPU backend has none." + _RESERVED),
     ),
     Entry(
+        code="E6009",
+        title="integer division by zero",
+        explanation=(
+            "An element of an integer divisor is 0 when the program runs. It is checked in compiled and "
+            "interpreted code alike, and no result is returned. Division of floats by zero is no error: it "
+            "gives an infinity or NaN."
+        ),
+        context=("operation", "value"),
+    ),
+    Entry(
         code="E6101",
         title="argument missing",
         explanation=("Every input of the module needs an array."),

@@ -1,0 +1,39 @@
+"""What the kinds of attributes need of MLIR in order to be held by it (`mind_mlir.ops.attribute_kinds`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mind_mlir.bindings import ir
+from mind_mlir.ir.attributes import TensorLiteral
+from mind_mlir.mlir.types import dense_elements, element_type, from_mlir_element, from_mlir_tensor
+
+if TYPE_CHECKING:
+    from mind_mlir.bindings import Attribute
+    from mind_mlir.ir.types import TensorType
+
+__all__ = ("decode_literal", "dense_elements", "element_type", "from_mlir_element", "ir")
+
+#: Larger literals are refused in MLIR text.
+MAX_LITERAL_BYTES = 2**31
+
+
+def decode_literal(attribute: Attribute) -> TensorLiteral:
+    """Return the data of a `DenseElementsAttr` of a `mind` dialect type, bit for bit.
+
+    Raises:
+        ValueError: Its type is none of the dialect's, or it would take more than `MAX_LITERAL_BYTES`.
+    """
+    type_ = from_mlir_tensor(attribute.type)
+    if type_ is None:
+        raise ValueError(f"{attribute.type} is not a tensor type of the dialect")
+    size = type_.element_count * type_.dtype.itemsize
+    if size > MAX_LITERAL_BYTES:  # a few characters spell a splat of any size
+        raise ValueError(f"a literal of type {attribute.type} takes {size} bytes; use mind.broadcast_to")
+    return TensorLiteral.of(_elements(attribute, type_), type_.dtype)
+
+
+def _elements(attribute: Attribute, type_: TensorType) -> Any:
+    return np.array(attribute).view(type_.dtype.numpy).reshape(type_.extents)
