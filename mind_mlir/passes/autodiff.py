@@ -1,15 +1,20 @@
 """Static reverse-mode differentiation (autodiff.md).
 
-Before: a flat module. After: a verified canonical flat module that computes the outputs of the given one and,
-for each chosen input, the gradient of the outputs' weighted sum with respect to it. The weights are ones, or
-further inputs, the *cotangents* of the outputs.
+Before: a flat module, or a function of a module. After: a verified canonical module that computes the outputs
+of the given one and, for each chosen input, the gradient of the outputs' weighted sum with respect to it. The
+weights are ones, or further inputs, the *cotangents* of the outputs.
 
     gradient module ::= primal inputs, cotangent inputs, primal operations, gradient operations
     its outputs     ::= primal outputs, gradients of the chosen inputs
 
 The operations are visited once, in reverse; each one's derivative rule turns the gradient of its result into
 gradients of its operands, which are summed per value. Broadcasting is undone here, once for all rules.
-Time and memory are linear in the number of operations, and nothing recurses.
+Time and memory are linear in the number of operations, and nothing recurses but for regions in regions, whose
+depth is bounded.
+
+A function is differentiated in structured form (`mind_mlir.passes.structure`), and so is what it calls: the
+derivative rules of `Cond`, `While` and `Call` stand in their records as those of other operations do, and
+`mind_mlir.passes.function_derivatives` makes the functions that calls ask for.
 """
 
 from __future__ import annotations
@@ -67,6 +72,7 @@ class Gradient:
 
 def differentiate(
     module: Module,
+    function: str | None = None,
     *,
     wrt: Sequence[str] | None = None,
     cotangents: Cotangent | Sequence[Cotangent] = "unit",
@@ -76,9 +82,11 @@ def differentiate(
     """Return the module that computes ``module``'s outputs, followed by the gradients of its inputs.
 
     Args:
-        module: A flat module; it is verified and canonicalised first.
+        module: A module; it is verified and canonicalised first.
+        function: Which exported function to differentiate; by default the only one. The others are no part of
+            the gradient module but for what this one calls.
         wrt: Names of the inputs to differentiate with respect to, in the order of the gradients wanted; by
-            default all floating-point inputs, in their order.
+            default all floating-point inputs, in their order. Inputs of a function are its arguments.
         cotangents: ``unit`` weighs every element of an output by one, so that the gradient of a scalar output
             is its gradient in the usual sense. ``given`` adds an input ``cotangent_<index>`` of the output's
             type (after the module's own inputs; underscores are appended to a name that is taken). One word
@@ -92,11 +100,15 @@ def differentiate(
         AutodiffError: E5001, an operation on the way has no derivative rule; E5002, the gradient module fails
             verification; E5003 and E5004, a rule met an axis or shape that it cannot handle; E5005, a chosen
             input (by default: every input) is not floating-point; E5101, no input has a chosen name; E5102,
-            ``cotangents`` is malformed. All findings are in it.
+            ``cotangents`` is malformed; E5103, ``function`` is no exported function, or not given where there
+            are several. All findings are in it.
         TypeError: An argument is not of the type above.
     """
     verify_module(module)
     extensions, verify = border.flag(extensions, "extensions"), border.flag(verify, "verify")
+    entry = _chosen_function(module, function)
+    if not module.is_flat:
+        return _differentiate_function(module, entry, wrt, cotangents, extensions=extensions, verify=verify)
     inputs = _chosen_inputs(module, wrt)
     modes = _cotangent_modes(module, cotangents)
     canonical, renamed = canonicalize_with_map(module)
@@ -110,9 +122,8 @@ def differentiate(
         operands = [primal[operand] for operand in operation.operands]
         primal[operation.value_id] = builder.copy(operation, operands)
 
-    backward = Backward(
-        builder, primal, varying_values(canonical.operations, frozenset(chosen)), original, extensions
-    )
+    varying = Flow.of(canonical.body, {}).reached_from(chosen)
+    backward = Backward(builder, primal, varying, original, extensions)
     for output, seed in zip(canonical.outputs, seeds, strict=True):
         if output in backward.varying:
             backward.accumulate(output, seed or full(builder, primal[output].type, 1))
