@@ -117,6 +117,19 @@ def infinite() -> list[Any]:
     return inner
 
 
+class LyingPadding(attributes.Padding):
+    """Does not check itself as its base does."""
+
+    def __init__(self, mode: Any, pairs: Any = ()) -> None:
+        object.__setattr__(self, "mode", mode)
+        object.__setattr__(self, "pairs", pairs)
+
+
+def convolve(b: Builder, padding: Any) -> object:
+    x = b.input("x", TensorType(F32, (1, 5, 5, 2)))
+    return b.emit("Conv2d", x, b.input("w", TensorType(F32, (3, 3, 2, 4))), padding=padding, strides=[1, 1])
+
+
 FOREIGN = Builder().input("x", MATRIX)
 
 
@@ -136,6 +149,11 @@ FOREIGN = Builder().input("x", MATRIX)
         (lambda b: b.emit("Sum", b.input("x", MATRIX), axes=[10**5000]), "E1103"),
         (lambda b: b.emit("Sum", b.input("x", MATRIX), axes=infinite()), "E1103"),
         (lambda b: b.emit("Sum", b.input("x", MATRIX), self=1, opcode=2, axes=[0]), "E1103"),
+        (lambda b: convolve(b, "Sme"), "E1103"),
+        (lambda b: convolve(b, [[1, 1]]), "E1103"),
+        (lambda b: convolve(b, LyingPadding("Sme")), "E1103"),
+        (lambda b: convolve(b, LyingPadding("Custom", 3)), "E1103"),
+        (lambda b: convolve(b, Padding.__new__(Padding)), "E1103"),
         (lambda b: b.constant([[1], [2, 3]], F32), "E3010"),
         (lambda b: b.constant(infinite(), F32), "E3010"),
         (lambda b: b.constant(1, "float"), "E1104"),
@@ -147,6 +165,12 @@ FOREIGN = Builder().input("x", MATRIX)
 )
 def test_what_the_builder_refuses(call: Callable[[Builder], object], code: str) -> None:
     assert set(codes(call)) == {code}
+
+
+def test_a_padding_of_a_derived_class_is_a_plain_one() -> None:
+    b = Builder()
+    convolve(b, LyingPadding("same"))
+    assert type(b.operations[-1].attributes["padding"]) is attributes.Padding
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -192,8 +192,10 @@ def frozen(value: object, depth: int = 0) -> AttributeValue | None:
 
 
 def _frozen_atom(value: object) -> AttributeValue | None:
-    if isinstance(value, (DType, TensorLiteral, Padding)):
+    if isinstance(value, (DType, TensorLiteral)):
         return value
+    if isinstance(value, Padding):
+        return _plain_padding(value)
     if isinstance(value, (bool, np.bool_)):
         return bool(value)
     if isinstance(value, str):
@@ -201,6 +203,15 @@ def _frozen_atom(value: object) -> AttributeValue | None:
     if isinstance(value, (float, np.floating)):
         return float(value)
     return None if border.whole(value) is None else border.integer(value, "an attribute")
+
+
+def _plain_padding(padding: Padding) -> Padding | None:
+    """Return a padding that has been checked, or None: one of a derived class need not have been."""
+    mode, pairs = getattr(padding, "mode", None), getattr(padding, "pairs", None)
+    try:
+        return Padding(cast("Any", mode), cast("Any", pairs))
+    except (TypeError, ValueError):
+        return None
 
 
 def _are_plain(values: tuple[Any, ...]) -> bool:

@@ -30,7 +30,17 @@ from mind_mlir import border
 from mind_mlir.diagnostics.display import brief
 from mind_mlir.ir.operation import Block, CoreOperation, Parameter, Result
 from mind_mlir.ir.sequences import counted, sequence_of
-from mind_mlir.ir.terminators import Branch, CondBranch, Return, Target, Terminator, ValueId, Yield, ids
+from mind_mlir.ir.terminators import (
+    Branch,
+    CondBranch,
+    Return,
+    Target,
+    Terminator,
+    ValueId,
+    Yield,
+    check_location,
+    ids,
+)
 from mind_mlir.ir.types import TensorType, TupleType
 
 if TYPE_CHECKING:
@@ -82,6 +92,7 @@ class Function:
         object.__setattr__(self, "name", border.text(self.name, "name"))
         object.__setattr__(self, "blocks", sequence_of(self.blocks, Block, "blocks"))
         object.__setattr__(self, "public", border.flag(self.public, "public"))
+        check_location(self.location)
         if self.result_types is not None:
             types = border.items(self.result_types, "result_types", "a sequence of TensorTypes, or None")
             for type_ in types:

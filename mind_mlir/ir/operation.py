@@ -16,7 +16,16 @@ from mind_mlir.diagnostics.display import brief
 from mind_mlir.ir.attributes import Attributes, TensorLiteral, frozen
 from mind_mlir.ir.sequences import counted, sequence_of
 from mind_mlir.ir.source_info import SourceInfo
-from mind_mlir.ir.terminators import NO_NAMES, PLAIN, TERMINATORS, Terminator, ValueId, ids
+from mind_mlir.ir.terminators import (
+    NO_NAMES,
+    PLAIN,
+    TERMINATORS,
+    Terminator,
+    ValueId,
+    check_location,
+    check_names,
+    ids,
+)
 from mind_mlir.ir.types import TensorType, TupleType
 
 if TYPE_CHECKING:
@@ -74,9 +83,9 @@ class CoreOperation:
     regions: tuple[Block, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.others != ():
+        if type(self.others) is not tuple or self.others:
             object.__setattr__(self, "others", sequence_of(self.others, Result, "others"))
-        if self.regions != ():
+        if type(self.regions) is not tuple or self.regions:
             object.__setattr__(self, "regions", sequence_of(self.regions, Block, "regions"))
         if not isinstance(self.result_type, (TensorType, TupleType)):
             border.reject("result_type", "a TensorType", self.result_type)
@@ -88,6 +97,7 @@ class CoreOperation:
             object.__setattr__(self, "opcode", border.text(self.opcode, "opcode"))
         object.__setattr__(self, "operands", ids(self.operands, "operands"))
         object.__setattr__(self, "attributes", _attributes(self.attributes))
+        _check_names(self)
 
     @classmethod
     def create(
@@ -148,8 +158,12 @@ class CoreOperation:
         return self.origin or self.spell(self.value_id)
 
     def spell(self, value: ValueId) -> str:
-        """Return ``value`` as the text of this operation writes it: ``%x``, or ``%3`` without a name."""
-        return f"%{self.names.get(value, value)}"
+        """Return ``value`` as the text of this operation writes it: ``%x``, or ``%3`` without a name.
+
+        Raises:
+            TypeError: ``value`` is no id.
+        """
+        return f"%{self.names.get(value := border.integer(value, 'value'), value)}"
 
     @property
     def location(self) -> Location | None:
@@ -187,6 +201,8 @@ class Parameter:
     def __post_init__(self) -> None:
         if self.name is not None:
             object.__setattr__(self, "name", border.text(self.name, "name"))
+        _check_names(self)
+        check_location(self.location)
         object.__setattr__(self, "value_id", border.integer(self.value_id, "value_id"))
         if not isinstance(self.type, (TensorType, TupleType)):
             border.reject("type", "a TensorType", self.type)
@@ -227,6 +243,7 @@ class Block:
             border.reject("terminator", "a Return, Yield, Branch or CondBranch", self.terminator)
         object.__setattr__(self, "parameters", sequence_of(self.parameters, Parameter, "parameters"))
         object.__setattr__(self, "label", border.text(self.label, "label"))
+        check_location(self.location)
 
     def __str__(self) -> str:
         from mind_mlir.core.printer import print_block  # noqa: PLC0415 -- the printer stands above the data
@@ -235,6 +252,12 @@ class Block:
 
     def __repr__(self) -> str:
         return f"<Block ^{self.label}: {counted(self.operations, 'operation')}>"
+
+
+def _check_names(named: CoreOperation | Parameter) -> None:
+    check_names(named.names)
+    if named.origin is not None and type(named.origin) is not str:
+        object.__setattr__(named, "origin", border.text(named.origin, "origin"))
 
 
 def _attributes(attributes: object) -> Attributes:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from mind_mlir import border
+from mind_mlir.diagnostics.source import Location
 from mind_mlir.ir.names import Names
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from mind_mlir.diagnostics import Location
+    from collections.abc import Mapping
 
 ValueId: TypeAlias = int
 
@@ -33,14 +33,16 @@ class _Exit:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "operands", ids(self.operands, "operands"))
+        _check_places(self)
 
     def location_of(self, index: int) -> Location | None:
         """Return where operand ``index`` is named in the source."""
+        index = border.integer(index, "index")
         return self.locations[index] if index < len(self.locations) else None
 
     def spell(self, value: ValueId) -> str:
         """Return ``value`` as the text writes it: ``%x``, or ``%3`` without a name."""
-        return f"%{self.names.get(value, value)}"
+        return f"%{self.names.get(value := border.integer(value, 'value'), value)}"
 
     @property
     def targets(self) -> tuple[Target, ...]:
@@ -78,14 +80,16 @@ class Target:
     def __post_init__(self) -> None:
         object.__setattr__(self, "label", border.text(self.label, "label"))
         object.__setattr__(self, "arguments", ids(self.arguments, "arguments"))
+        _check_places(self)
 
     def location_of(self, index: int) -> Location | None:
         """Return where argument ``index`` is named in the source, or else the label."""
+        index = border.integer(index, "index")
         return self.locations[index] if index < len(self.locations) else self.location
 
     def spell(self, value: ValueId) -> str:
         """Return ``value`` as the text writes it."""
-        return f"%{self.names.get(value, value)}"
+        return f"%{self.names.get(value := border.integer(value, 'value'), value)}"
 
     def __str__(self) -> str:
         arguments = f"({', '.join(map(self.spell, self.arguments))})" if self.arguments else ""
@@ -101,6 +105,7 @@ class Branch:
 
     def __post_init__(self) -> None:
         border.expect(self.target, Target, "target", "a Target")
+        check_location(self.location)
 
     @property
     def targets(self) -> tuple[Target, ...]:
@@ -131,6 +136,8 @@ class CondBranch:
         object.__setattr__(self, "condition", border.integer(self.condition, "condition"))
         border.expect(self.then, Target, "then", "a Target")
         border.expect(self.otherwise, Target, "otherwise", "a Target")
+        check_location(self.location)
+        check_location(self.condition_location, "condition_location")
 
     @property
     def targets(self) -> tuple[Target, ...]:
@@ -148,6 +155,25 @@ class CondBranch:
 
 Terminator: TypeAlias = Return | Yield | Branch | CondBranch
 TERMINATORS = (Return, Yield, Branch, CondBranch)
+
+
+def check_names(names: object) -> None:
+    """Raise a TypeError unless ``names`` says what a text calls its values."""
+    if type(names) is not Names:
+        border.mapping(names, "names", "a mapping from value ids to names")
+
+
+def check_location(location: object, parameter: str = "location") -> None:
+    """Raise a TypeError unless ``location`` is one, or None."""
+    if location is not None:
+        border.expect(location, Location, parameter, "a Location or None")
+
+
+def _check_places(listed: _Exit | Target) -> None:
+    check_names(listed.names)
+    check_location(listed.location)
+    if not isinstance(listed.locations, Sequence):
+        border.reject("locations", "a sequence of Locations", listed.locations)
 
 
 def ids(values: object, parameter: str) -> tuple[ValueId, ...]:

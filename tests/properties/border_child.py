@@ -27,7 +27,18 @@ import mind_mlir
 from mind_mlir import Builder, DType, MindError, Module, TensorType
 from mind_mlir.diagnostics import SourceText
 from mind_mlir.ir.attributes import Padding, TensorLiteral
-from mind_mlir.ir.module import Block, Function, Functions, Return
+from mind_mlir.ir.module import (
+    Block,
+    Branch,
+    CondBranch,
+    Function,
+    Functions,
+    Parameter,
+    Result,
+    Return,
+    Target,
+    Yield,
+)
 from mind_mlir.ir.types import SymbolicDim, TupleType
 from mind_mlir.ops.registry import all_ops
 
@@ -82,6 +93,10 @@ def instances() -> list[Any]:
     made += [TensorType(DType.F32, (SymbolicDim("B"),)), mind_mlir.differentiate(MODULE)]
     made += [mind_mlir.Location(SourceText("a", "b"), 1, 1), mind_mlir.Diagnostic("E1101", "m")]
     made += [mind_mlir.InternalError("llvm", "m", "r")]
+    target = Target("b", (0,))
+    made += [target, Return((0,)), Yield((0,)), Branch(target), CondBranch(0, target, target)]
+    made += [Parameter(0, TensorType(DType.F32)), Result(0, TensorType(DType.F32)), MODULE.functions[0]]
+    made += [MODULE.body]
     return made
 
 
@@ -104,7 +119,11 @@ def targets() -> dict[str, list[tuple[str, Callable[..., Any]]]]:
     ]
     methods.append(("TensorLiteral.of", TensorLiteral.of))
     methods += [
-        (kind.__name__, kind) for kind in (Padding, TensorLiteral, Return, Block, Function, TupleType)
+        (kind.__name__, kind)
+        for kind in (
+            *(Padding, TensorLiteral, TupleType, Block, Function, Parameter, Result),
+            *(Return, Yield, Target, Branch, CondBranch),
+        )
     ]
     compiling = ("Executable", "compile")
     return {
@@ -144,9 +163,11 @@ def attempt(name: str, call: Callable[..., Any], arguments: Any, keyword: dict[s
         if documented(error):
             return None
         types = [type(argument).__name__ for argument in arguments]
-        raise AssertionError(
-            f"{name}({types}, {sorted(keyword)}) raised {type(error).__name__}: {error}"
-        ) from error
+        traceback.print_exc()
+        sys.stderr.write(f"{name}({types}, {sorted(keyword)}) raised {type(error).__name__}\n")
+        sys.stderr.flush()
+        # Hypothesis would run the batch again to print what it drew, and there are integers of 5,000 digits.
+        os._exit(1)
 
 
 def check(part: str, calls: int, scratch: Path) -> None:
