@@ -62,6 +62,4 @@ def call_flow(context: FlowContext) -> Iterator[tuple[ValueId, ValueId]]:
 def call_vjp(context: VjpContext) -> Sequence[Value | None]:
     """Return the cotangents of the arguments."""
     assert context.call is not None, "the driver differentiates functions"
-    return context.call(
-        context.attributes["callee"], context.operands, context.cotangents, context.needs
-    )
+    return context.call(context.attributes["callee"], context.operands, context.cotangents, context.needs)

@@ -125,9 +125,7 @@ def _step(context: VjpContext) -> Step:
     condition, body = context.regions
     types = [result.type for result in context.results]
     carried = [
-        place
-        for place, active in enumerate(body.active)
-        if active or context.cotangents[place] is not None
+        place for place, active in enumerate(body.active) if active or context.cotangents[place] is not None
     ]
     around = [value.type for value in context.captured]
     with builder.region([INDEX, *(types[place] for place in carried), *around]) as region:

@@ -191,5 +191,3 @@ class FlowContext:
     regions: tuple[RegionFlow, ...]
     attributes: Mapping[str, Any]
     through: Callable[[str], Sequence[tuple[int, int]]]
-
-

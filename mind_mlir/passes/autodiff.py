@@ -26,23 +26,27 @@ from mind_mlir import border
 from mind_mlir.core.builder import Builder
 from mind_mlir.diagnostics import AutodiffError, VerificationError
 from mind_mlir.frozen import FrozenDict
+from mind_mlir.ir.entry import entry_function
 from mind_mlir.ir.module import Block, Return
 from mind_mlir.ir.types import TensorType
+from mind_mlir.passes.activity import Flow, is_float
 from mind_mlir.passes.autodiff_errors import (
     invalid_gradient_module,
     malformed_cotangents,
     not_differentiable,
     unknown_input,
 )
-from mind_mlir.passes.backward import Backward, full, is_float, varying_values
-from mind_mlir.passes.canonicalize import canonicalize_with_map
+from mind_mlir.passes.autodiff_functions import chosen_parameters, gradient_functions
+from mind_mlir.passes.backward import Backward, full
+from mind_mlir.passes.canonicalize import canonicalize, canonicalize_with_map
+from mind_mlir.passes.structure import structure
 from mind_mlir.passes.verify import verify as verify_module
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mind_mlir.diagnostics import Diagnostic
-    from mind_mlir.ir.module import Module, ValueId
+    from mind_mlir.ir.module import Function, Module, ValueId
     from mind_mlir.ir.value import Value
 
 #: Where the gradient of an output comes from: ``unit`` means ones, ``given`` an input of the gradient module.
@@ -83,7 +87,7 @@ def differentiate(
 
     Args:
         module: A module; it is verified and canonicalised first.
-        function: Which exported function to differentiate; by default the only one. The others are no part of
+        function: Which exported function to differentiate; by default the only one, or ``main``. The others are no part of
             the gradient module but for what this one calls.
         wrt: Names of the inputs to differentiate with respect to, in the order of the gradients wanted; by
             default all floating-point inputs, in their order. Inputs of a function are its arguments.
@@ -96,21 +100,22 @@ def differentiate(
         verify: Whether to verify the gradient module.
 
     Raises:
-        VerificationError: ``module`` itself is not well-formed.
+        VerificationError: ``module`` itself is not well-formed, or it is not plain which function is meant
+            (E2002, E2101, E2102).
+        UnsupportedError: Branches and loops nest too deeply (E7004), or a loop has no exit (E7005).
         AutodiffError: E5001, an operation on the way has no derivative rule; E5002, the gradient module fails
             verification; E5003 and E5004, a rule met an axis or shape that it cannot handle; E5005, a chosen
             input (by default: every input) is not floating-point; E5101, no input has a chosen name; E5102,
-            ``cotangents`` is malformed; E5103, ``function`` is no exported function, or not given where there
-            are several. All findings are in it.
+            ``cotangents`` is malformed. All findings are in it.
         TypeError: An argument is not of the type above.
     """
     verify_module(module)
     extensions, verify = border.flag(extensions, "extensions"), border.flag(verify, "verify")
-    entry = _chosen_function(module, function)
+    entry = entry_function(module, function)
     if not module.is_flat:
-        return _differentiate_function(module, entry, wrt, cotangents, extensions=extensions, verify=verify)
+        return _of_function(module, entry, wrt, cotangents, extensions=extensions, verify=verify)
     inputs = _chosen_inputs(module, wrt)
-    modes = _cotangent_modes(module, cotangents)
+    modes = _cotangent_modes(len(module.outputs), cotangents)
     canonical, renamed = canonicalize_with_map(module)
     original = {new: old for old, new in renamed.items()}
     chosen = [renamed[value] for value in inputs]
@@ -134,6 +139,36 @@ def differentiate(
     return _finish(canonical, backward, chosen, verify=verify)
 
 
+def _of_function(
+    module: Module,
+    entry: Function,
+    wrt: Sequence[str] | None,
+    cotangents: Cotangent | Sequence[Cotangent],
+    *,
+    extensions: bool,
+    verify: bool,
+) -> Gradient:
+    """Differentiate a function of a module that is not flat."""
+    chosen = chosen_parameters(entry, wrt)
+    modes = _cotangent_modes(len(entry.result_types or ()), cotangents)
+    structured = structure(canonicalize(module))
+    made = gradient_functions(structured, entry.name, chosen, modes, extensions=extensions)
+    gradient = canonicalize_with_map(made)[0]
+    if verify:
+        _verify_gradient(gradient)
+    results = gradient.functions[entry.name].entry.terminator.operands
+    found = results[len(results) - len(chosen) :]
+    parameters = [entry.parameters[place].value_id for place in chosen]
+    return Gradient(gradient, FrozenDict(zip(parameters, found, strict=True)))
+
+
+def _verify_gradient(module: Module) -> None:
+    try:
+        verify_module(module)
+    except VerificationError as error:
+        raise AutodiffError(map(invalid_gradient_module, error.diagnostics)) from error
+
+
 def _finish(canonical: Module, backward: Backward, chosen: Sequence[ValueId], *, verify: bool) -> Gradient:
     gradients = backward.gradients
     outputs = [backward.primal[output].id for output in canonical.outputs]
@@ -142,10 +177,7 @@ def _finish(canonical: Module, backward: Backward, chosen: Sequence[ValueId], *,
     body = Block(tuple(backward.builder.operations), terminator, label=canonical.body.label)
     module, renamed = canonicalize_with_map(canonical.with_body(body))
     if verify:
-        try:
-            verify_module(module)
-        except VerificationError as error:
-            raise AutodiffError(map(invalid_gradient_module, error.diagnostics)) from error
+        _verify_gradient(module)
     kept = {
         backward.original[value]: renamed[gradient.id]
         for value, gradient in sorted(gradients.items())
@@ -160,7 +192,7 @@ def _chosen_inputs(module: Module, wrt: Sequence[str] | None) -> list[ValueId]:
     if wrt is None:
         floats = [op.value_id for op in inputs.values() if is_float(op.result_type)]
         if inputs and not floats:  # there is nothing that the caller can have meant
-            raise AutodiffError(map(not_differentiable, inputs.values()))
+            raise AutodiffError(not_differentiable(name, op) for name, op in inputs.items())
         return floats
     names = border.names(wrt, "wrt")
     problems: list[Diagnostic] = []
@@ -168,15 +200,14 @@ def _chosen_inputs(module: Module, wrt: Sequence[str] | None) -> list[ValueId]:
         if name not in inputs:
             problems.append(unknown_input(name, list(inputs)))
         elif not is_float(inputs[name].result_type):
-            problems.append(not_differentiable(inputs[name]))
+            problems.append(not_differentiable(name, inputs[name]))
     if problems:
         raise AutodiffError(problems)
     return [inputs[name].value_id for name in names]
 
 
-def _cotangent_modes(module: Module, cotangents: Cotangent | Sequence[Cotangent]) -> Sequence[str]:
+def _cotangent_modes(count: int, cotangents: Cotangent | Sequence[Cotangent]) -> Sequence[str]:
     """Return where the gradient of each output comes from."""
-    count = len(module.outputs)
     words = border.names(cotangents, "cotangents")
     modes = list(words) * count if isinstance(cotangents, str) else list(words)
     if len(modes) != count or not set(words) <= {"unit", "given"}:

@@ -67,5 +67,3 @@ def captured_values(operation: CoreOperation) -> list[ValueId]:
             found.update(inner.operands)
             pending += inner.regions
     return sorted(found - inside)
-
-
