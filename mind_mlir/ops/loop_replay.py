@@ -1,17 +1,17 @@
 """Replays a loop from states that are kept, so that one can go back through it in constant memory.
 
-The states of a loop of n iterations are needed from the last one to the first. The *kept* ones are a stack: at
-first it holds the first state. To go back through the iterations before iteration k:
+The states of a loop of n iterations are needed from the last one to the first. The *kept* ones are a stack,
+which holds the first state at first. To go back through the iterations before iteration k:
 
 1. while more than B iterations lie between the top of the stack and k, advance from the top by a stride and
    push the state that is found there;
 2. record the at most B states from the top on;
 3. go back through the record, and pop.
 
-The strides are those of Griewank and Walther ("Revolve", ACM TOMS 26, 2000): with room for s states, b(s, t) =
-(s+t)!/(s!t!) chunks of B iterations are replayed with no iteration run more than t times for it. So time is
-linear in practice: with some hundreds of states kept, t is 1 or 2 for a million iterations. It is never wrong: a
-loop that is longer only takes more replays. Each of the three loops holds nothing but its own work.
+The strides are those of Griewank and Walther ("Revolve", ACM TOMS 26, 2000): with room for s states,
+b(s, t) = (s+t)! / (s! t!) chunks of B iterations are replayed, no iteration run more than t times for it. So
+time is linear in practice: with some hundreds of states kept, t is 1 or 2 for a million iterations. It is
+never wrong: a longer loop only takes more replays. Each of the three loops holds nothing but its own work.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.types import DType, TensorType
-from mind_mlir.ops.loop_state import INDEX, put, take
+from mind_mlir.ops.loop_state import INDEX, buffer_type, put, take
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,7 +50,7 @@ class Replay:
         parts = [operands[place] for place in step.needed]
         places = TensorType(DType.SI64, (self.room.kept + 1,))
         stacks = [
-            put(builder, context.zeros(self._buffer(part.type, self.room.kept + 1)), part, self._integer(0))
+            put(builder, context.zeros(buffer_type(part.type, self.room.kept + 1)), part, self._integer(0))
             for part in parts
         ]
         records = [context.zeros(record.type) for record in step.records.values()]
@@ -183,6 +183,3 @@ class Replay:
 
     def _integer(self, value: int) -> Value:
         return self.context.builder.constant(value, DType.SI64)
-
-    def _buffer(self, type_: TensorType, count: int) -> TensorType:
-        return type_.with_shape((count, *type_.extents))

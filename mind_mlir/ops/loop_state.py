@@ -49,18 +49,24 @@ def room_for(types: Iterable[TensorType], depth: int) -> Room:
     return Room(max(count, _FEWEST_KEPT), max(count, _FEWEST_RECORDED))
 
 
+def buffer_type(type_: TensorType, count: int) -> TensorType:
+    """Return the type of a buffer for ``count`` tensors of ``type_``, one after the other."""
+    return TensorType(type_.dtype, (count * type_.element_count,))
+
+
 def put(builder: Appends, buffer: Value, value: Value, index: Value) -> Value:
     """Append ``buffer`` with ``value`` at place ``index``."""
-    row = builder.emit("Reshape", value, new_shape=(1, *value.shape))
-    return builder.emit("DynamicUpdateSlice", buffer, row, *_starts(builder, index, value.type.rank))
+    size = value.type.element_count
+    row = builder.emit("Reshape", value, new_shape=(size,))
+    return builder.emit("DynamicUpdateSlice", buffer, row, _start(builder, index, size))
 
 
 def take(
     builder: Appends, buffer: Value, index: Value, type_: TensorType, defines: Value | None = None
 ) -> Value:
-    """Append what stands in ``buffer`` at place ``index``; ``defines`` is the value to be, if there is one."""
-    starts = _starts(builder, index, type_.rank)
-    row = builder.emit("DynamicSlice", buffer, *starts, sizes=(1, *type_.extents))
+    """Append what stands in ``buffer`` at place ``index``, as the value ``defines`` if given."""
+    size = type_.element_count
+    row = builder.emit("DynamicSlice", buffer, _start(builder, index, size), sizes=(size,))
     defined = () if defines is None else (defines,)
     return builder.emit_all("Reshape", row, new_shape=type_.extents, defines=defined)[0]
 
@@ -70,6 +76,6 @@ def is_not_negative(builder: Appends, index: Value) -> Value:
     return builder.emit("Compare", index, builder.constant(0, DType.SI64), op="GreaterEqual")
 
 
-def _starts(builder: Appends, index: Value, rank: int) -> list[Value]:
-    zero = [builder.constant(0, DType.SI64)] if rank else []
-    return [index, *zero * rank]
+def _start(builder: Appends, index: Value, size: int) -> Value:
+    first = builder.emit("Mul", index, builder.constant(size, DType.SI64)) if size != 1 else index
+    return builder.emit("Reshape", first, new_shape=(1,))

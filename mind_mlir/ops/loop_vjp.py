@@ -1,9 +1,9 @@
 """The derivative of a loop: replay it, and go back.
 
-A loop `While (%init) {condition, body}` computes T[0] = condition(init) and T[k+1] = condition(body(T[k])); its
-results are T[n]. Going back takes cotangents of T[k+1] to those of T[k], for k from n-1 down to 0, and, at
-last, to those of init. One *step* back reads those parts of the state T[k] that the derivative needs, often
-none at all. They come, cheapest first:
+A loop `While (%init) {condition, body}` computes T[0] = condition(init) and
+T[k+1] = condition(body(T[k])); its results are T[n]. Going back takes cotangents of T[k+1] to those of T[k],
+for k from n-1 down to 0, and, at last, to those of init. One *step* back reads those parts of the state T[k] that
+the derivative needs, often none at all. They come, cheapest first:
 
 - from nowhere, where the step reads none: then all that is needed is the number of iterations;
 - from a record that the loop itself writes, where the number of iterations is known and the record small;
@@ -21,7 +21,7 @@ from mind_mlir.ir.liveness import live_operations, reads
 from mind_mlir.ir.module import Result
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.loop_replay import Replay
-from mind_mlir.ops.loop_state import INDEX, is_not_negative, put, room_for, state_bytes, take
+from mind_mlir.ops.loop_state import INDEX, buffer_type, is_not_negative, put, room_for, state_bytes, take
 from mind_mlir.ops.trip_count import trip_count
 
 if TYPE_CHECKING:
@@ -59,17 +59,17 @@ class Step:
     def read_from(self, context: VjpContext, capacity: int) -> None:
         """Let the region take the state from records of ``capacity`` states each."""
         builder = context.builder
+        for place in self.read:
+            self.records[place] = builder.fresh(buffer_type(self.states[place].type, capacity))
         with self.region as region:
             derivative, builder.operations = builder.operations, []
-            for place in self.read:
+            for place, record in self.records.items():
                 state = self.states[place]
-                record = builder.fresh(TensorType(state.type.dtype, (capacity, *state.shape)))
-                self.records[place] = record
                 take(builder, record, region.parameters[0], state.type, defines=state)
             builder.operations += derivative
 
     def run(self, context: VjpContext, last: Value, values: Sequence[Value]) -> list[Value]:
-        """Append the loop that goes back from iteration ``last`` to 0; return what it does with ``values``."""
+        """Append the loop that goes back from iteration ``last`` to 0; return what becomes of ``values``."""
         builder = context.builder
         with builder.region([INDEX, *(value.type for value in values)]) as more:
             more.yield_([is_not_negative(builder, more.parameters[0]), *more.parameters])

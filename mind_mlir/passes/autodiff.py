@@ -19,7 +19,7 @@ derivative rules of `Cond`, `While` and `Call` stand in their records as those o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from mind_mlir import border
@@ -27,7 +27,7 @@ from mind_mlir.core.builder import Builder
 from mind_mlir.diagnostics import AutodiffError, VerificationError
 from mind_mlir.frozen import FrozenDict
 from mind_mlir.ir.entry import entry_function
-from mind_mlir.ir.module import Block, Return
+from mind_mlir.ir.module import Block, Functions, Return
 from mind_mlir.ir.types import TensorType
 from mind_mlir.passes.activity import Flow, is_float
 from mind_mlir.passes.autodiff_errors import (
@@ -39,7 +39,7 @@ from mind_mlir.passes.autodiff_errors import (
 from mind_mlir.passes.autodiff_functions import chosen_parameters, gradient_functions
 from mind_mlir.passes.backward import Backward, full
 from mind_mlir.passes.canonicalize import canonicalize, canonicalize_with_map
-from mind_mlir.passes.structure import structure
+from mind_mlir.passes.structure import structure_function
 from mind_mlir.passes.verify import verify as verify_module
 
 if TYPE_CHECKING:
@@ -87,8 +87,8 @@ def differentiate(
 
     Args:
         module: A module; it is verified and canonicalised first.
-        function: Which exported function to differentiate; by default the only one, or ``main``. The others are no part of
-            the gradient module but for what this one calls.
+        function: Which exported function to differentiate; by default the only one, or ``main``.
+            Of the others, the gradient module holds what this one calls.
         wrt: Names of the inputs to differentiate with respect to, in the order of the gradients wanted; by
             default all floating-point inputs, in their order. Inputs of a function are its arguments.
         cotangents: ``unit`` weighs every element of an output by one, so that the gradient of a scalar output
@@ -151,7 +151,8 @@ def _of_function(
     """Differentiate a function of a module that is not flat."""
     chosen = chosen_parameters(entry, wrt)
     modes = _cotangent_modes(len(entry.result_types or ()), cotangents)
-    structured = structure(canonicalize(module))
+    canonical = canonicalize(module)
+    structured = replace(canonical, functions=Functions(map(structure_function, canonical.functions)))
     made = gradient_functions(structured, entry.name, chosen, modes, extensions=extensions)
     gradient = canonicalize_with_map(made)[0]
     if verify:

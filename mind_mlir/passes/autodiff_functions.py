@@ -1,8 +1,8 @@
 """Differentiates a function in structured form.
 
-Before: a module in structured form, of which one function is chosen. After: a module that exports this function
-alone, with parameters ``cotangent_<index>`` added and the gradients after its results; what it calls is
-internal, and so are the derivatives of that.
+Before: a module in structured form, of which one function is chosen. After: a module that exports this
+function alone, with parameters ``cotangent_<index>`` added and the gradients after its results; what it calls
+is internal, and so are the derivatives of that.
 """
 
 from __future__ import annotations
