@@ -7,7 +7,7 @@ Beyond what each operation obeys (see `mind_mlir.passes.verify`):
 2. a function has blocks and a signature (E4124) of static tensors (E4123); the arguments of an exported one
    have names of their own (E4004);
 3. blocks have labels of their own (E4109) and end in return, br or cond_br, regions in yield (E4111);
-   branches go to blocks of their function (E4110) other than the entry (E4108), and reach every block (E4117);
+   branches go to blocks of their function (E4110) other than the entry (E4108), and reach all (E4117);
 4. a branch passes what the parameters of its target declare (E4113) and depends on a scalar of i1 (E4114);
    what is returned has the declared types (E4115);
 5. values are defined once in their function (E4002), used after their definition (E4001), and visible there:
@@ -22,12 +22,12 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from mind_mlir.analysis.call_graph import CallGraph
 from mind_mlir.core import flow_rules, type_rules
 from mind_mlir.core.type_rules import finding, usable
 from mind_mlir.diagnostics import Diagnostic
 from mind_mlir.interrupts import deliver
 from mind_mlir.ops.contexts import Signature
-from mind_mlir.passes.call_graph import CallGraph
 from mind_mlir.passes.operation_check import OperationCheck
 from mind_mlir.passes.scopes import Scopes
 from mind_mlir.passes.verify_blocks import BlocksVerifier, known
