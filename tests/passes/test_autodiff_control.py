@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pytest
@@ -23,11 +23,12 @@ from control import (
     while_loop,
 )
 
+from mind_mlir.analysis.call_graph import operations_of
 from mind_mlir.diagnostics import AutodiffError
 from mind_mlir.ops import loop_state
-from mind_mlir.passes.call_graph import operations_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
 
     from mind_mlir import Builder, Module
     from mind_mlir.ir.value import Value
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 X = np.array([0.3, 0.5, 0.2])
 A = np.array([0.9, 1.1, 0.7])
 
-Body = "Callable[[Builder, Value, Value, Value], Value]"
+Body: TypeAlias = "Callable[[Builder, Value, Value, Value], Value]"
 
 
 def array(value: Any) -> Any:
