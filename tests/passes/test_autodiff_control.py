@@ -92,6 +92,25 @@ def test_a_long_loop_is_replayed_from_kept_states(n: int, monkeypatch: pytest.Mo
     check_gradient(iterated(logistic), values, ["x", "a"])
 
 
+@pytest.mark.parametrize("n", [0, 1, 6])
+def test_a_loop_of_known_length_records_its_states(n: int) -> None:
+    b = function_builder()
+    x, a = b.parameter(VECTOR, "x"), b.parameter(VECTOR, "a")
+    (y,) = counted(b, b.constant(n, I64), [x], lambda values, _: [logistic(b, values[0], a, a)])
+    gradient = check_gradient(module_of(b.function("main", [y])), {"x": X, "a": A}, ["x", "a"])
+    assert opcodes(gradient).count("While") == 2
+    assert opcodes(gradient).count("DynamicUpdateSlice") == 1
+
+
+def test_a_large_record_is_not_made() -> None:
+    b = function_builder()
+    x, a = b.parameter(VECTOR, "x"), b.parameter(VECTOR, "a")
+    (y,) = counted(b, b.constant(10**9, I64), [x], lambda values, _: [logistic(b, values[0], a, a)])
+    gradient = gradient_of(module_of(b.function("main", [y])), ["x"])
+    sizes = [op.tensor_type.element_count for op in operations_of(gradient.functions["main"].blocks)]
+    assert max(sizes) * 8 <= 2**20
+
+
 def test_a_loop_whose_length_depends_on_the_data() -> None:
     """Newton's method for the square root: until x*x is near a."""
     b = function_builder()
