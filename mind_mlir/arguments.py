@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mind_mlir.ir.attributes import Array
-    from mind_mlir.ir.module import Module
+    from mind_mlir.ir.module import Function, Module
 
 
 _SMALL = 1024
@@ -56,6 +56,30 @@ def parameters_of(module: Module) -> tuple[Parameter, ...]:
     """Return the inputs of a verified flat module, in order."""
     inputs = module.inputs_by_name.items()
     return tuple(Parameter(name, op.tensor_type) for name, op in inputs)
+
+
+def arguments_of(function: Function) -> tuple[Parameter, ...]:
+    """Return what an exported function of a verified module takes, in order."""
+    return tuple(
+        Parameter(parameter.name or str(parameter.value_id), parameter.tensor_type)
+        for parameter in function.parameters
+    )
+
+
+def exported(module: Module, name: str | None = None) -> Function:
+    """Return the exported function called ``name``; without a name, the only one or the one called `main`.
+
+    Raises:
+        TypeError: ``name`` is no string.
+        ValueError: No exported function has the name, or none is meant without one.
+    """
+    functions = {function.name: function for function in module.functions if function.public}
+    if name is None:
+        name = next(iter(functions)) if len(functions) == 1 else "main"
+        if name not in functions:
+            listing = ", ".join(functions) or "which there are none"
+            raise ValueError(f"the function to run must be one of the exported ones: {listing}")
+    return functions[border.choice(name, tuple(functions), "function")]
 
 
 def bind(

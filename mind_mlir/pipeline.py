@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from mind_mlir.bindings import Module as MLIRModule
     from mind_mlir.ir.module import Module
-    from mind_mlir.mlir.context import IndexCheck
+    from mind_mlir.mlir.context import Outcome
     from mind_mlir.target import Target
 
 
@@ -53,7 +53,7 @@ class Lowering:
         timings: Seconds spent in each stage so far.
         canonical: The canonical in-memory module, once there is one.
         mlir: The current MLIR module, once there is one.
-        checks: The bounds checks whose outcome the compiled function returns in its status.
+        checks: The run-time checks whose outcome the compiled function returns in its status.
     """
 
     target: Target = field(default_factory=host_target)
@@ -62,7 +62,7 @@ class Lowering:
     timings: dict[str, float] = field(default_factory=dict)
     canonical: Module | None = None
     mlir: MLIRModule | None = None
-    checks: tuple[IndexCheck, ...] = ()
+    checks: tuple[Outcome, ...] = ()
 
     @held()
     def run(self, module: Module, until: str = "llvm") -> str | None:

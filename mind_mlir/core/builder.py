@@ -1,23 +1,26 @@
-"""Builds flat modules from Python, inferring every result type from the operation records."""
+"""Builds modules and functions from Python, inferring every result type from the operation records."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir import border
+from mind_mlir.core.copying import renamed
+from mind_mlir.core.region import Hidden, Region
 from mind_mlir.diagnostics import Diagnostic, VerificationError
 from mind_mlir.ir.attributes import TensorLiteral
-from mind_mlir.ir.module import CoreOperation, Module, ValueId
-from mind_mlir.ir.names import Names
+from mind_mlir.ir.module import Block, CoreOperation, Function, Module, Parameter, Result, Return, ValueId
 from mind_mlir.ir.source_info import SourceInfo
+from mind_mlir.ir.terminators import NO_NAMES
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ir.value import Value
 from mind_mlir.ops import registry
 from mind_mlir.ops.attribute_values import from_python
 from mind_mlir.ops.constants import constant_form, literal_dtype
-from mind_mlir.ops.contexts import TypeContext
-from mind_mlir.ops.infer import infer_type
+from mind_mlir.ops.contexts import RegionTypes, Signature, TypeContext
+from mind_mlir.ops.infer import infer_types
 from mind_mlir.ops.unknown import unknown_operation
 
 if TYPE_CHECKING:
@@ -28,9 +31,12 @@ if TYPE_CHECKING:
     from mind_mlir.ops.opdef import OpDef
 
 
+NOTHING_CAPTURED: Mapping[ValueId, Value] = MappingProxyType({})
+
+
 @dataclass(slots=True, eq=False)
 class Builder:
-    """Appends operations to a flat module, assigning fresh value ids in creation order.
+    """Appends operations to a flat module, or to a function, assigning fresh value ids in creation order.
 
     What is wrong with an operation is a `VerificationError`, raised where it is built; what the operations
     are together (names of inputs, dtypes of the profile) is for `verify` to say.
@@ -42,10 +48,26 @@ class Builder:
         %0 = Input {name="x"} : tensor<f32[2, 3]>
         %1 = Sum (%0) {axes=[1], keepdims=false} : tensor<f32[2]>
         outputs: %1
+
+    A function has parameters in the place of inputs, may call the functions that ``functions`` describes,
+    and has loops and branches, whose regions are filled first:
+
+        >>> b = Builder()
+        >>> x = b.parameter(TensorType(DType.F32, (2,)), "x")
+        >>> p = b.parameter(TensorType(DType.I1), "p")
+        >>> with b.region() as then:
+        ...     then.yield_(b.emit("Neg", x))
+        >>> with b.region() as otherwise:
+        ...     otherwise.yield_(x)
+        >>> (y,) = b.emit_all("Cond", p, regions=(then, otherwise))
+        >>> function = b.function("main", [y])
     """
 
     operations: list[CoreOperation] = field(default_factory=list, init=False)
     next_id: ValueId = 0
+    functions: Mapping[str, Signature] = field(default_factory=dict)
+    parameters: list[Parameter] = field(default_factory=list, init=False)
+    hidden: Hidden = field(default_factory=Hidden, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.next_id = border.integer(self.next_id, "next_id")
@@ -92,6 +114,37 @@ class Builder:
                 or the operation breaks a rule of its record.
             TypeError: ``source`` is no `SourceInfo`.
         """
+        values = self.emit_all(opcode, *operands, source=source, **attributes)
+        if len(values) != 1:
+            self.operations.pop()
+            raise ValueError(
+                f"opcode must be that of an operation with one result, not {len(values)}: emit_all"
+            )
+        return values[0]
+
+    def emit_all(
+        self,
+        opcode: str,
+        /,
+        *operands: Value,
+        regions: Sequence[Region] = (),
+        source: SourceInfo | None = None,
+        **attributes: Any,
+    ) -> tuple[Value, ...]:
+        """Append an operation of any number of results, and return their values.
+
+        Args:
+            opcode: The operation.
+            operands: Its operands.
+            regions: Its regions, in order, each of which has ended; a region belongs to one operation.
+            source: Where it is written.
+            attributes: As for `emit`.
+
+        Raises:
+            VerificationError: As `emit`.
+            TypeError: ``source`` is no `SourceInfo`, or a region no `Region`.
+            ValueError: A region is not this builder's, does not yield, or has been used already.
+        """
         if not isinstance(opcode, str):
             message = f"an opcode must be a string, not {border.describe(opcode)}"
             raise VerificationError(Diagnostic("E1102", message))
@@ -99,32 +152,104 @@ class Builder:
         record = registry.lookup(opcode)
         if record is None:
             raise VerificationError(unknown_operation(opcode, source.opcode if source else None))
-        values = self._own(operands, "E4001", f"operand {{}} of {opcode}")
-        types = tuple(value.type for value in values)
+        values = self.own(operands, f"operand {{}} of {opcode}") if operands else []
+        types = tuple([value.type for value in values])
         complete = _attributes(record, types, attributes)
-        context = TypeContext(opcode, self.next_id, types, complete, source=source)
-        result = infer_type(record, context)
-        if result is None:
+        context = TypeContext(opcode, self.next_id, types, complete, source=source, functions=self.functions)
+        inside = self._finished(regions) if regions else []
+        context.regions = tuple([_region_types(region) for region in inside])
+        results = infer_types(record, context)
+        if results is None:
             raise VerificationError(context.diagnostics)
-        return self._append(opcode, values, context.attributes, result, source)
+        if len(results) == 1 and not inside:
+            return (self._append(opcode, values, context.attributes, results[0], source),)
+        blocks = [
+            region.block(definition.name) for region, definition in zip(inside, record.regions, strict=True)
+        ]
+        for region in inside:
+            region.used = True
+        first, *more = [self.fresh(type_) for type_ in results]
+        self.operations.append(
+            CoreOperation.create(
+                first.id,
+                opcode,
+                [v.id for v in values],
+                context.attributes,
+                first.type,
+                source,
+                others=[Result(value.id, value.type) for value in more],
+                regions=blocks,
+            )
+        )
+        return (first, *more)
+
+    def region(self, types: Iterable[TensorType] = ()) -> Region:
+        """Return a region with parameters of ``types``, to be filled in a ``with`` statement.
+
+        Raises:
+            TypeError: ``types`` are no `TensorType`s.
+        """
+        found = border.items(types, "types", "a sequence of TensorTypes")
+        checked = [border.expect(type_, TensorType, "each of types", "a TensorType") for type_ in found]
+        return Region(self, types=tuple(checked))
+
+    def parameter(self, type_: TensorType, name: str | None = None) -> Value:
+        """Declare a parameter of the function that is built; ``name`` is for callers from outside.
+
+        Raises:
+            TypeError: ``type_`` is no `TensorType`, or ``name`` no string.
+        """
+        border.expect(type_, TensorType, "type_", "a TensorType")
+        value = self.fresh(type_)
+        self.parameters.append(Parameter(value.id, type_, name=name))
+        return value
+
+    def fresh(self, type_: TensorType) -> Value:
+        """Return a value that whoever asks will define."""
+        value = Value(self.next_id, type_, self)
+        self.next_id += 1
+        return value
 
     def copy(self, operation: CoreOperation, operands: Sequence[Value]) -> Value:
-        """Append a verified operation of another module, reading ``operands``, and return its value.
+        """Append a verified operation of another module, reading ``operands``, and return its (first) value.
 
         Raises:
             VerificationError: E4001, an operand is no value of this builder.
             TypeError: ``operation`` is no `CoreOperation` with one result.
         """
+        return self.copy_all(operation, operands)[0]
+
+    def copy_all(
+        self,
+        operation: CoreOperation,
+        operands: Sequence[Value],
+        captured: Mapping[ValueId, Value] = NOTHING_CAPTURED,
+    ) -> tuple[Value, ...]:
+        """Append a verified operation of another module, with its regions, and return its values.
+
+        Args:
+            operation: The operation.
+            operands: What the copy reads.
+            captured: What its regions read in the place of values that are defined around it; may hold more.
+
+        Raises:
+            VerificationError: E4001, an operand is no value of this builder.
+            TypeError: ``operation`` is no `CoreOperation` whose results are tensors.
+        """
         border.expect(operation, CoreOperation, "operation", "a CoreOperation")
         read = border.items(operands, "operands", "a sequence of Values")
-        values = self._own(read, "E4001", f"operand {{}} of {operation.opcode}")
-        value = Value(self.next_id, operation.tensor_type, self)
-        ids = tuple(v.id for v in values)
-        self.operations.append(
-            replace(operation, value_id=value.id, operands=ids, names=Names(), origin=operation.label)
-        )
-        self.next_id += 1
-        return value
+        values = self.own(read, f"operand {{}} of {operation.opcode}")
+        if not operation.others and not operation.regions:
+            result = self.fresh(operation.tensor_type)
+            ids = tuple([v.id for v in values])
+            self.operations.append(
+                replace(operation, value_id=result.id, operands=ids, names=NO_NAMES, origin=operation.label)
+            )
+            return (result,)
+        results = tuple([self.fresh(type_) for type_ in operation.result_types])
+        around = {value: found.id for value, found in captured.items()}
+        self.operations.append(renamed(operation, results, values, around, self))
+        return results
 
     def build(self, outputs: Iterable[Value]) -> Module:
         """Return the module with the given outputs, or one output.
@@ -133,25 +258,54 @@ class Builder:
             VerificationError: E4003, an output is no value of this builder.
             TypeError: ``outputs`` is no iterable.
         """
-        listed = (outputs,) if isinstance(outputs, Value) else outputs
-        values = self._own(border.items(listed, "outputs", "a sequence of Values"), "E4003", "output {}")
+        values = self.own(_listed(outputs, "outputs"), "output {}", "E4003")
         return Module.flat(self.operations, [value.id for value in values])
 
-    def _own(self, values: Iterable[object], code: str, place: str) -> list[Value]:
-        """Return ``values``, which must be of this builder."""
+    def function(self, name: str, results: Iterable[Value] | Value, *, public: bool = True) -> Function:
+        """Return the function, in structured form, that returns ``results`` and has the parameters declared.
+
+        Raises:
+            VerificationError: E4003, a result is no value of this builder, or of a region.
+            TypeError: ``results`` is no iterable, or ``name`` no string.
+        """
+        values = self.own(_listed(results, "results"), "result {}", "E4003")
+        block = Block(
+            tuple(self.operations), Return(tuple(v.id for v in values)), parameters=tuple(self.parameters)
+        )
+        return Function(name, (block,), public, tuple(v.type for v in values))
+
+    def own(self, values: Iterable[object], place: str, code: str = "E4001") -> list[Value]:
+        """Return ``values``, which must be of this builder and visible where it stands."""
         own: list[Value] = []
         findings: list[Diagnostic] = []
+        hidden = self.hidden
         for index, value in enumerate(values):
             if isinstance(value, Value) and value.builder is self:
-                own.append(value)
-                continue
-            found = "a value of another Builder" if isinstance(value, Value) else border.describe(value)
-            help_ = "pass what a method of this Builder returned"
-            help_ += "" if isinstance(value, Value) else "; Builder.constant makes a value of a number"
+                if not hidden or value.id not in hidden:
+                    own.append(value)
+                    continue
+                found, help_ = f"{value}, a value of a region that has ended", "yield it from the region"
+            else:
+                found = "a value of another Builder" if isinstance(value, Value) else border.describe(value)
+                help_ = "pass what a method of this Builder returned"
+                help_ += "" if isinstance(value, Value) else "; Builder.constant makes a value of a number"
             findings.append(Diagnostic(code, f"{place.format(index)} is {found}", help=help_))
         if findings:
             raise VerificationError(findings)
         return own
+
+    def _finished(self, regions: Sequence[Region]) -> list[Region]:
+        """Return regions that an operation can have."""
+        found = [
+            border.expect(region, Region, "each of regions", "a Region (Builder.region makes one)")
+            for region in border.items(regions, "regions", "a sequence of Regions")
+        ]
+        for region in found:
+            if region.builder is not self or region.used or found.count(region) > 1:
+                raise ValueError("each of regions must be one of this builder that no operation has yet")
+            if region.yields is None:
+                raise ValueError("each of regions must be one that yields (Region.yield_)")
+        return found
 
     def _append(
         self,
@@ -173,6 +327,17 @@ def _not_an_input(expected: str, found: object) -> VerificationError:
     shown = str(found) if isinstance(found, TensorType) else border.describe(found)
     help_ = 'write Builder.input("x", TensorType(DType.F32, (2, 3)))'
     return VerificationError(Diagnostic("E4004", f"the {expected}, not {shown}", help=help_))
+
+
+def _region_types(region: Region) -> RegionTypes:
+    yields = region.yields or ()
+    return RegionTypes(tuple(v.type for v in region.parameters), tuple(v.type for v in yields))
+
+
+def _listed(values: object, parameter: str) -> tuple[object, ...]:
+    if isinstance(values, Value):
+        return (values,)
+    return border.items(values, parameter, "a sequence of Values")
 
 
 def _source(source: object) -> SourceInfo | None:

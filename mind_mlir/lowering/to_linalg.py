@@ -2,8 +2,8 @@
 
 Before: a module of `func.func`s over `mind` operations, integers with signedness. After: a new module over
 linalg, tensor, arith and math, integers signless, everything in destination-passing style. A function with
-run-time bounds checks returns one more result, its status (rank 1, i64): for each check the least and the
-greatest index, in the order of the returned `IndexCheck`s.
+run-time checks returns one more result, its status (rank 1, i64): for each check the least and the
+greatest number that it looks at, in the order of the returned `Outcome`s.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from mind_mlir.bindings import func, ir, tensor
 from mind_mlir.diagnostics import Diagnostic, UnsupportedError
 from mind_mlir.dialect import PREFIX, decode_attributes
 from mind_mlir.interrupts import deliver
-from mind_mlir.mlir.context import IndexCheck, LoweringContext
+from mind_mlir.mlir.context import LoweringContext, Outcome
 from mind_mlir.mlir.types import from_mlir_tensor, tensor_type
 from mind_mlir.ops.registry import by_mnemonic
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LinalgModule:
-    """The lowered module and the bounds checks of its entry function."""
+    """The lowered module and the run-time checks of its entry function."""
 
     module: Module
-    checks: tuple[IndexCheck, ...]
+    checks: tuple[Outcome, ...]
 
 
 def to_linalg(source: Module) -> LinalgModule:
@@ -38,7 +38,7 @@ def to_linalg(source: Module) -> LinalgModule:
     Raises:
         UnsupportedError: E7002, the module holds something other than functions over `mind` operations.
     """
-    checks: list[IndexCheck] = []
+    checks: list[Outcome] = []
     with source.context, ir.Location.unknown():
         result = ir.Module.create()
         with ir.InsertionPoint(result.body):
@@ -54,9 +54,9 @@ class _Function:
         self._source = source
         self._values: dict[Value, Value] = {}
         self._types: dict[Any, TensorType] = {}
-        self._checks: list[IndexCheck] = []
+        self._checks: list[Outcome] = []
 
-    def lower(self) -> list[IndexCheck]:
+    def lower(self) -> list[Outcome]:
         block = self._source.body.blocks[0]
         arguments = [tensor_type(self._type(argument)) for argument in block.arguments]
         # The type is completed at the end, when it is known whether there is a status to return.

@@ -17,21 +17,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mind_mlir.bindings import Attribute, Type, Value
+    from mind_mlir.diagnostics.checks import Check
     from mind_mlir.ir.attributes import TensorLiteral
     from mind_mlir.ir.types import DType, TensorType
 
 
 @dataclass(frozen=True, slots=True)
-class IndexCheck:
-    """A run-time bounds check: an index tensor's smallest and largest value against an extent.
+class Outcome:
+    """What compiled code has seen of what a check looks at: two i64 scalars.
 
-    The two values are returned in the function's status tensor (rank 1, i64) and judged after the call.
+    They are returned in the function's status tensor (rank 1, i64) and judged after the call.
     """
 
-    label: str
-    opcode: str
-    axis: int
-    shape: tuple[int, ...]
+    check: Check
     smallest: Value
     largest: Value
 
@@ -47,7 +45,7 @@ class LoweringContext:
         operand_types: Their types in our terms, with signedness.
         attributes: Complete attributes, as Python values.
         result_type: The type of the result.
-        checks: Bounds checks of the whole function so far; `check_index` appends.
+        checks: Run-time checks of the whole function so far; `check` appends.
     """
 
     opcode: str
@@ -56,7 +54,7 @@ class LoweringContext:
     operand_types: tuple[TensorType, ...]
     attributes: Mapping[str, Any]
     result_type: TensorType
-    checks: list[IndexCheck] = field(default_factory=list)
+    checks: list[Outcome] = field(default_factory=list)
 
     @property
     def mlir(self) -> Any:
@@ -201,16 +199,15 @@ class LoweringContext:
         )
         return results[0]
 
-    def check_index(self, axis: int, shape: tuple[int, ...], smallest: Value, largest: Value) -> None:
-        """Have the function report E6001 unless all indices lie in ``[-shape[axis], shape[axis])``.
+    def check(self, check: Check, smallest: Value, largest: Value) -> None:
+        """Have the function report ``check`` unless all numbers it looks at are allowed.
 
         Args:
-            axis: The indexed axis.
-            shape: The shape of the indexed operand.
-            smallest: The least index, an i64 scalar.
-            largest: The greatest index, an i64 scalar.
+            check: The check.
+            smallest: The least number, an i64 scalar.
+            largest: The greatest number, an i64 scalar; both as `NOTHING_SEEN` where there is no number.
         """
-        self.checks.append(IndexCheck(self.label, self.opcode, axis, shape, smallest, largest))
+        self.checks.append(Outcome(check, smallest, largest))
 
 
 def broadcast_map(shape: tuple[int, ...], result: tuple[int, ...]) -> Any:

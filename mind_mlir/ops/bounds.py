@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from mind_mlir.diagnostics.checks import NOTHING_SEEN, IndexCheck
 from mind_mlir.ir.types import DType, TensorType
 
 if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext
-
-_I64_MIN, _I64_MAX = -(2**63), 2**63 - 1
 
 
 def require_in_bounds(context: EvalContext, indices: Array, shape: tuple[int, ...]) -> None:
@@ -25,9 +24,9 @@ def require_in_bounds(context: EvalContext, indices: Array, shape: tuple[int, ..
         return
     smallest, largest = int(indices.min()), int(indices.max())
     if smallest < -shape[0]:
-        context.out_of_bounds(smallest, shape[0], shape)
+        context.out_of_bounds(smallest, shape)
     if largest >= shape[0]:
-        context.out_of_bounds(largest, shape[0], shape)
+        context.out_of_bounds(largest, shape)
 
 
 def check_indices(context: LoweringContext, indices: Any, type_: TensorType, shape: tuple[int, ...]) -> None:
@@ -49,15 +48,16 @@ def check_indices(context: LoweringContext, indices: Any, type_: TensorType, sha
         return [arith.minsi(smallest, wide), arith.maxsi(largest, wide)]
 
     nothing = affine_map.get(type_.rank, 0, [])
+    least, greatest = NOTHING_SEEN
     ends = context.generic(
         [indices],
         [affine_map.get_identity(type_.rank), nothing, nothing],
-        [context.filled(scalar, _I64_MAX), context.filled(scalar, _I64_MIN)],
+        [context.filled(scalar, least), context.filled(scalar, greatest)],
         ["reduction"] * type_.rank,
         body,
     )
     smallest, largest = (context.mlir.tensor.extract(end, []) for end in ends)
-    context.check_index(0, shape, smallest, largest)
+    context.check(IndexCheck(context.opcode, context.label, 0, shape), smallest, largest)
 
 
 def safe_position(context: LoweringContext, index: Any, extent: int) -> Any:

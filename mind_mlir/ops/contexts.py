@@ -7,12 +7,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from mind_mlir.diagnostics import Diagnostic, ExecutionError
+from mind_mlir.diagnostics.checks import IndexCheck
 from mind_mlir.frozen import FrozenDict
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence
 
     from mind_mlir.diagnostics import Location
+    from mind_mlir.diagnostics.checks import Check
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.source_info import SourceInfo
     from mind_mlir.ir.types import TensorType
@@ -167,34 +169,13 @@ class EvalContext:
     source: SourceInfo | None = None
     result_types: tuple[TensorType, ...] = ()
 
-    def out_of_bounds(self, index: int, extent: int, shape: tuple[int, ...], axis: int = 0) -> NoReturn:
-        """Raise E6001 for ``index`` on an axis of ``extent`` elements."""
-        location = self.source.statement if self.source else None
-        raise ExecutionError(
-            index_out_of_bounds(self.opcode, self.label, index, extent, shape, axis, location)
-        )
+    def out_of_bounds(self, index: int, shape: tuple[int, ...], axis: int = 0) -> NoReturn:
+        """Raise E6001 for ``index`` on ``axis`` of an operand of ``shape``."""
+        self.fail(IndexCheck(self.opcode, self.label, axis, shape), index)
 
-
-def index_out_of_bounds(
-    opcode: str,
-    label: str,
-    index: int,
-    extent: int,
-    shape: tuple[int, ...],
-    axis: int,
-    location: Location | None = None,
-) -> Diagnostic:
-    """Return the E6001 diagnostic; compiled and interpreted code report it in the same words."""
-    return Diagnostic(
-        "E6001",
-        f"{opcode} {label}: index {index} is out of bounds for axis {axis} with extent {extent}",
-        location,
-        (f"the operand has shape {list(shape)}",),
-        f"indices must lie in [{-extent}, {extent - 1}]; negative ones count from the end"
-        if extent
-        else "the axis is empty, so no index is valid",
-        context=MappingProxyType({"operation": opcode, "value": label, "index": index, "shape": shape}),
-    )
+    def fail(self, check: Check, found: int) -> NoReturn:
+        """Raise what ``check`` says about ``found``."""
+        raise ExecutionError(check.finding(found, self.source.statement if self.source else None))
 
 
 def allocation_failed(

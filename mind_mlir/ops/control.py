@@ -97,7 +97,6 @@ def _while_type(context: TypeContext) -> tuple[TensorType, ...]:
 
 def _while(context: EvalContext) -> Running:
     values: Sequence[Any] = context.operands
-    context.operands = ()  # so that no iteration keeps the values of the first one
     while True:
         more, *carried = yield 0, values
         if not more:
@@ -281,8 +280,8 @@ OPERATIONS = (
         summary="Runs one of two regions.",
         description="Where `pred`, a scalar (E3002), is true, the results are what region `then` "
         "yields, else what `else` yields. The regions have no parameters and read what is defined around "
-        "the operation; the one that is not chosen does not run. Both yield one value for each result, "
-        "at least one (E4122, E2007), of the results' types (E2001).",
+        "the operation; the one that is not chosen does not run. Both yield as many values as there are "
+        "results, at least one (E4122, E2007), of the results' types (E2001).",
         spec="ptir-v0.4.md, Control flow (regions)",
         operands=(OperandDef("pred", BOOL),),
         regions=(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mind_mlir.diagnostics.checks import IndexCheck
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.types import DType
 from mind_mlir.ops.attribute_kinds import AttrKind
@@ -54,7 +55,7 @@ def _evaluate_index(context: EvalContext) -> Array:
     indices: tuple[int, ...] = context.attributes["indices"]
     for axis, (index, extent) in enumerate(zip(indices, operand.shape, strict=True)):
         if not -extent <= index < extent:
-            context.out_of_bounds(index, extent, operand.shape, axis)
+            context.out_of_bounds(index, operand.shape, axis)
     return np.asarray(operand[indices])
 
 
@@ -84,7 +85,7 @@ def _lower_index(context: LoweringContext) -> Any:
     for axis, index in enumerate(indices):
         if not -type_.extents[axis] <= index < type_.extents[axis]:
             bad = context.scalar(index, DType.SI64)
-            context.check_index(axis, type_.extents, bad, bad)
+            context.check(IndexCheck(context.opcode, context.label, axis, type_.extents), bad, bad)
     return context.filled(context.result_type, 0)
 
 

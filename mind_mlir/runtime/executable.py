@@ -12,12 +12,12 @@ import numpy as np
 
 from mind_mlir import border
 from mind_mlir.arguments import address, bind, parameters_of
-from mind_mlir.diagnostics import Diagnostic, ExecutionError
+from mind_mlir.diagnostics import ExecutionError
 from mind_mlir.diagnostics.display import brief
 from mind_mlir.interrupts import held
 from mind_mlir.ir.module import MODULE, Module
 from mind_mlir.ir.types import DType
-from mind_mlir.ops.contexts import allocation_failed, index_out_of_bounds
+from mind_mlir.ops.contexts import allocation_failed
 from mind_mlir.pipeline import Lowering
 from mind_mlir.runtime.disassemble import assembly
 from mind_mlir.runtime.native import NativeFunction
@@ -96,7 +96,7 @@ class Executable:
         self.parameters = parameters_of(canonical)
         self.results = tuple(types[output] for output in canonical.outputs)
         # The MLIR values in the checks die with the module; only their facts are kept.
-        self._checks = tuple((c.label, c.opcode, c.axis, c.shape) for c in lowering.checks)
+        self._checks = tuple(outcome.check for outcome in lowering.checks)
         # What a call allocates: the outputs and, behind them, the status that the checks are judged by.
         self._layouts = [(type_.extents, type_.dtype.numpy) for type_ in self.results]
         if self._checks:
@@ -176,15 +176,12 @@ class Executable:
         return stage_text(self._source, stage, opt_level=self._opt_level)
 
     def _raise_for(self, status: Sequence[int]) -> None:
-        findings: list[Diagnostic] = []
-        for position, (label, opcode, axis, shape) in enumerate(self._checks):
-            smallest, largest = status[2 * position], status[2 * position + 1]
-            extent = shape[axis]
-            wrong = smallest if smallest < -extent else largest
-            if -extent <= wrong < extent or smallest > largest:
-                continue
-            location = self._locations.get(label)
-            findings.append(index_out_of_bounds(opcode, label, wrong, extent, shape, axis, location))
+        ends = zip(status[::2], status[1::2], strict=True)
+        judged = (
+            check.judge(smallest, largest, self._locations.get(check.label))
+            for check, (smallest, largest) in zip(self._checks, ends, strict=True)
+        )
+        findings = [finding for finding in judged if finding is not None]
         if findings:
             raise ExecutionError(findings)
 

@@ -1,0 +1,105 @@
+"""Checks of what depends on run-time data: their facts, and what is said where one fails.
+
+A check looks at integers and has a range that they must lie in. Interpreted code raises at the first number
+outside. Compiled code never stops: it keeps the least and the greatest number that it has seen, from
+`NOTHING_SEEN` on, merges two such pairs by minimum and maximum, so that loops, branches and calls hand them
+on, and returns them; `Check.judge` then says what the interpreter would have said.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from mind_mlir.diagnostics import Diagnostic
+
+if TYPE_CHECKING:
+    from mind_mlir.diagnostics import Location
+
+#: The least and the greatest of no numbers.
+NOTHING_SEEN = (2**63 - 1, -(2**63))
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One check of one operation.
+
+    Attributes:
+        opcode: The operation.
+        label: What messages call its value, for example ``%3``.
+    """
+
+    opcode: str
+    label: str
+
+    @property
+    @abstractmethod
+    def allowed(self) -> tuple[int, int]:
+        """Return the least and the greatest number that is allowed; nothing is where they are in disorder."""
+
+    @abstractmethod
+    def finding(self, found: int, location: Location | None = None) -> Diagnostic:
+        """Return what there is to say about ``found``, which lies outside."""
+
+    def judge(self, smallest: int, largest: int, location: Location | None = None) -> Diagnostic | None:
+        """Return what there is to say when these were the least and the greatest number seen, or None."""
+        if (smallest, largest) == NOTHING_SEEN:
+            return None
+        low, high = self.allowed
+        if smallest < low:
+            return self.finding(smallest, location)
+        return self.finding(largest, location) if largest > high else None
+
+
+@dataclass(frozen=True, slots=True)
+class IndexCheck(Check):
+    """Indices of an axis of ``shape`` lie in ``[-extent, extent)``: E6001."""
+
+    axis: int
+    shape: tuple[int, ...]
+
+    @property
+    def allowed(self) -> tuple[int, int]:
+        """Return the range of valid indices, which count from the end where they are negative."""
+        extent = self.shape[self.axis]
+        return -extent, extent - 1
+
+    def finding(self, found: int, location: Location | None = None) -> Diagnostic:
+        """Return E6001 for the index ``found``."""
+        extent = self.shape[self.axis]
+        return Diagnostic(
+            "E6001",
+            f"{self.opcode} {self.label}: index {found} is out of bounds for axis {self.axis} "
+            f"with extent {extent}",
+            location,
+            (f"the operand has shape {list(self.shape)}",),
+            f"indices must lie in [{-extent}, {extent - 1}]; negative ones count from the end"
+            if extent
+            else "the axis is empty, so no index is valid",
+            context=MappingProxyType(
+                {"operation": self.opcode, "value": self.label, "index": found, "shape": self.shape}
+            ),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DivisorCheck(Check):
+    """No element of an integer divisor is 0: E6009. The numbers are 1 for those that are, else 0."""
+
+    @property
+    def allowed(self) -> tuple[int, int]:
+        """Return the range that says that no element is 0."""
+        return 0, 0
+
+    def finding(self, found: int, location: Location | None = None) -> Diagnostic:
+        """Return E6009."""
+        del found
+        return Diagnostic(
+            "E6009",
+            f"{self.opcode} {self.label}: division of an integer by zero",
+            location,
+            help="choose another divisor where it is zero, with Compare and Select, or divide floats",
+            context=MappingProxyType({"operation": self.opcode, "value": self.label}),
+        )
