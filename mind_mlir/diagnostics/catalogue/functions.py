@@ -62,8 +62,8 @@ ENTRIES = (
         code="E4108",
         title="branch to the entry block",
         explanation=(
-            "The first block of a function is entered by calls alone, with the arguments as its parameters. A loop "
-            "begins in a block of its own."
+            "The first block of a function is entered by calls alone, with the arguments as its parameters. "
+            "A loop begins in a block of its own."
         ),
         context=("block",),
         bad=_main("br ^entry"),
@@ -95,8 +95,8 @@ ENTRIES = (
         code="E4111",
         title="block without its terminator",
         explanation=(
-            "A block of a function ends in return, br or cond_br, and the block of a region in yield: control never "
-            "falls through to what stands below."
+            "A block of a function ends in return, br or cond_br, and the block of a region in yield: "
+            "control never falls through to what stands below."
         ),
         context=("block",),
         bad=_main(_NEG, "^done:", "return %x"),
@@ -114,7 +114,7 @@ ENTRIES = (
         code="E4113",
         title="branch does not match the block's parameters",
         explanation=(
-            "Every branch to a block passes one value for each of its parameters, of exactly the declared type."
+            "Every branch to a block passes one value for each of its parameters, of the declared type."
         ),
         context=("block", "parameters", "arguments"),
         bad=_main("br ^done(%p)", "^done(%r: tensor<f32[2]>):", "return %r"),
@@ -132,7 +132,7 @@ ENTRIES = (
         code="E4115",
         title="return does not match the signature",
         explanation=(
-            "Every return of a function gives one value for each declared result, of exactly the declared type."
+            "Every return of a function gives one value for each declared result, of the declared type."
         ),
         context=("function", "declared", "returned"),
         bad=_main("return %p"),
@@ -142,9 +142,9 @@ ENTRIES = (
         code="E4116",
         title="value not visible",
         explanation=(
-            "A value can be read where every way from the entry leads through its definition: after it in the same "
-            "block, and in the blocks that this block dominates. What a region defines can be read in that region alone. "
-            "Block arguments and yields carry values to other places."
+            "A value can be read where every way from the entry leads through its definition: after it in "
+            "the same block, and in the blocks that this block dominates. What a region defines can be read in "
+            "that region alone. Block arguments and yields carry values to other places."
         ),
         context=("operand", "definition", "block"),
         bad=_main("cond_br %p, ^one, ^done", "^one:", _NEG, "br ^done", "^done:", "return %y"),
@@ -162,8 +162,8 @@ ENTRIES = (
         code="E4118",
         title="recursion",
         explanation=(
-            "No function calls itself, be it through others: memory is planned before anything runs. Loops are "
-            "branches to an earlier block, or While."
+            "No function calls itself, be it through others: memory is planned before anything runs. Loops "
+            "are branches to an earlier block, or While."
         ),
         context=("cycle",),
         bad=_main("%y = call @main (%x, %p) : tensor<f32[2]>", "return %y"),
@@ -214,8 +214,8 @@ ENTRIES = (
         code="E4123",
         title="type that no parameter or result has",
         explanation=(
-            "The parameters of blocks and of internal functions and the results of functions are tensors of known "
-            "extents, with a dtype of the profile. (For the arguments of exported functions, see E4004.)"
+            "The parameters of blocks and of internal functions and the results of functions are tensors of "
+            "known extents, with a dtype of the profile. For the arguments of exported functions, see E4004."
         ),
         context=("issue",),
         bad=_main(_CALL, "return %y") + _F.replace("f32[2]", "f32[?N]"),
