@@ -143,8 +143,8 @@ ENTRIES = (
         title="value not visible",
         explanation=(
             "A value can be read where every way from the entry leads through its definition: after it in "
-            "the same block, and in the blocks that this block dominates. What a region defines can be read in "
-            "that region alone. Block arguments and yields carry values to other places."
+            "the same block, and in the blocks that this block dominates. What a region defines can be read "
+            "in that region alone. Block arguments and yields carry values to other places."
         ),
         context=("operand", "definition", "block"),
         bad=_main("cond_br %p, ^one, ^done", "^one:", _NEG, "br ^done", "^done:", "return %y"),
