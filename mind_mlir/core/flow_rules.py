@@ -175,6 +175,7 @@ def after_terminator(label: str, terminator: str, location: Location | None) -> 
         (f"the terminator is '{terminator}'",),
         "begin another block, or put this before the terminator",
         block=label,
+        terminator=terminator,
     )
 
 

@@ -203,7 +203,7 @@ class BlocksVerifier:
     def _target(self, scope: int, position: int, target: Target) -> None:
         found = self._read(scope, position, target.arguments, target.spell, target.location_of)
         place = self._by_label.get(target.label)
-        if place is None or self.scopes.is_region(scope):
+        if not place or self.scopes.is_region(scope):  # no block, or the entry
             return
         block = self.scopes.blocks[place]
         self.findings.extend(

@@ -14,6 +14,10 @@ def _main(*lines: str, parameters: str = "%x: tensor<f32[2]>, %p: tensor<i1[]>",
 _NEG = "%y = Neg (%x) : tensor<f32[2]>"
 _CALL = "%y = call @f (%x) : tensor<f32[2]>"
 _F = "internal func @f(%a: tensor<f32[2]>) -> (tensor<f32[2]>) {\n^entry:\n  return %a\n}\n"
+_G = (
+    "internal func @g(%a: tensor<f32[2]>, %b: tensor<f32[{}]>) -> (tensor<f32[2]>) {{\n"
+    "^entry:\n  return %a\n}}\n"
+)
 _CALLED = _main(_CALL, "return %y") + _F
 _DIAMOND = ("cond_br %p, ^one, ^done(%x)", "^one:", _NEG, "br ^done(%y)")
 _JOINED = _main(*_DIAMOND, "^done(%r: tensor<f32[2]>):", "return %r")
@@ -35,18 +39,19 @@ def _cond(then: str = "%y", result: str = "%r") -> str:
     return f"{head}\n^entry:\n{lines}\n}}\n"
 
 
-def _nested(depth: int) -> str:
-    """Return a function whose regions nest ``depth`` deep."""
-    opened = [
-        f"{'  ' * level}%r{level} = Cond (%p) : tensor<f32[2]> {{\n{'  ' * level}^then:"
-        for level in range(depth)
-    ]
-    closed = [
-        f"{'  ' * level}yield {f'%r{level + 1}' if level + 1 < depth else '%x'}\n"
-        f"{'  ' * level}^else:\n{'  ' * level}yield %x\n{'  ' * level}}}"
-        for level in reversed(range(depth))
-    ]
-    return _main(*"\n".join([*opened, *closed]).split("\n"), "return %r0")
+_NESTED = """\
+from mind_mlir import DType, TensorType
+from mind_mlir.ir.module import Block, CoreOperation, Function, Functions, Module, Parameter, Return, Yield
+from mind_mlir.passes.verify import verify
+F32, I1 = TensorType(DType.F32), TensorType(DType.I1)
+inner = CoreOperation.create(2, "Neg", [0], {{}}, F32)
+for value in range(3, {depth} + 3):
+    regions = [Block([inner], Yield([value - 1]), label="then"), Block([], Yield([0]), label="else")]
+    inner = CoreOperation.create(value, "Cond", [1], {{}}, F32, regions=regions)
+parameters = [Parameter(0, F32, name="x"), Parameter(1, I1, name="p")]
+entry = Block([inner], Return([inner.value_id]), parameters)
+verify(Module(Functions([Function("main", [entry], result_types=[F32])]), "core-functions"))
+"""
 
 
 ENTRIES = (
@@ -106,7 +111,7 @@ ENTRIES = (
         code="E4112",
         title="statement after a terminator",
         explanation="A return, br, cond_br or yield ends its block; what follows belongs to another one.",
-        context=("block",),
+        context=("terminator",),
         bad=_main("return %x", _NEG),
         good=_main(_NEG, "return %x"),
     ),
@@ -218,8 +223,8 @@ ENTRIES = (
             "known extents, with a dtype of the profile. For the arguments of exported functions, see E4004."
         ),
         context=("issue",),
-        bad=_main(_CALL, "return %y") + _F.replace("f32[2]", "f32[?N]"),
-        good=_CALLED,
+        bad=_CALLED + _G.format("?N"),
+        good=_CALLED + _G.format("3"),
     ),
     Entry(
         code="E4124",
@@ -243,7 +248,8 @@ verify(Module(Functions([Function("f", (Block((), Return(())),), result_types=()
         title="regions nested too deep",
         explanation="Regions hold operations with regions, down to 64 of them.",
         context=("limit",),
-        bad=_nested(65),
-        good=_nested(64),
+        language="python",
+        bad=_NESTED.format(depth=65),
+        good=_NESTED.format(depth=64),
     ),
 )
