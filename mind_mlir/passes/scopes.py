@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from mind_mlir.analysis.dominance import DominatorTree, successors
 from mind_mlir.core.type_rules import usable
 from mind_mlir.ir.module import CoreOperation, Parameter
-from mind_mlir.passes.dominance import DominatorTree, successors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
