@@ -47,7 +47,7 @@ def filled(
 
 def _must_be_positive(module: Module, value: CoreOperation) -> bool:
     """Return whether an operation takes ``value`` where only positive numbers mean something (Log)."""
-    return any(domain is Domain.POSITIVE for _, domain in _uses(module, value))
+    return any(domain in (Domain.POSITIVE, Domain.NONZERO) for _, domain in _uses(module, value))
 
 
 def _index_bound(module: Module, value: CoreOperation) -> int | None:

@@ -21,9 +21,9 @@ from mind_mlir.arguments import Parameter, mismatches, parameters_of
 from mind_mlir.cli.array_files import Archive, ArrayFileError, read_array
 from mind_mlir.cli.fills import FILLS, filled
 from mind_mlir.cli.literals import LiteralError, looks_like_literal, parse_literal
-from mind_mlir.cli.suggestions import did_you_mean
 from mind_mlir.diagnostics import ArgumentError, Diagnostic
 from mind_mlir.diagnostics.display import display_path
+from mind_mlir.diagnostics.suggestions import did_you_mean
 from mind_mlir.frontends.core_numbers import convert_elements
 from mind_mlir.ir.elements import Problem
 

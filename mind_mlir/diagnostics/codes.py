@@ -30,7 +30,10 @@ _LANGUAGES = {"core": "Core IR", "surface": "the surface language", "python": "P
 
 #: Every entry by its code, in ascending order.
 CATALOGUE: Mapping[str, Entry] = MappingProxyType(
-    {entry.code: entry for family in _FAMILIES for entry in family.ENTRIES}
+    {
+        entry.code: entry
+        for entry in sorted((e for family in _FAMILIES for e in family.ENTRIES), key=lambda entry: entry.code)
+    }
 )
 
 

@@ -4,7 +4,7 @@ Beyond what each operation obeys (see `mind_mlir.passes.verify`):
 
 1. functions have names of their own (E4107), one of them at least is exported (E4119), and none calls itself,
    be it through others (E4118);
-2. a function has blocks and a signature (E4124) of static tensors (E4123); the arguments of an exported one
+2. a function has blocks and a signature (E4124) of static tensors (E4126); the arguments of an exported one
    have names of their own (E4004);
 3. blocks have labels of their own (E4109) and end in return, br or cond_br, regions in yield (E4111);
    branches go to blocks of their function (E4110), but not to its entry (E4108), and reach each (E4117);
@@ -22,12 +22,12 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from mind_mlir.analysis.call_graph import CallGraph
 from mind_mlir.core import flow_rules, type_rules
 from mind_mlir.core.type_rules import finding, usable
 from mind_mlir.diagnostics import Diagnostic
 from mind_mlir.interrupts import deliver
 from mind_mlir.ops.contexts import Signature
-from mind_mlir.passes.call_graph import CallGraph
 from mind_mlir.passes.operation_check import OperationCheck
 from mind_mlir.passes.scopes import Scopes
 from mind_mlir.passes.verify_blocks import BlocksVerifier, known
@@ -115,7 +115,7 @@ def _check_signature(function: Function, checker: OperationCheck) -> bool:
         message, hint = f"@{name} has no {lack}", "a function has a signature and at least one block"
         findings.add(finding("E4124", message, where, (), hint, function=name))
         return False
-    code = "E4004" if function.public else "E4123"
+    code = "E4004" if function.public else "E4126"
     for parameter in function.parameters:
         what = f"parameter {parameter.label} of @{name}"
         _take(findings, type_rules.declared_type(what, parameter.type, profile, parameter.location, code))

@@ -220,15 +220,15 @@ RULES = [
     ),
     ("E2001", region(block("then", [], yield_(0)), block("else", [], yield_(1))), "yield 0 of ^else of Cond"),
     (
-        "E4123",
+        "E4126",
         module(
             function("main", [ENTRY], F),
             function("g", [block("entry", [], ret(0), v0=F, v1=HALF)], F, public=False),
         ),
         "has dtype f16",
     ),
-    ("E4123", main(ENTRY, results=(BATCH,)), "result 0 of @main has extent ?B"),
-    ("E4123", main(ENTRY, results=(TupleType((F,)),)), "it must be a tensor"),
+    ("E4126", main(ENTRY, results=(BATCH,)), "result 0 of @main has extent ?B"),
+    ("E4126", main(ENTRY, results=(TupleType((F,)),)), "it must be a tensor"),
     ("E4004", main(block("entry", [], ret(0), v0=F, v1=HALF)), "parameter %1 of @main has dtype f16"),
     ("E4004", main(block("entry", [], ret(0), v0=F, v1=BATCH)), "has extent ?B"),
     (
@@ -289,7 +289,7 @@ def test_one_mistake_is_reported_once() -> None:
     # A callee whose signature is wrong.
     wrong = function("f", [block("entry", [], ret(0), v0=BATCH)], F, public=False)
     caller = function("main", [block("entry", [op(1, "Call", [0], F, callee="f")], ret(1), v0=F)], F)
-    assert codes(module(caller, wrong)) == ["E4123"]
+    assert codes(module(caller, wrong)) == ["E4126"]
 
 
 def test_everything_is_reported_at_once() -> None:

@@ -216,17 +216,6 @@ ENTRIES = (
         good=_CALLED,
     ),
     Entry(
-        code="E4123",
-        title="type that no parameter or result has",
-        explanation=(
-            "The parameters of blocks and of internal functions and the results of functions are tensors of "
-            "known extents, with a dtype of the profile. For the arguments of exported functions, see E4004."
-        ),
-        context=("issue",),
-        bad=_CALLED + _G.format("?N"),
-        good=_CALLED + _G.format("3"),
-    ),
-    Entry(
         code="E4124",
         title="function without blocks or signature",
         explanation="A function has at least one block, and says which types its results have.",
@@ -251,5 +240,16 @@ verify(Module(Functions([Function("f", (Block((), Return(())),), result_types=()
         language="python",
         bad=_NESTED.format(depth=65),
         good=_NESTED.format(depth=64),
+    ),
+    Entry(
+        code="E4126",
+        title="type that no parameter or result has",
+        explanation=(
+            "The parameters of blocks and of internal functions and the results of functions are tensors of "
+            "known extents, with a dtype of the profile. For the arguments of exported functions, see E4004."
+        ),
+        context=("issue",),
+        bad=_CALLED + _G.format("?N"),
+        good=_CALLED + _G.format("3"),
     ),
 )
