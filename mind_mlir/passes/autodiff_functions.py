@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mind_mlir import border
+from mind_mlir.analysis.call_graph import callee_of, operations_of
 from mind_mlir.diagnostics import AutodiffError
 from mind_mlir.ir.liveness import live_operations
 from mind_mlir.ir.module import Functions
@@ -19,7 +20,6 @@ from mind_mlir.ops.contexts import Signature
 from mind_mlir.passes.activity import is_float, summarise
 from mind_mlir.passes.autodiff_errors import not_differentiable, unknown_input
 from mind_mlir.passes.backward import full
-from mind_mlir.passes.call_graph import callee_of, operations_of
 from mind_mlir.passes.function_derivatives import FunctionDerivatives
 
 if TYPE_CHECKING:

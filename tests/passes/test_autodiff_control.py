@@ -22,8 +22,8 @@ from control import (
     module_of,
     while_loop,
 )
-from mind_mlir.passes.call_graph import operations_of
 
+from mind_mlir.analysis.call_graph import operations_of
 from mind_mlir.diagnostics import AutodiffError
 from mind_mlir.ops import loop_state
 
