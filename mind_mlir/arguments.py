@@ -9,7 +9,6 @@ truth values: numpy takes every byte but 0 for true, compiled code reads one bit
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeGuard
 
@@ -18,44 +17,30 @@ import numpy as np
 from mind_mlir import border
 from mind_mlir.diagnostics import ArgumentError, Diagnostic
 from mind_mlir.ir.elements import Problem, plain_booleans
+from mind_mlir.ir.entry import entry_function
+from mind_mlir.ir.interface import interface_of
 from mind_mlir.ir.nested import as_array, flattened
-from mind_mlir.ir.types import DType, DTypeKind, TensorType, format_shape
+from mind_mlir.ir.types import DType, DTypeKind, format_shape
 from mind_mlir.ops.contexts import allocation_failed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mind_mlir.ir.attributes import Array
+    from mind_mlir.ir.interface import Parameter
     from mind_mlir.ir.module import Module
 
 
 _SMALL = 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """One input of a compiled function."""
+def parameters_of(module: Module, function: str | None = None) -> tuple[Parameter, ...]:
+    """Return what a function of a verified module, by default the one that is meant, takes.
 
-    name: str
-    type: TensorType
-    #: The parts of the type that every call looks at.
-    dtype: np.dtype[Any] = field(init=False, repr=False, compare=False)
-    shape: tuple[int, ...] = field(init=False, repr=False, compare=False)
-    is_bool: bool = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "dtype", self.type.dtype.numpy)
-        object.__setattr__(self, "shape", self.type.extents)
-        object.__setattr__(self, "is_bool", self.type.dtype is DType.I1)
-
-    def __str__(self) -> str:
-        return f"{self.name}: {self.type}"
-
-
-def parameters_of(module: Module) -> tuple[Parameter, ...]:
-    """Return the inputs of a verified flat module, in order."""
-    inputs = module.inputs_by_name.items()
-    return tuple(Parameter(name, op.tensor_type) for name, op in inputs)
+    Raises:
+        VerificationError: As `mind_mlir.ir.entry.entry_function`.
+    """
+    return interface_of(entry_function(module, function)).parameters
 
 
 def bind(

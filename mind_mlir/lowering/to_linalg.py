@@ -20,16 +20,19 @@ from mind_mlir.mlir.types import from_mlir_tensor, tensor_type
 from mind_mlir.ops.registry import by_mnemonic
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mind_mlir.bindings import Module, Operation, Value
+    from mind_mlir.diagnostics.checks import Place
     from mind_mlir.ir.types import TensorType
 
 
 @dataclass(frozen=True, slots=True)
 class LinalgModule:
-    """The lowered module and the run-time checks of its entry function."""
+    """The lowered module, and the run-time checks of its functions by name."""
 
     module: Module
-    checks: tuple[Outcome, ...]
+    checks_of: Mapping[str, tuple[Outcome, ...]]
 
 
 def to_linalg(source: Module) -> LinalgModule:
@@ -38,15 +41,15 @@ def to_linalg(source: Module) -> LinalgModule:
     Raises:
         UnsupportedError: E7002, the module holds something other than functions over `mind` operations.
     """
-    checks: list[Outcome] = []
+    checks: dict[str, tuple[Outcome, ...]] = {}
     with source.context, ir.Location.unknown():
         result = ir.Module.create()
         with ir.InsertionPoint(result.body):
             for function in source.body.operations:
                 if function.operation.name != "func.func" or len(function.regions[0].blocks) != 1:
                     raise _unsupported(function.operation)
-                checks += _Function(function).lower()
-        return LinalgModule(result, tuple(checks))
+                checks[function.name.value] = tuple(_Function(function).lower())
+        return LinalgModule(result, checks)
 
 
 class _Function:
@@ -92,6 +95,7 @@ class _Function:
             attributes=decode_attributes(record, operation),
             result_type=self._type(operation.results[0]),
             checks=self._checks,
+            place=_place(operation),
         )
         with operation.location:
             return record.lower(context)
@@ -120,6 +124,17 @@ def _label(operation: Operation, number: int) -> str:
     """Return what the program calls the value, which `emit` left in the location; else its number."""
     location = operation.location
     return location.name_str if isinstance(location, ir.NameLoc) else f"%{number}"
+
+
+def _place(operation: Operation) -> Place | None:
+    """Return where the program has the operation, which `emit` left behind its name."""
+    location = operation.location
+    if not isinstance(location, ir.NameLoc):
+        return None
+    place = location.child_loc
+    if not isinstance(place, ir.FileLineColLoc):
+        return None
+    return place.filename, place.start_line, place.start_col
 
 
 def _unsupported(operation: Any) -> UnsupportedError:

@@ -6,7 +6,7 @@ Insertion point and location are the caller's; rules only append.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir import bindings
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mind_mlir.bindings import Attribute, Type, Value
-    from mind_mlir.diagnostics.checks import Check
+    from mind_mlir.diagnostics.checks import Check, Place
     from mind_mlir.ir.attributes import TensorLiteral
     from mind_mlir.ir.types import DType, TensorType
 
@@ -45,6 +45,7 @@ class LoweringContext:
         operand_types: Their types in our terms, with signedness.
         attributes: Complete attributes, as Python values.
         result_type: The type of the result.
+        place: Where the program has the operation.
         checks: Run-time checks of the whole function so far; `check` appends.
     """
 
@@ -55,6 +56,7 @@ class LoweringContext:
     attributes: Mapping[str, Any]
     result_type: TensorType
     checks: list[Outcome] = field(default_factory=list)
+    place: Place | None = None
 
     @property
     def mlir(self) -> Any:
@@ -207,7 +209,7 @@ class LoweringContext:
             smallest: The least number, an i64 scalar.
             largest: The greatest number, an i64 scalar; both as `NOTHING_SEEN` where there is no number.
         """
-        self.checks.append(Outcome(check, smallest, largest))
+        self.checks.append(Outcome(replace(check, place=self.place), smallest, largest))
 
 
 def broadcast_map(shape: tuple[int, ...], result: tuple[int, ...]) -> Any:
