@@ -34,7 +34,9 @@ class Profile:
         summary: One line for the reference.
         dtypes: The element types that values may have.
         refused: Opcodes that are rejected although they are well known, and why.
-        allows_blocks: Whether there may be several functions, and blocks with parameters.
+        allows_blocks: Whether a module is functions with signatures, of blocks with parameters, rather than
+            one flat list of instructions.
+        partial_index: Whether Index may give fewer indices than there are dimensions.
     """
 
     name: str
@@ -42,6 +44,7 @@ class Profile:
     dtypes: tuple[DType, ...]
     refused: Mapping[str, Refusal] = field(default_factory=lambda: MappingProxyType({}))
     allows_blocks: bool = False
+    partial_index: bool = False
 
 
 _NO_FLOW = Refusal(
@@ -63,5 +66,23 @@ CORE_V1 = Profile(
     ),
 )
 
+CORE_FUNCTIONS = Profile(
+    name="core-functions",
+    summary="functions of blocks that branch, over the same tensors as Core v1",
+    dtypes=CORE_V1.dtypes,
+    refused=MappingProxyType(
+        {
+            "Input": Refusal(
+                "the arguments of a function are its parameters",
+                "declare a parameter: func @main(%x: tensor<f32[2, 3]>)",
+            )
+        }
+    ),
+    allows_blocks=True,
+    partial_index=True,
+)
+
 #: Every profile by name.
-PROFILES: Mapping[str, Profile] = MappingProxyType({profile.name: profile for profile in (CORE_V1,)})
+PROFILES: Mapping[str, Profile] = MappingProxyType(
+    {profile.name: profile for profile in (CORE_V1, CORE_FUNCTIONS)}
+)

@@ -22,9 +22,10 @@ LAYERS = (
     "ir",
     "mlir",
     "ops",
-    "core",
     "profiles",
-    "passes",
+    "core",
+    "analysis",
+    *("passes.structure", "passes"),
     "frontends",
     "arguments",
     "interpreter",
@@ -50,7 +51,7 @@ EXCEPTIONS = {
 }
 
 #: Layers without a row of their own in the page of the layout: parts, and what every package has.
-NO_ROW = {"", "__main__", "diagnostics.catalogue", "dialect.opviews"} | {
+NO_ROW = {"", "__main__", "diagnostics.catalogue", "dialect.opviews", "passes.structure"} | {
     layer for layer in LAYERS if layer.startswith("lowering.schedule.")
 }
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from mind_mlir.passes.call_graph import callee_of, operations_of
+from mind_mlir.analysis.call_graph import callee_of, operations_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

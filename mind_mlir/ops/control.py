@@ -97,7 +97,6 @@ def _while_type(context: TypeContext) -> tuple[TensorType, ...]:
 
 def _while(context: EvalContext) -> Running:
     values: Sequence[Any] = context.operands
-    context.operands = ()  # so that no iteration keeps the values of the first one
     while True:
         more, *carried = yield 0, values
         if not more:

@@ -11,34 +11,31 @@ later stage checks these rules again. All findings come in one run, in source or
 
 An operation in error is taken to have its declared type, so that one mistake is reported once. A module
 without outputs breaks no rule of the documents: it gives a warning (E4101). Linear in the module's size.
+What modules of functions obey besides stands in `mind_mlir.passes.verify_functions`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mind_mlir import border
+from mind_mlir.core.type_rules import usable
 from mind_mlir.diagnostics import Diagnostic, Location, VerificationError
-from mind_mlir.diagnostics.findings import Findings
 from mind_mlir.interrupts import deliver
-from mind_mlir.ir.module import MODULE, Module
-from mind_mlir.ir.types import MAX_RANK, TensorType
-from mind_mlir.ops import registry
-from mind_mlir.ops.contexts import TypeContext
-from mind_mlir.ops.infer import infer_type
-from mind_mlir.ops.unknown import unknown_operation
+from mind_mlir.ir.module import MODULE, Module, Return
+from mind_mlir.passes.operation_check import OperationCheck
+from mind_mlir.passes.verify_functions import check_functions
 from mind_mlir.profiles import PROFILES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mind_mlir.ir.module import Block, CoreOperation, Return, ValueId
-    from mind_mlir.ir.types import ValueType
-    from mind_mlir.ops.opdef import OpDef
-    from mind_mlir.profiles import Profile
+    from mind_mlir.diagnostics.findings import Findings
+    from mind_mlir.ir.module import Block, CoreOperation, ValueId
+    from mind_mlir.ir.types import TensorType
 
 
 def verify(module: Module) -> Module:
@@ -67,7 +64,9 @@ def check(module: Module) -> list[Diagnostic]:
                 context=MappingProxyType({"profile": module.profile}),
             )
         ]
-    if not profile.allows_blocks and not module.is_flat:
+    if profile.allows_blocks:
+        return check_functions(module, profile)
+    if not module.is_flat or not isinstance(module.body.terminator, Return):
         return [
             Diagnostic(
                 "E4103",
@@ -76,17 +75,16 @@ def check(module: Module) -> list[Diagnostic]:
                 context=MappingProxyType({"profile": profile.name}),
             )
         ]
-    return _BlockVerifier(profile, module.body, module.returned).run()
+    return _FlatVerifier(OperationCheck(profile), module.body, module.body.terminator).run()
 
 
 @dataclass
-class _BlockVerifier:
+class _FlatVerifier:
     """One run over a flat instruction list."""
 
-    profile: Profile
+    checker: OperationCheck
     block: Block
     returned: Return
-    findings: Findings = field(default_factory=Findings)
     #: The type of each value defined so far; None where a wrong declaration leaves it unknown.
     types: dict[ValueId, TensorType | None] = field(default_factory=dict)
     input_names: dict[str, CoreOperation] = field(default_factory=dict)
@@ -99,20 +97,32 @@ class _BlockVerifier:
         self._outputs()
         return self.findings.in_source_order()
 
+    @property
+    def findings(self) -> Findings:
+        """Return what takes the findings."""
+        return self.checker.findings
+
     @cached_property
     def _first(self) -> Mapping[ValueId, CoreOperation]:
         """Return the operation that first defines each value, at any place; only mistakes need it."""
-        return {operation.value_id: operation for operation in reversed(self.block.operations)}
+        return {
+            value: operation
+            for operation in reversed(self.block.operations)
+            for value in operation.result_ids
+        }
 
     def _operation(self, index: int, operation: CoreOperation) -> None:
         if operation.value_id in self.types:
             self._defined_twice(operation)
-        operands = self._operand_types(index, operation)
-        inferred = self._infer(operation, operands)
+        record = self.checker.check(operation, self._operand_types(index, operation))
+        if record is not None and record.opcode == "Input":
+            self._input(operation)
         # A second definition does not change what later uses of the first one mean.
-        self.types.setdefault(operation.value_id, inferred or _usable(operation.result_type))
+        self.types.setdefault(operation.value_id, usable(operation.result_type))
+        for result in operation.others:
+            self.types.setdefault(result.value_id, usable(result.type))
 
-    def _operand_types(self, index: int, operation: CoreOperation) -> list[TensorType] | None:
+    def _operand_types(self, index: int, operation: CoreOperation) -> tuple[TensorType, ...] | None:
         """Return the operand types, or None where any is unknown."""
         found: list[TensorType] = []
         for position, value in enumerate(operation.operands):
@@ -120,107 +130,14 @@ class _BlockVerifier:
                 self._undefined(index, operation, position)
             elif (type_ := self.types[value]) is not None:
                 found.append(type_)
-        return found if len(found) == len(operation.operands) else None
-
-    def _infer(self, operation: CoreOperation, operands: list[TensorType] | None) -> TensorType | None:
-        """Apply the record and return the result type, or None where what it reports leaves that unknown."""
-        refusal = self.profile.refused.get(operation.opcode)
-        if refusal is not None:
-            message = f"{operation.opcode} is not allowed in profile {self.profile.name}"
-            where = operation.opcode_location
-            self._report(
-                operation,
-                "E4102",
-                message,
-                where,
-                (refusal.reason,),
-                refusal.instead,
-                profile=self.profile.name,
-            )
-            return None
-        record = registry.lookup(operation.opcode)
-        if record is None:
-            if self.findings.full:  # the search for what was meant takes a while
-                self.findings.count()
-            else:
-                self._add(operation, unknown_operation(operation.opcode, operation.opcode_location))
-            return None
-        declared = operation.result_type
-        if not isinstance(declared, TensorType):
-            self._wrong_type(operation, None)
-            return None
-        if operands is None:
-            return None
-        context = TypeContext(
-            operation.opcode,
-            operation.value_id,
-            tuple(operands),
-            operation.attributes,
-            declared,
-            operation.source,
-        )
-        inferred = infer_type(record, context)
-        for finding in context.diagnostics:
-            self._add(operation, finding)
-        if inferred is None:
-            return None
-        if inferred != declared:
-            self._wrong_type(operation, inferred)
-            return None
-        self._check_limits(operation, record, inferred)
-        # What follows from a type of thousands of dimensions has numbers of as many digits.
-        return inferred if inferred.rank <= MAX_RANK else None
-
-    def _check_limits(self, operation: CoreOperation, record: OpDef, type_: TensorType) -> None:
-        if record.opcode == "Input":
-            self._input(operation)
-        # Operations with operands take only dtypes of their records, which all profiles share.
-        if not record.operands and type_.dtype not in self.profile.dtypes:
-            allowed = ", ".join(dtype.core_name for dtype in self.profile.dtypes)
-            self._report(
-                operation,
-                "E4004" if record.opcode == "Input" else "E2005",
-                f"{operation.opcode} has dtype {type_.dtype.core_name}, "
-                f"which profile {self.profile.name} does not have",
-                operation.source.result_type if operation.source else None,
-                (),
-                f"allowed: {allowed}",
-                found=type_.dtype.core_name,
-                allowed=allowed,
-                issue="dtype",
-            )
-        self._size(operation, type_)
-
-    def _size(self, operation: CoreOperation, type_: TensorType) -> None:
-        if type_.rank > MAX_RANK:
-            self._report(
-                operation,
-                "E4106",
-                f"a value of rank {type_.rank} has more dimensions than numpy arrays have",
-                operation.source.result_type if operation.source else None,
-                (),
-                f"the rank is at most {MAX_RANK}; merge dimensions with Reshape",
-                rank=type_.rank,
-            )
-            return
-        if not type_.is_addressable:
-            size = f"it has {type_.element_count} elements of {type_.dtype.itemsize} bytes"
-            self._report(
-                operation,
-                "E4104",
-                f"a value of type {type_} does not fit any address space",
-                operation.source.result_type if operation.source else None,
-                (size if type_.element_count else f"{size}, but the other extents alone exceed 63 bits",),
-                "reduce the extents",
-                type=str(type_),
-            )
+        return tuple(found) if len(found) == len(operation.operands) else None
 
     def _input(self, operation: CoreOperation) -> None:
         name = operation.attributes["name"]
         assert isinstance(name, str), "the record has checked the attribute"
         first = self.input_names.setdefault(name, operation)
         if first is not operation:
-            self._report(
+            self.checker.report(
                 operation,
                 "E4004",
                 f"two inputs are called '{name}'",
@@ -231,26 +148,12 @@ class _BlockVerifier:
                 name=name,
             )
 
-    def _wrong_type(self, operation: CoreOperation, inferred: TensorType | None) -> None:
-        declared = operation.result_type
-        found = f"declared as {declared}"
-        self._report(
-            operation,
-            "E2001",
-            f"the result of {operation.opcode} is {inferred or 'a tensor'}, but it is {found}",
-            operation.source.result_type if operation.source else None,
-            (),
-            f"write : {inferred}" if inferred else "declare a tensor type",
-            expected=str(inferred or "tensor"),
-            found=str(declared),
-        )
-
     def _defined_twice(self, operation: CoreOperation) -> None:
         if self.findings.full:
             self.findings.count()
             return
         first = self._first[operation.value_id]
-        self._report(
+        self.checker.report(
             operation,
             "E4002",
             f"{operation.label} is defined twice",
@@ -278,7 +181,7 @@ class _BlockVerifier:
             message = f"{name} is used before its definition"
             notes = (f"the definition is {'this operation' if later is operation else _place(later)}",)
             hint = "move the definition before this use"
-        self._report(
+        self.checker.report(
             operation,
             "E4001",
             message,
@@ -318,35 +221,6 @@ class _BlockVerifier:
                     context=MappingProxyType({"output": index, "id": value}),
                 )
             )
-
-    def _report(
-        self,
-        operation: CoreOperation,
-        code: str,
-        message: str,
-        where: Location | None,
-        notes: tuple[str, ...],
-        hint: str,
-        **context: Any,
-    ) -> None:
-        facts = {"operation": operation.opcode, "value": operation.value_id, **context}
-        where = where or operation.opcode_location
-        self._add(operation, Diagnostic(code, message, where, notes, hint, context=MappingProxyType(facts)))
-
-    def _add(self, operation: CoreOperation, finding: Diagnostic) -> None:
-        """Record a finding; without a source, it says which operation it is about."""
-        if finding.location is None:
-            operands = ", ".join(map(operation.spell, operation.operands))
-            note = f"in {operation.spell(operation.value_id)} = {operation.opcode} ({operands})"
-            finding = replace(finding, notes=(*finding.notes, note))
-        self.findings.add(finding)
-
-
-def _usable(type_: ValueType) -> TensorType | None:
-    """Return a declared type that the rules can work with, or None."""
-    if not isinstance(type_, TensorType) or type_.rank > MAX_RANK:
-        return None
-    return type_ if all(isinstance(extent, int) and extent >= 0 for extent in type_.shape) else None
 
 
 def _head(location: Location | None, text: str) -> Location | None:

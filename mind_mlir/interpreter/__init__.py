@@ -1,0 +1,126 @@
+"""Runs a module with the numpy rules of its operations: the oracle, and what ``--interpret`` runs.
+
+Slow and simple on purpose. It shares nothing with the lowering but the operation records. It runs functions
+in structured form, and everything that stands in them: no operation is left out because nothing needs it, so
+that the interpreter is stricter than compiled code.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from mind_mlir import border
+from mind_mlir.arguments import bind
+from mind_mlir.interpreter.machine import execute, too_large
+from mind_mlir.interpreter.plan import context_of, plan
+from mind_mlir.ir.entry import entry_function
+from mind_mlir.ir.interface import interface_of
+from mind_mlir.ir.module import Block, Function, Functions, Parameter
+from mind_mlir.ops.contexts import allocation_failed
+from mind_mlir.ops.registry import by_opcode
+from mind_mlir.passes.structure.module import structure_function
+from mind_mlir.passes.verify import verify
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from mind_mlir.ir.attributes import Array
+    from mind_mlir.ir.module import CoreOperation, Module, ValueId
+
+
+def interpret(
+    module: Module, arguments: Mapping[str, Array], function: str | None = None
+) -> tuple[Array, ...]:
+    """Run an exported function of a module and return its results.
+
+    Args:
+        module: The module; it is verified first.
+        arguments: One array for each input, by name, of exactly the input's dtype and shape.
+        function: The function to run; may be left out where one alone is exported, or one is called `main`.
+
+    Raises:
+        VerificationError: The module breaks a rule of its profile; all findings are in it. E2002, E2101,
+            E2102: there is no such function, it is not exported, or it must be said which one to run.
+        ArgumentError: The arguments do not fit the inputs (E61xx).
+        ExecutionError: E6001, an index is out of bounds; E6009, an integer is divided by zero; E6004, the
+            memory for a value could not be had.
+        TypeError: ``module`` is no `Module`, ``arguments`` no mapping, or ``function`` no string.
+    """
+    expected = "a mapping from the names of the inputs to arrays"
+    border.mapping(arguments, "arguments", expected)
+    return run(verify(module), arguments, function)
+
+
+def run(module: Module, arguments: Mapping[str, Array], function: str | None = None) -> tuple[Array, ...]:
+    """Return the results of a function without verifying its module: only the profile may refuse that.
+
+    Raises:
+        ArgumentError: As `interpret`.
+        ExecutionError: As `interpret`.
+        VerificationError: As `interpret`, about ``function``.
+    """
+    structured = _structured(module)
+    chosen = entry_function(structured, function)
+    arrays = bind(interface_of(chosen).parameters, (), arguments)
+    plans = {each.name: plan(each.entry) for each in structured.functions}
+    results = execute(plans, chosen.name, arrays)
+    # Copies, so that no result is an argument, a constant's data or another result's memory.
+    try:
+        return tuple(np.array(result, order="C") for result in results)
+    except MemoryError as error:
+        outputs = chosen.entry.terminator.operands
+        defined = [op for op in chosen.entry.operations if set(op.result_ids) & set(outputs)]
+        if not defined:
+            raise allocation_failed("the memory for the results", []) from error
+        raise too_large(defined) from error
+
+
+def trace(
+    module: Module, arguments: Mapping[str, Array], values: Mapping[ValueId, Array]
+) -> Iterator[tuple[CoreOperation, Array]]:
+    """Yield each operation with its value; ``values`` must hold those yielded before that it still needs.
+
+    Args:
+        module: A flat module that passes verification.
+        arguments: Arrays that fit the inputs, by name.
+        values: The caller's environment.
+    """
+    for operation in module.operations:
+        if operation.opcode == "Input":
+            yield operation, arguments[str(operation.attributes["name"])]
+        else:
+            yield operation, evaluate(operation, [values[operand] for operand in operation.operands])
+
+
+def evaluate(operation: CoreOperation, operands: Sequence[Array]) -> Array:
+    """Return the value of one verified operation, without regions, by its numpy rule.
+
+    Raises:
+        ExecutionError: As `interpret`.
+    """
+    context = context_of(operation)
+    context.operands = tuple(operands)
+    try:
+        with np.errstate(all="ignore"):
+            result = by_opcode()[operation.opcode].evaluate(context)
+    except MemoryError as error:
+        raise too_large([operation]) from error
+    return cast("Array", result)
+
+
+def _structured(module: Module) -> Module:
+    """Return a module in structured form, with all operations that it has."""
+    if not module.is_flat:
+        return replace(module, functions=Functions(map(structure_function, module.functions)))
+    types = {op.value_id: op.tensor_type for op in module.operations}
+    parameters = tuple(
+        Parameter(op.value_id, op.tensor_type, op.location, name, op.names)
+        for name, op in module.inputs_by_name.items()
+    )
+    operations = tuple(op for op in module.operations if op.opcode != "Input")
+    block = Block(operations, module.returned, parameters)
+    results = tuple(types[value] for value in module.outputs)
+    return replace(module, functions=Functions((Function(module.name, (block,), result_types=results),)))

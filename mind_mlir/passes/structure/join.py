@@ -1,0 +1,81 @@
+"""Where two branches meet: what needs a result of the `Cond`, and what is known without one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from mind_mlir.passes.structure.graph import Constant
+from mind_mlir.passes.structure.multiplexer import FLAG
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mind_mlir.diagnostics import Location
+    from mind_mlir.ir.module import ValueId
+    from mind_mlir.ir.types import TensorType
+    from mind_mlir.passes.structure.emission import Emission, Scope
+    from mind_mlir.passes.structure.graph import Argument
+
+
+@dataclass(slots=True)
+class Join:
+    """What arrives from the two branches of one `Cond`.
+
+    Attributes:
+        predicate: What chooses.
+        first: Values from here on are defined in the branches.
+        types: The types of all that arrives.
+        pairs: What arrives from ``then`` and ``else``.
+    """
+
+    predicate: ValueId
+    first: ValueId
+    types: Sequence[TensorType]
+    pairs: list[tuple[Argument, Argument]] = field(default_factory=list)
+
+    def add(self, pair: tuple[Argument, Argument]) -> None:
+        """Add what arrives next."""
+        self.pairs.append(pair)
+
+    def emit(self, out: Emission, scopes: Sequence[Scope], location: Location | None) -> list[Argument]:
+        """Write the operation, unless nothing needs it, and return what each pair has become."""
+        known = [self._known(*pair) for pair in self.pairs]
+        needed = {
+            pair: type_
+            for pair, type_, (is_known, _) in zip(self.pairs, self.types, known, strict=True)
+            if not is_known and pair not in _FLAGS
+        }
+        results: dict[tuple[Argument, Argument], Argument] = {}
+        if needed:
+            branches = [
+                out.end(scope, label, (), [(pair[side], type_) for pair, type_ in needed.items()])
+                for side, (scope, label) in enumerate(zip(scopes, ("then", "else"), strict=True))
+            ]
+            values = out.emit("Cond", (self.predicate,), {}, list(needed.values()), branches, location)
+            results.update(zip(needed, values, strict=True))
+        results[_FLAGS[0]] = self.predicate
+        if _FLAGS[1] in self.pairs:
+            results[_FLAGS[1]] = out.negated(self.predicate)
+        return [
+            argument if is_known else results[pair]
+            for pair, (is_known, argument) in zip(self.pairs, known, strict=True)
+        ]
+
+    def _known(self, then: Argument, otherwise: Argument) -> tuple[bool, Argument]:
+        """Return whether a pair is known without the operation, and as what."""
+        if then == otherwise and self._is_around(then):
+            return True, then
+        if then is None and self._is_around(otherwise):
+            return True, otherwise
+        if otherwise is None and self._is_around(then):
+            return True, then
+        return False, None
+
+    def _is_around(self, argument: Argument) -> bool:
+        return type(argument) is not int or argument < self.first
+
+
+#: The predicate itself, and its negation.
+_TRUE, _FALSE = Constant(1, FLAG), Constant(0, FLAG)
+_FLAGS = ((_TRUE, _FALSE), (_FALSE, _TRUE))

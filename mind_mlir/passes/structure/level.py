@@ -1,0 +1,181 @@
+"""One level of loops: nodes without cycles, where a whole loop counts as one of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from mind_mlir.passes.structure.components import components, is_loop
+from mind_mlir.passes.structure.graph import Constant, Edge, Node
+from mind_mlir.passes.structure.multiplexer import FLAG, multiplex
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from mind_mlir.ir.module import ValueId
+    from mind_mlir.passes.structure.graph import Argument, Graph
+
+
+@dataclass(slots=True, eq=False)
+class Unit:
+    """A node, or a loop with one entry and one exit.
+
+    Attributes:
+        header: The node, or the entry of the loop.
+        nodes: All nodes of it.
+        edges: Where it leads.
+        latch: None where this is no loop, or a loop that only its header leaves (`while`); else the node that
+            every iteration reaches at its end: its parameters are whether to go on, those of the header,
+            and those of the exit's target (`do ... while`).
+        is_loop: Whether it is one.
+    """
+
+    header: Node
+    nodes: list[Node]
+    edges: list[Edge]
+    latch: Node | None = None
+    is_loop: bool = False
+
+
+@dataclass(slots=True)
+class Level:
+    """The units of a part of a function, in topological order.
+
+    Attributes:
+        graph: The function.
+        units: By the identity of their headers.
+        order: The place of each header.
+        degree: How many edges lead to each unit, from units and from around the part.
+    """
+
+    graph: Graph
+    units: dict[int, Unit] = field(default_factory=dict)
+    order: dict[int, int] = field(default_factory=dict)
+    degree: dict[int, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, graph: Graph, nodes: Sequence[Node], entry: Edge) -> Level:
+        """Find the loops among ``nodes``, which ``entry`` alone enters; give each one entry and one exit."""
+        level = cls(graph)
+        found = components(nodes)
+        loops = [members for members in found if is_loop(members)]
+        inside = {id(node): id(members) for members in loops for node in members}
+        arriving = _arriving(nodes, entry, inside)
+        for members in loops:
+            level._give_header(members, arriving.get(id(members), []))
+        place = {id(node): index for index, members in enumerate(found) for node in members}
+        for members in found:
+            if not is_loop(members):
+                level._add(Unit(members[0], members, members[0].edges))
+                continue
+            unit, dispatch = _loop(graph, members, place)
+            level._add(unit)
+            for node in dispatch:
+                level._add(Unit(node, [node], node.edges))
+        for edge in (entry, *(edge for unit in level.units.values() for edge in unit.edges)):
+            if id(edge.target) in level.units:
+                level.degree[id(edge.target)] += 1
+        return level
+
+    def unit(self, node: Node) -> Unit | None:
+        """Return the unit that ``node`` leads; None outside of this level."""
+        return self.units.get(id(node))
+
+    def dominated(self, edge: Edge) -> list[Unit]:
+        """Return the units that are reached only through ``edge``, in topological order of a kind."""
+        seen: dict[int, int] = {}
+        found: list[Unit] = []
+        pending = [edge]
+        while pending:
+            current = pending.pop()
+            unit = self.unit(current.target)
+            if unit is None:
+                continue
+            key = id(unit.header)
+            seen[key] = seen.get(key, 0) + 1
+            if seen[key] == self.degree[key]:
+                found.append(unit)
+                pending.extend(unit.edges)
+        return found
+
+    def merge(self, edges: Sequence[Edge], targets: Iterable[Node]) -> Node:
+        """Lead ``edges``, which reach several ``targets``, to one node, which goes on to one of them."""
+        last = len(self.order) + len(self.units)
+        ordered = sorted(targets, key=lambda node: self.order.get(id(node), last))
+        for edge in edges:
+            if id(edge.target) in self.units:
+                self.degree[id(edge.target)] -= 1
+        chain = multiplex(self.graph, edges, ordered)
+        for node in chain:
+            self._add(Unit(node, [node], node.edges))
+        self.degree[id(chain[0])] = len(edges)
+        for node in chain:
+            for edge in node.edges:
+                if id(edge.target) in self.units:
+                    self.degree[id(edge.target)] += 1
+        return chain[0]
+
+    def _add(self, unit: Unit) -> None:
+        self.units[id(unit.header)] = unit
+        self.order[id(unit.header)] = len(self.order)
+        self.degree[id(unit.header)] = 0
+
+    def _give_header(self, members: list[Node], arriving: list[Edge]) -> None:
+        """Put a multiplexer before a loop that is entered at several places."""
+        entries = list({id(edge.target): edge.target for edge in arriving}.values())
+        if len(entries) == 1:
+            header = entries[0]
+            members.remove(header)
+            members.insert(0, header)
+            return
+        heads = {id(entry) for entry in entries}
+        again = [edge for node in members for edge in node.edges if id(edge.target) in heads]
+        members[:0] = multiplex(self.graph, [*arriving, *again], entries)
+
+
+def _arriving(nodes: Sequence[Node], entry: Edge, inside: dict[int, int]) -> dict[int, list[Edge]]:
+    """Return the edges that enter each loop from around it."""
+    found: dict[int, list[Edge]] = {}
+    if id(entry.target) in inside:
+        found[inside[id(entry.target)]] = [entry]
+    for node in nodes:
+        for edge in node.edges:
+            loop = inside.get(id(edge.target))
+            if loop is not None and loop != inside.get(id(node)):
+                found.setdefault(loop, []).append(edge)
+    return found
+
+
+def _loop(graph: Graph, members: list[Node], place: dict[int, int]) -> tuple[Unit, list[Node]]:
+    """Return the loop of ``members``, the first of which is its header, and what follows its exit."""
+    header = members[0]
+    within = {id(node) for node in members}
+    leaving = [edge for node in members for edge in node.edges if id(edge.target) not in within]
+    if len(leaving) == 1 and any(edge is leaving[0] for edge in header.edges):
+        return Unit(header, members, leaving, is_loop=True), []
+    targets = list({id(edge.target): edge.target for edge in leaving}.values())
+    targets.sort(key=lambda node: place.get(id(node), len(place)))
+    dispatch = multiplex(graph, leaving, targets) if len(targets) > 1 else []
+    target = leaving[0].target
+    again, exits = len(header.parameters), len(target.parameters)
+    latch = Node([graph.parameter(FLAG)], location=header.location)
+    latch.parameters += [graph.parameter(p.tensor_type) for p in (*header.parameters, *target.parameters)]
+    for edge in leaving:
+        edge.target, edge.arguments = latch, [Constant(0, FLAG), *[None] * again, *edge.arguments]
+    for node in members:
+        for edge in node.edges:
+            if edge.target is header:
+                edge.target, edge.arguments = latch, [Constant(1, FLAG), *edge.arguments, *[None] * exits]
+    passed: list[Argument] = [parameter.value_id for parameter in latch.parameters[1 + again :]]
+    return Unit(header, members, [Edge(target, passed)], latch, is_loop=True), dispatch
+
+
+def live_outs(graph: Graph, nodes: Iterable[Node], within: Iterable[Node]) -> list[ValueId]:
+    """Return the values that ``nodes`` define and that any but the nodes of ``within`` read, in order."""
+    inside = {id(node) for node in within}
+    return [
+        value
+        for node in nodes
+        for value in node.defined()
+        if any(id(user) not in inside for user in graph.users.get(value, ()))
+    ]
