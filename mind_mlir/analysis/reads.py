@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mind_mlir.ir.module import Block, CoreOperation, ValueId
+    from mind_mlir.ir.module import Block, CoreOperation, Function, ValueId
 
 
 def blocks_within(operation: CoreOperation) -> Iterator[Block]:
@@ -55,3 +55,15 @@ def depth_of(operation: CoreOperation) -> int:
             deepest = max(deepest, depth + 1)
             pending.extend((inner, depth + 1) for inner in region.operations if inner.regions)
     return deepest
+
+
+def calls(function: Function) -> list[str]:
+    """Return the name of the callee of each call in a function, in the order of the text."""
+    found = []
+    for block in function.blocks:
+        for operation in block.operations:
+            if operation.opcode == "Call":
+                found.append(str(operation.attributes["callee"]))
+            for inner in blocks_within(operation):
+                found += [str(op.attributes["callee"]) for op in inner.operations if op.opcode == "Call"]
+    return found

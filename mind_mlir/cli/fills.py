@@ -42,12 +42,14 @@ def filled(uses: ValueUses, function: str, parameter: Parameter, fill: str, seed
     if parameter.is_bool:
         return random.integers(0, 2, shape).astype(dtype)
     extent = _index_bound(found)
-    return random.integers(-8 if extent is None else 0, 9 if extent is None else extent, shape).astype(dtype)
+    if extent is not None:
+        return random.integers(0, extent, shape).astype(dtype)
+    return random.integers(1 if _must_be_positive(found) else -8, 9, shape).astype(dtype)
 
 
 def _must_be_positive(uses: Iterable[Use]) -> bool:
-    """Return whether an operation takes the value where only positive numbers mean something (Log)."""
-    return any(_domain(use) is Domain.POSITIVE for use in uses)
+    """Return whether an operation takes the value where only positive numbers mean something (Log, Div)."""
+    return any(_domain(use) in (Domain.POSITIVE, Domain.NONZERO) for use in uses)
 
 
 def _index_bound(uses: Iterable[Use]) -> int | None:

@@ -6,24 +6,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mind_mlir.ops.opdef import Alias, Example, OpDef, OperandDef
-from mind_mlir.ops.pointwise import UNARY_EXAMPLES, lower_binary, lower_named, same_type
-from mind_mlir.ops.shapes import broadcast
+from mind_mlir.ops.opdef import Alias, OpDef, OperandDef
+from mind_mlir.ops.pointwise import (
+    BROADCAST_EXAMPLES,
+    UNARY_EXAMPLES,
+    broadcast_type,
+    lower_binary,
+    lower_named,
+    same_type,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mind_mlir.ir.attributes import Array
-    from mind_mlir.ir.types import TensorType
     from mind_mlir.ir.value import Value
     from mind_mlir.mlir.context import LoweringContext
-    from mind_mlir.ops.contexts import EvalContext, TypeContext
+    from mind_mlir.ops.contexts import EvalContext
     from mind_mlir.ops.vjp import VjpContext
-
-
-def _broadcast_type(context: TypeContext) -> TensorType:
-    left, right = context.operands
-    return left.with_shape(broadcast(context, left.shape, right.shape))
 
 
 def _add(context: EvalContext) -> Array:
@@ -87,15 +87,6 @@ def _lower_neg(context: LoweringContext) -> Any:
     return context.elementwise(lambda x: context.mlir.arith.subi(zero, x))
 
 
-_BROADCAST_EXAMPLES = (
-    Example(("T[7, 3]", "T[7, 3]")),
-    Example(("T[5, 37]", "T[37]"), note="a row is repeated"),
-    Example(("T[5, 37]", "T[5, 1]"), note="a column is repeated"),
-    Example(("T[2, 1, 5]", "T[3, 1]"), note="both operands stretch"),
-    Example(("T[]", "T[13]"), note="a scalar stretches to any shape"),
-    Example(("T[1, 1]", "T[1]"), note="extents of 1 on both sides"),
-    Example(("T[]", "T[]")),
-)
 _SPEC = "core-ir.md, Binary operations; shapes.md, Broadcasting"
 _WRAPS = "Integers wrap around on overflow (two's complement)."
 _IEEE = "Floats round to nearest even; overflow gives an infinity, and no flag or trap is raised."
@@ -109,14 +100,14 @@ OPERATIONS = (
         "where they do not fit). Both operands have one dtype (E2004), which is the result's.",
         spec=_SPEC,
         operands=(OperandDef("lhs"), OperandDef("rhs")),
-        type_rule=_broadcast_type,
+        type_rule=broadcast_type,
         evaluate=_add,
         derivative=_add_vjp,
         lower=_lower_add,
         commutative=True,
         choices=(_WRAPS, _IEEE),
         aliases=(Alias("core-functions", "tensor.add"),),
-        examples=_BROADCAST_EXAMPLES,
+        examples=BROADCAST_EXAMPLES,
     ),
     OpDef(
         opcode="Sub",
@@ -126,13 +117,13 @@ OPERATIONS = (
         "where they do not fit). Both operands have one dtype (E2004), which is the result's.",
         spec=_SPEC,
         operands=(OperandDef("lhs"), OperandDef("rhs")),
-        type_rule=_broadcast_type,
+        type_rule=broadcast_type,
         evaluate=_sub,
         derivative=_sub_vjp,
         lower=_lower_sub,
         choices=(_WRAPS, _IEEE),
         aliases=(Alias("core-functions", "tensor.sub"),),
-        examples=_BROADCAST_EXAMPLES,
+        examples=BROADCAST_EXAMPLES,
     ),
     OpDef(
         opcode="Mul",
@@ -142,7 +133,7 @@ OPERATIONS = (
         "where they do not fit). Both operands have one dtype (E2004), which is the result's.",
         spec=_SPEC,
         operands=(OperandDef("lhs"), OperandDef("rhs")),
-        type_rule=_broadcast_type,
+        type_rule=broadcast_type,
         evaluate=_mul,
         derivative=_mul_vjp,
         lower=_lower_mul,
@@ -154,7 +145,7 @@ OPERATIONS = (
             "multiply-add, except inside reductions and contractions.",
         ),
         aliases=(Alias("core-functions", "tensor.mul"),),
-        examples=_BROADCAST_EXAMPLES,
+        examples=BROADCAST_EXAMPLES,
     ),
     OpDef(
         opcode="Neg",

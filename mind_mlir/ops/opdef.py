@@ -44,6 +44,7 @@ class Domain(Enum):
 
     ANY = "any"
     POSITIVE = "positive"  # log, reciprocal away from zero
+    NONZERO = "nonzero"  # divisors
     INDEX = "index"  # indices into axis 0 of the first operand
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.types import format_shape
 from mind_mlir.ops.opdef import Example
+from mind_mlir.ops.shapes import broadcast
 
 if TYPE_CHECKING:
     from mind_mlir.ir.types import TensorType
@@ -20,6 +21,22 @@ UNARY_EXAMPLES = (
     Example(("T[1]",)),
     Example(("T[]",)),
 )
+
+BROADCAST_EXAMPLES = (
+    Example(("T[7, 3]", "T[7, 3]")),
+    Example(("T[5, 37]", "T[37]"), note="a row is repeated"),
+    Example(("T[5, 37]", "T[5, 1]"), note="a column is repeated"),
+    Example(("T[2, 1, 5]", "T[3, 1]"), note="both operands stretch"),
+    Example(("T[]", "T[13]"), note="a scalar stretches to any shape"),
+    Example(("T[1, 1]", "T[1]"), note="extents of 1 on both sides"),
+    Example(("T[]", "T[]")),
+)
+
+
+def broadcast_type(context: TypeContext) -> TensorType:
+    """Type rule: the result has the broadcast of the two operands' shapes."""
+    left, right = context.operands
+    return left.with_shape(broadcast(context, left.shape, right.shape))
 
 
 def same_type(context: TypeContext) -> TensorType:
@@ -80,3 +97,9 @@ def zeros_like(context: VjpContext, value: Value) -> Value:
     """Append zeros of the result's dtype and of ``value``'s shape."""
     zero = context.scalar(0)
     return context.emit("BroadcastTo", zero, result_shape=value.shape) if value.shape else zero
+
+
+def stretched(context: VjpContext, value: Value) -> Value:
+    """Append ``value`` in the shape of the result, which it broadcasts to."""
+    shape = context.result.shape
+    return value if value.shape == shape else context.emit("BroadcastTo", value, result_shape=shape)

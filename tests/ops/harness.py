@@ -97,6 +97,8 @@ def edge_operands(use: Use, rng: np.random.Generator) -> list[Array]:
         array = _random(use, index, type_, rng)
         if use.record.operands[index].domain is not Domain.INDEX:
             values = edge_values(type_.dtype)
+            if use.record.operands[index].domain is Domain.NONZERO and type_.dtype.is_integer:
+                values = values[values != 0]
             if use.record.rounding is Rounding.ACCUMULATING and type_.dtype.is_float:
                 # Whether a sum of the largest numbers overflows on the way is a matter of its order.
                 values = values[~np.isfinite(values) | (np.abs(values) <= 3)]
@@ -116,7 +118,12 @@ def _random(use: Use, index: int, type_: TensorType, rng: np.random.Generator) -
     if dtype is DType.I1:
         return np.asarray(rng.random(shape) < 0.5)
     if dtype.is_integer:
-        return np.asarray(rng.integers(-50, 51, shape), dtype.numpy)
+        numbers = rng.integers(-50, 51, shape)
+        return np.asarray(
+            np.where(numbers == 0, 7, numbers) if domain is Domain.NONZERO else numbers, dtype.numpy
+        )
+    if domain is Domain.NONZERO:
+        return np.asarray(np.exp(rng.uniform(-2, 2, shape)) * rng.choice([-1, 1], shape), dtype.numpy)
     if domain is Domain.POSITIVE:
         return np.asarray(np.exp(rng.uniform(-2, 2, shape)), dtype.numpy)
     return np.asarray(rng.standard_normal(shape) * 2, dtype.numpy)

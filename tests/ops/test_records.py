@@ -130,7 +130,7 @@ def test_compiled_code_agrees_with_numpy(
 
 @pytest.mark.parametrize("record", [pytest.param(record, id=record.opcode) for record in EVALUATED])
 def test_results_do_not_depend_on_the_optimisation_level(record: OpDef) -> None:
-    uses = uses_of(record, DType.F32 if DType.F32 in dtypes_of(record) else None)
+    uses = uses_of(record, DType.F32 if DType.F32 in dtypes_of(record) else dtypes_of(record)[0])
     rng = np.random.default_rng(5)
     operands = [random_operands(use, rng) for use in uses]
     plain, optimised = (compile_uses(uses, opt_level)(operands) for opt_level in (0, 3))
@@ -152,6 +152,8 @@ def _check_derivative(use: Use, rng: np.random.Generator) -> None:
     record, step = use.record, 1e-6
     operands = random_operands(use, rng)
     result = run_numpy(record, operands, use.attributes)
+    if result.dtype != np.float64:
+        return  # nothing to differentiate, or not to this precision
     seed = rng.standard_normal(result.shape)
     cotangents = run_vjp(record, operands, seed, use.attributes)
     for index, (operand, cotangent) in enumerate(zip(operands, cotangents, strict=True)):
@@ -201,7 +203,7 @@ def _mixed_dtypes() -> list[Any]:
     return [
         pytest.param(record, id=record.opcode)
         for record in EVALUATED
-        if record.same_dtype and len(record.operands) > 1
+        if record.same_dtype and len(record.operands) > 1 and len(record.operands[0].dtypes) > 1
     ]
 
 

@@ -60,6 +60,8 @@ def example_values(record: OpDef, example: Example, rng: np.random.Generator) ->
             array: Array = rng.integers(-extent, extent, shape)
         elif type_.dtype is DType.I1:
             array = np.asarray(rng.random(shape) < 0.5)
+        elif operand.domain is Domain.NONZERO:
+            array = rng.uniform(1, 3, shape) * rng.choice([-1, 1], shape)
         elif type_.dtype.is_integer:
             array = rng.integers(-9, 10, shape)
         elif operand.domain is Domain.POSITIVE:

@@ -52,6 +52,9 @@ class ControlFlow:
     def __repr__(self) -> str:
         return f"ControlFlow:\n{self.module}"
 
+    def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:  # what Hypothesis shows
+        printer.text(repr(self))
+
     def arguments(self, seed: int, fuel: int = 12) -> dict[str, Array]:
         """Return random arguments for ``main``; no loop runs more than ``fuel`` times."""
         rng = np.random.default_rng(seed)

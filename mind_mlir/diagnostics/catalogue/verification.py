@@ -213,4 +213,17 @@ verify(Module(Module.flat([], []).functions, profile="core-v1"))
         ),
         context=("operation",),
     ),
+    Entry(
+        code="E4123",
+        title="window larger than the tensor",
+        explanation=(
+            "DynamicSlice takes, and DynamicUpdateSlice replaces, a window of a tensor, which is nowhere "
+            "larger than that. Where it begins is a matter of the run, and moved until it fits."
+        ),
+        context=("operation", "window", "shape", "axis"),
+        bad='%0 = Input {name="x"} : tensor<f32[3]>\n%1 = Input {name="i"} : tensor<i64[1]>\n'
+        "%2 = DynamicSlice (%0, %1) {sizes=[4]} : tensor<f32[4]>\noutputs: %2\n",
+        good='%0 = Input {name="x"} : tensor<f32[3]>\n%1 = Input {name="i"} : tensor<i64[1]>\n'
+        "%2 = DynamicSlice (%0, %1) {sizes=[2]} : tensor<f32[2]>\noutputs: %2\n",
+    ),
 )

@@ -1,0 +1,109 @@
+"""Division: of floats as IEEE 754 has it, of integers truncated."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mind_mlir.diagnostics.checks import NOTHING_SEEN, DivisorCheck
+from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.ops.opdef import Alias, Domain, OpDef, OperandDef
+from mind_mlir.ops.pointwise import BROADCAST_EXAMPLES, broadcast_type, lower_binary
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mind_mlir.ir.attributes import Array
+    from mind_mlir.ir.value import Value
+    from mind_mlir.mlir.context import LoweringContext
+    from mind_mlir.ops.contexts import EvalContext
+    from mind_mlir.ops.vjp import VjpContext
+
+
+def _div(context: EvalContext) -> Array:
+    left, right = context.operands
+    if left.dtype.kind == "f":
+        return np.asarray(np.divide(left, right))
+    if context.result_type.element_count and not right.all():
+        context.fail(DivisorCheck(context.opcode, context.label), 1)
+    # numpy rounds to minus infinity: what remains after truncation is taken off first.
+    return np.asarray(np.floor_divide(np.subtract(left, np.fmod(left, right)), right))
+
+
+def _div_vjp(context: VjpContext) -> Sequence[Value | None]:
+    _, right = context.operands
+    quotient = context.emit("Div", context.cotangent, right)
+    # g / r * q rather than g * l / (r * r): the square may overflow where the product does not.
+    other = context.emit("Neg", context.emit("Mul", quotient, context.result)) if context.needs[1] else None
+    return quotient, other
+
+
+def _lower_div(context: LoweringContext) -> Any:
+    result = context.result_type
+    if result.dtype.is_float:
+        return lower_binary(context, "div", "divf", "divsi")
+    if result.element_count == 0:
+        return context.empty(result)
+    _check_divisor(context)
+    arith, dtype = context.mlir.arith, result.dtype
+    zero, one, minus_one = (context.scalar(value, dtype) for value in (0, 1, -1))
+    equal = arith.CmpIPredicate.eq
+
+    def body(left: Any, right: Any) -> Any:
+        # Dividing by 0, and the least integer by -1, is undefined in LLVM: neither is ever divided by.
+        negates = arith.cmpi(equal, right, minus_one)
+        unsafe = arith.ori(negates, arith.cmpi(equal, right, zero))
+        quotient = arith.divsi(left, arith.select(unsafe, one, right))
+        return arith.select(negates, arith.subi(zero, left), quotient)
+
+    return context.elementwise(body)
+
+
+def _check_divisor(context: LoweringContext) -> None:
+    divisor, type_ = context.operands[1], context.operand_types[1]
+    mlir, affine_map = context.mlir, context.mlir.ir.AffineMap
+    arith, scalar = mlir.arith, TensorType(DType.SI64)
+    zero, seen, unseen = context.scalar(0, type_.dtype), *(context.scalar(n, DType.SI64) for n in (1, 0))
+
+    def body(element: Any, smallest: Any, largest: Any) -> list[Any]:
+        number = arith.select(arith.cmpi(arith.CmpIPredicate.eq, element, zero), seen, unseen)
+        return [arith.minsi(smallest, number), arith.maxsi(largest, number)]
+
+    nothing = affine_map.get(type_.rank, 0, [])
+    ends = context.generic(
+        [divisor],
+        [affine_map.get_identity(type_.rank), nothing, nothing],
+        [context.filled(scalar, number) for number in NOTHING_SEEN],
+        ["reduction"] * type_.rank,
+        body,
+    )
+    smallest, largest = (mlir.tensor.extract(end, []) for end in ends)
+    context.check(DivisorCheck(context.opcode, context.label), smallest, largest)
+
+
+OPERATIONS = (
+    OpDef(
+        opcode="Div",
+        mnemonic="div",
+        summary="Divides two tensors elementwise, with broadcasting.",
+        description="`result[i] = lhs[i] / rhs[i]` on the right-aligned broadcast of the two shapes (E3001 "
+        "where they do not fit). Both operands have one dtype (E2004), which is the result's. Floats follow "
+        "IEEE 754: dividing by zero gives an infinity or NaN. The quotient of integers is truncated towards "
+        "zero; dividing an integer by zero is E6009 when the function runs, and no result is returned.",
+        spec="ptir-v0.4.md, ElementwiseBinary; core-ir.md, Binary operations",
+        operands=(OperandDef("lhs"), OperandDef("rhs", domain=Domain.NONZERO)),
+        type_rule=broadcast_type,
+        evaluate=_div,
+        derivative=_div_vjp,
+        lower=_lower_div,
+        choices=(
+            "Profile core-v1 refuses it (E4102), as core-ir.md has no division.",
+            "The least integer divided by -1 is itself: it wraps around, as other overflow does.",
+            "A divisor is checked where there is something to divide: not where the result is empty.",
+        ),
+        extension=True,
+        aliases=(Alias("core-functions", "tensor.div"),),
+        examples=BROADCAST_EXAMPLES,
+    ),
+)

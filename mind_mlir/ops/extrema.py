@@ -1,0 +1,108 @@
+"""The greater and the lesser of two numbers, elementwise with broadcasting."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mind_mlir.ops.opdef import Alias, OpDef, OperandDef
+from mind_mlir.ops.pointwise import (
+    BROADCAST_EXAMPLES,
+    broadcast_type,
+    lower_binary,
+    stretched,
+    zeros_like,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mind_mlir.ir.attributes import Array
+    from mind_mlir.ir.value import Value
+    from mind_mlir.mlir.context import LoweringContext
+    from mind_mlir.ops.contexts import EvalContext
+    from mind_mlir.ops.vjp import VjpContext
+
+
+def _maximum(context: EvalContext) -> Array:
+    left, right = context.operands
+    # Of two zeros, numpy gives either; their sum is negative only where both are.
+    return np.where((left == 0) & (right == 0), left + right, np.maximum(left, right))
+
+
+def _minimum(context: EvalContext) -> Array:
+    left, right = context.operands
+    return np.where((left == 0) & (right == 0), -(-left + -right), np.minimum(left, right))
+
+
+def _maximum_vjp(context: VjpContext) -> Sequence[Value | None]:
+    return _chosen(context, "Less")
+
+
+def _minimum_vjp(context: VjpContext) -> Sequence[Value | None]:
+    return _chosen(context, "Greater")
+
+
+def _chosen(context: VjpContext, op: str) -> Sequence[Value | None]:
+    """Return the cotangent for rhs where ``lhs <op> rhs``, else for lhs."""
+    left, right = (stretched(context, operand) for operand in context.operands)
+    takes_right = context.emit("Compare", left, right, op=op)
+    zeros = zeros_like(context, context.result)
+    return (
+        context.emit("Select", takes_right, zeros, context.cotangent) if context.needs[0] else None,
+        context.emit("Select", takes_right, context.cotangent, zeros) if context.needs[1] else None,
+    )
+
+
+def _lower_maximum(context: LoweringContext) -> Any:
+    return lower_binary(context, "max", "maximumf", "maxsi")
+
+
+def _lower_minimum(context: LoweringContext) -> Any:
+    return lower_binary(context, "min", "minimumf", "minsi")
+
+
+_SPEC = "core-ir-page.md, Broadcasting rules; ptir-v0.4.md, ElementwiseBinary"
+_NAN = "Where either operand is NaN, so is the result."
+_ZEROS = "-0.0 is less than +0.0, as for IEEE 754's maximum and minimum."
+_TIES = "Where the operands are equal, or one is NaN, the gradient goes to `lhs` alone."
+
+OPERATIONS = (
+    OpDef(
+        opcode="Maximum",
+        mnemonic="maximum",
+        summary="Computes the greater of two tensors elementwise, with broadcasting.",
+        description="`result[i]` is the greater of `lhs[i]` and `rhs[i]` on the right-aligned broadcast "
+        "of the two shapes (E3001 where they do not fit). Both operands have one dtype (E2004), which is "
+        "the result's. The gradient goes to the operand that is greater.",
+        spec=_SPEC,
+        operands=(OperandDef("lhs"), OperandDef("rhs")),
+        type_rule=broadcast_type,
+        evaluate=_maximum,
+        derivative=_maximum_vjp,
+        lower=_lower_maximum,
+        choices=(_NAN, _ZEROS, _TIES),
+        extension=True,
+        aliases=(Alias("core-functions", "tensor.maximum"),),
+        examples=BROADCAST_EXAMPLES,
+    ),
+    OpDef(
+        opcode="Minimum",
+        mnemonic="minimum",
+        summary="Computes the lesser of two tensors elementwise, with broadcasting.",
+        description="`result[i]` is the lesser of `lhs[i]` and `rhs[i]` on the right-aligned broadcast of "
+        "the two shapes (E3001 where they do not fit). Both operands have one dtype (E2004), which is the "
+        "result's. The gradient goes to the operand that is less.",
+        spec=_SPEC,
+        operands=(OperandDef("lhs"), OperandDef("rhs")),
+        type_rule=broadcast_type,
+        evaluate=_minimum,
+        derivative=_minimum_vjp,
+        lower=_lower_minimum,
+        choices=(_NAN, _ZEROS, _TIES),
+        extension=True,
+        aliases=(Alias("core-functions", "tensor.minimum"),),
+        examples=BROADCAST_EXAMPLES,
+    ),
+)

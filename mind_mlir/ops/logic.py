@@ -1,0 +1,80 @@
+"""Logical operations on truth values, elementwise with broadcasting."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mind_mlir.ir.types import DType
+from mind_mlir.ops.opdef import BOOL, Alias, NotDifferentiable, OpDef, OperandDef
+from mind_mlir.ops.pointwise import BROADCAST_EXAMPLES, UNARY_EXAMPLES, broadcast_type, same_type
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mind_mlir.ir.attributes import Array
+    from mind_mlir.mlir.context import LoweringContext
+    from mind_mlir.ops.contexts import EvalContext
+
+_CONSTANT = NotDifferentiable("truth values carry no gradient", constant=True)
+_SPEC = "core-ir-page.md, Broadcasting rules"
+
+
+def _binary(opcode: str, formula: str, function: Callable[..., Any], lowered: str) -> OpDef:
+    def evaluate(context: EvalContext) -> Array:
+        return np.asarray(function(*context.operands))
+
+    def lower(context: LoweringContext) -> Any:
+        return context.elementwise(getattr(context.mlir.arith, lowered))
+
+    return OpDef(
+        opcode=opcode,
+        mnemonic=opcode.lower(),
+        summary=f"Computes the logical {opcode.lower()} of two tensors elementwise, with broadcasting.",
+        description=f"`result[i]` is whether {formula}, on the right-aligned broadcast of the two shapes "
+        "(E3001 where they do not fit). The operands have dtype i1.",
+        spec=_SPEC,
+        operands=(OperandDef("lhs", BOOL), OperandDef("rhs", BOOL)),
+        type_rule=broadcast_type,
+        evaluate=evaluate,
+        derivative=_CONSTANT,
+        lower=lower,
+        commutative=True,
+        choices=("The documents need predicates and do not say how to combine them: this is how.",),
+        extension=True,
+        aliases=(Alias("core-functions", f"tensor.{opcode.lower()}"),),
+        examples=BROADCAST_EXAMPLES,
+    )
+
+
+def _not(context: EvalContext) -> Array:
+    return np.asarray(np.logical_not(context.operands[0]))
+
+
+def _lower_not(context: LoweringContext) -> Any:
+    true = context.scalar(1, DType.I1)
+    return context.elementwise(lambda x: context.mlir.arith.xori(x, true))
+
+
+OPERATIONS = (
+    _binary("And", "both `lhs[i]` and `rhs[i]` are true", np.logical_and, "andi"),
+    _binary("Or", "`lhs[i]` or `rhs[i]` or both are true", np.logical_or, "ori"),
+    _binary("Xor", "one of `lhs[i]` and `rhs[i]` is true, and the other is not", np.logical_xor, "xori"),
+    OpDef(
+        opcode="Not",
+        mnemonic="not",
+        summary="Computes the logical negation elementwise.",
+        description="`result[i]` is whether `input[i]` is false. The operand has dtype i1.",
+        spec=_SPEC,
+        operands=(OperandDef("input", BOOL),),
+        type_rule=same_type,
+        evaluate=_not,
+        derivative=_CONSTANT,
+        lower=_lower_not,
+        choices=("The documents need predicates and do not say how to negate one: this is how.",),
+        extension=True,
+        aliases=(Alias("core-functions", "tensor.not"),),
+        examples=UNARY_EXAMPLES,
+    ),
+)
