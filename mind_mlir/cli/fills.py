@@ -43,7 +43,7 @@ def filled(uses: ValueUses, function: str, parameter: Parameter, fill: str, seed
         return random.integers(0, 2, shape).astype(dtype)
     extent = _index_bound(found)
     if extent is not None:
-        return random.integers(0, extent, shape).astype(dtype)
+        return random.integers(0, max(extent, 1), shape).astype(dtype)
     return random.integers(1 if _must_be_positive(found) else -8, 9, shape).astype(dtype)
 
 
