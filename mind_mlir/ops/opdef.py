@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from mind_mlir.ir.types import DType
 
@@ -89,6 +89,7 @@ class AttributeDef:
         default: Its value when it is left out; None where it must be given.
         choices: The keywords of an `AttrKind.ENUM`.
         code: Reported when the value is not of its kind.
+        of_result: What the grammar form leaves to the declared type of the result: ``dtype`` or ``shape``.
     """
 
     name: str
@@ -97,6 +98,7 @@ class AttributeDef:
     default: AttributeValue | None = None
     choices: tuple[str, ...] = ()
     code: str = "E1103"
+    of_result: Literal["dtype", "shape"] | None = None
 
     def accepts(self, value: AttributeValue) -> bool:
         """Return whether ``value`` is of the kind, and one of the choices where there are some."""
