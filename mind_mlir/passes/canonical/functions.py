@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from mind_mlir.analysis.reads import calls
 from mind_mlir.ir.module import Functions
 from mind_mlir.passes.canonical.body import Code
 from mind_mlir.passes.canonical.liveness import prune
 from mind_mlir.passes.canonical.numbering import numbered
 from mind_mlir.passes.canonical.simplify import simplify
-from mind_mlir.passes.reads import calls
 
 if TYPE_CHECKING:
     from mind_mlir.ir.module import Function, Module
