@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contexts import RuleViolation
+from mind_mlir.ops.control_emission import emit_call, emit_cond, emit_while
 from mind_mlir.ops.opdef import (
     ANY,
     BOOL,
@@ -293,6 +294,7 @@ OPERATIONS = (
         derivative=NotDifferentiable("derivatives of control flow are not there yet"),
         lower=None,
         upstream="scf.if",
+        emit=emit_cond,
         choices=(
             _EXTENSION,
             "Regions have no parameters: a value from outside is read where it is needed.",
@@ -321,6 +323,7 @@ OPERATIONS = (
         derivative=NotDifferentiable("derivatives of control flow are not there yet"),
         lower=None,
         upstream="scf.while",
+        emit=emit_while,
         same_dtype=False,
         choices=(
             _EXTENSION,
@@ -348,6 +351,7 @@ OPERATIONS = (
         derivative=NotDifferentiable("derivatives of control flow are not there yet"),
         lower=None,
         upstream="func.call",
+        emit=emit_call,
         same_dtype=False,
         choices=("Exported functions may be called as well as internal ones; recursion is an error.",),
         extension=True,

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mind_mlir.ir.attributes import AttributeValue
     from mind_mlir.ir.types import TensorType
     from mind_mlir.mlir.context import LoweringContext
+    from mind_mlir.mlir.emission import EmitContext
     from mind_mlir.ops.attribute_kinds import AttrKind
     from mind_mlir.ops.contexts import EvalContext, TypeContext
     from mind_mlir.ops.vjp import VjpContext
@@ -165,6 +166,8 @@ TypeRule: TypeAlias = "Callable[[TypeContext], TensorType | tuple[TensorType, ..
 EvalRule: TypeAlias = "Callable[[EvalContext], Any]"
 DerivativeRule: TypeAlias = "Callable[[VjpContext], Sequence[Any]]"
 LinalgRule: TypeAlias = "Callable[[LoweringContext], Any]"
+#: Returns the results of the operations that it emitted.
+EmitRule: TypeAlias = "Callable[[EmitContext], list[Any]]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,6 +190,7 @@ class OpDef:
         derivative_is_extension: Whether the documents leave the derivative out of Core v1, so that autodiff
             uses it (rather than report E5001) only where the caller switches extensions on.
         lower: The linalg rule; None for what is no operation of the `mind` dialect.
+        emit: What is emitted in the place of an operation of the `mind` dialect, where there is none.
         upstream: The operation of MLIR's own dialects that is emitted instead, where there is one.
         choices: What we chose where the documents leave the choice to the implementation.
         same_dtype: Whether all operands must share one dtype (E2004).
@@ -211,6 +215,7 @@ class OpDef:
     derivative: DerivativeRule | NotDifferentiable
     derivative_is_extension: bool = False
     lower: LinalgRule | None
+    emit: EmitRule | None = None
     upstream: str | None = None
     choices: tuple[str, ...] = ()
     same_dtype: bool = True

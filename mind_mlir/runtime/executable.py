@@ -95,11 +95,11 @@ class Executable:
         """Yield the compiled functions with their names."""
         canonical = lowering.canonical
         assert canonical is not None, "a lowering that went through has a canonical module"
-        places = Places(canonical) if any(lowering.checks.values()) else None
+        places = Places(canonical) if any(lowering.checks_of.values()) else None
         for function in exported(canonical):
             name = function.name
             # The MLIR values in the checks die with the module; only their facts are kept.
-            checks = [outcome.check for outcome in lowering.checks[name]]
+            checks = [outcome.check for outcome in lowering.checks_of[name]]
             found = [(check, places.of(check) if places else None) for check in checks]
             reload = (_recompile_function, (self._source, self._opt_level, name))
             yield name, CompiledFunction(function, NativeFunction(native, entry=name), found, reload)
