@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from mind_mlir.core.printer import print_module
 from mind_mlir.interrupts import held
-from mind_mlir.passes.canonicalize import canonicalize
+from mind_mlir.passes.forms import STEPS
 from mind_mlir.passes.verify import verify
 from mind_mlir.stages import CORE_FORMS
 
@@ -52,9 +53,8 @@ def _core_form(module: Module, form: str, log: StageLog) -> str:
     log("core", lambda: print_module(module))
     with log.timed("verify"):
         verify(module)
-    if form == "core":
-        return print_module(module)
-    with log.timed("canonical"):
-        canonical = canonicalize(module)
-    log("canonical", lambda: print_module(canonical))
-    return print_module(canonical)
+    for stage in CORE_FORMS[1 : CORE_FORMS.index(form) + 1]:
+        with log.timed(stage):
+            module = STEPS[stage](module)
+        log(stage, partial(print_module, module))
+    return print_module(module)
