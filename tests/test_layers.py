@@ -24,7 +24,8 @@ LAYERS = (
     "ops",
     "profiles",
     "core",
-    "passes",
+    "analysis",
+    *("passes.structure", "passes"),
     "frontends",
     "arguments",
     "interpreter",
@@ -47,10 +48,11 @@ EXCEPTIONS = {
     ("ir.attributes", "core"): "str() of a literal is its text; the printer is loaded where it is called",
     ("ir.operation", "core"): "str() of an operation is its text; the printer is loaded where it is called",
     ("ir.module", "core"): "str() of a module is its text; the printer is loaded where it is called",
+    ("ir.terminators", "core"): "str() of a terminator is its text; the printer is loaded where it is called",
 }
 
 #: Layers without a row of their own in the page of the layout: parts, and what every package has.
-NO_ROW = {"", "__main__", "diagnostics.catalogue", "dialect.opviews"} | {
+NO_ROW = {"", "__main__", "diagnostics.catalogue", "dialect.opviews", "passes.structure"} | {
     layer for layer in LAYERS if layer.startswith("lowering.schedule.")
 }
 

@@ -1,6 +1,7 @@
-"""`NativeCode` and `NativeFunction`: compiled functions at the level of pointers.
+"""Compiled functions at the level of pointers.
 
-Nothing is checked here: a wrong pointer corrupts memory. `Executable` checks arrays before it comes here.
+Nothing is checked here: a wrong pointer corrupts memory. `CompiledFunction` checks arrays before they come
+here.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections import deque
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -18,7 +20,7 @@ from mind_mlir.interrupts import held
 from mind_mlir.runtime.constants import Constants
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from mind_mlir.bindings import Module, Operation
@@ -46,10 +48,10 @@ class Frame:
         self.address = ctypes.addressof(self._arguments)
 
 
-class NativeCode:
-    """Machine code of all functions of a module, for the processor it was made on, in this process.
+class NativeModule:
+    """Machine code of a module, for the processor it was made on, in the memory of this process.
 
-    It lives as long as this object, and as the functions that it is asked for.
+    The code lives as long as this object or one of its functions.
     """
 
     @held()
@@ -61,71 +63,65 @@ class NativeCode:
             opt_level: LLVM's optimisation level, 0 to 3.
             standalone: Make code that an object file can hold: position-independent, all constants inside.
         """
-        self.facts = {
-            ir.StringAttr(op.attributes["sym_name"]).value: _Facts.of(op, module)
-            for op in module.body.operations
-            if op.operation.name == "llvm.func" and op.regions[0].blocks and not _is_private(op)
-        }
+        self.signatures: Mapping[str, _Signature] = MappingProxyType(_signatures(module))
         self._constants = None if standalone else Constants(module)
         self._engine = ExecutionEngine(module, opt_level=opt_level, enable_pic=standalone)
         if self._constants is not None:
             self._constants.define_in(self._engine)
 
-    def address(self, entry: str) -> int:
-        """Return where the code of the public function ``entry`` is (see `NativeFunction.address`)."""
-        return int(self._engine.raw_lookup(entry))
+    def address_of(self, function: str) -> int:
+        """Return where the code of a function is (see `NativeFunction.address`)."""
+        return int(self._engine.raw_lookup(function))
 
     @held()
     def write_object(self, path: Path) -> None:
-        """Write the machine code as an object file; it can be linked if it is ``standalone``.
+        """Write the machine code as an object file; it can be linked if it was made ``standalone``.
 
-        Each public function is a C function that takes the pointers to inputs, outputs and a scratch arena of
-        its `NativeFunction.scratch_bytes` at a multiple of 64, in this order. If these are more than 64
-        pointers, it takes one argument instead, a pointer to an array of them.
+        Functions have the names that they have in the module: C functions that take the pointers to inputs,
+        outputs and a scratch arena of `NativeFunction.scratch_bytes` at a multiple of 64, in this order. If
+        these are more than 64 pointers, they take one argument instead, a pointer to an array of them.
         """
         self._engine.dump_to_object_file(str(path))
 
 
 class NativeFunction:
-    """Machine code of one function, for the processor it was made on, in the memory of this process.
-
-    The code and the scratch memory live as long as this object.
+    """Machine code of one function, and the scratch memory of its calls.
 
     Attributes:
-        code: The machine code that it is part of.
         parameters: Number of pointers that a call takes: inputs, then outputs.
         scratch_bytes: Size of the scratch arena that each running call uses.
         address: Where the code is: a C function ``void (void **arguments)``, whose argument points to the
-            addresses of the values of the function's arguments (see `write_object`).
+            addresses of the values of the function's arguments (see `NativeModule.write_object`).
         takes_table: Whether those are one pointer, to the table of all.
     """
 
+    @held()
     def __init__(
         self,
-        module: Module | NativeCode,
+        module: Module | NativeModule,
         *,
         opt_level: int = 3,
         entry: str = "main",
         standalone: bool = False,
     ) -> None:
-        """Take function ``entry`` of ``module``, which is compiled unless it is code already.
+        """Compile function ``entry``, or take it from a module that has been compiled.
 
         Args:
-            module: In the LLVM dialect, as `to_llvm` leaves it, or what `NativeCode` has made of one.
-            opt_level: As for `NativeCode`.
+            module: A `NativeModule`, or what one is made of, as the next two say.
+            opt_level: As `NativeModule` takes it.
             entry: The name of a public function.
-            standalone: As for `NativeCode`.
+            standalone: As `NativeModule` takes it.
+
+        Raises:
+            ValueError: There is no function of that name.
         """
-        if not isinstance(module, NativeCode):
-            module = NativeCode(module, opt_level=opt_level, standalone=standalone)
-        self.code = module
-        facts = self.code.facts.get(entry)
-        if facts is None:
+        if not isinstance(module, NativeModule):
+            module = NativeModule(module, opt_level=opt_level, standalone=standalone)
+        if entry not in module.signatures:
             raise ValueError(f"the module does not define @{entry}")
-        self.scratch_bytes = facts.scratch_bytes
-        self.takes_table = facts.takes_table
-        self.parameters = facts.pointers - 1
-        self.address = self.code.address(entry)
+        self._module = module
+        self.parameters, self.scratch_bytes, self.takes_table = module.signatures[entry]
+        self.address = module.address_of(entry)
         self._invoke = _PACKED(self.address)
         self._pack = struct.Struct(f"{self.parameters}P").pack_into
         self._idle: deque[Frame] = deque()  # appending and popping are atomic
@@ -152,28 +148,34 @@ class NativeFunction:
         self._idle.append(frame)
 
     def write_object(self, path: Path) -> None:
-        """Write the code that it is part of as an object file (see `NativeCode.write_object`)."""
-        self.code.write_object(path)
+        """Write the machine code of its module (see `NativeModule.write_object`)."""
+        self._module.write_object(path)
 
 
-class _Facts(NamedTuple):
-    """What callers of a public function have to know."""
+class _Signature(NamedTuple):
+    """How a function is called: by how many pointers but that to its arena, whose size follows, and how."""
 
-    pointers: int
+    parameters: int
     scratch_bytes: int
     takes_table: bool
 
-    @classmethod
-    def of(cls, function: Operation, module: Module) -> _Facts:
-        held, all_held = function.operation.attributes, module.operation.attributes
-        scratch = held[SCRATCH_ATTRIBUTE] if SCRATCH_ATTRIBUTE in held else all_held[SCRATCH_ATTRIBUTE]
-        takes_table = TABLE_ATTRIBUTE in held
-        pointers = len(function.regions[0].blocks[0].arguments)
-        if takes_table:
-            pointers = int(ir.IntegerAttr(held[TABLE_ATTRIBUTE]).value)
-        return cls(pointers, int(ir.IntegerAttr(scratch).value), takes_table)
+
+def _signatures(module: Module) -> dict[str, _Signature]:
+    """Return how the functions of an LLVM dialect module that have a body are called, by name."""
+    return {
+        ir.StringAttr(op.attributes["sym_name"]).value: _signature(module, op)
+        for op in module.body.operations
+        if op.operation.name == "llvm.func" and op.regions[0].blocks and "sym_visibility" not in op.attributes
+    }
 
 
-def _is_private(function: Operation) -> bool:
-    attributes = function.operation.attributes
-    return "sym_visibility" in attributes and ir.StringAttr(attributes["sym_visibility"]).value == "private"
+def _signature(module: Module, function: Operation) -> _Signature:
+    own, shared = function.attributes, module.operation.attributes
+    scratch = own[SCRATCH_ATTRIBUTE] if SCRATCH_ATTRIBUTE in own else shared[SCRATCH_ATTRIBUTE]
+    takes_table = TABLE_ATTRIBUTE in own
+    pointers = (
+        int(ir.IntegerAttr(own[TABLE_ATTRIBUTE]).value)
+        if takes_table
+        else len(function.regions[0].blocks[0].arguments)
+    )
+    return _Signature(pointers - 1, int(ir.IntegerAttr(scratch).value), takes_table)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mind_mlir.analysis.call_graph import CallGraph, callee_of, operations_of
 from mind_mlir.ir.module import Block, CoreOperation, Function, Return, Yield
 from mind_mlir.ir.types import DType, TensorType
-from mind_mlir.passes.call_graph import CallGraph, callee_of, operations_of
 
 if TYPE_CHECKING:
     from mind_mlir.ir.attributes import AttributeValue

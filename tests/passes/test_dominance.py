@@ -6,8 +6,8 @@ import random
 
 import pytest
 
+from mind_mlir.analysis.dominance import DominatorTree, predecessors, reverse_postorder, successors
 from mind_mlir.ir.module import Block, Branch, CondBranch, Return, Target
-from mind_mlir.passes.dominance import DominatorTree, predecessors, reverse_postorder, successors
 
 Graph = list[tuple[int, ...]]
 

@@ -34,7 +34,8 @@ class _Run:
 
     def function(self, function: Function, arguments: Sequence[Array]) -> tuple[Array, ...]:
         blocks = {block.label: block for block in function.blocks}
-        block, values = function.entry, {}
+        block = function.entry
+        values: Values = {}
         while True:
             self.block(block, arguments, values)
             match block.terminator:
@@ -51,7 +52,8 @@ class _Run:
         self.steps += 1
         assert self.steps < 200_000, "the program does not end"
         for parameter, array in zip(block.parameters, arguments, strict=True):
-            assert (array.dtype, array.shape) == (parameter.type.dtype.numpy, parameter.type.extents)
+            type_ = parameter.tensor_type
+            assert (array.dtype, array.shape) == (type_.dtype.numpy, type_.extents)
             values[parameter.value_id] = array
         for operation in block.operations:
             results = self.operation(operation, values)

@@ -1,0 +1,1 @@
+"""Facts about modules that several passes ask for."""
