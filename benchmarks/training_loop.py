@@ -31,9 +31,7 @@ _NOTES = [
 def measure(epochs: Sequence[int], seconds: float = ROUND_SECONDS) -> Report:
     """Compare the loop with the steps for every number of epochs, in this process."""
     samples = data.load()
-    step_module = training_step(
-        mind_mlir.load(MODEL), PARAMETERS, rate=LEARNING_RATE, momentum=MOMENTUM
-    )
+    step_module = training_step(mind_mlir.load(MODEL), PARAMETERS, rate=LEARNING_RATE, momentum=MOMENTUM)
     rows = [_row(samples, step_module, count, seconds) for count in epochs]
     return Report("training loop of the digits, one thread", rows, _NOTES)
 
