@@ -8,7 +8,7 @@ import click
 
 from mind_mlir import __version__
 from mind_mlir.cli.session import GuardedCommand, Session
-from mind_mlir.cli.suggestions import did_you_mean
+from mind_mlir.diagnostics.suggestions import did_you_mean
 from mind_mlir.interrupts import held
 
 #: Subcommand -> one line of help. Each lives in the module of its name and is imported when it is used,

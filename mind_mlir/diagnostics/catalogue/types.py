@@ -85,4 +85,22 @@ ENTRIES = (
         bad=_FLOATS + "%2 = Add (%0) : tensor<f32[2]>\noutputs: %2\n",
         good=_FLOATS + "%2 = Add (%0, %1) : tensor<f32[2]>\noutputs: %2\n",
     ),
+    Entry(
+        code="E2101",
+        title="function that is not exported",
+        explanation=(
+            "Somebody outside of the module asks for an internal function. Only functions of its own "
+            "module call it; it may be gone, or be another one, after the next change of the program."
+        ),
+        context=("name",),
+    ),
+    Entry(
+        code="E2102",
+        title="it is open which function is meant",
+        explanation=(
+            "Where no function is named, the only exported one is meant, or the one called main. This "
+            "module exports several others, or none."
+        ),
+        context=("functions",),
+    ),
 )
