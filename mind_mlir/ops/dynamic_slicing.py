@@ -190,7 +190,7 @@ def _offsets(
     for axis, (size, extent) in enumerate(zip(sizes, shape, strict=True)):
         if size == extent:
             continue
-        first = context.mlir.tensor.extract(start, [arith.constant(index, axis)])
+        first = context.number(start, axis)
         first = first if first.type == wide else arith.extsi(wide, first)
         clamped = arith.minsi(arith.maxsi(first, zero), context.scalar(extent - size, DType.SI64))
         offsets.append(arith.index_cast(index, clamped))

@@ -9,7 +9,8 @@ import pytest
 from harness import Use as Used
 from harness import compile_uses, run_numpy, run_vjp, type_of
 
-from mind_mlir import ExecutionError
+from mind_mlir import Builder, DType, ExecutionError, TensorType, compile
+from mind_mlir.ir.module import Functions, Module
 from mind_mlir.ops.registry import by_opcode
 
 if TYPE_CHECKING:
@@ -111,3 +112,27 @@ def test_the_gradient_goes_to_the_one_that_is_chosen_and_of_equal_ones_to_the_fi
     assert dright is not None
     assert dleft.tolist() == [1, 0, 100]
     assert dright.tolist() == [0, 10, 0]
+
+
+@pytest.mark.parametrize("divisor", [np.array(3), np.array([1, -2, 3])])
+def test_a_constant_divisor_without_zeros_is_not_checked(divisor: Array) -> None:
+    builder = Builder()
+    x = builder.parameter(TensorType(DType.SI64, (3,)), "x")
+    quotient = builder.emit("Div", x, builder.constant(divisor, DType.SI64))
+    module = Module(Functions((builder.function("main", quotient),)), "core-functions")
+    text = compile(module).as_text("linalg")
+    assert "divsi" in text
+    assert "9223372036854775807" not in text
+    assert (
+        compile(module)(x=np.array([7, -7, 9]))[0].tolist()
+        == (np.array([7, -7, 9]) / divisor).astype(int).tolist()
+    )
+
+
+def test_a_constant_divisor_with_a_zero_is_reported() -> None:
+    builder = Builder()
+    x = builder.parameter(TensorType(DType.SI64, (2,)), "x")
+    quotient = builder.emit("Div", x, builder.constant([1, 0], DType.SI64))
+    module = Module(Functions((builder.function("main", quotient),)), "core-functions")
+    with pytest.raises(ExecutionError, match="division of an integer by zero"):
+        compile(module)(x=np.array([7, -7]))
