@@ -27,7 +27,7 @@ from mind_mlir.stages import PIPELINE
 from mind_mlir.target import host_target
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from mind_mlir.bindings import Module as MLIRModule
     from mind_mlir.ir.module import Module
@@ -53,7 +53,7 @@ class Lowering:
         timings: Seconds spent in each stage so far.
         canonical: The canonical in-memory module, once there is one.
         mlir: The current MLIR module, once there is one.
-        checks: The run-time checks whose outcome the compiled function returns in its status.
+        checks_of: The run-time checks whose outcome each public function returns in its status, by its name.
     """
 
     target: Target = field(default_factory=host_target)
@@ -62,7 +62,7 @@ class Lowering:
     timings: dict[str, float] = field(default_factory=dict)
     canonical: Module | None = None
     mlir: MLIRModule | None = None
-    checks: tuple[Outcome, ...] = ()
+    checks_of: Mapping[str, tuple[Outcome, ...]] = field(default_factory=dict)
 
     @held()
     def run(self, module: Module, until: str = "llvm") -> str | None:
@@ -113,7 +113,7 @@ class Lowering:
 
     def _to_linalg(self) -> None:
         lowered = to_linalg(self.mlir)
-        self.mlir, self.checks = lowered.module, lowered.checks
+        self.mlir, self.checks_of = lowered.module, lowered.checks_of
 
     @held()
     def text(self) -> str:

@@ -16,9 +16,10 @@ from mind_mlir import border
 from mind_mlir.arguments import arguments_of, bind, exported
 from mind_mlir.interpreter.machine import execute, too_large
 from mind_mlir.interpreter.plan import context_of, plan
-from mind_mlir.ir.module import Block, Function, Functions, Parameter
+from mind_mlir.ir.module import Functions
 from mind_mlir.ops.contexts import allocation_failed
 from mind_mlir.ops.registry import by_opcode
+from mind_mlir.passes.structure import structure_function, structured_flat
 from mind_mlir.passes.verify import verify
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def interpret(
         ArgumentError: The arguments do not fit the inputs (E61xx).
         ExecutionError: E6001, an index is out of bounds; E6009, an integer is divided by zero; E6004, the
             memory for a value could not be had.
+        UnsupportedError: E7004, branches and loops nest too deeply; E7005, a loop has no exit.
         TypeError: ``module`` is no `Module`, ``arguments`` no mapping, or ``function`` no string.
         ValueError: No exported function is called ``function``, or it must be said which one to run.
     """
@@ -109,15 +111,6 @@ def evaluate(operation: CoreOperation, operands: Sequence[Array]) -> Array:
 
 
 def _structured(module: Module) -> Module:
-    """Return a flat module as a function of its inputs, and another one, which is structured, as it is."""
-    if not module.is_flat:
-        return module
-    types = {op.value_id: op.tensor_type for op in module.operations}
-    parameters = tuple(
-        Parameter(op.value_id, op.tensor_type, op.location, name, op.names)
-        for name, op in module.inputs_by_name.items()
-    )
-    operations = tuple(op for op in module.operations if op.opcode != "Input")
-    block = Block(operations, module.returned, parameters)
-    results = tuple(types[value] for value in module.outputs)
-    return replace(module, functions=Functions((Function(module.name, (block,), result_types=results),)))
+    if module.is_flat:
+        return structured_flat(module)
+    return replace(module, functions=Functions(tuple(map(structure_function, module.functions))))

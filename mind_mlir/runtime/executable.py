@@ -96,7 +96,7 @@ class Executable:
         self.parameters = parameters_of(canonical)
         self.results = tuple(types[output] for output in canonical.outputs)
         # The MLIR values in the checks die with the module; only their facts are kept.
-        self._checks = tuple(outcome.check for outcome in lowering.checks)
+        self._checks = tuple(outcome.check for outcome in lowering.checks_of[canonical.name])
         # What a call allocates: the outputs and, behind them, the status that the checks are judged by.
         self._layouts = [(type_.extents, type_.dtype.numpy) for type_ in self.results]
         if self._checks:
