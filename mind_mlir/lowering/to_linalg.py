@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from mind_mlir.bindings import Block, Module, Operation, Type, Value
+    from mind_mlir.diagnostics.checks import Place
     from mind_mlir.ir.types import TensorType
     from mind_mlir.lowering.functions import Callee
 
@@ -255,6 +256,7 @@ class FunctionLowering:
                 attributes=decode_attributes(record, operation),
                 result_type=self._type(operation.results[0]),
                 checks=self.region.checks,
+                place=_place(operation),
                 function=self._source.name.value,
                 scalars=self._scalars,
             )
@@ -294,6 +296,17 @@ def _label(operation: Operation, number: int) -> str:
     """Return what the program calls the value, which `emit` left in the location; else its number."""
     location = operation.location
     return location.name_str if isinstance(location, ir.NameLoc) else f"%{number}"
+
+
+def _place(operation: Operation) -> Place | None:
+    """Return where the program has the operation, which `emit` left behind its name."""
+    location = operation.location
+    if not isinstance(location, ir.NameLoc):
+        return None
+    place = location.child_loc
+    if not isinstance(place, ir.FileLineColLoc):
+        return None
+    return place.filename, place.start_line, place.start_col
 
 
 def _unsupported(operation: Any) -> UnsupportedError:

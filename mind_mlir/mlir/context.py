@@ -6,7 +6,7 @@ Insertion point and location are the caller's; rules only append.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir import bindings
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
 
     from mind_mlir.bindings import Attribute, Type, Value
-    from mind_mlir.diagnostics.checks import Check
+    from mind_mlir.diagnostics.checks import Check, Place
     from mind_mlir.ir.attributes import TensorLiteral
     from mind_mlir.ir.types import DType, TensorType
 
@@ -60,6 +60,7 @@ class LoweringContext:
         attributes: Complete attributes, as Python values.
         result_type: The type of the result.
         checks: Run-time checks of the function, or region, so far; `check` appends.
+        place: Where the program has the operation.
         function: The name of the function that the operation is in.
         scalars: Whether tensors of rank 0 are computed as scalars, as where there is control flow.
     """
@@ -71,6 +72,7 @@ class LoweringContext:
     attributes: Mapping[str, Any]
     result_type: TensorType
     checks: list[Outcome] = field(default_factory=list)
+    place: Place | None = None
     function: str = ""
     scalars: bool = False
 
@@ -249,7 +251,8 @@ class LoweringContext:
             smallest: The least number, an i64 scalar.
             largest: The greatest number, an i64 scalar; both as `NOTHING_SEEN` where there is no number.
         """
-        self.checks.append(Outcome(check, smallest, largest, self.function))
+        found = replace(check, place=self.place)
+        self.checks.append(Outcome(found, smallest, largest, self.function))
 
 
 def _is_single(value: Value) -> bool:

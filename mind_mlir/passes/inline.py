@@ -13,10 +13,10 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from mind_mlir.analysis.call_graph import CallGraph, callee_of, operations_of
+from mind_mlir.analysis.reads import depth_of
 from mind_mlir.interrupts import deliver
 from mind_mlir.ir.module import Block, Functions, Return
-from mind_mlir.passes.call_graph import CallGraph, callee_of, operations_of
-from mind_mlir.passes.reads import depth_of
 from mind_mlir.passes.structure.emission import MAX_DEPTH, Emission
 from mind_mlir.passes.structure.graph import value_types
 

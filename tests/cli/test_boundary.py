@@ -143,7 +143,7 @@ def complete(*words: str) -> list[str]:
     ("words", "offers"),
     [
         (("ch",), ["check"]),
-        (("ops", "con"), ["ConstI64", "ConstF32", "ConstF64", "ConstTensor", "Conv2d"]),
+        (("ops", "cons"), ["ConstI64", "ConstF32", "ConstF64", "ConstTensor"]),
         (("ops", "Add", "matm"), ["MatMul"]),
         (("explain", "e400"), [f"E400{digit}" for digit in range(1, 10)]),
         (("explain", "nope"), []),

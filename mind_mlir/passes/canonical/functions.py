@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from mind_mlir.analysis.call_graph import CallGraph
 from mind_mlir.ir.module import Functions
-from mind_mlir.passes.call_graph import CallGraph
 from mind_mlir.passes.canonical.body import Code
 from mind_mlir.passes.canonical.liveness import prune
 from mind_mlir.passes.canonical.numbering import numbered
