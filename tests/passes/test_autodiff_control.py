@@ -19,6 +19,7 @@ from control import (
     evaluate,
     function_builder,
     gradient_of,
+    gradient_with_calls,
     module_of,
     while_loop,
 )
@@ -268,22 +269,24 @@ def with_calls() -> Module:
 
 
 @pytest.mark.parametrize("n", [0, 1, 3])
-def test_calls_in_loops(n: int) -> None:
-    check_gradient(with_calls(), {"x": X, "a": A, "n": array(n)}, ["x", "a"])
+@pytest.mark.parametrize("differentiated", [gradient_of, gradient_with_calls])
+def test_calls_in_loops(n: int, differentiated: Any) -> None:
+    values = {"x": X, "a": A, "n": array(n)}
+    check_gradient(with_calls(), values, ["x", "a"], differentiated=differentiated)
 
 
 def test_other_functions_are_dropped_and_what_is_called_is_internal() -> None:
     module = with_calls()
     b = function_builder()
     other = b.function("other", [b.parameter(VECTOR, "x")])
-    gradient = gradient_of(module_of(*module.functions, other), ["a"])
+    gradient = gradient_with_calls(module_of(*module.functions, other), ["a"])
     assert [f.name for f in gradient.functions if f.public] == ["main"]
     assert {"leaf", "middle"} < {f.name for f in gradient.functions}
     assert "other" not in {f.name for f in gradient.functions}
 
 
 def test_only_what_is_needed_of_a_callee_is_differentiated() -> None:
-    gradient = gradient_of(with_calls(), ["a"])
+    gradient = gradient_with_calls(with_calls(), ["a"])
     for function in gradient.functions:
         if "_vjp" in function.name:
             assert len(function.result_types or ()) <= 2
@@ -306,7 +309,7 @@ def test_a_chain_of_calls_grows_linearly() -> None:
         b = function_builder(**functions)
         x = b.parameter(SCALAR, "x")
         main = b.function("main", [b.emit("Call", x, x, callee=f"f{depth - 1}")])
-        gradient = gradient_of(module_of(main, *functions.values()), ["x"])
+        gradient = gradient_with_calls(module_of(main, *functions.values()), ["x"])
         sizes.append(sum(1 for f in gradient.functions for _ in operations_of(f.blocks)))
     assert sizes[1] < 2.2 * sizes[0]
 
@@ -345,7 +348,10 @@ def test_second_derivatives_of_loops(n: int, body: Body) -> None:
 
 def test_second_derivatives_of_branches_and_calls() -> None:
     check_gradient(gradient_of(choosing(), ["x"]), {"p": array(True), "x": X, "a": A}, ["x", "a"])
-    check_gradient(gradient_of(with_calls(), ["x"]), {"x": X, "a": A, "n": array(2)}, ["x", "a"])
+    for differentiated in (gradient_of, gradient_with_calls):
+        gradient = differentiated(with_calls(), ["x"])
+        values = {"x": X, "a": A, "n": array(2)}
+        check_gradient(gradient, values, ["x", "a"], differentiated=differentiated)
 
 
 # Against the unrolled program
@@ -391,7 +397,7 @@ def test_what_has_no_derivative_is_reported_in_regions_and_callees_all_at_once()
     (z,) = branch(b, p, lambda: [convolved(y)], lambda: [y])
     module = module_of(b.function("main", [b.emit("Call", z, callee="leaf")]), low)
     with pytest.raises(AutodiffError) as caught:
-        gradient_of(module, ["x"])
+        gradient_with_calls(module, ["x"])
     codes = [d.code for d in caught.value.diagnostics]
     assert codes == ["E5001"] * 3
     assert all("Conv2d" in d.message for d in caught.value.diagnostics)
