@@ -23,17 +23,15 @@ if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array
 
 _NOTES = [
-    "times are the best of alternating rounds; ratio is the median of steps / loop, above 1 the loop is faster",
-    "both gather their minibatches from the same order of the samples: the loop with Gather, Python with numpy",
+    "times: best of alternating rounds; ratio: median of steps / loop, above 1 the loop is faster",
+    "both gather minibatches from one order of the samples, the loop with Gather, Python with numpy",
 ]
 
 
 def measure(epochs: Sequence[int], seconds: float = ROUND_SECONDS) -> Report:
     """Compare the loop with the steps for every number of epochs, in this process."""
     samples = data.load()
-    step_module = training_step(
-        mind_mlir.load(MODEL), PARAMETERS, rate=LEARNING_RATE, momentum=MOMENTUM
-    )
+    step_module = training_step(mind_mlir.load(MODEL), PARAMETERS, rate=LEARNING_RATE, momentum=MOMENTUM)
     rows = [_row(samples, step_module, count, seconds) for count in epochs]
     return Report("training loop of the digits, one thread", rows, _NOTES)
 
