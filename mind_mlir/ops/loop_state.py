@@ -61,7 +61,7 @@ def buffer_type(type_: TensorType, count: int) -> TensorType:
 def put(builder: Appends, buffer: Value, value: Value, index: Value) -> Value:
     """Append ``buffer`` with ``value`` at place ``index``."""
     size = value.type.element_count
-    row = builder.emit("Reshape", value, new_shape=(size,))
+    row = value if value.type.rank == 1 else builder.emit("Reshape", value, new_shape=(size,))
     return builder.emit("DynamicUpdateSlice", buffer, row, _start(builder, index, size))
 
 
