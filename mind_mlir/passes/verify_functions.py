@@ -143,17 +143,9 @@ def _check_argument_names(function: Function, findings: Findings) -> None:
             first[parameter.name or ""] = parameter
         else:
             other = first[parameter.name]
-            findings.add(
-                finding(
-                    "E4004",
-                    f"two arguments of @{function.name} are called '{parameter.name}'",
-                    parameter.location,
-                    (f"the other one is {f'at {other.location}' if other.location else other.label}",),
-                    "give every argument a name of its own",
-                    issue="name",
-                    name=parameter.name,
-                )
-            )
+            place = f"at {other.location}" if other.location else other.label
+            taken = type_rules.argument_name_taken(function.name, other.name or "", parameter.location, place)
+            findings.add(taken)
 
 
 def _take(findings: Findings, found: Diagnostic | None) -> None:
