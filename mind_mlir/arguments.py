@@ -9,7 +9,6 @@ truth values: numpy takes every byte but 0 for true, compiled code reads one bit
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeGuard
 
@@ -18,68 +17,30 @@ import numpy as np
 from mind_mlir import border
 from mind_mlir.diagnostics import ArgumentError, Diagnostic
 from mind_mlir.ir.elements import Problem, plain_booleans
+from mind_mlir.ir.entry import entry_function
+from mind_mlir.ir.interface import interface_of
 from mind_mlir.ir.nested import as_array, flattened
-from mind_mlir.ir.types import DType, DTypeKind, TensorType, format_shape
+from mind_mlir.ir.types import DType, DTypeKind, format_shape
 from mind_mlir.ops.contexts import allocation_failed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mind_mlir.ir.attributes import Array
-    from mind_mlir.ir.module import Function, Module
+    from mind_mlir.ir.interface import Parameter
+    from mind_mlir.ir.module import Module
 
 
 _SMALL = 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """One input of a compiled function."""
-
-    name: str
-    type: TensorType
-    #: The parts of the type that every call looks at.
-    dtype: np.dtype[Any] = field(init=False, repr=False, compare=False)
-    shape: tuple[int, ...] = field(init=False, repr=False, compare=False)
-    is_bool: bool = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "dtype", self.type.dtype.numpy)
-        object.__setattr__(self, "shape", self.type.extents)
-        object.__setattr__(self, "is_bool", self.type.dtype is DType.I1)
-
-    def __str__(self) -> str:
-        return f"{self.name}: {self.type}"
-
-
-def parameters_of(module: Module) -> tuple[Parameter, ...]:
-    """Return the inputs of a verified flat module, in order."""
-    inputs = module.inputs_by_name.items()
-    return tuple(Parameter(name, op.tensor_type) for name, op in inputs)
-
-
-def arguments_of(function: Function) -> tuple[Parameter, ...]:
-    """Return what an exported function of a verified module takes, in order."""
-    return tuple(
-        Parameter(parameter.name or str(parameter.value_id), parameter.tensor_type)
-        for parameter in function.parameters
-    )
-
-
-def exported(module: Module, name: str | None = None) -> Function:
-    """Return the exported function called ``name``; without a name, the only one or the one called `main`.
+def parameters_of(module: Module, function: str | None = None) -> tuple[Parameter, ...]:
+    """Return what a function of a verified module, by default the one that is meant, takes.
 
     Raises:
-        TypeError: ``name`` is no string.
-        ValueError: No exported function has the name, or none is meant without one.
+        VerificationError: As `mind_mlir.ir.entry.entry_function`.
     """
-    functions = {function.name: function for function in module.functions if function.public}
-    if name is None:
-        name = next(iter(functions)) if len(functions) == 1 else "main"
-        if name not in functions:
-            listing = ", ".join(functions) or "which there are none"
-            raise ValueError(f"the function to run must be one of the exported ones: {listing}")
-    return functions[border.choice(name, tuple(functions), "function")]
+    return interface_of(entry_function(module, function)).parameters
 
 
 def bind(

@@ -21,13 +21,13 @@ from mind_mlir.lowering.bufferize import bufferize
 from mind_mlir.lowering.schedule import schedule
 from mind_mlir.lowering.to_linalg import to_linalg
 from mind_mlir.lowering.to_llvm import to_llvm
-from mind_mlir.passes.canonicalize import canonicalize_with_map
+from mind_mlir.passes.forms import STEPS
 from mind_mlir.passes.verify import verify
 from mind_mlir.stages import PIPELINE
 from mind_mlir.target import host_target
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from mind_mlir.bindings import Module as MLIRModule
     from mind_mlir.ir.module import Module
@@ -53,7 +53,7 @@ class Lowering:
         timings: Seconds spent in each stage so far.
         canonical: The canonical in-memory module, once there is one.
         mlir: The current MLIR module, once there is one.
-        checks: The run-time checks whose outcome the compiled function returns in its status.
+        checks_of: The run-time checks whose outcome each public function returns in its status, by its name.
     """
 
     target: Target = field(default_factory=host_target)
@@ -62,7 +62,7 @@ class Lowering:
     timings: dict[str, float] = field(default_factory=dict)
     canonical: Module | None = None
     mlir: MLIRModule | None = None
-    checks: tuple[Outcome, ...] = ()
+    checks_of: Mapping[str, tuple[Outcome, ...]] = field(default_factory=dict)
 
     @held()
     def run(self, module: Module, until: str = "llvm") -> str | None:
@@ -73,20 +73,24 @@ class Lowering:
 
         Raises:
             VerificationError: The module breaks a rule of its profile; all findings are in it.
+            UnsupportedError: E7004, branches and loops nest too deeply; E7005, a loop has no exit.
             InternalError: A stage failed on a verified module.
         """
-        last = PIPELINE.index(until)
         self._see("core", lambda: print_module(module))
-        if last == 0:
+        if until == "core":
             return print_module(module)
         with self._timed("verify"):
             verify(module)
-        with self._timed("canonical", lambda: print_module(module)):
-            canonical = self.canonical = canonicalize_with_map(module)[0]
-        self._see("canonical", lambda: print_module(canonical))
-        if last == 1:
-            return print_module(canonical)
-        self._lower(canonical, last)
+        for stage in STEPS:
+            module = self._core_step(stage, module)
+            if stage == until:
+                return print_module(module)
+        with self._timed("mind", lambda: print_module(module)):
+            context = new_context()
+            dialect.load(context, verify=False)  # the module has been verified
+            self.mlir = emit(module, context)
+        self._see("mind", self.text)
+        self.lower_mlir(until, after="mind")
         return None
 
     @held()
@@ -103,17 +107,17 @@ class Lowering:
                 steps[stage]()
             self._see(stage, self.text)
 
-    def _lower(self, canonical: Module, last: int) -> None:
-        with self._timed("mind", lambda: print_module(canonical)):
-            context = new_context()
-            dialect.load(context, verify=False)  # the module has been verified
-            self.mlir = emit(canonical, context)
-        self._see("mind", self.text)
-        self.lower_mlir(PIPELINE[last], after="mind")
+    def _core_step(self, stage: str, module: Module) -> Module:
+        with self._timed(stage, lambda: print_module(module)):
+            result = STEPS[stage](module)
+        if stage == "canonical":
+            self.canonical = result
+        self._see(stage, lambda: print_module(result))
+        return result
 
     def _to_linalg(self) -> None:
         lowered = to_linalg(self.mlir)
-        self.mlir, self.checks = lowered.module, lowered.checks
+        self.mlir, self.checks_of = lowered.module, lowered.checks_of
 
     @held()
     def text(self) -> str:

@@ -49,8 +49,9 @@ def call(native: NativeFunction, inputs: Sequence[Array], outputs: Sequence[Arra
 
 def call_executable(executable: Executable, arguments: Mapping[str, Array]) -> list[Array]:
     """Call ``executable`` as a user does, having called its function between guard pages."""
-    outputs = [np.empty(shape, dtype) for shape, dtype in executable._layouts]
-    call(executable._native, [arguments[parameter.name] for parameter in executable.parameters], outputs)
+    function = executable._called()
+    outputs = [np.empty(shape, dtype) for shape, dtype in function._layouts]
+    call(function._native, [arguments[parameter.name] for parameter in function.parameters], outputs)
     results = list(executable(**arguments))
     for result, output in zip(results, outputs, strict=False):  # the last output may be the status
         assert result.tobytes() == output.tobytes(), "two calls give different bits"

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from mind_mlir import ArgumentError, DType, TensorType
-from mind_mlir.arguments import Parameter, address, bind
+from mind_mlir.arguments import address, bind
+from mind_mlir.ir.interface import Parameter
 
 if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array

@@ -117,7 +117,7 @@ def test_links_of_a_page_lead_somewhere(page: Path) -> None:
 @pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md"])
 def test_pages_list_all_forms_in_order(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
-    assert re.search(",? (?:and )?".join(f"`{form}`" for form in FORMS), text)
+    assert re.search(r",?\s(?:and\s)?".join(f"`{form}`" for form in FORMS), text)
 
 
 def test_make_targets_that_pages_name_exist() -> None:

@@ -207,12 +207,13 @@ def test_demo_learns_and_leaves_every_stage(tmp_path: Path) -> None:
     assert [path.name for path in sorted(folder.iterdir())] == [
         "00-core.ir",
         "01-canonical.ir",
-        "02-mind.mlir",
-        "03-linalg.mlir",
-        "04-scheduled.mlir",
-        "05-bufferized.mlir",
-        "06-llvm.mlir",
-        "07-asm.s",
+        "02-structured.ir",
+        "03-mind.mlir",
+        "04-linalg.mlir",
+        "05-scheduled.mlir",
+        "06-bufferized.mlir",
+        "07-llvm.mlir",
+        "08-asm.s",
     ]
     assert all(path.stat().st_size > 1000 for path in folder.iterdir())
 

@@ -36,15 +36,6 @@ def reads(operation: CoreOperation) -> tuple[ValueId, ...]:
     return tuple(value for value in found if value not in defined)
 
 
-def count_operations(block: Block) -> int:
-    """Return how many operations a block holds, those in regions included."""
-    total = len(block.operations)
-    for operation in block.operations:
-        if operation.regions:
-            total += sum(len(inner.operations) for inner in blocks_within(operation))
-    return total
-
-
 def depth_of(operation: CoreOperation) -> int:
     """Return how deep regions nest in an operation: 0 without regions."""
     deepest, pending = 0, [(operation, 0)]

@@ -12,6 +12,7 @@ from mind_mlir.cli.options import (
     emit_option,
     extensions_option,
     file_argument,
+    function_option,
     optimization_option,
     output_option,
     stage_options,
@@ -42,7 +43,7 @@ def _help() -> str:
 @click.option("--emit-mlir", is_flag=True, help="Same as --emit=mind.")
 @click.option("--autodiff", is_flag=True, help="Differentiate with respect to every float input first.")
 @extensions_option
-@click.option("--func", metavar="NAME", help="The function to compile; the first one unless given.")
+@function_option("compile, with what it calls", "all exported ones unless given")
 @click.option("--verify-only", is_flag=True, help="Only report what is wrong; print nothing.")
 @click.option("--mlir-print-debuginfo", is_flag=True, help="Print the locations in forms of MLIR.")
 @optimization_option
@@ -80,12 +81,13 @@ def command(
         )
 
     from mind_mlir.cli.differentiate import gradient_module  # noqa: PLC0415 -- loads numpy, which --help and completion do without
-    from mind_mlir.cli.forms import print_form, select_function  # noqa: PLC0415 -- as above
+    from mind_mlir.cli.forms import print_form  # noqa: PLC0415 -- as above
     from mind_mlir.cli.stage_log import StageLog  # noqa: PLC0415 -- as above
+    from mind_mlir.ir.entry import restricted  # noqa: PLC0415 -- as above
     from mind_mlir.passes.verify import verify  # noqa: PLC0415 -- as above
 
     log = StageLog.of(session, print_ir_after_all=print_ir_after_all, dump_stages=dump_stages, timing=timing)
-    module = select_function(log.read(file), func)
+    module = restricted(log.read(file), func)
     if verify_only:
         with log.timed("verify"):
             verify(module)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from mind_mlir.cli.stage_log import StageLog
     from mind_mlir.ir.attributes import Array
+    from mind_mlir.ir.interface import Output
     from mind_mlir.ir.module import Module
 
 #: Arrays with more elements are printed shortened.
@@ -57,19 +58,18 @@ def check_output_name(output: str, count: int) -> None:
         raise click.UsageError(f"-o {output}: the name must end in .npz or .npy")
 
 
-def deliver(module: Module, outputs: Sequence[Array], path: str | None) -> None:
-    """Write the outputs to the file at ``path``, or show them where that is None."""
+def deliver(outputs: Sequence[Output], arrays: Sequence[Array], path: str | None) -> None:
+    """Write the arrays of ``outputs`` to the file at ``path``, or show them where that is None."""
     if path is None:
-        for value, array in zip(module.outputs, outputs, strict=True):
-            write_output(_show(module, value, array), None)
+        for output, array in zip(outputs, arrays, strict=True):
+            write_output(_show(output, array), None)
     elif path.endswith(".npy"):
-        replace_file(path, lambda file: np.save(file, outputs[0]))
+        replace_file(path, lambda file: np.save(file, arrays[0]))
     else:
-        arrays = {f"output_{index}": array for index, array in enumerate(outputs)}
-        replace_file(path, lambda file: np.savez(file, allow_pickle=False, **arrays))
+        named = {f"output_{index}": array for index, array in enumerate(arrays)}
+        replace_file(path, lambda file: np.savez(file, allow_pickle=False, **named))
 
 
-def _show(module: Module, value: int, array: Array) -> str:
-    operations = {op.value_id: op for op in module.operations}
+def _show(output: Output, array: Array) -> str:
     text = np.array2string(array, threshold=SHOWN_ELEMENTS, separator=", ", floatmode="unique")
-    return f"{operations[value].label} : {operations[value].result_type}\n{text}"
+    return f"{output.label} : {output.type}\n{text}"

@@ -6,65 +6,57 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.ir.types import TensorType
 from mind_mlir.ops.opdef import Domain
 from mind_mlir.ops.registry import by_opcode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from mind_mlir.cli.value_uses import Use, ValueUses
     from mind_mlir.ir.attributes import Array
-    from mind_mlir.ir.module import CoreOperation, Module
+    from mind_mlir.ir.interface import Parameter
 
 FILLS = ("random", "zeros", "ones")
 
 
-def filled(
-    module: Module, operation: CoreOperation, type_: TensorType, fill: str, seed: tuple[int, int]
-) -> Array:
-    """Return an array of ``type_`` for the input that ``operation`` declares.
+def filled(uses: ValueUses, function: str, parameter: Parameter, fill: str, seed: tuple[int, int]) -> Array:
+    """Return an array for an input of a function.
 
     Args:
-        module: The program, which tells what the input is used for.
-        operation: The input.
-        type_: Its type.
+        uses: What the values of the program are used for.
+        function: The function.
+        parameter: The input.
         fill: One of `FILLS`. Random floats are normally distributed, or positive where a logarithm is taken
             of them; random integers are small, or in bounds where they are indices.
         seed: What random numbers depend on.
     """
-    shape, dtype = type_.extents, type_.dtype.numpy
+    shape, dtype = parameter.shape, parameter.dtype
     if fill != "random":
         return np.full(shape, 0 if fill == "zeros" else 1, dtype)
     random = np.random.default_rng(seed)
-    if type_.dtype.is_float:
+    found = list(uses.of(function, parameter.value_id))
+    if parameter.type.dtype.is_float:
         array = random.standard_normal(shape).astype(dtype)
-        return np.asarray(np.abs(array) + dtype.type(0.5) if _must_be_positive(module, operation) else array)
-    if type_.dtype is DType.I1:
+        return np.asarray(np.abs(array) + dtype.type(0.5) if _must_be_positive(found) else array)
+    if parameter.is_bool:
         return random.integers(0, 2, shape).astype(dtype)
-    extent = _index_bound(module, operation)
-    return random.integers(-8 if extent is None else 0, 9 if extent is None else extent, shape).astype(dtype)
+    extent = _index_bound(found)
+    if extent is not None:
+        return random.integers(0, max(extent, 1), shape).astype(dtype)
+    return random.integers(1 if _must_be_positive(found) else -8, 9, shape).astype(dtype)
 
 
-def _must_be_positive(module: Module, value: CoreOperation) -> bool:
-    """Return whether an operation takes ``value`` where only positive numbers mean something (Log)."""
-    return any(domain in (Domain.POSITIVE, Domain.NONZERO) for _, domain in _uses(module, value))
+def _must_be_positive(uses: Iterable[Use]) -> bool:
+    """Return whether an operation takes the value where only positive numbers mean something (Log, Div)."""
+    return any(_domain(use) in (Domain.POSITIVE, Domain.NONZERO) for use in uses)
 
 
-def _index_bound(module: Module, value: CoreOperation) -> int | None:
-    """Return the least extent that ``value``, taken as indices, indexes into; None where it is no index."""
-    types = {op.value_id: op.result_type for op in module.operations}
-    extents = []
-    for user, domain in _uses(module, value):
-        indexed = types[user.operands[0]]
-        if domain is Domain.INDEX and isinstance(indexed, TensorType):
-            extents.append(indexed.extents[0])
-    return min(extents, default=None)
+def _index_bound(uses: Iterable[Use]) -> int | None:
+    """Return the least extent that the value, taken as indices, indexes into; None where it is no index."""
+    indexed = [use.types[0] for use in uses if _domain(use) is Domain.INDEX]
+    return min((type_.extents[0] for type_ in indexed if isinstance(type_, TensorType)), default=None)
 
 
-def _uses(module: Module, value: CoreOperation) -> Iterable[tuple[CoreOperation, Domain]]:
-    records = by_opcode()
-    for operation in module.operations:
-        record = records[operation.opcode]
-        for index, operand in enumerate(operation.operands):
-            if operand == value.value_id:
-                yield operation, record.operand(index).domain
+def _domain(use: Use) -> Domain:
+    return by_opcode()[use.operation.opcode].operand(use.index).domain

@@ -1,15 +1,13 @@
-"""A module, or a function of it, in the form that a stage leaves it in."""
+"""A module in the form that a stage leaves it in."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from mind_mlir.core.printer import print_module
-from mind_mlir.diagnostics import Diagnostic, VerificationError
 from mind_mlir.interrupts import held
-from mind_mlir.ir.module import Functions
-from mind_mlir.passes.canonicalize import canonicalize
+from mind_mlir.passes.forms import STEPS
 from mind_mlir.passes.verify import verify
 from mind_mlir.stages import CORE_FORMS
 
@@ -55,27 +53,8 @@ def _core_form(module: Module, form: str, log: StageLog) -> str:
     log("core", lambda: print_module(module))
     with log.timed("verify"):
         verify(module)
-    if form == "core":
-        return print_module(module)
-    with log.timed("canonical"):
-        canonical = canonicalize(module)
-    log("canonical", lambda: print_module(canonical))
-    return print_module(canonical)
-
-
-def select_function(module: Module, name: str | None) -> Module:
-    """Return ``module`` with function ``name`` as its entry.
-
-    Raises:
-        VerificationError: E2002, the module has no such function.
-    """
-    if name is None or name == module.name:
-        return module
-    for function in module.functions:
-        if function.name == name:
-            others = tuple(other for other in module.functions if other is not function)
-            return replace(module, functions=Functions((function, *others)))
-    names = ", ".join(function.name for function in module.functions)
-    raise VerificationError(
-        Diagnostic("E2002", f"there is no function '{name}'", help=f"the module has: {names}")
-    )
+    for stage in CORE_FORMS[1 : CORE_FORMS.index(form) + 1]:
+        with log.timed(stage):
+            module = STEPS[stage](module)
+        log(stage, partial(print_module, module))
+    return print_module(module)

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mind_mlir.arguments import Parameter, mismatches, parameters_of
+from mind_mlir.arguments import mismatches
 from mind_mlir.cli.array_files import Archive, ArrayFileError, read_array
 from mind_mlir.cli.fills import FILLS, filled
 from mind_mlir.cli.literals import LiteralError, looks_like_literal, parse_literal
+from mind_mlir.cli.value_uses import ValueUses
 from mind_mlir.diagnostics import ArgumentError, Diagnostic
 from mind_mlir.diagnostics.display import display_path
 from mind_mlir.diagnostics.suggestions import did_you_mean
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
     from mind_mlir.cli.array_files import Header
     from mind_mlir.cli.literals import Shape
     from mind_mlir.ir.attributes import Array
-    from mind_mlir.ir.module import CoreOperation, Module
+    from mind_mlir.ir.interface import Interface, Parameter
+    from mind_mlir.ir.module import Module
 
 #: How many names a message lists.
 _SHOWN_NAMES = 10
@@ -96,47 +98,50 @@ def _malformed(spec: str) -> str:
 @dataclass(slots=True)
 class _Inputs:
     module: Module
+    interface: Interface
     specs: InputSpecs
     seed: int
     findings: list[Diagnostic] = field(default_factory=list)
     unread: bool = False  # whether there is an archive that cannot be read
 
     def make(self) -> dict[str, Array]:
-        inputs = self.module.inputs_by_name
-        parameters = {parameter.name: parameter for parameter in parameters_of(self.module)}
+        parameters = {parameter.name: parameter for parameter in self.interface.parameters}
+        uses = ValueUses(self.module)
         given: dict[str, Array | None] = {}
         for path in self.specs.archives:
             self._archive(path, parameters, given)
-        for position, (name, operation) in enumerate(inputs.items()):
+        for position, (name, parameter) in enumerate(parameters.items()):
             spec = self.specs.by_name.get(name) or (self.specs.default if name not in given else None)
             if spec in FILLS:
                 seed = (self.seed, position)
-                given[name] = filled(self.module, operation, parameters[name].type, spec, seed)
+                given[name] = filled(uses, self.interface.name, parameter, spec, seed)
             elif spec is not None:
-                given[name] = self._value(spec, parameters[name])
+                given[name] = self._value(spec, parameter)
             elif name not in given and not self.unread:
-                self._missing(name, operation)
+                self._missing(parameter)
         for name in self.specs.by_name:
-            if name not in inputs:
-                self._unexpected(f"there is no input '{name}'{did_you_mean(name, inputs)}")
+            if name not in parameters:
+                self._unexpected(f"there is no input '{name}'{did_you_mean(name, parameters)}")
         if self.findings:
             raise ArgumentError(self.findings)
         return {name: array for name, array in given.items() if array is not None}
 
-    def _missing(self, name: str, operation: CoreOperation) -> None:
+    def _missing(self, parameter: Parameter) -> None:
+        name, type_ = parameter.name, str(parameter.type)
         self.findings.append(
             Diagnostic(
                 "E6101",
                 f"input '{name}' is missing",
-                operation.location,
-                (f"input '{name}' is {operation.result_type}",),
+                parameter.location,
+                (f"input '{name}' is {type_}",),
                 f"pass --input {name}=FILE.npy, --input {name}=random, or --input random for all inputs",
-                context=MappingProxyType({"input": name, "expected": str(operation.result_type)}),
+                context=MappingProxyType({"input": name, "expected": type_}),
             )
         )
 
     def _unexpected(self, message: str) -> None:
-        help_ = f"the inputs are: {', '.join(self.module.inputs_by_name) or 'none'}"
+        names = ", ".join(parameter.name for parameter in self.interface.parameters)
+        help_ = f"the inputs are: {names or 'none'}"
         self.findings.append(Diagnostic("E6102", message, help=help_))
 
     def _value(self, text: str, parameter: Parameter) -> Array | None:
@@ -217,13 +222,14 @@ class _Inputs:
         )
 
 
-def make_inputs(module: Module, specs: InputSpecs, seed: int) -> dict[str, Array]:
-    """Return an array for each input of a verified ``module``.
+def make_inputs(module: Module, interface: Interface, specs: InputSpecs, seed: int) -> dict[str, Array]:
+    """Return an array for each input of a function.
 
     The shapes of values from the command line are not checked: calling the program does that.
 
     Args:
-        module: The program.
+        module: The program, verified.
+        interface: What the function takes.
         specs: The ``--input`` options.
         seed: Seed of random inputs; each input has its own stream, so that the order of options and the
             other inputs do not matter.
@@ -233,7 +239,7 @@ def make_inputs(module: Module, specs: InputSpecs, seed: int) -> dict[str, Array
             a value or an array is not of the input's dtype, E6104 an array is not of its shape, E6105 a file
             holds no array.
     """
-    return _Inputs(module, specs, seed).make()
+    return _Inputs(module, interface, specs, seed).make()
 
 
 def _listing(names: Sequence[str]) -> str:

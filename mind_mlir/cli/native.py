@@ -8,7 +8,7 @@ from mind_mlir.comparison import first_difference
 from mind_mlir.pipeline import Lowering
 from mind_mlir.runtime.disassemble import assembly
 from mind_mlir.runtime.executable import compile
-from mind_mlir.runtime.native import NativeFunction
+from mind_mlir.runtime.native import NativeModule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ def print_form(module: Module, form: str, log: StageLog, opt_level: int, *, debu
     if form != "asm":
         return lowering.text()
     with log.timed("codegen"):
-        text = assembly(NativeFunction(lowering.mlir, opt_level=opt_level))
+        text = assembly(NativeModule(lowering.mlir, opt_level=opt_level))
     log("asm", lambda: text)
     return text
 

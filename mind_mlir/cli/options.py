@@ -52,6 +52,13 @@ def _set_error_limit(context: click.Context, _: click.Parameter, value: Any) -> 
     context.ensure_object(Session).error_limit = value
 
 
+def function_option(
+    verb: str, default: str = "'main', or the only exported one, unless given"
+) -> Callable[[Command], Command]:
+    """Add ``--func``."""
+    return click.option("--func", metavar="NAME", help=f"The function to {verb}; {default}.")
+
+
 def emit_option(default: str) -> Callable[[Command], Command]:
     """Add ``--emit``."""
     return click.option(

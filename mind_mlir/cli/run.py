@@ -10,6 +10,7 @@ from mind_mlir.cli.completion import complete_file
 from mind_mlir.cli.options import (
     diagnostic_format,
     file_argument,
+    function_option,
     optimization_option,
     stage_options,
 )
@@ -35,10 +36,13 @@ if TYPE_CHECKING:
     show_default=True,
     help="Seed of random inputs.",
 )
-@click.option("--func", metavar="NAME", help="The function to run; the first one unless given.")
+@function_option("run")
 @click.option("--interpret", "interpreted", is_flag=True, help="Interpret with numpy instead of compiling.")
 @click.option(
-    "--check", is_flag=True, help="Compare every operation with the interpreter; exit 1 if one differs."
+    "--check",
+    is_flag=True,
+    help="Compare every operation with the interpreter, of a program with control flow the outputs alone; "
+    "exit 1 if one differs.",
 )
 @click.option(
     "-o",
@@ -83,25 +87,29 @@ def command(
             "--interpret compiles nothing: leave out --check, --print-ir-after-all, --dump-stages"
         )
     from mind_mlir.cli.execution import check_output_name, compare, deliver, execute  # noqa: PLC0415 -- loads numpy, which --help and completion do without
-    from mind_mlir.cli.forms import select_function  # noqa: PLC0415 -- as above
     from mind_mlir.cli.inputs import InputSpecs, make_inputs  # noqa: PLC0415 -- as above
     from mind_mlir.cli.stage_log import StageLog  # noqa: PLC0415 -- as above
+    from mind_mlir.ir.entry import entry_function, restricted  # noqa: PLC0415 -- as above
+    from mind_mlir.ir.interface import interface_of  # noqa: PLC0415 -- as above
     from mind_mlir.passes.verify import verify  # noqa: PLC0415 -- as above
 
     specs = InputSpecs.parse(inputs)
     log = StageLog.of(session, print_ir_after_all=print_ir_after_all, dump_stages=dump_stages, timing=timing)
-    module = select_function(log.read(file), func)
+    module = log.read(file)
     with log.timed("verify"):
         verify(module)
+    function = entry_function(module, func)
+    module, interface = restricted(module, function.name), interface_of(function)
     session.stage = "inputs"
-    arguments = make_inputs(module, specs, seed)
+    arguments = make_inputs(module, interface, specs, seed)
     if output is not None:
-        check_output_name(output, len(module.outputs))
+        check_output_name(output, len(interface.outputs))
     agrees = True
     if check:
         agrees = compare(module, arguments, log)
     else:
-        deliver(module, execute(module, arguments, log, None if interpreted else opt_level), output)
+        results = execute(module, arguments, log, None if interpreted else opt_level)
+        deliver(interface.outputs, results, output)
     log.finish()
     if not agrees:
         click.get_current_context().exit(EXIT_DIAGNOSTICS)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mind_mlir.cli.session import Session
     from mind_mlir.ir.module import Module
 
-_SUFFIXES = {"core": ".ir", "primal": ".ir", "canonical": ".ir", "asm": ".s"}
+_SUFFIXES = {"core": ".ir", "primal": ".ir", "canonical": ".ir", "structured": ".ir", "asm": ".s"}
 
 
 @dataclass(slots=True)
@@ -29,7 +29,7 @@ class StageLog:
     Attributes:
         session: Told which stage is running, for the report of an internal error.
         print_all: Whether every form goes to standard error.
-        directory: Where every form is written to: ``00-core.ir``, ``01-canonical.ir``, ``02-mind.mlir`` ...
+        directory: Where every form is written to: ``00-core.ir``, ``01-canonical.ir`` ...
         timing: Whether `finish` prints the table of timings.
         timings: Seconds spent in each stage, in the order in which they ran.
     """

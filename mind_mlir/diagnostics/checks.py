@@ -9,15 +9,17 @@ on, and returns them; `Check.judge` then says what the interpreter would have sa
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
     from mind_mlir.diagnostics import Location
 
+#: A file's name, a line and a column.
+Place: TypeAlias = tuple[str, int, int]
 #: The least and the greatest of no numbers.
 NOTHING_SEEN = (2**63 - 1, -(2**63))
 
@@ -29,10 +31,13 @@ class Check:
     Attributes:
         opcode: The operation.
         label: What messages call its value, for example ``%3``.
+        place: Where its statement begins, as far as compiled code knows; with the label it tells operations
+            apart that are in one function only since one calls the other.
     """
 
     opcode: str
     label: str
+    place: Place | None = field(default=None, kw_only=True)
 
     @property
     @abstractmethod

@@ -22,7 +22,6 @@ def parse(text: str | SourceText, name: str = "<string>") -> Module:
 
     Raises:
         ParseError: The text is not well-formed; all findings are in it.
-        UnsupportedError: The text is of a form that this compiler does not read (E7001).
         TypeError: ``text`` or ``name`` is no string.
     """
     from mind_mlir.frontends import core_text  # noqa: PLC0415 -- loads the parser library only when used
@@ -39,7 +38,6 @@ def load(path: str | os.PathLike[str]) -> Module:
 
     Raises:
         ParseError: The file cannot be read (E1106), is not UTF-8 (E1001) or not well-formed.
-        UnsupportedError: The text is of a form that this compiler does not read (E7001).
         TypeError: ``path`` is no path.
     """
     from mind_mlir.frontends.source import read_source  # noqa: PLC0415 -- see above

@@ -5,17 +5,37 @@ The tables are built at the first parse (about 15 ms) and kept; importing this m
 
 from __future__ import annotations
 
-from array import array
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from lark import Lark, Transformer, UnexpectedToken
 from lark.lexer import Lexer as LarkLexer
 
 from mind_mlir.diagnostics import Diagnostic
-from mind_mlir.frontends.core_lexer import Token
+from mind_mlir.frontends.core_lexer import HEAD, Token
+from mind_mlir.frontends.core_syntax import (
+    MAX_ATTRIBUTES,
+    Alias,
+    Arguments,
+    Attribute,
+    BranchSyntax,
+    Closing,
+    Definition,
+    Exit,
+    Head,
+    Label,
+    Offsets,
+    Outputs,
+    PaddingSyntax,
+    Parameter,
+    Parameters,
+    Positional,
+    Results,
+    TargetSyntax,
+    TooManyArguments,
+    Types,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,6 +43,9 @@ if TYPE_CHECKING:
     from mind_mlir.diagnostics import SourceText
     from mind_mlir.diagnostics.findings import Findings
     from mind_mlir.frontends.core_lexer import Statement
+    from mind_mlir.frontends.core_syntax import Syntax
+
+T = TypeVar("T")
 
 #: How a message names what the grammar expects.
 _READABLE = {
@@ -39,123 +62,100 @@ _READABLE = {
     "_RPAR": "')'",
     "_LBRACE": "'{'",
     "_RBRACE": "'}'",
+    "LABEL": "a label such as ^body",
+    "SYMBOL": "a name such as @main",
+    "FUNC": "'func'",
+    "OPEN": "'{'",
+    "_ARROW": "'->'",
     "$END": "the end of the statement",
 }
 _ATTRIBUTE_VALUE = {"WORD", "NUMBER", "STRING", "LIST"}
 #: Both spellings of the word that begins the outputs line.
 OUTPUTS_KEYWORDS = ("outputs", "output")
-#: Attributes and trailing arguments that one statement may have; far more than any operation takes.
-MAX_ATTRIBUTES = 256
 _FORM = "a statement reads %2 = Add (%0, %1) : tensor<f32[2, 3]>"
-
-
-@dataclass(slots=True)
-class PaddingSyntax:
-    """``Custom([[t, b], [l, r]])``."""
-
-    keyword: Token
-    pairs: Token
-
-
-RawValue: TypeAlias = Token | PaddingSyntax
-
-
-@dataclass(slots=True)
-class Positional:
-    """A trailing argument of the grammar form."""
-
-    value: RawValue
-
-
-@dataclass(slots=True)
-class Attribute:
-    """``name=value`` or ``name: value``."""
-
-    name: Token
-    value: RawValue
-
-
-@dataclass(slots=True)
-class Arguments:
-    """The operands and attributes of an operation.
-
-    Attributes:
-        values: The offsets, start and end, of each operand.
-        others: The arguments that are no operands, each with the number of operands before it.
-    """
-
-    values: array[int] = field(default_factory=lambda: array("q"))
-    others: list[tuple[int, Positional | Attribute]] = field(default_factory=list)
-
-    def append(self, argument: Token | Positional | Attribute) -> Arguments:
-        """Take one more argument and return this.
-
-        Raises:
-            TooManyArguments: No operation has so many attributes.
-        """
-        if isinstance(argument, Token):
-            self.values.extend((argument.start_pos, argument.end_pos))
-        elif len(self.others) == MAX_ATTRIBUTES:
-            raise TooManyArguments
-        else:
-            self.others.append((len(self.values) // 2, argument))
-        return self
-
-
-@dataclass(slots=True)
-class Definition:
-    """``%0 = Opcode (...) {...} : type``."""
-
-    result: Token
-    opcode: Token
-    arguments: Arguments
-    type: Token
-
-
-@dataclass(slots=True)
-class Alias:
-    """``%7 = %6``."""
-
-    result: Token
-    target: Token
-
-
-@dataclass(slots=True)
-class Outputs:
-    """``outputs: %1, %2``; of the values, it has the offsets, start and end of each."""
-
-    keyword: Token
-    values: array[int]
-
-
-Syntax: TypeAlias = Definition | Alias | Outputs
-
-
-class TooManyArguments(Exception):  # noqa: N818 -- a control-flow signal that never reaches a user
-    """Ends the parsing of a statement that has more attributes than any operation."""
+_CALL = "call"
+#: What a statement of the function form reads like, by its first word.
+_FORMS = {
+    **dict.fromkeys(HEAD, "a function begins with func @main(%x: tensor<f32[2]>) -> (tensor<f32[2]>) {"),
+    "LABEL": "a block begins with a label such as ^body: or ^body(%x: tensor<f32[2]>):",
+    "BR": "a branch reads br ^body(%x)",
+    "COND_BR": "a branch reads cond_br %p, ^then(%x), ^else",
+    "EXIT": "a terminator lists values: return %x, %y",
+    _CALL: "a call defines its results: %1 = call @f (%0) : tensor<f32[2]>",
+    "CLOSE": "a brace closes a function, or the regions of an operation",
+}
+_STATEMENTS = "a function, a label '^body:', an operation '%0 = ...', a terminator or '}'"
 
 
 class _Builder(Transformer[Any, Any]):
     """Makes the records as the parser reduces; its methods are named after the rules."""
 
     def definition(self, children: list[Any]) -> Definition:
-        result, opcode, *lists, type_ = children
-        arguments = lists[0] if lists else Arguments()
-        for more in lists[1:]:
-            arguments.others += [(len(arguments.values) // 2, attribute) for _, attribute in more.others]
-        return Definition(result, opcode, arguments, type_)
+        opens = _is(children[-1], "OPEN")
+        if opens:
+            children.pop()
+        types = _types(children.pop())
+        result, *rest = children
+        others = rest.pop(0) if isinstance(rest[0], Offsets) else Results()
+        opcode, *lists = rest
+        callee = lists.pop(0) if lists and isinstance(lists[0], Token) else None
+        return Definition(result, others, opcode, callee, _joined(lists), types, opens)
 
     def alias(self, children: list[Any]) -> Alias:
         return Alias(*children)
 
     def outputs(self, children: list[Any]) -> Outputs:
-        return Outputs(children[0], children[1] if len(children) > 1 else array("q"))
+        return Outputs(children[0], _or_empty(children, Offsets))
 
-    def values(self, children: list[Any]) -> array[int]:
+    def head(self, children: list[Any]) -> Head:
+        visibility = children.pop(0) if _is(children[0], "VISIBILITY") else None
+        _, name, *rest, _ = children
+        parameters = rest.pop(0) if rest and isinstance(rest[0], Parameters) else Parameters()
+        return Head(visibility, name, parameters, _types(rest[0]) if rest else Types())
+
+    def label(self, children: list[Any]) -> Label:
+        return Label(children[0], _or_empty(children, Parameters))
+
+    def branch(self, children: list[Any]) -> BranchSyntax:
+        keyword, target = children
+        return BranchSyntax(keyword, None, (target,))
+
+    def cond_branch(self, children: list[Any]) -> BranchSyntax:
+        keyword, condition, *targets = children
+        return BranchSyntax(keyword, condition, tuple(targets))
+
+    def target(self, children: list[Any]) -> TargetSyntax:
+        return TargetSyntax(children[0], _or_empty(children, Offsets))
+
+    def exit(self, children: list[Any]) -> Exit:
+        return Exit(children[0], _or_empty(children, Offsets))
+
+    def closing(self, children: list[Any]) -> Closing:
+        return Closing(*children)
+
+    def values(self, children: list[Any]) -> Offsets:
         *before, token = children
-        values: array[int] = before[0] if before else array("q")
+        values: Offsets = before[0] if before else Offsets()
         values.extend((token.start_pos, token.end_pos))
         return values
+
+    types = values
+
+    def type_list(self, children: list[Any]) -> Types:
+        return Types(*children)
+
+    def parameters(self, children: list[Any]) -> Parameters:
+        *before, parameter = children
+        parameters: Parameters = before[0] if before else Parameters()
+        if parameter.attributes is not None:
+            parameters.attributes[len(parameters.offsets) // 4] = parameter.attributes
+        value, type_ = parameter.value, parameter.type
+        parameters.offsets.extend((value.start_pos, value.end_pos, type_.start_pos, type_.end_pos))
+        return parameters
+
+    def parameter(self, children: list[Any]) -> Parameter:
+        value, *attributes, type_ = children
+        return Parameter(value, attributes[0] if attributes else None, type_)
 
     def arguments(self, children: list[Any]) -> Arguments:
         *before, argument = children
@@ -172,6 +172,27 @@ class _Builder(Transformer[Any, Any]):
 
     def padding(self, children: list[Any]) -> PaddingSyntax:
         return PaddingSyntax(*children)
+
+
+def _is(child: object, kind: str) -> bool:
+    return isinstance(child, Token) and child.type == kind
+
+
+def _or_empty(children: list[Any], kind: type[T]) -> T:
+    """Return what follows the first of a rule's parts, or an empty one."""
+    return cast("T", children[1]) if len(children) > 1 else kind()
+
+
+def _types(child: Token | Types) -> Offsets:
+    return Offsets((child.start_pos, child.end_pos)) if isinstance(child, Token) else child
+
+
+def _joined(lists: list[Arguments]) -> Arguments:
+    """Return what stands in the parentheses and in the braces as one."""
+    arguments = lists[0] if lists else Arguments()
+    for more in lists[1:]:
+        arguments.others += [(len(arguments.values) // 2, attribute) for _, attribute in more.others]
+    return arguments
 
 
 class _Passthrough(LarkLexer):
@@ -193,8 +214,10 @@ def _parser() -> Lark:
     return Lark(grammar, parser="lalr", lexer=_Passthrough, transformer=_Builder())
 
 
-def parse_statement(statement: Statement, source: SourceText, findings: Findings) -> Syntax | None:
-    """Read one statement to its end and return its syntax.
+def parse_statement(
+    statement: Statement, source: SourceText, findings: Findings, *, functions: bool = False
+) -> Syntax | None:
+    """Read one statement, of a text in function form or not, to its end and return its syntax.
 
     What is wrong goes to ``findings``, and there is no syntax then: E1101, saying what was expected where, or
     E1103. Where a lexical error has been reported, what the parser makes of the rest means little.
@@ -212,7 +235,7 @@ def parse_statement(statement: Statement, source: SourceText, findings: Findings
     if findings.full and problem:
         findings.count()
     elif isinstance(problem, UnexpectedToken):
-        findings.add(_unexpected(problem, statement, source))
+        findings.add(_unexpected(problem, statement, source, functions=functions))
     elif problem:
         message = f"no operation has more than {MAX_ATTRIBUTES} attributes"
         location = source.locate(culprit.start_pos, culprit.end_pos)
@@ -220,28 +243,31 @@ def parse_statement(statement: Statement, source: SourceText, findings: Findings
     return syntax
 
 
-def _unexpected(error: UnexpectedToken, statement: Statement, source: SourceText) -> Diagnostic:
+def _unexpected(
+    error: UnexpectedToken, statement: Statement, source: SourceText, *, functions: bool
+) -> Diagnostic:
     token = cast("Any", error.token)
-    expected = error.accepts or error.expected
+    expected = set(error.accepts or error.expected) - (set() if functions else {"OPEN", "SYMBOL"})
     if token.type == "$END":
         found, start, end = "the end of the line", statement.last.end_pos, statement.last.end_pos + 1
     else:
         start, end = token.start_pos, token.end_pos
         found = f"'{token.text if len(token.text) <= 24 else token.text[:20] + '...'}'"
+    wanted = _list_expected(expected, statement, start, functions=functions)
     return Diagnostic(
         "E1101",
-        f"syntax error: expected {_list_expected(expected, statement, start)}, found {found}",
+        f"syntax error: expected {wanted}, found {found}",
         source.locate(start, end),
         (),
-        _FORM,
+        _FORMS.get(_CALL if statement.first.text == _CALL else statement.first.type, _FORM),
     )
 
 
-def _list_expected(expected: set[str], statement: Statement, start: int) -> str:
+def _list_expected(expected: set[str], statement: Statement, start: int, *, functions: bool) -> str:
     first, second = statement.first, statement.second
     stray = first.type == "WORD" and first.text not in OUTPUTS_KEYWORDS
     if start == first.start_pos or (stray and second is not None and start == second.start_pos):
-        return "a definition '%0 = ...' or 'outputs: ...'"
+        return _STATEMENTS if functions else "a definition '%0 = ...' or 'outputs: ...'"
     if expected >= _ATTRIBUTE_VALUE:
         rest = ["an argument" if "VALUE" in expected else "an attribute value"]
         rest += [_READABLE[name] for name in _READABLE if name in expected and name in ("_RPAR", "_RBRACE")]
@@ -252,5 +278,8 @@ def _list_expected(expected: set[str], statement: Statement, start: int) -> str:
         return "an attribute name"
     if expected >= {"_COLON", "_LBRACE"}:
         return "a list of operands, attributes or ': <type>'" if "_LPAR" in expected else "': <type>'"
+    if expected == {"_EQUAL", "_COMMA"}:
+        return "'='"
+    expected = expected - {"_LPAR"} if "TYPE" in expected else expected
     names = [text for name, text in _READABLE.items() if name in expected]
     return ", ".join(names[:-1]) + f" or {names[-1]}" if len(names) > 1 else names[0]

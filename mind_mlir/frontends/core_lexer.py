@@ -4,6 +4,10 @@ A statement is a line. Inside open brackets a line break counts as a space, unle
 statement: an unclosed bracket then costs one statement and not the rest of the file. Bracketed lists are one
 token each, whatever their size, so that a literal of a million numbers is a single step of the parser; types
 are one token too. Tokens are made when they are asked for and not kept: a module may have millions.
+
+In function form a statement also ends behind the brace that opens a body (of a function, or the regions of an
+operation) and behind the colon of a label, and in front of the brace that closes a body, which is a statement
+of its own; some words, where a statement begins with them, are tokens of their own.
 """
 
 from __future__ import annotations
@@ -38,6 +42,8 @@ NUMBER_WORDS = ("inf", "nan")
 WORD = r"[^\W\d]\w*+(?:\.\w++)*+"
 STRING = r'"(?:[^"\\\n]++|\\[^\n])*+"'
 VALUE = rf"%(?:-?[0-9]++(?!\w)|{WORD})"
+#: The name of a function or a block.
+NAME = rf"(?:\w++(?:\.\w++)*+|{STRING})"
 COMMENT = r"(?:\#|//)[^\n]*"
 #: One escape sequence of a string, well-formed or not.
 ESCAPE = re.compile(
@@ -53,6 +59,9 @@ _TOKEN = re.compile(
     |(?P<TYPE>[Tt]ensor[ \t]*<[^<>\n]*>)
     |(?P<OPEN_TYPE>[Tt]ensor[ \t]*<[^\n]*)
     |(?P<WORD>{WORD})
+    |(?P<_ARROW>->)
+    |(?P<LABEL>\^{NAME})
+    |(?P<SYMBOL>@{NAME})
     |(?P<NUMBER>{NUMBER_RUN})
     |(?P<STRING>{STRING})
     |(?P<PUNCTUATION>[=:,(){{}}])
@@ -70,13 +79,38 @@ _PUNCTUATION = {
 }
 _DEPTH = {"_LPAR": 1, "_LBRACE": 1, "_RPAR": -1, "_RBRACE": -1}
 #: Tokens that need a second look.
-_CHECKED = frozenset(("NUMBER", "STRING", "VALUE", "OPEN_TYPE", "LIST"))
+_CHECKED = frozenset(("NUMBER", "STRING", "VALUE", "OPEN_TYPE", "LIST", "LABEL", "SYMBOL"))
+#: Words that say what a statement of the function form is.
+_KEYWORDS = {
+    "func": "FUNC",
+    "public": "VISIBILITY",
+    "export": "VISIBILITY",
+    "internal": "VISIBILITY",
+    "br": "BR",
+    "cond_br": "COND_BR",
+    "return": "EXIT",
+    "yield": "EXIT",
+}
+#: What the statement of a function begins with.
+HEAD = frozenset(("FUNC", "VISIBILITY"))
 #: The length of '%' and the longest number of 64 bits that is surely one.
 LONGEST_VALUE = 19
+_BYTE_ORDER_MARK = "\ufeff"
 #: What may stand before a statement.
 _BLANK = re.compile(rf"(?:[ \t\r\f\v\n]++|{COMMENT})*+")
-_BYTE_ORDER_MARK = "\ufeff"
 _STATEMENT_START = re.compile(r"[ \t\r]*(?:%[\w.-]+[ \t]*=|outputs?[ \t]*:|func\b|\Z)")
+#: The words that begin a function.
+FUNCTION = r"(?:(?:public|export|internal)[ \t]++)*+func\b"
+#: The line that makes a text one of function form.
+FUNCTION_LINE = re.compile(rf"^{_BYTE_ORDER_MARK}?[ \t]*{FUNCTION}", re.M)
+#: The same in function form. Operands go on in the next line, too, and so may an attribute list end there.
+_STATEMENT_START_IN_FUNCTIONS = re.compile(
+    rf"[ \t\r]*+(?:(?:%[\w.-]++[ \t]*+,?[ \t]*+)++=|outputs?[ \t]*:|{FUNCTION}|\Z"
+    r"|\^|br[ \t]++\^|cond_br[ \t]++%|(?:return|yield)(?![\w.]|[ \t]*[=:,])"
+    rf"|\}}[ \t\r]*+(?:{COMMENT})?(?:\n|\Z))"
+)
+#: What follows the brace that opens the regions of an operation.
+_REGIONS = re.compile(rf"[ \t\r]*+(?:{COMMENT})?(?:\n|\Z|\^|\}})")
 #: What may be skipped inside a list without looking closer.
 _LIST_FILLER = re.compile(rf'(?:[^\[\]()"#/\n]++|{STRING}|{COMMENT}|/)++')
 #: What may stand after a lone '%' and be right where it is; includes the empty text.
@@ -86,6 +120,8 @@ _CLOSING = {"[": "]", "(": ")"}
 #: A parenthesis after one of these opens a tuple rather than an operand list.
 _BEFORE_TUPLE = frozenset(("_EQUAL", "_COLON", "_COMMA", "_LPAR"))
 _FORBIDDEN_IN_STRING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+#: What follows a brace that closes a body at the end of a statement; behind another one, more follows.
+_AFTER_CLOSE = re.compile(rf"\}}[ \t\r]*+(?:{COMMENT}|\}}|\n|\Z|{FUNCTION})")
 
 
 class _TokenFields(NamedTuple):
@@ -152,11 +188,72 @@ class Statement:
 
 
 @dataclass(slots=True)
+class _Context:
+    """What the type of a token depends on: the tokens of its statement before it.
+
+    Attributes:
+        depth: How many brackets are open.
+        ended: Whether the statement ends here, whatever follows.
+    """
+
+    text: str
+    functions: bool
+    in_body: bool
+    depth: int = 0
+    ended: bool = False
+    _first: str = ""
+    _before: str = ""
+    _has_colon: bool = False  # outside of brackets
+
+    def ends_before(self, position: int) -> bool:
+        """Return whether the statement ends in front of the punctuation there: a brace that closes a body."""
+        if not self.in_body or self.depth or not self._first:
+            return False
+        return _AFTER_CLOSE.match(self.text, position) is not None
+
+    def take(self, kind: str, start: int, end: int) -> str:
+        """Return the type of the token there, which looks like ``kind``."""
+        if kind == "PUNCTUATION":
+            kind = self._punctuation(start)
+        elif kind == "WORD" and self.functions and self._before in ("", "VISIBILITY"):
+            kind = _KEYWORDS.get(self.text[start:end], kind)
+        self._before = kind
+        self._first = self._first or kind
+        return kind
+
+    def _punctuation(self, position: int) -> str:
+        character, first, outside = self.text[position], self._first, self.depth == 0
+        if outside and self.functions and character in "{}":
+            self.ended = True
+            if character == "}" and not first:
+                return "CLOSE"
+            regions = self._has_colon and _REGIONS.match(self.text, position + 1)
+            if character == "{" and (first in HEAD or regions):
+                return "OPEN"
+            self.ended = False
+        kind = _PUNCTUATION[character]
+        if outside and kind == "_COLON":
+            self._has_colon = True
+            self.ended = first == "LABEL"
+        if character == "(" and self._before in _BEFORE_TUPLE and not (outside and self._before == "_COLON"):
+            return "LIST"
+        self.depth += _DEPTH.get(kind, 0)
+        return kind
+
+
+@dataclass(slots=True)
 class Lexer:
-    """Tokenises one source, a statement at a time; its findings go to ``findings``."""
+    """Tokenises one source, a statement at a time; its findings go to ``findings``.
+
+    Attributes:
+        functions: Whether the text is in function form.
+        in_body: Whether the next statement stands in a body; who reads the statements keeps it true.
+    """
 
     source: SourceText
     findings: Findings
+    functions: bool = False
+    in_body: bool = False
     _position: int = 0
 
     def statements(self) -> Iterator[Statement]:
@@ -172,11 +269,12 @@ class Lexer:
     def _tokens(self, statement: Statement) -> Iterator[Token]:
         """Yield the tokens of the statement that begins at the position, and move the position behind it."""
         text, match = self.source.text, _TOKEN.match
+        starts = _STATEMENT_START_IN_FUNCTIONS if self.functions else _STATEMENT_START
         blank = _BLANK.match(text, self._position)
         assert blank is not None, "it matches nothing, too"
-        position, end, depth = blank.end(), len(text), 0
-        before = ""
-        while position < end:
+        position, end = blank.end(), len(text)
+        context = _Context(text, self.functions, self.in_body)
+        while position < end and not context.ended:
             token = match(text, position)
             if token is None:
                 statement.broken = True
@@ -186,16 +284,16 @@ class Lexer:
             if kind == "SPACE":
                 continue
             if kind == "NEWLINE":
-                if depth <= 0 or _STATEMENT_START.match(text, position):
+                if context.depth <= 0 or starts.match(text, position):
                     break
                 continue
             assert kind is not None, "every alternative of the expression is named"
-            if kind == "PUNCTUATION":
-                kind = _punctuation(text[start], before)
-                depth += _DEPTH.get(kind, 0)
+            if kind == "PUNCTUATION" and context.ends_before(start):
+                position = start
+                break
+            kind = context.take(kind, start, position)
             if kind in _CHECKED:
                 position = self._check(kind, text, start, position, statement)
-            before = kind
             yield Token(kind, text[start:position], start, position)
         self._position = position
 
@@ -256,6 +354,9 @@ class Lexer:
             self._check_number(text[start:end], start)
         elif kind == "STRING":
             self._check_string(text, start, end)
+        elif kind in ("LABEL", "SYMBOL"):
+            if text[start + 1] == '"':
+                self._check_string(text, start + 1, end)
         elif kind == "OPEN_TYPE":
             end = start + len(text[start:end].rstrip())
             self.report(
@@ -291,6 +392,7 @@ class Lexer:
 
     def _scan_list(self, text: str, start: int) -> int:
         """Return the end of the balanced list that begins at ``start``, or of the statement it breaks."""
+        starts = _STATEMENT_START_IN_FUNCTIONS if self.functions else _STATEMENT_START
         closers = [_CLOSING[text[start]]]
         position, end = start + 1, len(text)
         while position < end:
@@ -303,7 +405,7 @@ class Lexer:
                 if not closers:
                     return position + 1
             elif character == "\n":
-                if _STATEMENT_START.match(text, position + 1):
+                if starts.match(text, position + 1):
                     break
             else:
                 filler = _LIST_FILLER.match(text, position)
@@ -316,13 +418,6 @@ class Lexer:
             "E1101", f"'{text[start]}' is not closed: expected '{_CLOSING[text[start]]}'", start, start + 1
         )
         return position
-
-
-def _punctuation(character: str, before: str) -> str:
-    """Return the type of a punctuation token after one of type ``before``; some parentheses open a list."""
-    if character == "(" and before in _BEFORE_TUPLE:
-        return "LIST"
-    return _PUNCTUATION[character]
 
 
 def is_bad_escape(escape: re.Match[str]) -> bool:

@@ -7,34 +7,38 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from mind_mlir.diagnostics import Diagnostic, ParseError
-from mind_mlir.frontends.core_grammar import Attribute, PaddingSyntax, Positional
 from mind_mlir.frontends.core_lexer import Token
 from mind_mlir.frontends.core_ranges import is_ranges, read_ranges
+from mind_mlir.frontends.core_syntax import Attribute, PaddingSyntax, Positional
 from mind_mlir.frontends.core_types import read_type
 from mind_mlir.frontends.core_values import ValueReader
 from mind_mlir.ir.attributes import Attributes, TensorLiteral
-from mind_mlir.ir.module import CoreOperation
+from mind_mlir.ir.module import CoreOperation, Result
 from mind_mlir.ir.nested import MAX_DEPTH
 from mind_mlir.ir.source_info import SourceInfo
 from mind_mlir.ir.types import DType
 from mind_mlir.ops import registry
-from mind_mlir.ops.unknown import unknown_operation
+from mind_mlir.ops.unknown import fixed_attribute, unknown_operation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from mind_mlir.diagnostics import Location, SourceText
-    from mind_mlir.frontends.core_grammar import Definition, RawValue
+    from mind_mlir.frontends.core_syntax import Arguments, Definition, Offsets, RawValue
     from mind_mlir.ir.attributes import AttributeValue
     from mind_mlir.ir.module import ValueId
     from mind_mlir.ir.names import Names
     from mind_mlir.ir.types import TensorType
     from mind_mlir.ops.opdef import OpDef
+    from mind_mlir.ops.registry import Spelling
 
     Span: TypeAlias = tuple[int, int]
     Others: TypeAlias = list[tuple[int, Positional | Attribute]]
 
 _BINARY = ("Add", "Sub", "Mul")
+#: The opcode of a call, and the word that the text has for it.
+CALL = "Call"
+_CALL_KEYWORD = "call"
 #: What one list of ranges spells in the grammar form of Slice.
 _RANGES = ("starts", "ends", "steps")
 #: Types and attributes that are remembered: most programs repeat few, a generated one may have millions.
@@ -57,11 +61,18 @@ class _Entry:
 
 @dataclass(slots=True)
 class OperationReader:
-    """Builds the operations of one source; ``resolve`` gives the id of the value named there."""
+    """Builds the operations of one source.
+
+    Attributes:
+        resolve: Gives the id of the value named there.
+        names: The table that the operations hold: in function form, that of the function which is being read.
+        profile: The profile that says how operations are spelled.
+    """
 
     source: SourceText
     resolve: Callable[[int, int], ValueId]
     names: Names
+    profile: str
     _values: ValueReader = field(init=False)
     _types: dict[str, TensorType] = field(default_factory=dict)
     _attributes: dict[str, Attributes] = field(default_factory=dict)
@@ -70,37 +81,138 @@ class OperationReader:
         self._values = ValueReader(self.source)
 
     def read(self, definition: Definition, value: ValueId) -> CoreOperation:
-        """Return the operation that defines ``value``.
+        """Return the operation whose first result is ``value``, without its regions.
 
         Raises:
             ParseError: The first finding about it.
         """
         spelled, others = self._opcode(definition)
-        opcode = self._values.string(spelled)
-        record = registry.lookup(opcode)
-        if record is not None and opcode == record.opcode:
+        opcode, record = self._values.string(spelled), None
+        spelling = registry.lookup(opcode, self.profile)
+        if spelling is not None:
+            record = spelling.record
             opcode = record.opcode  # the one string of that name, not a copy for each operation
-        result_type = self._type(definition.type)
-        operands = definition.arguments.values
+        types = self._result_types(definition)
         attributes: dict[str, AttributeValue] = {}
         spans: dict[str, Span] = {}
         if others:
-            entries = self._entries(definition, opcode, record, others)
+            entries = self._entries(definition, opcode, spelling, others)
             try:
-                attributes, spans = self._convert(record, entries, result_type)
+                attributes, spans = self._convert(record, entries, types[0])
             except ParseError as error:
-                raise ParseError(_about(opcode, value, result_type, d) for d in error.diagnostics) from error
+                raise ParseError(_about(opcode, value, types[0], d) for d in error.diagnostics) from error
+            if record is not None and isinstance(others[0][1], Positional):
+                _complete_from_type(attributes, record, types[0])
+        if definition.callee is not None:
+            self._name_callee(definition, spelled, attributes, spans)
+            opcode = CALL
+        if spelling is not None and spelling.attributes:
+            attributes |= spelling.attributes
+        return self._operation(definition, value, opcode, spelled, attributes, spans, types)
+
+    def _operation(
+        self,
+        definition: Definition,
+        value: ValueId,
+        opcode: str,
+        spelled: Token,
+        attributes: dict[str, AttributeValue],
+        spans: dict[str, Span],
+        types: list[TensorType],
+    ) -> CoreOperation:
+        operands, names = definition.arguments.values, definition.others
+        several = (definition.result.start_pos, definition.result.end_pos, *names, *definition.types)
         info = SourceInfo.of(
             self.source,
             definition.result.start_pos,
-            (definition.type.start_pos, definition.type.end_pos),
+            (definition.types[0], definition.types[-1]),
             (spelled.start_pos, spelled.end_pos),
             operands,
             spans,
+            several if names else (),
         )
-        shared = self._shared(attributes) if spans else attributes
+        shared = self._shared(attributes) if attributes else attributes
         values = map(self.resolve, operands[::2], operands[1::2])
-        return CoreOperation.create(value, opcode, values, shared, result_type, info, self.names)
+        others = (
+            [Result(self.resolve(*span), type_) for span, type_ in zip(_pairs(names), types[1:], strict=True)]
+            if names
+            else ()
+        )
+        return CoreOperation.create(value, opcode, values, shared, types[0], info, self.names, others=others)
+
+    def type_at(self, start: int, end: int) -> TensorType:
+        """Return the type that stands there.
+
+        Raises:
+            ParseError: See `read_type`.
+        """
+        return self._type(Token("TYPE", self.source.text[start:end], start, end))
+
+    def string(self, token: Token) -> str:
+        """Return the name that a LABEL or SYMBOL token spells, quoted or not."""
+        start, text = token.start_pos + 1, token.text[1:]
+        return self._values.string(Token("STRING" if text[0] == '"' else "WORD", text, start, token.end_pos))
+
+    def argument_name(self, attributes: Arguments) -> str:
+        """Return the name in the braces of a parameter: ``{name="a b"}``.
+
+        Raises:
+            ParseError: E1103, something else stands there.
+        """
+        help_text = 'what callers name an argument is given as %0 {name="a b"}: tensor<f32[]>'
+        for position, (_, attribute) in enumerate(attributes.others):
+            assert isinstance(attribute, Attribute), "the grammar allows nothing else"
+            if position or self._values.string(attribute.name) != "name":
+                message = "a parameter has one attribute, its name"
+                raise self._error("E1103", message, attribute.name, help_text)
+            value = attribute.value
+            if isinstance(value, Token) and value.type in ("STRING", "WORD"):
+                return self._values.string(value)
+            token = value if isinstance(value, Token) else value.keyword
+            raise self._error("E1103", "the name of an argument is a string", token, help_text)
+        raise AssertionError("empty braces have no syntax")
+
+    def _result_types(self, definition: Definition) -> list[TensorType]:
+        """Return the types of the results, which must be as many.
+
+        Raises:
+            ParseError: E1101, they are not; or see `read_type`.
+        """
+        offsets, count = definition.types, 1 + len(definition.others) // 2
+        if len(offsets) == 2 == 2 * count:
+            return [self.type_at(*offsets)]
+        types = [self.type_at(*span) for span in _pairs(offsets)]
+        if len(types) == count:
+            return types
+        last = definition.others[-1] if definition.others else definition.result.end_pos
+        noun = f"{count} results have" if count > 1 else "one result has"
+        raise ParseError(
+            Diagnostic(
+                "E1101",
+                f"syntax error: {noun} {len(types) or 'no'} type{'s' if len(types) > 1 else ''}",
+                self.source.locate(definition.result.start_pos, last),
+                (),
+                "list a type for each result: %q, %r = call @f (%x) : (tensor<f32[]>, tensor<i64[]>)",
+            )
+        )
+
+    def _name_callee(
+        self,
+        definition: Definition,
+        spelled: Token,
+        attributes: dict[str, AttributeValue],
+        spans: dict[str, Span],
+    ) -> None:
+        """Make the function's name an attribute of the call."""
+        callee = definition.callee
+        assert callee is not None, "who calls this has looked"
+        if spelled.text != _CALL_KEYWORD:
+            message = f"syntax error: expected 'call', found '{spelled.text[:40]}'"
+            raise self._error("E1101", message, spelled, "a call reads %1 = call @f (%0) : tensor<f32[]>")
+        if "callee" in attributes:
+            raise self._error("E1103", "attribute 'callee' is given twice", callee, "remove the attribute")
+        attributes["callee"] = self.string(callee)
+        spans["callee"] = (callee.start_pos, callee.end_pos)
 
     def _shared(self, attributes: dict[str, AttributeValue]) -> Mapping[str, AttributeValue]:
         """Return the same attributes, as one object where operations before had equal ones."""
@@ -124,6 +236,9 @@ class OperationReader:
     def _opcode(self, definition: Definition) -> tuple[Token, Others]:
         """Return the opcode as written and the arguments left; ``BinOp(Add, ...)`` is the operation Add."""
         opcode, others = definition.opcode, definition.arguments.others
+        if opcode.text == _CALL_KEYWORD and definition.callee is None:
+            help_text = "a call reads %1 = call @f (%0) : tensor<f32[]>"
+            raise self._error("E1101", "a call names its function", opcode, help_text)
         if opcode.text != "BinOp":
             return opcode, others
         for index, (_, argument) in enumerate(others):
@@ -150,10 +265,12 @@ class OperationReader:
         )
 
     def _entries(
-        self, definition: Definition, opcode: str, record: OpDef | None, others: Others
+        self, definition: Definition, opcode: str, spelling: Spelling | None, others: Others
     ) -> list[_Entry]:
         """Name every attribute: trailing arguments take the names of the record's schema in its order."""
         entries: list[_Entry] = []
+        fixed = spelling.attributes if spelling else {}
+        schema = [a.name for a in spelling.record.attributes if a.name not in fixed] if spelling else []
         position, operands = 0, definition.arguments.values
         for before, argument in others:
             if before < len(operands) // 2:
@@ -164,13 +281,16 @@ class OperationReader:
             if isinstance(argument, Attribute):
                 name = self._values.string(argument.name)
                 name = _ATTRIBUTE_ALIASES.get((opcode, name), name)
+                if spelling is not None and name in fixed:
+                    location = self.source.locate(argument.name.start_pos, end)
+                    raise ParseError(fixed_attribute(name, definition.opcode.text, spelling, location))
                 entries.append(_Entry(name, argument.value, argument.name.start_pos, end))
                 continue
-            if record is None:
+            if spelling is None:
                 raise ParseError(unknown_operation(opcode, self._locate(definition.opcode)))
-            if position >= len(record.attributes):
-                self._too_many(record, argument.value)
-            name = record.attributes[position].name
+            if position >= len(schema):
+                self._too_many(spelling.record, schema, argument.value)
+            name = schema[position]
             entries.append(_Entry(name, argument.value, start, end))
             position += len(_RANGES) if _holds_ranges(name, argument.value) else 1
         return entries
@@ -199,13 +319,13 @@ class OperationReader:
         _complete_empty(attributes)
         return attributes, spans
 
-    def _too_many(self, record: OpDef, value: RawValue) -> NoReturn:
-        names = ", ".join(attribute.name for attribute in record.attributes)
+    def _too_many(self, record: OpDef, schema: list[str], value: RawValue) -> NoReturn:
+        names = ", ".join(schema)
         start, end = _span(value)
         raise ParseError(
             Diagnostic(
                 "E1103",
-                f"{record.opcode} takes {len(record.attributes) or 'no'} trailing arguments"
+                f"{record.opcode} takes {len(schema) or 'no'} trailing arguments"
                 + (f": {names}" if names else ""),
                 self.source.locate(start, end),
                 (),
@@ -258,6 +378,22 @@ def _complete_empty(attributes: dict[str, AttributeValue]) -> None:
         extents = [extent for extent in shape if isinstance(extent, int) and extent >= 0]
         if len(extents) == len(shape) and literal.type.with_shape(tuple(extents)).is_addressable:
             attributes["value"] = TensorLiteral.from_array(literal.array.reshape(extents))
+
+
+def _complete_from_type(
+    attributes: dict[str, AttributeValue], record: OpDef, result_type: TensorType
+) -> None:
+    """Add the attributes that the grammar form leaves to the declared type."""
+    for attribute in record.attributes:
+        if attribute.of_result == "dtype":
+            attributes.setdefault(attribute.name, result_type.dtype)
+        elif attribute.of_result == "shape" and all(isinstance(extent, int) for extent in result_type.shape):
+            attributes.setdefault(attribute.name, result_type.extents)
+    _complete_empty(attributes)
+
+
+def _pairs(offsets: Offsets) -> Iterator[tuple[int, int]]:
+    return zip(offsets[::2], offsets[1::2], strict=True)
 
 
 def _holds_ranges(name: str, value: RawValue) -> bool:

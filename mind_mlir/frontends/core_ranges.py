@@ -32,6 +32,8 @@ def read_ranges(token: Token, source: SourceText) -> Ranges:
     base = token.start_pos + 1
     parsed: list[tuple[int, int, int]] = []
     parts = token.text[1:-1].split(",", MAX_ELEMENTS)
+    if len(parts) > 1 and not parts[-1].strip():
+        parts.pop()  # a list may end in a comma
     if len(parts) > MAX_ELEMENTS:
         location = source.locate(token.start_pos, token.end_pos)
         raise ParseError(Diagnostic("E1103", f"the list has more than {MAX_ELEMENTS:,} ranges", location))

@@ -1,5 +1,7 @@
 """Reads Core IR text: the reference encoding and the grammar form (core-ir-text.md, spellings 1 and 2).
 
+A text with functions is in function form, which `core_functions` reads.
+
 Before: a source. After: a flat module in which every operation knows where its parts stand. Nothing is
 verified beyond what the in-memory IR cannot hold: an unknown operation, a value defined twice or a wrong type
 are the verifier's to report. The findings of a source are collected and raised together. Statements are read
@@ -17,35 +19,36 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from mind_mlir.diagnostics import Diagnostic, ParseError, UnsupportedError
+from mind_mlir.diagnostics import Diagnostic, ParseError
 from mind_mlir.diagnostics.findings import Findings
 from mind_mlir.diagnostics.source import Spans
-from mind_mlir.frontends.core_grammar import OUTPUTS_KEYWORDS, Alias, Definition, Outputs, parse_statement
-from mind_mlir.frontends.core_lexer import LONGEST_VALUE, VALUE, Lexer
+from mind_mlir.frontends.core_functions import read_functions
+from mind_mlir.frontends.core_grammar import OUTPUTS_KEYWORDS, parse_statement
+from mind_mlir.frontends.core_lexer import FUNCTION_LINE, LONGEST_VALUE, VALUE, Lexer
 from mind_mlir.frontends.core_names import Aliases, Ids
 from mind_mlir.frontends.core_operations import OperationReader
+from mind_mlir.frontends.core_syntax import Alias, Definition, Outputs
 from mind_mlir.ir.module import Module, Return
+from mind_mlir.profiles import CORE_V1
 
 if TYPE_CHECKING:
     from mind_mlir.diagnostics import Location, SourceText
     from mind_mlir.frontends.core_lexer import Statement, Token
     from mind_mlir.ir.module import CoreOperation, ValueId
 
-_FUNCTION_FORM = re.compile(r"^[ \t]*(?:(?:internal|public|export)[ \t]+)?func[ \t]+@[^\n]*", re.M)
 _VALUE = re.compile(VALUE)
 
 
 def parse(source: SourceText) -> Module:
-    """Return the flat module that ``source`` spells.
+    """Return the module that ``source`` spells: of profile core-functions where it has functions, else flat.
 
     Raises:
         ParseError: Everything that is wrong with the text, in source order (E1xxx; E4005 and E3010 for
-            literals that do not fit their type; E4001 and E4002 for aliases).
-        UnsupportedError: E7001, the text is in function form.
+            literals that do not fit their type; E4001 and E4002 for aliases; E4111 and E4112 for blocks).
     """
-    if function := _FUNCTION_FORM.search(source.text):
-        raise UnsupportedError(_function_form(source.locate(*function.span())))
     findings = Findings()
+    if FUNCTION_LINE.search(source.text):
+        return read_functions(source, findings)
     reader = _ModuleReader(source, findings)
     for statement in Lexer(source, findings).statements():
         reader.read(statement)
@@ -70,7 +73,7 @@ class _ModuleReader:
 
     def __post_init__(self) -> None:
         self._ids = Ids(self.source.text)
-        self._operation_reader = OperationReader(self.source, self._value_at, self._ids.names)
+        self._operation_reader = OperationReader(self.source, self._value_at, self._ids.names, CORE_V1.name)
 
     def read(self, statement: Statement) -> None:
         """Take one statement; what is wrong with it goes to the findings."""
@@ -85,6 +88,14 @@ class _ModuleReader:
                     self._alias(syntax)
                 case Outputs():
                     self._set_outputs(syntax)
+                case _:
+                    self._fail(
+                        "E1101",
+                        "syntax error: labels and blocks stand in a function",
+                        statement.first,
+                        (),
+                        "write a function around them: func @main(%x: tensor<f32[]>) -> (tensor<f32[]>) {",
+                    )
         except ParseError as error:
             self.findings.extend(error.diagnostics)
             self._define_anyway(statement)
@@ -128,7 +139,8 @@ class _ModuleReader:
         if value in self._aliases:
             self._defined_twice(value, definition.result)
         operation = self._operation_reader.read(definition, value)
-        self._defined.setdefault(value, operation)
+        for defined in operation.result_ids:
+            self._defined.setdefault(defined, operation)
         self.operations.append(operation)
 
     def _alias(self, alias: Alias) -> None:
@@ -190,13 +202,3 @@ class _ModuleReader:
                 code, message, self._locate(token), notes, help_text, context=MappingProxyType(context)
             )
         )
-
-
-def _function_form(location: Location) -> Diagnostic:
-    return Diagnostic(
-        "E7001",
-        "the function form of Core IR is not supported",
-        location,
-        ("this text declares functions, which are outside profile core-v1",),
-        "write a flat module: Input instructions, operations, and one 'outputs:' line",
-    )

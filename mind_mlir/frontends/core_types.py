@@ -83,6 +83,8 @@ def read_dtype(name: str, start: int, source: SourceText) -> DType:
 def _extents(text: str, base: int, source: SourceText) -> tuple[Dim, ...]:
     extents: list[Dim] = []
     parts = text.split(",", MAX_ELEMENTS)
+    if len(parts) > 1 and not parts[-1].strip():
+        parts.pop()  # a list may end in a comma
     if len(parts) > MAX_ELEMENTS:
         message = f"a type has more than {MAX_ELEMENTS:,} extents"
         raise _error(source, "E4106", message, base, base + len(text), "merge dimensions", rank=len(parts))

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from mind_mlir.diagnostics import Diagnostic, ParseError
-from mind_mlir.frontends.core_grammar import PaddingSyntax
 from mind_mlir.frontends.core_lexer import ESCAPE, NUMBER, NUMBER_WORDS, Token
 from mind_mlir.frontends.core_lists import Leaf, read_list, read_literal
 from mind_mlir.frontends.core_numbers import float_value, integer_value
+from mind_mlir.frontends.core_syntax import PaddingSyntax
 from mind_mlir.frontends.core_types import read_dtype
 from mind_mlir.ir.attributes import Padding, PaddingMode
 from mind_mlir.ir.types import DType
 
 if TYPE_CHECKING:
     from mind_mlir.diagnostics import SourceText
-    from mind_mlir.frontends.core_grammar import RawValue
+    from mind_mlir.frontends.core_syntax import RawValue
     from mind_mlir.ir.attributes import AttributeValue, TensorLiteral
     from mind_mlir.ops.opdef import AttributeDef
 

@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from mind_mlir import border
-from mind_mlir.arguments import arguments_of, bind, exported
+from mind_mlir.arguments import bind
 from mind_mlir.interpreter.machine import execute, too_large
 from mind_mlir.interpreter.plan import context_of, plan
-from mind_mlir.ir.module import Block, Function, Functions, Parameter
+from mind_mlir.ir.entry import entry_function
+from mind_mlir.ir.interface import interface_of
+from mind_mlir.ir.module import Functions
 from mind_mlir.ops.contexts import allocation_failed
 from mind_mlir.ops.registry import by_opcode
+from mind_mlir.passes.structure import structure, structure_function
 from mind_mlir.passes.verify import verify
 
 if TYPE_CHECKING:
@@ -39,12 +42,13 @@ def interpret(
         function: The function to run; may be left out where one alone is exported, or one is called `main`.
 
     Raises:
-        VerificationError: The module breaks a rule of its profile; all findings are in it.
+        VerificationError: The module breaks a rule of its profile; all findings are in it. E2002, E2101,
+            E2102: there is no such function, it is not exported, or it must be said which one to run.
         ArgumentError: The arguments do not fit the inputs (E61xx).
         ExecutionError: E6001, an index is out of bounds; E6009, an integer is divided by zero; E6004, the
             memory for a value could not be had.
+        UnsupportedError: E7004, branches and loops nest too deeply; E7005, a loop has no exit.
         TypeError: ``module`` is no `Module`, ``arguments`` no mapping, or ``function`` no string.
-        ValueError: No exported function is called ``function``, or it must be said which one to run.
     """
     expected = "a mapping from the names of the inputs to arrays"
     border.mapping(arguments, "arguments", expected)
@@ -57,11 +61,11 @@ def run(module: Module, arguments: Mapping[str, Array], function: str | None = N
     Raises:
         ArgumentError: As `interpret`.
         ExecutionError: As `interpret`.
-        ValueError: As `interpret`.
+        VerificationError: As `interpret`, about ``function``.
     """
     structured = _structured(module)
-    chosen = exported(structured, function)
-    arrays = bind(arguments_of(chosen), (), arguments)
+    chosen = entry_function(structured, function)
+    arrays = bind(interface_of(chosen).parameters, (), arguments)
     plans = {each.name: plan(each.entry) for each in structured.functions}
     results = execute(plans, chosen.name, arrays)
     # Copies, so that no result is an argument, a constant's data or another result's memory.
@@ -109,15 +113,7 @@ def evaluate(operation: CoreOperation, operands: Sequence[Array]) -> Array:
 
 
 def _structured(module: Module) -> Module:
-    """Return a flat module as a function of its inputs, and another one, which is structured, as it is."""
-    if not module.is_flat:
-        return module
-    types = {op.value_id: op.tensor_type for op in module.operations}
-    parameters = tuple(
-        Parameter(op.value_id, op.tensor_type, op.location, name, op.names)
-        for name, op in module.inputs_by_name.items()
-    )
-    operations = tuple(op for op in module.operations if op.opcode != "Input")
-    block = Block(operations, module.returned, parameters)
-    results = tuple(types[value] for value in module.outputs)
-    return replace(module, functions=Functions((Function(module.name, (block,), result_types=results),)))
+    """Return a module in structured form, with all operations that it has."""
+    if module.is_flat:
+        return structure(module)
+    return replace(module, functions=Functions(tuple(map(structure_function, module.functions))))

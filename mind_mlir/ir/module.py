@@ -44,7 +44,7 @@ from mind_mlir.ir.terminators import (
 from mind_mlir.ir.types import TensorType, TupleType
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from mind_mlir.diagnostics import Location
     from mind_mlir.ir.types import ValueType
@@ -80,6 +80,7 @@ class Function:
         public: Whether it is exported: callable from outside.
         result_types: The declared types of its results; None in a flat module, whose outputs tell.
         location: Where its name stands in the source.
+        result_locations: Where the declared types of its results stand, as far as that is known.
     """
 
     name: str
@@ -87,6 +88,7 @@ class Function:
     public: bool = True
     result_types: tuple[ValueType, ...] | None = None
     location: Location | None = field(default=None, compare=False, repr=False)
+    result_locations: Sequence[Location] = field(default=(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", border.text(self.name, "name"))
@@ -167,9 +169,7 @@ class Module:
     def __str__(self) -> str:
         from mind_mlir.core.printer import print_module  # noqa: PLC0415 -- the printer stands above the data
 
-        return (
-            print_module(self).removesuffix("\n") if self.is_flat else "\n\n".join(map(str, self.functions))
-        )
+        return print_module(self).removesuffix("\n")
 
     def __repr__(self) -> str:
         if not self.is_flat:

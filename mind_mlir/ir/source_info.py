@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from mind_mlir.diagnostics import Location, SourceText
 
 _Span: TypeAlias = tuple[int, int]
+#: A value, as far as that tells where it ends.
+_VALUE = re.compile(r"%[^\s=,]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +32,14 @@ class SourceInfo:
         packed: The start of the statement, then the starts and ends of the type (which ends the statement),
             of the opcode, of each operand and of each attribute; or only where the statement starts and ends.
         attribute_names: The attributes whose places are known, in that order.
+        several: Of an operation with several results, the starts and ends of these and then of their types,
+            which the type above spans; empty where there is one.
     """
 
     source: SourceText
     packed: bytes
     attribute_names: tuple[str, ...] = ()
+    several: bytes = b""
 
     @classmethod
     def of(
@@ -44,10 +50,12 @@ class SourceInfo:
         opcode: _Span,
         operands: Iterable[int],
         attributes: Mapping[str, _Span],
+        several: Iterable[int] = (),
     ) -> SourceInfo:
         """Build it from the offsets, start and end, of the parts of a statement that begins at ``start``."""
         offsets = chain((start,), result_type, opcode, operands, *attributes.values())
-        return cls(source, pack_offsets(source, offsets), shared_names(tuple(attributes)))
+        packed = pack_offsets(source, offsets)
+        return cls(source, packed, shared_names(tuple(attributes)), pack_offsets(source, several))
 
     @classmethod
     def at(cls, statement: Location) -> SourceInfo:
@@ -62,9 +70,28 @@ class SourceInfo:
 
     @property
     def result_type(self) -> Location | None:
-        """Return where its type stands."""
+        """Return where its type stands, of several the first one."""
+        if self.several:
+            return self.result_types[0]
         offsets = self._offsets
         return self.source.locate(*offsets[1:3]) if len(offsets) > 2 else None
+
+    @property
+    def results(self) -> Sequence[Location]:
+        """Return where its results are named; they are not known where only the statement is."""
+        if self.several:
+            return Spans(self.source, self.several[: len(self.several) // 2])
+        offsets = self._offsets
+        found = _VALUE.match(self.source.text, offsets[0]) if len(offsets) > 2 else None
+        return [self.source.locate(*found.span())] if found else []
+
+    @property
+    def result_types(self) -> Sequence[Location]:
+        """Return where the types of its results stand."""
+        if self.several:
+            return Spans(self.source, self.several[len(self.several) // 2 :])
+        type_ = self.result_type
+        return [type_] if type_ else []
 
     @property
     def opcode(self) -> Location | None:

@@ -55,7 +55,7 @@ class Return(_Exit):
     """Ends a function: its operands are the function's results."""
 
     def __str__(self) -> str:
-        return f"return {', '.join(map(self.spell, self.operands))}".rstrip()
+        return _printed(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Yield(_Exit):
     """Ends a region of an operation, which says what its operands mean."""
 
     def __str__(self) -> str:
-        return f"yield {', '.join(map(self.spell, self.operands))}".rstrip()
+        return _printed(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +92,7 @@ class Target:
         return f"%{self.names.get(value := border.integer(value, 'value'), value)}"
 
     def __str__(self) -> str:
-        arguments = f"({', '.join(map(self.spell, self.arguments))})" if self.arguments else ""
-        return f"^{self.label}{arguments}"
+        return _printed(Branch(self)).removeprefix("br ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +117,7 @@ class Branch:
         return self.target.arguments
 
     def __str__(self) -> str:
-        return f"br {self.target}"
+        return _printed(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,11 +149,17 @@ class CondBranch:
         return (self.condition, *self.then.arguments, *self.otherwise.arguments)
 
     def __str__(self) -> str:
-        return f"cond_br {self.then.spell(self.condition)}, {self.then}, {self.otherwise}"
+        return _printed(self)
 
 
 Terminator: TypeAlias = Return | Yield | Branch | CondBranch
 TERMINATORS = (Return, Yield, Branch, CondBranch)
+
+
+def _printed(terminator: Terminator) -> str:
+    from mind_mlir.core.printer import print_terminator  # noqa: PLC0415 -- the printer stands above the data
+
+    return print_terminator(terminator)
 
 
 def check_names(names: object) -> None:

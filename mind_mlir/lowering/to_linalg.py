@@ -1,110 +1,273 @@
 """`mind` dialect -> linalg on tensors: each operation by the linalg rule of its record.
 
-Before: a module of `func.func`s over `mind` operations, integers with signedness. After: a new module over
-linalg, tensor, arith and math, integers signless, everything in destination-passing style. A function with
-run-time checks returns one more result, its status (rank 1, i64): for each check the least and the
-greatest number that it looks at, in the order of the returned `Outcome`s.
+Before: a module of `func.func`s over `mind` operations, integers with signedness; control flow in `scf.if`,
+`scf.while` and `func.call`. After: a new module over linalg, tensor, arith, math and the same control flow,
+integers signless, everything in destination-passing style; where there is control flow, tensors of rank 0 are
+computed as scalars. A public function with run-time checks returns one more result, its status (rank
+1, i64): for each check the least and the greatest number that it looks at, in the order of the returned
+`Outcome`s.
 """
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.bindings import func, ir, tensor
+from mind_mlir.bindings import arith, func, ir, tensor
 from mind_mlir.diagnostics import Diagnostic, UnsupportedError
 from mind_mlir.dialect import PREFIX, decode_attributes
 from mind_mlir.interrupts import deliver
+from mind_mlir.lowering.control import CONTROL
+from mind_mlir.lowering.functions import functions_of, is_private
+from mind_mlir.lowering.hoisting import hoisted
+from mind_mlir.lowering.run_time_checks import Region, merged, pair_type, with_outcomes
 from mind_mlir.mlir.context import LoweringContext, Outcome
+from mind_mlir.mlir.scalars import element_of, is_element_tensor, tensor_of
 from mind_mlir.mlir.types import from_mlir_tensor, tensor_type
 from mind_mlir.ops.registry import by_mnemonic
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Module, Operation, Value
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from mind_mlir.bindings import Block, Module, Operation, Type, Value
+    from mind_mlir.diagnostics.checks import Place
     from mind_mlir.ir.types import TensorType
+    from mind_mlir.lowering.functions import Callee
 
 
 @dataclass(frozen=True, slots=True)
 class LinalgModule:
-    """The lowered module and the run-time checks of its entry function."""
+    """The lowered module, and the run-time checks of its public functions by name."""
 
     module: Module
-    checks: tuple[Outcome, ...]
+    checks_of: Mapping[str, tuple[Outcome, ...]]
+
+    @property
+    def checks(self) -> tuple[Outcome, ...]:
+        """The checks of all public functions, one after the other."""
+        return tuple(check for checks in self.checks_of.values() for check in checks)
 
 
 def to_linalg(source: Module) -> LinalgModule:
     """Return the linalg form of a `mind` module; the source is left as it is.
 
     Raises:
-        UnsupportedError: E7002, the module holds something other than functions over `mind` operations.
+        UnsupportedError: E7002, the module holds something other than functions over `mind` operations and
+            structured control flow, or functions that call themselves.
     """
-    checks: list[Outcome] = []
+    checks: dict[str, tuple[Outcome, ...]] = {}
     with source.context, ir.Location.unknown():
+        for op in source.body.operations:
+            if op.operation.name != "func.func" or len(op.regions[0].blocks) != 1:
+                raise _unsupported(op.operation)
+        functions = functions_of(source)
+        if functions is None:
+            raise _unsupported(source.body.operations[0].operation)
         result = ir.Module.create()
-        with ir.InsertionPoint(result.body):
-            for function in source.body.operations:
-                if function.operation.name != "func.func" or len(function.regions[0].blocks) != 1:
-                    raise _unsupported(function.operation)
-                checks += _Function(function).lower()
-        return LinalgModule(result, tuple(checks))
+        types: dict[Any, TensorType] = {}
+        for op in functions.order:
+            name = op.name.value
+            callee = functions.callees.get(name)
+            with ir.InsertionPoint(result.body):
+                lowering = FunctionLowering(op, functions.callees, types, scalars=functions.has_control_flow)
+                if callee is not None:
+                    callee.checks = lowering.lower_callee(callee)
+                if not is_private(op):
+                    checks[name] = lowering.lower_public() if callee is None else lowering.wrap(callee)
+        given = [op.name.value for op in source.body.operations]
+        return LinalgModule(result, {name: checks[name] for name in given if name in checks})
 
 
-class _Function:
-    def __init__(self, source: Any) -> None:
+class FunctionLowering:
+    """Lowers one function.
+
+    Attributes:
+        callees: The functions that are called, by name; those that this one calls have been lowered.
+        region: The region that is being lowered.
+    """
+
+    def __init__(
+        self, source: Any, callees: Mapping[str, Callee], types: dict[Any, TensorType], *, scalars: bool
+    ) -> None:
+        self.callees = callees
+        self.region = Region(source.operation)
         self._source = source
+        self._scalars = scalars
         self._values: dict[Value, Value] = {}
-        self._types: dict[Any, TensorType] = {}
-        self._checks: list[Outcome] = []
+        self._types = types
+        self._levels: dict[Value, int] = {}
+        self._regions = [self.region]
 
-    def lower(self) -> list[Outcome]:
-        block = self._source.body.blocks[0]
-        arguments = [tensor_type(self._type(argument)) for argument in block.arguments]
-        # The type is completed at the end, when it is known whether there is a status to return.
-        function = func.FuncOp(self._source.name.value, (arguments, []))
-        body = ir.Block.create_at_start(
-            function.body, arguments, [argument.location for argument in block.arguments]
-        )
+    def lower_public(self) -> tuple[Outcome, ...]:
+        """Append the function as callers from outside see it; return its checks."""
+        arguments = [tensor_type(self._type(argument)) for argument in self._arguments]
+        function, body = self._function(self._source.name.value, arguments)
         if "arg_attrs" in self._source.attributes:
             function.attributes["arg_attrs"] = self._source.attributes["arg_attrs"]
-        self._values.update(zip(block.arguments, body.arguments, strict=True))
         with ir.InsertionPoint(body):
-            for view in block.operations:
-                deliver()
-                operation = view.operation
-                if operation.name == "func.return":
-                    results = self._return(operation)
-                else:
-                    self._values[operation.results[0]] = self._operation(operation)
-        function.attributes["function_type"] = ir.TypeAttr.get(
-            ir.FunctionType.get(arguments, [value.type for value in results])
-        )
-        return self._checks
+            values = list(body.arguments)
+            if self._scalars:
+                values = [element_of(value) for value in values]
+            results = self.operations(self._source.body.blocks[0], values)
+            checks = self.region.checks
+            if self._scalars:
+                checks = list(merged(checks).values())
+            self._return(function, results, checks)
+        return tuple(checks)
 
-    def _operation(self, operation: Operation) -> Value:
+    def lower_callee(self, callee: Callee) -> tuple[Outcome, ...]:
+        """Append the function as other functions of the module call it; return its checks."""
+        arguments = [self.carried_type(argument) for argument in self._arguments]
+        flag = [ir.IntegerType.get_signless(1)] if callee.has_loops else []
+        function, body = self._function(callee.symbol, [*arguments, *flag], private=True)
+        self.region.start = body.arguments[len(arguments)] if callee.has_loops else None
+        with ir.InsertionPoint(body):
+            results = self.operations(self._source.body.blocks[0], list(body.arguments)[: len(arguments)])
+            checks = list(merged(self.region.checks).values())
+            ends = [end for check in checks for end in (check.smallest, check.largest)]
+            with self._terminator.location:
+                func.ReturnOp([*results, *ends])
+        self._complete(function, [*results, *ends])
+        return tuple(checks)
+
+    def wrap(self, callee: Callee) -> tuple[Outcome, ...]:
+        """Append the public function that calls ``callee``, as functions of the module do, too."""
+        arguments = [tensor_type(self._type(argument)) for argument in self._arguments]
+        function, body = self._function(self._source.name.value, arguments)
+        if "arg_attrs" in self._source.attributes:
+            function.attributes["arg_attrs"] = self._source.attributes["arg_attrs"]
+        types = [self.carried_type(result) for result in self._terminator.operands]
+        ends = [pair_type()] * (2 * len(callee.checks))
+        with ir.InsertionPoint(body):
+            operands = [element_of(argument) for argument in body.arguments]
+            if callee.has_loops:
+                boolean = ir.IntegerType.get_signless(1)
+                operands.append(arith.ConstantOp(boolean, ir.BoolAttr.get(True)).result)
+            call = func.CallOp([*types, *ends], ir.FlatSymbolRefAttr.get(callee.symbol), operands)
+            results = list(call.results)
+            checks = with_outcomes(callee.checks, results[len(types) :])
+            self._return(function, results[: len(types)], checks)
+        return tuple(checks)
+
+    @property
+    def _arguments(self) -> list[Value]:
+        return list(self._source.body.blocks[0].arguments)
+
+    @property
+    def _terminator(self) -> Operation:
+        operations = self._source.body.blocks[0].operations
+        return operations[len(operations) - 1].operation
+
+    def _function(self, name: str, arguments: Sequence[Type], *, private: bool = False) -> tuple[Any, Block]:
+        """Append a function; its type is completed when it is known what there is to return."""
+        visibility = "private" if private else None
+        function = func.FuncOp(name, (list(arguments), []), visibility=visibility)
+        locations = [argument.location for argument in self._arguments]
+        locations += [ir.Location.unknown()] * (len(arguments) - len(locations))
+        return function, ir.Block.create_at_start(function.body, list(arguments), locations)
+
+    def _return(self, function: Any, results: Sequence[Value], checks: Sequence[Outcome]) -> None:
+        """End a public function: return ``results`` as tensors, and the outcome of ``checks``."""
+        with self._terminator.location:
+            values = [_as_tensor(value) for value in results]
+            if checks:
+                ends = [end for check in checks for end in (check.smallest, check.largest)]
+                status = ir.RankedTensorType.get([len(ends)], pair_type())
+                values.append(tensor.FromElementsOp(status, ends).result)
+            func.ReturnOp(values)
+        self._complete(function, values)
+
+    def _complete(self, function: Any, results: Sequence[Value]) -> None:
+        arguments = [argument.type for argument in function.body.blocks[0].arguments]
+        type_ = ir.FunctionType.get(arguments, [value.type for value in results])
+        function.attributes["function_type"] = ir.TypeAttr.get(type_)
+
+    # Regions.
+
+    @contextmanager
+    def inside(self, operation: Operation, *, is_loop: bool = False) -> Iterator[Region]:
+        """Lower a region of ``operation``, which is at hand without it."""
+        self.region = Region(operation, is_loop=is_loop, parent=self.region)
+        self._regions.append(self.region)
+        yield self.region
+        self._regions.pop()
+        self.region = self._regions[-1]
+
+    def operations(self, block: Block, arguments: Sequence[Value]) -> list[Value]:
+        """Lower what is in ``block`` at the insertion point; return the operands of its terminator.
+
+        Args:
+            block: A block of the source.
+            arguments: Its arguments, lowered.
+        """
+        inside = len(self._regions) - 1
+        self._values.update(zip(block.arguments, arguments, strict=True))
+        self._levels.update(dict.fromkeys(block.arguments, inside))
+        *operations, terminator = [view.operation for view in block.operations]
+        places = hoisted(operations, self._levels, inside, self._outermost()) if self.region.is_loop else {}
+        for number, operation in enumerate(operations):
+            deliver()
+            level = places.get(number, inside)
+            if level == inside:
+                results = self._operation(operation)
+            else:
+                with ir.InsertionPoint(self._regions[level + 1].operation):
+                    results = self._operation(operation)
+            self._values.update(zip(operation.results, results, strict=True))
+            self._levels.update(dict.fromkeys(operation.results, level))
+        return [self._values[operand] for operand in terminator.operands]
+
+    def _outermost(self) -> int:
+        """Return the level of the outermost region with only loops between it and the one at hand."""
+        level = len(self._regions) - 1
+        while level and self._regions[level].is_loop:
+            level -= 1
+        return level
+
+    # Operations.
+
+    def value(self, value: Value) -> Value:
+        """Return what ``value`` of the source is now."""
+        return self._values[value]
+
+    def carried_type(self, value: Value) -> Type:
+        """Return the type in which control flow carries ``value``: tensors of rank 0 as scalars."""
+        type_ = tensor_type(self._type(value))
+        return type_ if type_.rank else type_.element_type
+
+    def _operation(self, operation: Operation) -> Sequence[Value]:
+        rule = CONTROL.get(operation.name)
+        if rule is not None:
+            if any(len(region.blocks) > 1 for region in operation.regions):
+                raise _unsupported(operation)
+            with operation.location:
+                return rule(self, operation)
         record = by_mnemonic().get(operation.name.removeprefix(PREFIX))
         if record is None or record.lower is None or not operation.name.startswith(PREFIX):
             raise _unsupported(operation)
-        context = LoweringContext(
-            opcode=record.opcode,
-            label=_label(operation, len(self._values)),
-            operands=tuple(self._values[operand] for operand in operation.operands),
-            operand_types=tuple(self._type(operand) for operand in operation.operands),
-            attributes=decode_attributes(record, operation),
-            result_type=self._type(operation.results[0]),
-            checks=self._checks,
-        )
         with operation.location:
-            return record.lower(context)
-
-    def _return(self, operation: Operation) -> list[Value]:
-        results = [self._values[operand] for operand in operation.operands]
-        with operation.location:
-            if self._checks:
-                ends = [end for check in self._checks for end in (check.smallest, check.largest)]
-                status = ir.RankedTensorType.get([len(ends)], ir.IntegerType.get_signless(64))
-                results.append(tensor.FromElementsOp(status, ends).result)
-            func.ReturnOp(results)
-        return results
+            operands = [_as_tensor(self._values[operand]) for operand in operation.operands]
+            context = LoweringContext(
+                opcode=record.opcode,
+                label=_label(operation, len(self._values)),
+                operands=tuple(operands),
+                operand_types=tuple(self._type(operand) for operand in operation.operands),
+                attributes=decode_attributes(record, operation),
+                result_type=self._type(operation.results[0]),
+                checks=self.region.checks,
+                place=_place(operation),
+                function=self._source.name.value,
+                scalars=self._scalars,
+            )
+            lowered = record.lower(context)
+            results = list(lowered) if isinstance(lowered, (list, tuple)) else [lowered]
+            if not self._scalars:
+                return results
+            elements = [element_of(result) for result in results]
+        for wrapped in dict.fromkeys((*operands, *results)):
+            _erase_if_unused(wrapped)
+        return elements
 
     def _type(self, value: Value) -> TensorType:
         type_ = value.type
@@ -116,10 +279,34 @@ class _Function:
         return self._types[type_]
 
 
+def _as_tensor(value: Value) -> Value:
+    return value if isinstance(value.type, ir.RankedTensorType) else tensor_of(value)
+
+
+def _erase_if_unused(value: Value) -> None:
+    """Erase the tensor that was put around an element for a rule that did not need it."""
+    if not is_element_tensor(value) or isinstance(value, ir.BlockArgument):
+        return
+    owner = value.owner.operation
+    if owner.name in ("tensor.from_elements", "tensor.extract_slice") and not any(True for _ in value.uses):
+        owner.erase()
+
+
 def _label(operation: Operation, number: int) -> str:
     """Return what the program calls the value, which `emit` left in the location; else its number."""
     location = operation.location
     return location.name_str if isinstance(location, ir.NameLoc) else f"%{number}"
+
+
+def _place(operation: Operation) -> Place | None:
+    """Return where the program has the operation, which `emit` left behind its name."""
+    location = operation.location
+    if not isinstance(location, ir.NameLoc):
+        return None
+    place = location.child_loc
+    if not isinstance(place, ir.FileLineColLoc):
+        return None
+    return place.filename, place.start_line, place.start_col
 
 
 def _unsupported(operation: Any) -> UnsupportedError:

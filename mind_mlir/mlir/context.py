@@ -6,18 +6,19 @@ Insertion point and location are the caller's; rules only append.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir import bindings
 from mind_mlir.bindings import arith, ir, linalg, tensor
+from mind_mlir.mlir.scalars import element_of, inline, is_element_tensor, tensor_of
 from mind_mlir.mlir.types import dense_elements, element_type, tensor_type
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Mapping, Sequence
 
     from mind_mlir.bindings import Attribute, Type, Value
-    from mind_mlir.diagnostics.checks import Check
+    from mind_mlir.diagnostics.checks import Check, Place
     from mind_mlir.ir.attributes import TensorLiteral
     from mind_mlir.ir.types import DType, TensorType
 
@@ -26,12 +27,25 @@ if TYPE_CHECKING:
 class Outcome:
     """What compiled code has seen of what a check looks at: two i64 scalars.
 
-    They are returned in the function's status tensor (rank 1, i64) and judged after the call.
+    They are returned in the function's status tensor (rank 1, i64) and judged after the call. Those of
+    several places, or of several times, are merged by minimum and maximum.
+
+    Attributes:
+        check: What is checked.
+        smallest: The least number.
+        largest: The greatest.
+        function: The function that the operation is in.
     """
 
     check: Check
     smallest: Value
     largest: Value
+    function: str = ""
+
+    @property
+    def source(self) -> Hashable:
+        """Return what is equal for the checks of one operation only, wherever its outcome is merged."""
+        return self.function, self.check
 
 
 @dataclass(slots=True)
@@ -45,7 +59,10 @@ class LoweringContext:
         operand_types: Their types in our terms, with signedness.
         attributes: Complete attributes, as Python values.
         result_type: The type of the result.
-        checks: Run-time checks of the whole function so far; `check` appends.
+        checks: Run-time checks of the function, or region, so far; `check` appends.
+        place: Where the program has the operation.
+        function: The name of the function that the operation is in.
+        scalars: Whether tensors of rank 0 are computed as scalars, as where there is control flow.
     """
 
     opcode: str
@@ -55,6 +72,9 @@ class LoweringContext:
     attributes: Mapping[str, Any]
     result_type: TensorType
     checks: list[Outcome] = field(default_factory=list)
+    place: Place | None = None
+    function: str = ""
+    scalars: bool = False
 
     @property
     def mlir(self) -> Any:
@@ -73,8 +93,16 @@ class LoweringContext:
 
     def literal(self, literal: TensorLiteral) -> Value:
         """Return a constant tensor."""
+        if self.scalars and literal.type.rank == 0:
+            element = self.element(literal.type.dtype)
+            splat = ir.DenseElementsAttr(dense_elements(literal, signed=False)).get_splat_value()
+            return tensor_of(arith.ConstantOp(element, splat).result)
         type_ = tensor_type(literal.type)
         return arith.constant(type_, dense_elements(literal, signed=False))
+
+    def single(self, value: Value) -> Value:
+        """Return the element of a tensor of rank 0."""
+        return element_of(value) if self.scalars else tensor.ExtractOp(value, []).result
 
     def empty(self, type_: TensorType) -> Value:
         """Return an uninitialised tensor."""
@@ -88,6 +116,10 @@ class LoweringContext:
         self, name: str, inputs: Sequence[Value], init: Value, type_: TensorType, **attributes: Attribute
     ) -> Value:
         """Append ``linalg.<name>`` of ``inputs`` into ``init`` and return its result of ``type_``."""
+        as_scalar = self.scalars and type_.rank == 0 and all(_is_single(value) for value in inputs)
+        if as_scalar and name == "fill":
+            _drop([init])
+            return tensor_of(element_of(inputs[0]))
         segments = ir.DenseI32ArrayAttr.get([len(inputs), 1])
         op = ir.Operation.create(
             f"linalg.{name}",
@@ -97,7 +129,11 @@ class LoweringContext:
             regions=1,
         )
         linalg.fill_builtin_region(op)
-        return op.results[0]
+        if not as_scalar:
+            return op.results[0]
+        result = inline(op, [element_of(value) for value in inputs])
+        _drop([init])
+        return result
 
     def generic(
         self,
@@ -116,6 +152,14 @@ class LoweringContext:
             iterators: ``parallel`` or ``reduction`` for each loop.
             body: From the elements of inputs and inits to the element, or elements, to yield.
         """
+        if self.scalars:
+            inputs = [element_of(value) for value in inputs]
+            if not iterators and all(map(_is_single, inputs)):
+                found = body(*inputs, *(None if _is_empty(init) else element_of(init) for init in inits))
+                _drop(inits)
+                return [
+                    tensor_of(value) for value in (found if isinstance(found, (list, tuple)) else [found])
+                ]
         op = linalg.GenericOp(
             [init.type for init in inits],
             inputs,
@@ -207,7 +251,29 @@ class LoweringContext:
             smallest: The least number, an i64 scalar.
             largest: The greatest number, an i64 scalar; both as `NOTHING_SEEN` where there is no number.
         """
-        self.checks.append(Outcome(check, smallest, largest))
+        found = replace(check, place=self.place)
+        self.checks.append(Outcome(found, smallest, largest, self.function))
+
+
+def _is_single(value: Value) -> bool:
+    return is_element_tensor(value) or not isinstance(value.type, ir.ShapedType)
+
+
+def _is_empty(init: Value) -> bool:
+    """Return whether ``init`` holds nothing yet."""
+    return not isinstance(init, ir.BlockArgument) and init.owner.operation.name == "tensor.empty"
+
+
+def _is_wrapped(init: Value) -> bool:
+    """Return whether ``init`` is a tensor around a scalar."""
+    return not isinstance(init, ir.BlockArgument) and init.owner.operation.name == "tensor.from_elements"
+
+
+def _drop(inits: Sequence[Value]) -> None:
+    """Erase the destinations among ``inits`` that turned out not to be needed."""
+    for init in inits:
+        if (_is_empty(init) or _is_wrapped(init)) and not any(True for _ in init.uses):
+            init.owner.erase()
 
 
 def broadcast_map(shape: tuple[int, ...], result: tuple[int, ...]) -> Any:

@@ -56,7 +56,7 @@ def check_indices(context: LoweringContext, indices: Any, type_: TensorType, sha
         ["reduction"] * type_.rank,
         body,
     )
-    smallest, largest = (context.mlir.tensor.extract(end, []) for end in ends)
+    smallest, largest = map(context.single, ends)
     context.check(IndexCheck(context.opcode, context.label, 0, shape), smallest, largest)
 
 

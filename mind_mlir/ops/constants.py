@@ -189,8 +189,8 @@ OPERATIONS = (
         operands=(),
         attributes=(
             AttributeDef("value", AttrKind.LITERAL, "nested lists of numbers, row-major", code="E4005"),
-            AttributeDef("dtype", AttrKind.DTYPE, "element type of the data"),
-            AttributeDef("shape", AttrKind.I64_LIST, "shape of the data"),
+            AttributeDef("dtype", AttrKind.DTYPE, "element type of the data", of_result="dtype"),
+            AttributeDef("shape", AttrKind.I64_LIST, "shape of the data", of_result="shape"),
         ),
         type_rule=_tensor_type,
         evaluate=_literal_value,

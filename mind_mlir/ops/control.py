@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contexts import RuleViolation
+from mind_mlir.ops.control_emission import emit_call, emit_cond, emit_while
 from mind_mlir.ops.control_vjp import call_flow, call_vjp, cond_flow, cond_vjp, while_flow
 from mind_mlir.ops.loop_vjp import while_vjp
 from mind_mlir.ops.opdef import (
@@ -295,6 +296,7 @@ OPERATIONS = (
         flow=cond_flow,
         lower=None,
         upstream="scf.if",
+        emit=emit_cond,
         choices=(
             _EXTENSION,
             "Regions have no parameters: a value from outside is read where it is needed.",
@@ -324,6 +326,7 @@ OPERATIONS = (
         flow=while_flow,
         lower=None,
         upstream="scf.while",
+        emit=emit_while,
         same_dtype=False,
         choices=(
             _EXTENSION,
@@ -352,6 +355,7 @@ OPERATIONS = (
         flow=call_flow,
         lower=None,
         upstream="func.call",
+        emit=emit_call,
         same_dtype=False,
         choices=("Exported functions may be called as well as internal ones; recursion is an error.",),
         extension=True,

@@ -2,8 +2,8 @@
 
 A loop `While (%init) {condition, body}` computes T[0] = condition(init) and
 T[k+1] = condition(body(T[k])); its results are T[n]. Going back takes cotangents of T[k+1] to those of T[k],
-for k from n-1 down to 0, and, at last, to those of init. One *step* back reads those parts of the state T[k] that
-the derivative needs, often none at all. They come, cheapest first:
+for k from n-1 down to 0, and, at last, to those of init. One *step* back reads those parts of the state T[k]
+that the derivative needs, often none at all. They come, cheapest first:
 
 - from nowhere, where the step reads none: then all that is needed is the number of iterations;
 - from a record that the loop itself writes, where the number of iterations is known and the record small;
@@ -98,7 +98,7 @@ def while_vjp(context: VjpContext) -> Sequence[Value | None]:
 
 def _run_back(context: VjpContext, step: Step, initial: list[Value]) -> list[Value]:
     builder = context.builder
-    known = trip_count(builder.operations, context.place)
+    known = trip_count(builder.operations[context.place], context.constants)
     if known is not None and step.read:
         size = state_bytes(context.results[place].type for place in step.read)
         if known * size <= MAX_RECORD:

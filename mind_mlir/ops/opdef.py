@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from mind_mlir.ir.types import DType
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from mind_mlir.ir.terminators import ValueId
     from mind_mlir.ir.types import TensorType
     from mind_mlir.mlir.context import LoweringContext
+    from mind_mlir.mlir.emission import EmitContext
     from mind_mlir.ops.attribute_kinds import AttrKind
     from mind_mlir.ops.contexts import EvalContext, TypeContext
     from mind_mlir.ops.vjp import FlowContext, VjpContext
@@ -90,6 +91,7 @@ class AttributeDef:
         default: Its value when it is left out; None where it must be given.
         choices: The keywords of an `AttrKind.ENUM`.
         code: Reported when the value is not of its kind.
+        of_result: What the grammar form leaves to the declared type of the result: ``dtype`` or ``shape``.
     """
 
     name: str
@@ -98,6 +100,7 @@ class AttributeDef:
     default: AttributeValue | None = None
     choices: tuple[str, ...] = ()
     code: str = "E1103"
+    of_result: Literal["dtype", "shape"] | None = None
 
     def accepts(self, value: AttributeValue) -> bool:
         """Return whether ``value`` is of the kind, and one of the choices where there are some."""
@@ -165,6 +168,8 @@ EvalRule: TypeAlias = "Callable[[EvalContext], Any]"
 DerivativeRule: TypeAlias = "Callable[[VjpContext], Sequence[Any]]"
 FlowRule: TypeAlias = "Callable[[FlowContext], Iterable[tuple[ValueId, ValueId]]]"
 LinalgRule: TypeAlias = "Callable[[LoweringContext], Any]"
+#: Returns the results of the operations that it emitted.
+EmitRule: TypeAlias = "Callable[[EmitContext], list[Any]]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,6 +194,7 @@ class OpDef:
         flow: For operations that run regions or functions, between which values gradients flow; of others,
             from all operands to all results.
         lower: The linalg rule; None for what is no operation of the `mind` dialect.
+        emit: What is emitted in the place of an operation of the `mind` dialect, where there is none.
         upstream: The operation of MLIR's own dialects that is emitted instead, where there is one.
         choices: What we chose where the documents leave the choice to the implementation.
         same_dtype: Whether all operands must share one dtype (E2004).
@@ -214,6 +220,7 @@ class OpDef:
     derivative_is_extension: bool = False
     flow: FlowRule | None = None
     lower: LinalgRule | None
+    emit: EmitRule | None = None
     upstream: str | None = None
     choices: tuple[str, ...] = ()
     same_dtype: bool = True

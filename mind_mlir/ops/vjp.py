@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
+
+from mind_mlir.frozen import FrozenDict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -125,6 +127,7 @@ class VjpContext:
         regions: Its regions.
         captured: The values around it that its regions read and that can have a cotangent.
         depth: In how many regions it stands.
+        constants: The integer scalars that are known.
         call: For operations that call functions.
     """
 
@@ -140,6 +143,7 @@ class VjpContext:
     regions: tuple[Differentiates, ...] = ()
     captured: tuple[Value, ...] = ()
     depth: int = 0
+    constants: Mapping[ValueId, int] = field(default_factory=FrozenDict)
     call: CallsDerivative | None = None
 
     def emit(self, opcode: str, *operands: Value, **attributes: Any) -> Value:

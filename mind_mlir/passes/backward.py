@@ -11,6 +11,7 @@ from mind_mlir.ir.source_info import SourceInfo
 from mind_mlir.ops.infer import complete_attributes
 from mind_mlir.ops.opdef import NotDifferentiable
 from mind_mlir.ops.registry import by_opcode
+from mind_mlir.ops.trip_count import integer_constant
 from mind_mlir.ops.vjp import VjpContext
 from mind_mlir.passes.autodiff_errors import failed_rule, unsupported_operation, unsupported_shape
 from mind_mlir.passes.region_derivative import RegionDerivative, captured_values
@@ -52,6 +53,7 @@ class Backward:
         places: Where the primal operations stand among those of their block, by their first value.
         findings: What went wrong, a list for each operation, the last operation first.
         depth: In how many regions the builder stands.
+        constants: The integer scalars among the primal values.
     """
 
     builder: Builder
@@ -64,6 +66,7 @@ class Backward:
     places: dict[ValueId, int] = field(default_factory=dict)
     findings: list[list[Diagnostic]] = field(default_factory=list)
     depth: int = 0
+    constants: dict[ValueId, int] = field(default_factory=dict)
 
     def forward(self, operations: Iterable[CoreOperation]) -> None:
         """Append copies of primal operations."""
@@ -74,6 +77,10 @@ class Backward:
             self.primal.update(zip(operation.result_ids, values, strict=True))
             if operation.regions:
                 self.places[values[0].id] = len(self.builder.operations) - 1
+            elif not operation.operands:
+                constant = integer_constant(operation)
+                if constant is not None:
+                    self.constants[values[0].id] = constant
 
     def accumulate(self, value: ValueId, contribution: Value) -> None:
         """Add ``contribution``, which has the type of ``value``, to its gradient."""
@@ -176,6 +183,7 @@ class Backward:
             regions=tuple([RegionDerivative(self, region, captured) for region in operation.regions]),
             captured=tuple([self.primal[value] for value in captured]),
             depth=self.depth,
+            constants=self.constants,
             call=self.call,
         )
 

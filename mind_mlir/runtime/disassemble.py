@@ -19,14 +19,14 @@ from mind_mlir.interrupts import held
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mind_mlir.runtime.native import NativeFunction
+    from mind_mlir.runtime.native import NativeFunction, NativeModule
 
 _EXECUTABLE = 0x4  # SHF_EXECINSTR
 _IMMEDIATE = 2  # CS_OP_IMM
 _JUMP, _CALL = 1, 2  # CS_GRP_JUMP, CS_GRP_CALL
 
 
-def assembly(native: NativeFunction) -> str:
+def assembly(native: NativeModule | NativeFunction) -> str:
     """Return the machine code of ``native`` as assembly, in Intel syntax on x86.
 
     Raises:

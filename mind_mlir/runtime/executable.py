@@ -1,33 +1,31 @@
-"""`Executable`: a compiled function that Python calls with numpy arrays."""
+"""`Executable`: a compiled module, whose functions Python calls with numpy arrays."""
 
 from __future__ import annotations
 
-import inspect
-import keyword
 import time
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from mind_mlir import border
-from mind_mlir.arguments import address, bind, parameters_of
-from mind_mlir.diagnostics import ExecutionError
 from mind_mlir.diagnostics.display import brief
+from mind_mlir.frozen import FrozenDict
 from mind_mlir.interrupts import held
+from mind_mlir.ir.entry import DEFAULT_ENTRY, default_entry, exported, restricted
 from mind_mlir.ir.module import MODULE, Module
-from mind_mlir.ir.types import DType
-from mind_mlir.ops.contexts import allocation_failed
 from mind_mlir.pipeline import Lowering
 from mind_mlir.runtime.disassemble import assembly
-from mind_mlir.runtime.native import NativeFunction
+from mind_mlir.runtime.function import CompiledFunction, Signature
+from mind_mlir.runtime.native import NativeFunction, NativeModule
+from mind_mlir.runtime.places import Places
 from mind_mlir.stages import FORMS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    import inspect
+    from collections.abc import Callable, Iterator, Mapping
 
-    from mind_mlir.diagnostics import Location
     from mind_mlir.ir.attributes import Array
+    from mind_mlir.ir.interface import Parameter
+    from mind_mlir.ir.types import TensorType
     from mind_mlir.pipeline import Observer
 
 DEFAULT_OPT_LEVEL = 3
@@ -35,98 +33,99 @@ OPT_LEVELS = range(4)
 
 
 def compile(
-    module: Module, *, opt_level: int = DEFAULT_OPT_LEVEL, observer: Observer | None = None
+    module: Module,
+    *,
+    function: str | None = None,
+    opt_level: int = DEFAULT_OPT_LEVEL,
+    observer: Observer | None = None,
 ) -> Executable:
     """Compile a module for this machine.
 
     Args:
-        module: A module of profile ``core-v1``; it is verified and canonicalised first.
+        module: A module of any profile; it is verified and canonicalised first.
+        function: The exported function to compile, with what it calls; all of them unless given.
         opt_level: LLVM's optimisation level, 0 to 3; results are the same at each.
         observer: Sees every stage's form as it appears.
 
     Raises:
-        VerificationError: The module breaks a rule; the exception holds all findings.
+        VerificationError: The module breaks a rule; the exception holds all findings. E2002, E2101: there
+            is no such function, or it is not exported.
         ExecutionError: E6004, intermediate values need more scratch memory than any address space has.
         TypeError: An argument is not of the type above.
         ValueError: ``opt_level`` is none of 0 to 3.
         InternalError: A stage failed on a verified module: a bug of the compiler.
     """
-    return Executable(module, opt_level=opt_level, observer=observer)
-
-
-class _Signature:
-    """What a call of an executable takes and returns, for `inspect.signature` and completion in editors."""
-
-    def __get__(self, executable: Executable | None, owner: type) -> inspect.Signature:
-        if executable is None:
-            raise AttributeError("a class has the signature of its constructor")
-        return executable.signature()
+    return Executable(module, function=function, opt_level=opt_level, observer=observer)
 
 
 class Executable:
-    """A function compiled to native code.
+    """A module compiled to native code: its exported functions.
 
-    Calls check their arguments, never write to them, and return fresh arrays. The interpreter lock is
-    released while native code runs, and any number of threads may call one Executable at the same time.
-    It pickles as its module, which is compiled again where it is loaded; a copy is the same object.
+    Called, it is its function ``main``, or the only one; ``executable["f"]`` is any of them. Calls check
+    their arguments, never write to them, and return fresh arrays. The interpreter lock is released while
+    native code runs, and any number of threads may call one Executable at the same time. It pickles as its
+    module, which is compiled again where it is loaded; a copy is the same object.
 
     Attributes:
-        parameters: The inputs, in order.
-        results: The types of the outputs, in order.
+        functions: The exported functions by name, in the module's order.
         timings: Seconds that each stage of the compilation took.
     """
 
-    def __init__(self, module: Module, *, opt_level: int, observer: Observer | None) -> None:
+    def __init__(
+        self, module: Module, *, function: str | None = None, opt_level: int, observer: Observer | None
+    ) -> None:
         border.expect(module, Module, "module", MODULE)
         opt_level = _opt_level(opt_level)
         if observer is not None and not callable(observer):
             border.reject("observer", "callable, or None", observer)
+        self._source = module = restricted(module, function)
+        self._opt_level = opt_level
         with held():
             lowering = Lowering(observer=observer)
             lowering.run(module)
             start = time.perf_counter()
-            self._native = NativeFunction(lowering.mlir, opt_level=opt_level)
+            native = NativeModule(lowering.mlir, opt_level=opt_level)
             lowering.timings["codegen"] = time.perf_counter() - start
+            self.functions: Mapping[str, CompiledFunction] = FrozenDict(self._link(lowering, native))
         self.timings: Mapping[str, float] = MappingProxyType(lowering.timings)
-        self._source = module
-        self._opt_level = opt_level
+        entry = default_entry(module)
+        self._entry = None if entry is None else self.functions[entry.name]
+
+    def _link(self, lowering: Lowering, native: NativeModule) -> Iterator[tuple[str, CompiledFunction]]:
+        """Yield the compiled functions with their names."""
         canonical = lowering.canonical
         assert canonical is not None, "a lowering that went through has a canonical module"
-        types = {op.value_id: op.tensor_type for op in canonical.operations}
-        self.parameters = parameters_of(canonical)
-        self.results = tuple(types[output] for output in canonical.outputs)
-        # The MLIR values in the checks die with the module; only their facts are kept.
-        self._checks = tuple(outcome.check for outcome in lowering.checks)
-        # What a call allocates: the outputs and, behind them, the status that the checks are judged by.
-        self._layouts = [(type_.extents, type_.dtype.numpy) for type_ in self.results]
-        if self._checks:
-            self._layouts.append(((2 * len(self._checks),), DType.SI64.numpy))
-        self._locations: dict[str, Location | None] = {op.label: op.location for op in canonical.operations}
+        places = Places(canonical) if any(lowering.checks_of.values()) else None
+        for function in exported(canonical):
+            name = function.name
+            # The MLIR values in the checks die with the module; only their facts are kept.
+            checks = [outcome.check for outcome in lowering.checks_of[name]]
+            found = [(check, places.of(check) if places else None) for check in checks]
+            reload = (_recompile_function, (self._source, self._opt_level, name))
+            yield name, CompiledFunction(function, NativeFunction(native, entry=name), found, reload)
 
     def __str__(self) -> str:
         return str(self._source)
 
     def __repr__(self) -> str:
-        inputs, results = ", ".join(map(str, self.parameters)), ", ".join(map(str, self.results))
-        return f"<Executable {brief(f'{self._source.name}({inputs}) -> ({results})')}>"
+        shown = ", ".join(map(str, self.functions.values() if self._entry is None else [self._entry]))
+        return f"<Executable {brief(shown)}>"
 
-    __signature__ = _Signature()
+    __signature__ = Signature()
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """Return the inputs of the function that a call runs; a `ValueError` where there is none."""
+        return self._called().parameters
+
+    @property
+    def results(self) -> tuple[TensorType, ...]:
+        """Return the types of its outputs; a `ValueError` where there is none."""
+        return self._called().results
 
     def signature(self) -> inspect.Signature:
-        """Return what a call takes and returns, which is what `inspect.signature` says, too.
-
-        An input whose name is none in Python can only be given by position or with ``**``: there is no
-        signature that says so, and this one then takes anything.
-        """
-        names = [parameter.name for parameter in self.parameters]
-        kinds = inspect.Parameter
-        if all(name.isidentifier() and not keyword.iskeyword(name) for name in names):
-            parameters = [
-                kinds(p.name, kinds.POSITIONAL_OR_KEYWORD, annotation=str(p.type)) for p in self.parameters
-            ]
-        else:
-            parameters = [kinds("args", kinds.VAR_POSITIONAL), kinds("kwargs", kinds.VAR_KEYWORD)]
-        return inspect.Signature(parameters, return_annotation=f"({', '.join(map(str, self.results))})")
+        """Return what a call takes and returns (see `CompiledFunction.signature`)."""
+        return self._called().signature()
 
     def __reduce__(self) -> tuple[Callable[[Module, int], Executable], tuple[Module, int]]:
         return _recompile, (self._source, self._opt_level)
@@ -137,8 +136,20 @@ class Executable:
     def __deepcopy__(self, memo: object) -> Executable:
         return self
 
+    def __getitem__(self, name: str) -> CompiledFunction:
+        """Return the exported function called ``name``.
+
+        Raises:
+            KeyError: There is none.
+            TypeError: ``name`` is no string.
+        """
+        function = self.functions.get(border.text(name, "name"))
+        if function is None:
+            raise KeyError(f"no function is called {brief(repr(name))}; the functions are: {self._names()}")
+        return function
+
     def __call__(self, /, *args: object, **kwargs: object) -> tuple[Array, ...]:
-        """Run the function on numpy arrays, given by position or by input name.
+        """Run ``main``, or the only function, on numpy arrays, given by position or by input name.
 
         Returns:
             One fresh C-contiguous array for each output, always as a tuple.
@@ -146,23 +157,13 @@ class Executable:
         Raises:
             ArgumentError: The arguments do not fit the inputs (E61xx).
             ExecutionError: E6001, an index was out of bounds; E6004, the memory for outputs or intermediate
-                values could not be had.
+                values could not be had; E6009, an integer was divided by zero.
+            ValueError: There are several functions, and none is called ``main``.
         """
-        arrays = bind(self.parameters, args, kwargs)
-        try:
-            outputs = tuple([np.empty(shape, dtype) for shape, dtype in self._layouts])
-            self._native.call([address(array) for array in (*arrays, *outputs)])
-        except MemoryError as error:
-            what = f"the outputs and {self._native.scratch_bytes} bytes of scratch memory"
-            raise allocation_failed(what, self.results) from error
-        if not self._checks:
-            return outputs
-        *results, status = outputs
-        self._raise_for(status.tolist())
-        return tuple(results)
+        return (self._entry or self._called()).call(args, kwargs)
 
     def as_text(self, stage: str) -> str:
-        """Return the function in the form that ``stage`` leaves it in.
+        """Return the module in the form that ``stage`` leaves it in.
 
         Args:
             stage: One of `mind_mlir.stages.FORMS`, from ``core`` to ``asm``.
@@ -175,20 +176,27 @@ class Executable:
         border.choice(stage, FORMS, "stage")
         return stage_text(self._source, stage, opt_level=self._opt_level)
 
-    def _raise_for(self, status: Sequence[int]) -> None:
-        ends = zip(status[::2], status[1::2], strict=True)
-        judged = (
-            check.judge(smallest, largest, self._locations.get(check.label))
-            for check, (smallest, largest) in zip(self._checks, ends, strict=True)
-        )
-        findings = [finding for finding in judged if finding is not None]
-        if findings:
-            raise ExecutionError(findings)
+    def _called(self) -> CompiledFunction:
+        """Return the function that a call runs."""
+        if self._entry is None:
+            raise ValueError(
+                f"no function is called '{DEFAULT_ENTRY}': say which one to run, as in "
+                f"executable[{next(iter(self.functions), 'name')!r}](...); the functions are: {self._names()}"
+            )
+        return self._entry
+
+    def _names(self) -> str:
+        return brief(", ".join(self.functions) or "none")
 
 
 def _recompile(module: Module, opt_level: int) -> Executable:
     """Return what a pickled executable stands for; its machine code is made for the machine that loads it."""
     return compile(module, opt_level=opt_level)
+
+
+def _recompile_function(module: Module, opt_level: int, name: str) -> CompiledFunction:
+    """Return what a pickled function stands for."""
+    return compile(module, function=name, opt_level=opt_level)[name]
 
 
 def _opt_level(value: object) -> int:
@@ -206,5 +214,5 @@ def stage_text(module: Module, stage: str, *, opt_level: int = DEFAULT_OPT_LEVEL
     if text is not None:
         return text
     if stage == "asm":
-        return assembly(NativeFunction(lowering.mlir, opt_level=opt_level))
+        return assembly(NativeModule(lowering.mlir, opt_level=opt_level))
     return f"{lowering.mlir}"

@@ -1,6 +1,7 @@
-"""`NativeFunction`: a compiled function at the level of pointers.
+"""Compiled functions at the level of pointers.
 
-Nothing is checked here: a wrong pointer corrupts memory. `Executable` checks arrays before it comes here.
+Nothing is checked here: a wrong pointer corrupts memory. `CompiledFunction` checks arrays before they come
+here.
 """
 
 from __future__ import annotations
@@ -8,7 +9,8 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections import deque
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -18,7 +20,7 @@ from mind_mlir.interrupts import held
 from mind_mlir.runtime.constants import Constants
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from mind_mlir.bindings import Module, Operation
@@ -46,41 +48,80 @@ class Frame:
         self.address = ctypes.addressof(self._arguments)
 
 
-class NativeFunction:
-    """Machine code of one function, for the processor it was made on, in the memory of this process.
+class NativeModule:
+    """Machine code of a module, for the processor it was made on, in the memory of this process.
 
-    The code and the scratch memory live as long as this object.
+    The code lives as long as this object or one of its functions.
+    """
+
+    @held()
+    def __init__(self, module: Module, *, opt_level: int = 3, standalone: bool = False) -> None:
+        """Compile an LLVM dialect module, as `to_llvm` leaves it.
+
+        Args:
+            module: Loses the data of large constants, unless ``standalone``; may be dropped afterwards.
+            opt_level: LLVM's optimisation level, 0 to 3.
+            standalone: Make code that an object file can hold: position-independent, all constants inside.
+        """
+        self.signatures: Mapping[str, _Signature] = MappingProxyType(_signatures(module))
+        self._constants = None if standalone else Constants(module)
+        self._engine = ExecutionEngine(module, opt_level=opt_level, enable_pic=standalone)
+        if self._constants is not None:
+            self._constants.define_in(self._engine)
+
+    def address_of(self, function: str) -> int:
+        """Return where the code of a function is (see `NativeFunction.address`)."""
+        return int(self._engine.raw_lookup(function))
+
+    @held()
+    def write_object(self, path: Path) -> None:
+        """Write the machine code as an object file; it can be linked if it was made ``standalone``.
+
+        Functions have the names that they have in the module: C functions that take the pointers to inputs,
+        outputs and a scratch arena of `NativeFunction.scratch_bytes` at a multiple of 64, in this order. If
+        these are more than 64 pointers, they take one argument instead, a pointer to an array of them.
+        """
+        self._engine.dump_to_object_file(str(path))
+
+
+class NativeFunction:
+    """Machine code of one function, and the scratch memory of its calls.
 
     Attributes:
         parameters: Number of pointers that a call takes: inputs, then outputs.
         scratch_bytes: Size of the scratch arena that each running call uses.
         address: Where the code is: a C function ``void (void **arguments)``, whose argument points to the
-            addresses of the values of the function's arguments (see `write_object`).
+            addresses of the values of the function's arguments (see `NativeModule.write_object`).
         takes_table: Whether those are one pointer, to the table of all.
     """
 
     @held()
     def __init__(
-        self, module: Module, *, opt_level: int = 3, entry: str = "main", standalone: bool = False
+        self,
+        module: Module | NativeModule,
+        *,
+        opt_level: int = 3,
+        entry: str = "main",
+        standalone: bool = False,
     ) -> None:
-        """Compile function ``entry`` of an LLVM dialect module, as `to_llvm` leaves it.
+        """Compile function ``entry``, or take it from a module that has been compiled.
 
         Args:
-            module: Loses the data of large constants, unless ``standalone``; may be dropped afterwards.
-            opt_level: LLVM's optimisation level, 0 to 3.
+            module: A `NativeModule`, or what one is made of, as the next two say.
+            opt_level: As `NativeModule` takes it.
             entry: The name of a public function.
-            standalone: Make code that an object file can hold: position-independent, all constants inside.
+            standalone: As `NativeModule` takes it.
+
+        Raises:
+            ValueError: There is no function of that name.
         """
-        attributes = module.operation.attributes
-        self.scratch_bytes = int(ir.IntegerAttr(attributes[SCRATCH_ATTRIBUTE]).value)
-        function = _find(module, entry)
-        self.takes_table = TABLE_ATTRIBUTE in function.attributes
-        self.parameters = _count_pointers(function) - 1
-        self._constants = None if standalone else Constants(module)
-        self._engine = ExecutionEngine(module, opt_level=opt_level, enable_pic=standalone)
-        if self._constants is not None:
-            self._constants.define_in(self._engine)
-        self.address = int(self._engine.raw_lookup(entry))
+        if not isinstance(module, NativeModule):
+            module = NativeModule(module, opt_level=opt_level, standalone=standalone)
+        if entry not in module.signatures:
+            raise ValueError(f"the module does not define @{entry}")
+        self._module = module
+        self.parameters, self.scratch_bytes, self.takes_table = module.signatures[entry]
+        self.address = module.address_of(entry)
         self._invoke = _PACKED(self.address)
         self._pack = struct.Struct(f"{self.parameters}P").pack_into
         self._idle: deque[Frame] = deque()  # appending and popping are atomic
@@ -106,26 +147,35 @@ class NativeFunction:
         self._invoke(frame.address)
         self._idle.append(frame)
 
-    @held()
     def write_object(self, path: Path) -> None:
-        """Write the machine code as an object file; it can be linked if the function is ``standalone``.
-
-        The function's name is that of ``entry``: a C function that takes the pointers to inputs, outputs and
-        a scratch arena of `scratch_bytes` at a multiple of 64, in this order. If these are more than 64
-        pointers, it takes one argument instead, a pointer to an array of them.
-        """
-        self._engine.dump_to_object_file(str(path))
+        """Write the machine code of its module (see `NativeModule.write_object`)."""
+        self._module.write_object(path)
 
 
-def _find(module: Module, entry: str) -> Operation:
-    for op in module.body.operations:
-        if op.operation.name == "llvm.func" and ir.StringAttr(op.attributes["sym_name"]).value == entry:
-            return op
-    raise ValueError(f"the module does not define @{entry}")
+class _Signature(NamedTuple):
+    """How a function is called: by how many pointers but that to its arena, whose size follows, and how."""
+
+    parameters: int
+    scratch_bytes: int
+    takes_table: bool
 
 
-def _count_pointers(function: Operation) -> int:
-    """Return how many pointers ``function`` is given, as arguments or in a table."""
-    if TABLE_ATTRIBUTE in function.attributes:
-        return int(ir.IntegerAttr(function.attributes[TABLE_ATTRIBUTE]).value)
-    return len(function.regions[0].blocks[0].arguments)
+def _signatures(module: Module) -> dict[str, _Signature]:
+    """Return how the functions of an LLVM dialect module that have a body are called, by name."""
+    return {
+        ir.StringAttr(op.attributes["sym_name"]).value: _signature(module, op)
+        for op in module.body.operations
+        if op.operation.name == "llvm.func" and op.regions[0].blocks and "sym_visibility" not in op.attributes
+    }
+
+
+def _signature(module: Module, function: Operation) -> _Signature:
+    own, shared = function.attributes, module.operation.attributes
+    scratch = own[SCRATCH_ATTRIBUTE] if SCRATCH_ATTRIBUTE in own else shared[SCRATCH_ATTRIBUTE]
+    takes_table = TABLE_ATTRIBUTE in own
+    pointers = (
+        int(ir.IntegerAttr(own[TABLE_ATTRIBUTE]).value)
+        if takes_table
+        else len(function.regions[0].blocks[0].arguments)
+    )
+    return _Signature(pointers - 1, int(ir.IntegerAttr(scratch).value), takes_table)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
@@ -13,6 +13,7 @@ import mind_mlir
 from mind_mlir import pipeline
 from mind_mlir.diagnostics import InternalError
 from mind_mlir.interrupts import allowed, deliver, held
+from mind_mlir.passes import forms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -230,18 +231,24 @@ def test_a_child_that_another_thread_forks_gets_its_signals(calls: list[str]) ->
     assert calls == []
 
 
-@pytest.mark.parametrize("stage", ["canonicalize_with_map", "to_linalg", "schedule", "bufferize", "to_llvm"])
+@pytest.mark.parametrize(
+    "stage", ["verify", "canonical", "structured", "emit", "to_linalg", "schedule", "bufferize", "to_llvm"]
+)
 def test_a_compilation_raises_what_a_handler_raised(
     stage: str, install: Callable[[object], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module = mind_mlir.parse(TEXT)
-    original = getattr(pipeline, stage)
+    steps = forms.STEPS
+    original: Any = steps.get(stage) or getattr(pipeline, stage)
 
     def interrupted(*arguments: object) -> object:
         send()
         return original(*arguments)
 
-    monkeypatch.setattr(pipeline, stage, interrupted)
+    if stage in steps:
+        monkeypatch.setattr(pipeline, "STEPS", {**steps, stage: interrupted})
+    else:
+        monkeypatch.setattr(pipeline, stage, interrupted)
     install(expire)
     with pytest.raises(ExpiredError):
         mind_mlir.compile(module)
@@ -261,7 +268,7 @@ def test_an_observer_is_interrupted_at_once(install: Callable[[object], None]) -
     install(expire)
     with pytest.raises(ExpiredError):
         mind_mlir.compile(mind_mlir.parse(TEXT), observer=observe)
-    assert seen == ["core", "canonical", "mind", "linalg"]
+    assert seen == ["core", "canonical", "structured", "mind", "linalg"]
 
 
 def test_a_failing_stage_is_still_a_bug_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:

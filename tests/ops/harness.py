@@ -11,18 +11,19 @@ import numpy as np
 import mind_mlir
 from mind_mlir import interpreter
 from mind_mlir.core.builder import Builder
+from mind_mlir.ir.module import Functions, Module
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.contexts import EvalContext, TypeContext
 from mind_mlir.ops.infer import infer_type
 from mind_mlir.ops.opdef import Domain, Example, NotDifferentiable, OpDef, Rounding
 from mind_mlir.ops.vjp import VjpContext
+from mind_mlir.profiles import CORE_FUNCTIONS, CORE_V1
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mind_mlir.diagnostics import Diagnostic
     from mind_mlir.ir.attributes import Array
-    from mind_mlir.ir.module import Module
     from mind_mlir.ir.value import Value
 
 #: Relative error that a float result may have.
@@ -165,24 +166,32 @@ def run_numpy(record: OpDef, operands: Sequence[Array], attributes: Mapping[str,
 
 
 def build(uses: Sequence[Use]) -> Module:
-    """Return a module that applies each use to inputs of its own, ``x<use>_<operand>``."""
+    """Return a module that applies each use to inputs of its own, ``x<use>_<operand>``.
+
+    It is a flat one, or where Core v1 refuses an operation a function.
+    """
     builder = Builder()
+    flat = not any(use.record.opcode in CORE_V1.refused for use in uses)
+    declare = builder.input if flat else lambda name, type_: builder.parameter(type_, name)
     inputs = [
-        [_input(builder, f"x{position}_{index}", type_) for index, type_ in enumerate(use.types)]
+        [_input(builder, declare, f"x{position}_{index}", type_) for index, type_ in enumerate(use.types)]
         for position, use in enumerate(uses)
     ]
-    return builder.build(
-        [
-            builder.emit(use.record.opcode, *values, **use.attributes)
-            for use, values in zip(uses, inputs, strict=True)
-        ]
-    )
+    results = [
+        builder.emit(use.record.opcode, *values, **use.attributes)
+        for use, values in zip(uses, inputs, strict=True)
+    ]
+    if flat:
+        return builder.build(results)
+    return Module(Functions((builder.function("main", results),)), CORE_FUNCTIONS.name)
 
 
-def _input(builder: Builder, name: str, type_: TensorType) -> Value:
+def _input(
+    builder: Builder, declare: Callable[[str, TensorType], Value], name: str, type_: TensorType
+) -> Value:
     """Declare an input; an empty tensor, which no input may be, is sliced from one."""
     declared = tuple(max(extent, 1) for extent in type_.extents)
-    value = builder.input(name, type_.with_shape(declared))
+    value = declare(name, type_.with_shape(declared))
     if declared == type_.extents:
         return value
     rank = type_.rank

@@ -1,4 +1,4 @@
-"""Helps the tests of derivatives through control flow: functions from Python, and their finite differences."""
+"""Helps the tests of derivatives through control flow: functions from Python, and finite differences."""
 
 from __future__ import annotations
 

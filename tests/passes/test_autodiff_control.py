@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pytest
@@ -28,13 +28,15 @@ from mind_mlir.diagnostics import AutodiffError
 from mind_mlir.ops import loop_state
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mind_mlir import Builder, Module
     from mind_mlir.ir.value import Value
 
 X = np.array([0.3, 0.5, 0.2])
 A = np.array([0.9, 1.1, 0.7])
 
-Body = "Callable[[Builder, Value, Value, Value], Value]"
+Body: TypeAlias = "Callable[[Builder, Value, Value, Value], Value]"
 
 
 def array(value: Any) -> Any:
@@ -88,6 +90,25 @@ def test_a_long_loop_is_replayed_from_kept_states(n: int, monkeypatch: pytest.Mo
     monkeypatch.setattr(loop_state, "_MOST", 8)  # chunks of 8 iterations: 45 chunks are replayed twice
     values = {"x": X, "a": A * 0.01, "n": array(n)}
     check_gradient(iterated(logistic), values, ["x", "a"])
+
+
+@pytest.mark.parametrize("n", [0, 1, 6])
+def test_a_loop_of_known_length_records_its_states(n: int) -> None:
+    b = function_builder()
+    x, a = b.parameter(VECTOR, "x"), b.parameter(VECTOR, "a")
+    (y,) = counted(b, b.constant(n, I64), [x], lambda values, _: [logistic(b, values[0], a, a)])
+    gradient = check_gradient(module_of(b.function("main", [y])), {"x": X, "a": A}, ["x", "a"])
+    assert opcodes(gradient).count("While") == 2
+    assert opcodes(gradient).count("DynamicUpdateSlice") == 1
+
+
+def test_a_large_record_is_not_made() -> None:
+    b = function_builder()
+    x, a = b.parameter(VECTOR, "x"), b.parameter(VECTOR, "a")
+    (y,) = counted(b, b.constant(10**9, I64), [x], lambda values, _: [logistic(b, values[0], a, a)])
+    gradient = gradient_of(module_of(b.function("main", [y])), ["x"])
+    sizes = [op.tensor_type.element_count for op in operations_of(gradient.functions["main"].blocks)]
+    assert max(sizes) * 8 <= 2**20
 
 
 def test_a_loop_whose_length_depends_on_the_data() -> None:

@@ -8,7 +8,8 @@ import pytest
 import mind_mlir
 from mind_mlir import Builder, DType, Module, TensorType, canonicalize, interpret
 from mind_mlir.ir.attributes import TensorLiteral
-from mind_mlir.passes.canonicalize import MAX_FOLDED_ELEMENTS, canonicalize_with_map
+from mind_mlir.passes.canonical.folding import MAX_FOLDED_ELEMENTS
+from mind_mlir.passes.canonicalize import canonicalize_with_map
 
 F32 = TensorType(DType.F32, (2, 3))
 

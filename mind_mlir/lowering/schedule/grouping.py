@@ -8,9 +8,10 @@ from mind_mlir.bindings import ir
 from mind_mlir.lowering.schedule.fusion.collapse import collapse, collapse_value, expand_value, merged_loops
 from mind_mlir.lowering.schedule.fusion.elements import Known
 from mind_mlir.lowering.schedule.fusion.group import Group, extractions
+from mind_mlir.lowering.schedule.fusion.in_place import overwritten
 from mind_mlir.lowering.schedule.fusion.nest import GroupEmitter, in_strips
 from mind_mlir.lowering.schedule.fusion.output import Output
-from mind_mlir.lowering.schedule.reading.values import filler
+from mind_mlir.lowering.schedule.reading.values import definition, filler
 from mind_mlir.lowering.schedule.sharing.groups import share_group
 
 if TYPE_CHECKING:
@@ -89,10 +90,14 @@ class Grouping:
     def _emit_nest(self, group: Group, operations: list[Operation], results: list[tuple[int, int]]) -> None:
         location = ir.Location.fused([operation.location for operation in operations])
         with ir.InsertionPoint(operations[-1]), location:
+            targets = self._targets(group, [operations[number].results[place] for number, place in results])
             loops = merged_loops(group.members)
             if loops is not None:
                 collapse(group, loops)
-            outputs = [self._output(group, number, place, operations[number]) for number, place in results]
+            outputs = [
+                self._output(group, number, place, operations[number], target)
+                for (number, place), target in zip(results, targets, strict=True)
+            ]
             tensors = share_group(self._shared, group, outputs, self._target)
             if tensors is None:
                 tensors = GroupEmitter(self._emitter, group, outputs, self._target).emit(Known())
@@ -100,17 +105,42 @@ class Grouping:
                 old = operations[number].results[place]
                 old.replace_all_uses_with(expand_value(value, list(old.type.shape)))
 
-    def _output(self, group: Group, number: int, place: int, op: Operation) -> Output:
-        """Return where a result is written: to its init if it starts from that, else to a new tensor."""
+    def _targets(self, group: Group, results: list[Value]) -> list[Value | None]:
+        """Return for each of ``results`` the value of a loop that it may overwrite, if there is one."""
+        taken: dict[Value, None] = {}
+        targets: list[Value | None] = []
+        for result in results:
+            reduced = group.produced[result].reductions
+            target = None if reduced else overwritten(group, result, self._open)
+            targets.append(None if target in taken else target)
+            if target is not None:
+                taken[target] = None
+        return targets
+
+    def _output(self, group: Group, number: int, place: int, op: Operation, target: Value | None) -> Output:
+        """Return where a result is written: ``target``, its init if it starts from that, or a new tensor."""
         view = group.members[number]
         operand = len(view.inputs) + place
         shape = [group.extents[dim] for index in view.accesses[operand] for dim, _ in index.terms]
         init = op.operands[operand]
+        if target is not None:
+            return Output(view, place, _form(group, target, shape))
         start = None if in_strips(group) else filler(init)
         if view.reductions and start is None:
             return Output(view, place, collapse_value(init, shape))
         element = ir.RankedTensorType(init.type).element_type
         return Output(view, place, self._emitter.empty(shape, element), start)
+
+
+def _form(group: Group, value: Value, shape: list[int]) -> Value:
+    """Return ``value`` in ``shape``, as a member of ``group`` reads it if one does."""
+    for view in group.members:
+        for operand in view.inputs:
+            op = definition(operand)
+            is_view = op is not None and op.name == "tensor.collapse_shape" and op.operands[0] == value
+            if (is_view or operand == value) and list(operand.type.shape) == shape:
+                return operand
+    return collapse_value(value, shape)
 
 
 def _leaves(result: Value, members: list[Operation]) -> bool:

@@ -86,7 +86,7 @@ class Graph:
     @classmethod
     def of(cls, function: Function) -> Graph:
         """Build the graph of a verified function."""
-        types = _types(function)
+        types = value_types(function)
         graph = cls([], Node(), types, {}, max(types, default=-1) + 1)
         results = function.result_types
         if results is None:
@@ -119,7 +119,8 @@ class Graph:
         return Parameter(value, type_)
 
 
-def _types(function: Function) -> dict[ValueId, TensorType]:
+def value_types(function: Function) -> dict[ValueId, TensorType]:
+    """Return the type of every value of a verified function, those in regions included."""
     types: dict[ValueId, TensorType] = {}
     for block in function.blocks:
         _define(block, types)

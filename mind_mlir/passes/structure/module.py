@@ -8,12 +8,32 @@ from typing import TYPE_CHECKING
 from mind_mlir.diagnostics import Diagnostic, UnsupportedError
 from mind_mlir.interrupts import deliver
 from mind_mlir.ir.module import Block, Function, Functions, Module, Parameter, Return
+from mind_mlir.passes.canonical.functions import canonical_function, canonical_functions, reachable
+from mind_mlir.passes.inline import inline_calls
 from mind_mlir.passes.structure.graph import Edge, Graph
 from mind_mlir.passes.structure.level import Level
 from mind_mlir.passes.structure.regions import Regions
 
 if TYPE_CHECKING:
     from mind_mlir.diagnostics import Location
+
+
+def structure(module: Module) -> Module:
+    """Return the structured form of a verified module, canonical or not.
+
+    Every function is one block: parameters, operations and a return; branches and loops are in the regions of
+    `Cond` and `While`. Small functions and those called once are where they were called. The inputs of a flat
+    module become parameters of their names, and all else stays as it is.
+
+    Raises:
+        UnsupportedError: E7004, branches and loops nest too deeply; E7005, a loop has no exit.
+    """
+    if module.is_flat:
+        return _structured_flat(module)
+    functions = Functions(canonical_function(structure_function(f)) for f in module.functions)
+    structured = reachable(replace(module, functions=functions))
+    inlined = inline_calls(structured)
+    return structured if inlined is structured else canonical_functions(inlined)
 
 
 def structure_function(function: Function) -> Function:
@@ -43,17 +63,15 @@ def structure_function(function: Function) -> Function:
     return replace(function, blocks=(block,))
 
 
-def structured_flat(module: Module) -> Module:
-    """Return a canonical flat module in structured form: its inputs are parameters."""
-    inputs = len(module.inputs)
+def _structured_flat(module: Module) -> Module:
+    inputs = [op for op in module.operations if op.opcode == "Input"]
     parameters = tuple(
         Parameter(op.value_id, op.result_type, op.location, str(op.attributes["name"]), op.names, op.origin)
-        for op in module.inputs
+        for op in inputs
     )
     types = {op.value_id: op.result_type for op in module.operations}
     results = tuple(types[value] for value in module.outputs)
     rest = tuple(op for op in module.operations if op.opcode != "Input")
-    assert len(rest) + inputs == len(module.operations)
     block = Block(rest, module.returned, parameters, "entry")
     function = replace(module.functions[0], blocks=(block,), result_types=results)
     return replace(module, functions=Functions((function,)))

@@ -11,7 +11,7 @@ from mind_mlir.lowering.schedule.reading.body import repeat
 from mind_mlir.lowering.schedule.reading.values import filler
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from mind_mlir.bindings import Attribute, Operation, Type, Value
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
@@ -62,6 +62,7 @@ class Elements:
         self._dim = group.vector
         self._lanes = lanes
         self._plan = Plan(group)
+        self._now: Mapping[Value, Value] = {}
         self._wide = self._plan.needed(group.vector, wanted) if group.vector >= 0 else set()
 
     def scalar(self, value: Value, known: Known) -> Value:
@@ -82,8 +83,16 @@ class Elements:
                     new.vectors[step.root] = self._spread(step, new.scalars[step.root])
         return new
 
-    def chunk(self, env: Env, known: Known, chunk: Chunk) -> list[Known]:
-        """Return what is known for each vector of ``chunk``; ``env`` has all loops but the vector loop."""
+    def chunk(self, env: Env, known: Known, chunk: Chunk, now: Mapping[Value, Value]) -> list[Known]:
+        """Return what is known for each vector of ``chunk``.
+
+        Args:
+            env: All loops but the vector loop.
+            known: What is known outside of the vector loop.
+            chunk: The vectors.
+            now: Tensors that results are written over, and what they are by now.
+        """
+        self._now = now
         places = (self._e.add(chunk.start, v * self._lanes) for v in range(chunk.vectors))
         return [
             self._lane_by_lane(env | {self._dim: place}, known, chunk.mask_of(v))
@@ -140,9 +149,9 @@ class Elements:
     def _many(self, step: Step, env: Env, known: Known, mask: Value | None) -> Value:
         root, op = step.root, step.op
         if isinstance(root, Read):
-            return read_vector(
-                self._e, self._lanes, root.value, [index.emit(self._e, env) for index in root.access], mask
-            )
+            source = self._now.get(root.value, root.value)
+            indices = [index.emit(self._e, env) for index in root.access]
+            return read_vector(self._e, self._lanes, source, indices, mask)
         assert op is not None
         if op.name == "linalg.index":
             return self._positions(env[self._dim])

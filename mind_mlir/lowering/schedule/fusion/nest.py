@@ -150,7 +150,8 @@ class GroupEmitter:
         self, env: Env, known: Known, strip: tuple[Index, Index], chunk: Chunk, carried: list[Value]
     ) -> list[Value]:
         if not self._g.reductions:
-            return self._store_streams(env, chunk, self._elements.chunk(env, known, chunk), carried)
+            computed = self._elements.chunk(env, known, chunk, self._now(carried))
+            return self._store_streams(env, chunk, computed, carried)
         streams, results = carried[: len(self._streams)], carried[len(self._streams) :]
         starts = [
             self._stores.start(output, result, env, chunk, v)
@@ -187,12 +188,16 @@ class GroupEmitter:
     def _accumulate(self, env: Env, known: Known, chunk: Chunk, carried: list[Value]) -> list[Value]:
         """Compute one chunk and combine its reductions with the accumulators, which follow the streams."""
         count = len(self._streams)
-        computed = self._elements.chunk(env, known, chunk)
+        computed = self._elements.chunk(env, known, chunk, self._now(carried))
         following = self._store_streams(env, chunk, computed, carried[:count])
         accumulators = iter(carried[count:])
         for output, combiner in zip(self._reducers, self._combiners, strict=True):
             following += [self._combine(output, combiner, next(accumulators), lanes) for lanes in computed]
         return following
+
+    def _now(self, carried: list[Value]) -> dict[Value, Value]:
+        """Return what the destinations of the streams are by now, which ``carried`` starts with."""
+        return {output.destination: now for output, now in zip(self._streams, carried, strict=False)}
 
     def _combine(self, output: Output, combiner: Combiner, accumulator: Value, known: Known) -> Value:
         """Combine what a reduction computed with an accumulator, fused if it is a product."""

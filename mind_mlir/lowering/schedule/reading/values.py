@@ -16,6 +16,7 @@ _REMOVABLE = (
     "tensor.empty",
     "tensor.collapse_shape",
     "tensor.expand_shape",
+    "tensor.from_elements",
 )
 
 
@@ -25,10 +26,12 @@ def definition(value: Value) -> Operation | None:
 
 
 def filler(value: Value) -> Value | None:
-    """Return the scalar that the tensor ``value`` was filled with by ``linalg.fill``, or None."""
+    """Return the scalar that all elements of the tensor ``value`` were made from, or None."""
     op = definition(value)
     while op is not None and op.name in _RESHAPES:
         op = definition(op.operands[0])
+    if op is not None and op.name == "tensor.from_elements" and len(op.operands) == 1:
+        return op.operands[0]
     if op is None or op.name != "linalg.fill":
         return None
     scalar = op.operands[0]

@@ -1,0 +1,120 @@
+"""What callers of a function see: its arguments by name, and its results.
+
+The one place that knows both forms of an input: an `Input` operation of a flat module, and a parameter of a
+function's entry.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from mind_mlir import border
+from mind_mlir.ir.terminators import Return
+from mind_mlir.ir.types import DType, TensorType
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from mind_mlir.diagnostics import Location
+    from mind_mlir.ir.module import Function
+    from mind_mlir.ir.terminators import ValueId
+    from mind_mlir.ir.types import ValueType
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One input of a function.
+
+    Attributes:
+        name: What callers name the argument.
+        type: Its type.
+        value_id: The value that it is in the function.
+        location: Where it is declared.
+    """
+
+    name: str
+    type: TensorType
+    value_id: ValueId = field(default=-1, repr=False, compare=False)
+    location: Location | None = field(default=None, repr=False, compare=False)
+    #: The parts of the type that every call looks at.
+    dtype: np.dtype[Any] = field(init=False, repr=False, compare=False)
+    shape: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    is_bool: bool = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dtype", self.type.dtype.numpy)
+        object.__setattr__(self, "shape", self.type.extents)
+        object.__setattr__(self, "is_bool", self.type.dtype is DType.I1)
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.type}"
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One result of a function.
+
+    Attributes:
+        label: What messages call it: the value that is returned, as the program writes it, or ``output_0``
+            where different values are returned in different places.
+        type: Its type.
+    """
+
+    label: str
+    type: TensorType
+
+
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """What a function takes and returns."""
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    outputs: tuple[Output, ...]
+
+    def __str__(self) -> str:
+        parameters = ", ".join(map(str, self.parameters))
+        return f"{self.name}({parameters}) -> ({', '.join(str(output.type) for output in self.outputs)})"
+
+
+def interface_of(function: Function) -> Interface:
+    """Return what callers of a function of a verified module see."""
+    inputs = tuple(
+        Parameter(str(op.attributes["name"]), op.tensor_type, op.value_id, op.location)
+        for op in function.entry.operations
+        if op.opcode == "Input" and "name" in op.attributes
+    )
+    arguments = tuple(
+        Parameter(p.name or p.spelled[1:], p.tensor_type, p.value_id, p.location) for p in function.parameters
+    )
+    return Interface(function.name, arguments + inputs, _outputs(function))
+
+
+def _outputs(function: Function) -> tuple[Output, ...]:
+    labels, types = _defined(function)
+    returned = [block.terminator for block in function.blocks if isinstance(block.terminator, Return)]
+    declared = function.result_types
+    if declared is None:
+        declared = tuple(types[value] for value in function.entry.terminator.operands)
+    named = [labels[value] for value in returned[0].operands] if len(returned) == 1 else []
+    if len(named) != len(declared):
+        named = [f"output_{index}" for index in range(len(declared))]
+    return tuple(
+        map(Output, named, (border.expect(each, TensorType, "a result", "a TensorType") for each in declared))
+    )
+
+
+def _defined(function: Function) -> tuple[dict[ValueId, str], dict[ValueId, ValueType]]:
+    """Return what the values that a function may return are called, and their types, by id."""
+    labels: dict[ValueId, str] = {}
+    types: dict[ValueId, ValueType] = {}
+    for block in function.blocks:
+        for parameter in block.parameters:
+            labels[parameter.value_id], types[parameter.value_id] = parameter.label, parameter.type
+        for operation in block.operations:
+            labels[operation.value_id], types[operation.value_id] = operation.label, operation.result_type
+            for result in operation.others:
+                labels[result.value_id] = operation.spell(result.value_id)
+                types[result.value_id] = result.type
+    return labels, types

@@ -1,0 +1,1 @@
+"""The parts of the canonicaliser (`mind_mlir.passes.canonicalize`)."""
