@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array
 
 _NOTES = [
-    "times are the best of alternating rounds; ratio is the median of steps / loop, above 1 the loop is faster",
-    "both gather their minibatches from the same order of the samples: the loop with Gather, Python with numpy",
+    "times: best of alternating rounds; ratio: median of steps / loop, above 1 the loop is faster",
+    "both gather minibatches from one order of the samples, the loop with Gather, Python with numpy",
 ]
 
 
