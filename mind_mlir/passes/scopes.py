@@ -50,7 +50,11 @@ class Definition(NamedTuple):
     @property
     def location(self) -> Location | None:
         """Return where it is defined."""
-        return self.definer.location
+        if isinstance(self.definer, Parameter):
+            return self.definer.location
+        place = self.definer.result_ids.index(self.value)
+        places = self.definer.source.results if self.definer.source else ()
+        return places[place] if place < len(places) else self.definer.location
 
 
 @dataclass(slots=True)

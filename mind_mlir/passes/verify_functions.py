@@ -122,8 +122,9 @@ def _check_signature(function: Function, checker: OperationCheck) -> bool:
     if function.public:
         _check_argument_names(function, findings)
     for index, type_ in enumerate(function.result_types):
-        what = f"result {index} of @{name}"
-        _take(findings, type_rules.declared_type(what, type_, profile, where))
+        what, places = f"result {index} of @{name}", function.result_locations
+        place = places[index] if index < len(places) else where
+        _take(findings, type_rules.declared_type(what, type_, profile, place))
     if function.public and not function.result_types:
         message = f"@{name} has no results, so it computes nothing"
         hint = "declare results, and return values: -> (tensor<f32[]>)"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import mind_mlir
-from mind_mlir import DType, ModuleBuilder, TensorType, VerificationError, verify
+from mind_mlir import DType, ModuleBuilder, TensorType, VerificationError, parse, verify
 from mind_mlir.ir.module import (
     Block,
     Branch,
@@ -59,6 +59,7 @@ def test_a_loop() -> None:
     assert [block.label for block in module.functions["main"].blocks] == ["entry", "head", "body", "done"]
     assert [p.name for p in module.functions["main"].parameters] == ["x", "n"]
     assert [p.name for p in module.functions["twice"].parameters] == [None]
+    assert parse(str(module)) == module
 
 
 def test_regions() -> None:
