@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from mind_mlir.analysis.dominance import DominatorTree, successors
 from mind_mlir.core.type_rules import usable
+from mind_mlir.interrupts import deliver
 from mind_mlir.ir.module import CoreOperation, Parameter
 
 if TYPE_CHECKING:
@@ -141,6 +142,7 @@ class Scopes:
             type_ = usable(parameter.type)
             self._define(Definition(scope, PARAMETERS, parameter.value_id, type_, parameter))
         for position, operation in enumerate(block.operations):
+            deliver()
             type_ = usable(operation.result_type)
             self._define(Definition(scope, position, operation.value_id, type_, operation))
             for result in operation.others:
