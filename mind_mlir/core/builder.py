@@ -11,7 +11,17 @@ from mind_mlir.core.copying import renamed
 from mind_mlir.core.region import Hidden, Region
 from mind_mlir.diagnostics import Diagnostic, VerificationError
 from mind_mlir.ir.attributes import TensorLiteral
-from mind_mlir.ir.module import Block, CoreOperation, Function, Module, Parameter, Result, Return, ValueId
+from mind_mlir.ir.module import (
+    Block,
+    CoreOperation,
+    Function,
+    Module,
+    Parameter,
+    Result,
+    Return,
+    ValueId,
+    Yield,
+)
 from mind_mlir.ir.source_info import SourceInfo
 from mind_mlir.ir.terminators import NO_NAMES
 from mind_mlir.ir.types import DType, TensorType
@@ -22,6 +32,7 @@ from mind_mlir.ops.constants import constant_form, literal_dtype
 from mind_mlir.ops.contexts import RegionTypes, Signature, TypeContext
 from mind_mlir.ops.infer import infer_types
 from mind_mlir.ops.unknown import unknown_operation
+from mind_mlir.profiles import CORE_V1
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -65,11 +76,13 @@ class Builder:
 
     operations: list[CoreOperation] = field(default_factory=list, init=False)
     next_id: ValueId = 0
-    functions: Mapping[str, Signature] = field(default_factory=dict)
+    functions: Mapping[str, Signature | None] = field(default_factory=dict)
+    profile: str = CORE_V1.name
     parameters: list[Parameter] = field(default_factory=list, init=False)
     hidden: Hidden = field(default_factory=Hidden, init=False, repr=False)
 
     def __post_init__(self) -> None:
+        self.profile = border.text(self.profile, "profile")
         self.next_id = border.integer(self.next_id, "next_id")
 
     def __str__(self) -> str:
@@ -128,6 +141,7 @@ class Builder:
         /,
         *operands: Value,
         regions: Sequence[Region] = (),
+        defines: Sequence[Value] = (),
         source: SourceInfo | None = None,
         **attributes: Any,
     ) -> tuple[Value, ...]:
@@ -137,6 +151,7 @@ class Builder:
             opcode: The operation.
             operands: Its operands.
             regions: Its regions, in order, each of which has ended; a region belongs to one operation.
+            defines: Values of `fresh`, of the results' types, to be its results; by default new ones.
             source: Where it is written.
             attributes: As for `emit`.
 
@@ -151,24 +166,30 @@ class Builder:
         opcode, source = border.text(opcode, "opcode"), _source(source)
         record = registry.lookup(opcode)
         if record is None:
-            raise VerificationError(unknown_operation(opcode, source.opcode if source else None))
+            spelling = registry.lookup(opcode, self.profile)
+            if spelling is None:
+                raise VerificationError(unknown_operation(opcode, source.opcode if source else None))
+            record, attributes = spelling.record, {**attributes, **spelling.attributes}
+            opcode = record.opcode
         values = self.own(operands, f"operand {{}} of {opcode}") if operands else []
         types = tuple([value.type for value in values])
         complete = _attributes(record, types, attributes)
         context = TypeContext(opcode, self.next_id, types, complete, source=source, functions=self.functions)
+        context.partial_index = self.profile != CORE_V1.name
         inside = self._finished(regions) if regions else []
         context.regions = tuple([_region_types(region) for region in inside])
         results = infer_types(record, context)
         if results is None:
             raise VerificationError(context.diagnostics)
-        if len(results) == 1 and not inside:
+        if len(results) == 1 and not inside and not defines:
             return (self._append(opcode, values, context.attributes, results[0], source),)
         blocks = [
             region.block(definition.name) for region, definition in zip(inside, record.regions, strict=True)
         ]
         for region in inside:
             region.used = True
-        first, *more = [self.fresh(type_) for type_ in results]
+        first, *more = tuple(defines) or [self.fresh(type_) for type_ in results]
+        assert (first.type, *(value.type for value in more)) == results, "values of the results' types"
         self.operations.append(
             CoreOperation.create(
                 first.id,
@@ -192,6 +213,29 @@ class Builder:
         found = border.items(types, "types", "a sequence of TensorTypes")
         checked = [border.expect(type_, TensorType, "each of types", "a TensorType") for type_ in found]
         return Region(self, types=tuple(checked))
+
+    @property
+    def values(self) -> list[Value]:
+        """Return the parameters of the function, as values."""
+        return [Value(p.value_id, p.tensor_type, self) for p in self.parameters]
+
+    def reopen(self, block: Block, yields: Sequence[TensorType]) -> Region:
+        """Return a region that holds what ``block`` does, which this builder has made, to append to it.
+
+        Args:
+            block: A region of an operation, whose place the new region is to take.
+            yields: The types of what it yields.
+        """
+        assert isinstance(block.terminator, Yield), "a region ends in a yield"
+        region = Region(
+            self,
+            parameters=[Value(p.value_id, p.tensor_type, self) for p in block.parameters],
+            operations=list(block.operations),
+            entered=True,
+        )
+        values = zip(block.terminator.operands, yields, strict=True)
+        region.yields = tuple([Value(value, type_, self) for value, type_ in values])
+        return region
 
     def parameter(self, type_: TensorType, name: str | None = None) -> Value:
         """Declare a parameter of the function that is built; ``name`` is for callers from outside.
@@ -247,8 +291,7 @@ class Builder:
             )
             return (result,)
         results = tuple([self.fresh(type_) for type_ in operation.result_types])
-        around = {value: found.id for value, found in captured.items()}
-        self.operations.append(renamed(operation, results, values, around, self))
+        self.operations.append(renamed(operation, results, values, captured, self))
         return results
 
     def build(self, outputs: Iterable[Value]) -> Module:

@@ -20,7 +20,7 @@ def renamed(
     operation: CoreOperation,
     results: Sequence[Value],
     operands: Sequence[Value],
-    captured: Mapping[ValueId, ValueId],
+    captured: Mapping[ValueId, Value],
     builder: Builder,
 ) -> CoreOperation:
     """Return ``operation`` with other operands and results, and fresh values of ``builder`` in its regions.
@@ -31,7 +31,7 @@ def renamed(
     nests = [operation]
     for nest in nests:
         nests += [op for region in nest.regions for op in region.operations if op.regions]
-    ids = dict(captured)
+    ids = _Ids(captured)
     for nest in nests:
         for region in nest.regions:
             ids |= {parameter.value_id: _fresh(builder) for parameter in region.parameters}
@@ -53,14 +53,23 @@ def renamed(
     )
 
 
+class _Ids(dict[int, int]):
+    """New ids by old ones: those of what is copied, or else of what is around."""
+
+    def __init__(self, around: Mapping[ValueId, Value]) -> None:
+        super().__init__()
+        self.around = around
+
+    def __missing__(self, value: ValueId) -> ValueId:
+        return self.around[value].id
+
+
 def _fresh(builder: Builder) -> ValueId:
     builder.next_id += 1
     return builder.next_id - 1
 
 
-def _copy(
-    operation: CoreOperation, ids: Mapping[ValueId, ValueId], copies: Mapping[ValueId, CoreOperation]
-) -> CoreOperation:
+def _copy(operation: CoreOperation, ids: _Ids, copies: Mapping[ValueId, CoreOperation]) -> CoreOperation:
     return replace(
         operation,
         value_id=ids[operation.value_id],
@@ -72,7 +81,7 @@ def _copy(
     )
 
 
-def _block(block: Block, ids: Mapping[ValueId, ValueId], copies: Mapping[ValueId, CoreOperation]) -> Block:
+def _block(block: Block, ids: _Ids, copies: Mapping[ValueId, CoreOperation]) -> Block:
     assert isinstance(block.terminator, Yield), "a region ends in a yield"
     return replace(
         block,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mind_mlir import border
+from mind_mlir.ir.liveness import live_operations
 from mind_mlir.ir.module import Block, Parameter, Yield
 from mind_mlir.ir.value import Value
 
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 class Region:
     """A region of an operation that is still to come; `Builder.region` makes one.
 
-    What its builder appends while the ``with`` statement runs becomes its operations.
+    What its builder appends while the ``with`` statement runs becomes its operations; it may be
+    entered again.
 
     Attributes:
         builder: Whose operations it holds.
@@ -32,6 +34,7 @@ class Region:
         yields: What it yields; None before `yield_` says.
         types: The types of the parameters that it begins with.
         used: Whether an operation has it.
+        entered: Whether it has been entered before.
     """
 
     builder: Builder = field(repr=False)
@@ -40,6 +43,8 @@ class Region:
     yields: tuple[Value, ...] | None = None
     types: tuple[TensorType, ...] = ()
     used: bool = False
+    entered: bool = False
+    _hidden: Hidden | None = field(default=None, repr=False)
     _first: ValueId = 0
     _outside: list[CoreOperation] = field(default_factory=list, repr=False)
 
@@ -47,14 +52,31 @@ class Region:
         builder = self.builder
         self._first, self._outside = builder.next_id, builder.operations
         builder.operations = self.operations
+        if self.entered:  # once more: what it holds is visible again
+            self._hidden, builder.hidden = builder.hidden, Hidden()
+        self.entered = True
         self.parameters += [builder.fresh(type_) for type_ in self.types]
+        self.types = ()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.operations = self.builder.operations
         self.builder.operations = self._outside
+        if self._hidden is not None:
+            self.builder.hidden, self._hidden = self._hidden, None
         self.builder.hidden.add(self._first, self.builder.next_id)
+
+    def parameter(self, type_: TensorType) -> Value:
+        """Add a parameter."""
+        self.parameters.append(self.builder.fresh(type_))
+        return self.parameters[-1]
+
+    def prune(self) -> None:
+        """Drop the operations whose results nothing needs."""
+        roots = [value.id for value in self.yields or ()]
+        self.operations = live_operations(self.operations, roots)
 
     def yield_(self, values: Iterable[Value] | Value) -> None:
         """End the region: ``values``, or one value, are what it yields.

@@ -12,11 +12,12 @@ from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contexts import RuleViolation
 from mind_mlir.ops.control_emission import emit_call, emit_cond, emit_while
+from mind_mlir.ops.control_vjp import call_flow, call_vjp, cond_flow, cond_vjp, while_flow
+from mind_mlir.ops.loop_vjp import while_vjp
 from mind_mlir.ops.opdef import (
     ANY,
     BOOL,
     AttributeDef,
-    NotDifferentiable,
     OpDef,
     OperandDef,
     Program,
@@ -291,7 +292,8 @@ OPERATIONS = (
         ),
         type_rule=_cond_type,
         evaluate=_cond,
-        derivative=NotDifferentiable("derivatives of control flow are not there yet"),
+        derivative=cond_vjp,
+        flow=cond_flow,
         lower=None,
         upstream="scf.if",
         emit=emit_cond,
@@ -320,7 +322,8 @@ OPERATIONS = (
         ),
         type_rule=_while_type,
         evaluate=_while,
-        derivative=NotDifferentiable("derivatives of control flow are not there yet"),
+        derivative=while_vjp,
+        flow=while_flow,
         lower=None,
         upstream="scf.while",
         emit=emit_while,
@@ -348,7 +351,8 @@ OPERATIONS = (
         attributes=(AttributeDef("callee", AttrKind.STRING, "the name of the function, without the @"),),
         type_rule=_call_type,
         evaluate=_call,
-        derivative=NotDifferentiable("derivatives of control flow are not there yet"),
+        derivative=call_vjp,
+        flow=call_flow,
         lower=None,
         upstream="func.call",
         emit=emit_call,

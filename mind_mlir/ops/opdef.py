@@ -21,15 +21,16 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from mind_mlir.ir.types import DType
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from mind_mlir.ir.attributes import AttributeValue
+    from mind_mlir.ir.terminators import ValueId
     from mind_mlir.ir.types import TensorType
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.mlir.emission import EmitContext
     from mind_mlir.ops.attribute_kinds import AttrKind
     from mind_mlir.ops.contexts import EvalContext, TypeContext
-    from mind_mlir.ops.vjp import VjpContext
+    from mind_mlir.ops.vjp import FlowContext, VjpContext
 
 DTypeSet: TypeAlias = tuple[DType, ...]
 
@@ -165,6 +166,7 @@ TypeRule: TypeAlias = "Callable[[TypeContext], TensorType | tuple[TensorType, ..
 #: regions or functions is a generator (`mind_mlir.ops.contexts.Running`).
 EvalRule: TypeAlias = "Callable[[EvalContext], Any]"
 DerivativeRule: TypeAlias = "Callable[[VjpContext], Sequence[Any]]"
+FlowRule: TypeAlias = "Callable[[FlowContext], Iterable[tuple[ValueId, ValueId]]]"
 LinalgRule: TypeAlias = "Callable[[LoweringContext], Any]"
 #: Returns the results of the operations that it emitted.
 EmitRule: TypeAlias = "Callable[[EmitContext], list[Any]]"
@@ -189,6 +191,8 @@ class OpDef:
         derivative: The vector-Jacobian product, or why there is none.
         derivative_is_extension: Whether the documents leave the derivative out of Core v1, so that autodiff
             uses it (rather than report E5001) only where the caller switches extensions on.
+        flow: For operations that run regions or functions, between which values gradients flow; of others,
+            from all operands to all results.
         lower: The linalg rule; None for what is no operation of the `mind` dialect.
         emit: What is emitted in the place of an operation of the `mind` dialect, where there is none.
         upstream: The operation of MLIR's own dialects that is emitted instead, where there is one.
@@ -214,6 +218,7 @@ class OpDef:
     evaluate: EvalRule
     derivative: DerivativeRule | NotDifferentiable
     derivative_is_extension: bool = False
+    flow: FlowRule | None = None
     lower: LinalgRule | None
     emit: EmitRule | None = None
     upstream: str | None = None

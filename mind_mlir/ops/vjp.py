@@ -2,26 +2,106 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from mind_mlir.frozen import FrozenDict
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
+    from types import TracebackType
 
     import numpy.typing as npt
 
-    from mind_mlir.ir.types import DType
+    from mind_mlir.ir.module import Block, CoreOperation, ValueId
+    from mind_mlir.ir.types import DType, TensorType
     from mind_mlir.ir.value import Value
+
+
+class Fills(Protocol):
+    """What rules need of `mind_mlir.core.region.Region`, which stands above the records."""
+
+    parameters: list[Value]
+    operations: list[CoreOperation]
+    yields: tuple[Value, ...] | None
+
+    def __enter__(self) -> Fills:
+        """Let the builder append here."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Let the builder append where it did before."""
+
+    def parameter(self, type_: TensorType) -> Value:
+        """Add a parameter."""
+
+    def yield_(self, values: Sequence[Value]) -> None:
+        """Say what the region yields."""
+
+    def prune(self) -> None:
+        """Drop what the yielded values do not need."""
+
+    def block(self, label: str) -> Block:
+        """Return the block."""
 
 
 class Appends(Protocol):
     """What rules need of `mind_mlir.core.builder.Builder`, which stands above the records."""
 
+    operations: list[CoreOperation]
+
     def emit(self, opcode: str, /, *operands: Value, **attributes: Any) -> Value:
         """Append an operation and return its value."""
 
+    def emit_all(self, opcode: str, /, *operands: Value, **attributes: Any) -> tuple[Value, ...]:
+        """Append an operation and return its values."""
+
     def constant(self, data: npt.ArrayLike, dtype: DType) -> Value:
         """Append a constant and return its value."""
+
+    def fresh(self, type_: TensorType) -> Value:
+        """Return a value that whoever asks will define."""
+
+    def region(self, types: Sequence[TensorType] = ()) -> Fills:
+        """Return a region to fill."""
+
+    def reopen(self, block: Block, yields: Sequence[TensorType]) -> Fills:
+        """Return a region that holds what ``block`` does."""
+
+
+class Differentiates(Protocol):
+    """A region of the operation whose derivative is wanted."""
+
+    @property
+    def active(self) -> tuple[bool, ...]:
+        """Return for each parameter whether it can have a cotangent."""
+
+    def run(self, arguments: Sequence[Value]) -> list[Value]:
+        """Append the operations of the region, for these values of its parameters, and return its yields."""
+
+    def pull(self, cotangents: Sequence[Value | None]) -> tuple[list[Value | None], list[Value | None]]:
+        """Append the derivative of what `run` has appended last.
+
+        Args:
+            cotangents: Of what the region yields; None where there is none.
+
+        Returns:
+            The cotangents of the region's parameters and of the captured values, None where there is none.
+        """
+
+
+class CallsDerivative(Protocol):
+    """Appends a call of a function's derivative."""
+
+    def __call__(
+        self,
+        callee: str,
+        operands: Sequence[Value],
+        cotangents: Sequence[Value | None],
+        needs: Sequence[bool],
+    ) -> list[Value | None]:
+        """Return the cotangents of the operands, None where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +111,24 @@ class VjpContext:
     The rule appends operations through ``builder`` and returns one cotangent per operand, None where
     ``needs`` is False or no gradient flows. A cotangent may have any shape that the operand's shape
     broadcasts to: the driver sums it back to the operand's shape, rules never undo broadcasting.
+    The rule of an operation with regions returns those of the captured values, too, after the operands'.
 
     Attributes:
         builder: Appends to the gradient module.
         operands: The primal operands, as values of the gradient module.
-        result: The primal result, likewise, for rules that reuse it.
-        cotangent: The gradient with respect to the result; same type as the result.
+        result: The primal result, likewise, for rules that reuse it; the first of several.
+        cotangent: The gradient with respect to the result; same type as the result. Of several results, that
+            of the first one that has one.
         attributes: The primal attributes, complete.
         needs: Which operands need a cotangent.
+        results: All primal results.
+        cotangents: The gradients of all results; None for one that has none.
+        place: Where the primal operation stands among the builder's operations.
+        regions: Its regions.
+        captured: The values around it that its regions read and that can have a cotangent.
+        depth: In how many regions it stands.
+        constants: The integer scalars that are known.
+        call: For operations that call functions.
     """
 
     builder: Appends
@@ -47,6 +137,14 @@ class VjpContext:
     cotangent: Value
     attributes: Mapping[str, Any]
     needs: tuple[bool, ...]
+    results: tuple[Value, ...] = ()
+    cotangents: tuple[Value | None, ...] = ()
+    place: int = 0
+    regions: tuple[Differentiates, ...] = ()
+    captured: tuple[Value, ...] = ()
+    depth: int = 0
+    constants: Mapping[ValueId, int] = field(default_factory=FrozenDict)
+    call: CallsDerivative | None = None
 
     def emit(self, opcode: str, *operands: Value, **attributes: Any) -> Value:
         """Append an operation to the gradient module."""
@@ -55,3 +153,45 @@ class VjpContext:
     def scalar(self, value: float) -> Value:
         """Append a rank-0 constant of the result's dtype."""
         return self.builder.constant(value, self.result.type.dtype)
+
+    def zeros(self, type_: TensorType) -> Value:
+        """Append a tensor of zeros."""
+        scalar = self.builder.constant(0, type_.dtype)
+        return self.emit("BroadcastTo", scalar, result_shape=type_.extents) if type_.rank else scalar
+
+    def sum(self, left: Value | None, right: Value | None) -> Value | None:
+        """Return the sum of two cotangents of one type, where None is zero."""
+        if left is None or right is None:
+            return right if left is None else left
+        return self.emit("Add", left, right)
+
+
+@dataclass(frozen=True, slots=True)
+class RegionFlow:
+    """The values that a region takes and yields, by their ids."""
+
+    parameters: tuple[ValueId, ...]
+    yields: tuple[ValueId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FlowContext:
+    """An operation that runs regions or functions, as the rule sees it that says where its values come from.
+
+    The rule yields pairs of values: the first one flows into the second. Of other operations, all operands
+    flow into all results.
+
+    Attributes:
+        operands: Its operands.
+        results: Its results.
+        regions: Its regions.
+        attributes: Its attributes.
+        through: For a function of the module, by its name, the pairs of a parameter's and a result's place
+            between which gradients can flow.
+    """
+
+    operands: tuple[ValueId, ...]
+    results: tuple[ValueId, ...]
+    regions: tuple[RegionFlow, ...]
+    attributes: Mapping[str, Any]
+    through: Callable[[str], Sequence[tuple[int, int]]]

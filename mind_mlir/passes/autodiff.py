@@ -1,43 +1,52 @@
 """Static reverse-mode differentiation (autodiff.md).
 
-Before: a flat module. After: a verified canonical flat module that computes the outputs of the given one and,
-for each chosen input, the gradient of the outputs' weighted sum with respect to it. The weights are ones, or
-further inputs, the *cotangents* of the outputs.
+Before: a flat module, or a function of a module. After: a verified canonical module that computes the outputs
+of the given one and, for each chosen input, the gradient of the outputs' weighted sum with respect to it. The
+weights are ones, or further inputs, the *cotangents* of the outputs.
 
     gradient module ::= primal inputs, cotangent inputs, primal operations, gradient operations
     its outputs     ::= primal outputs, gradients of the chosen inputs
 
 The operations are visited once, in reverse; each one's derivative rule turns the gradient of its result into
 gradients of its operands, which are summed per value. Broadcasting is undone here, once for all rules.
-Time and memory are linear in the number of operations, and nothing recurses.
+Time and memory are linear in the number of operations, and nothing recurses but for regions in regions, whose
+depth is bounded.
+
+A function is differentiated in structured form (`mind_mlir.passes.structure`), and so is what it calls: the
+derivative rules of `Cond`, `While` and `Call` stand in their records as those of other operations do, and
+`mind_mlir.passes.function_derivatives` makes the functions that calls ask for.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from mind_mlir import border
 from mind_mlir.core.builder import Builder
 from mind_mlir.diagnostics import AutodiffError, VerificationError
 from mind_mlir.frozen import FrozenDict
-from mind_mlir.ir.module import Block, Return
+from mind_mlir.ir.entry import entry_function
+from mind_mlir.ir.module import Block, Functions, Return
 from mind_mlir.ir.types import TensorType
+from mind_mlir.passes.activity import Flow, is_float
 from mind_mlir.passes.autodiff_errors import (
     invalid_gradient_module,
     malformed_cotangents,
     not_differentiable,
     unknown_input,
 )
-from mind_mlir.passes.backward import Backward, full, is_float, varying_values
-from mind_mlir.passes.canonicalize import canonicalize_with_map
+from mind_mlir.passes.autodiff_functions import chosen_parameters, gradient_functions
+from mind_mlir.passes.backward import Backward, full
+from mind_mlir.passes.canonicalize import canonicalize, canonicalize_with_map
+from mind_mlir.passes.structure import structure_function
 from mind_mlir.passes.verify import verify as verify_module
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mind_mlir.diagnostics import Diagnostic
-    from mind_mlir.ir.module import Module, ValueId
+    from mind_mlir.ir.module import Function, Module, ValueId
     from mind_mlir.ir.value import Value
 
 #: Where the gradient of an output comes from: ``unit`` means ones, ``given`` an input of the gradient module.
@@ -67,6 +76,7 @@ class Gradient:
 
 def differentiate(
     module: Module,
+    function: str | None = None,
     *,
     wrt: Sequence[str] | None = None,
     cotangents: Cotangent | Sequence[Cotangent] = "unit",
@@ -76,9 +86,11 @@ def differentiate(
     """Return the module that computes ``module``'s outputs, followed by the gradients of its inputs.
 
     Args:
-        module: A flat module; it is verified and canonicalised first.
+        module: A module; it is verified and canonicalised first.
+        function: Which exported function to differentiate; by default the only one, or ``main``.
+            Of the others, the gradient module holds what this one calls.
         wrt: Names of the inputs to differentiate with respect to, in the order of the gradients wanted; by
-            default all floating-point inputs, in their order.
+            default all floating-point inputs, in their order. Inputs of a function are its arguments.
         cotangents: ``unit`` weighs every element of an output by one, so that the gradient of a scalar output
             is its gradient in the usual sense. ``given`` adds an input ``cotangent_<index>`` of the output's
             type (after the module's own inputs; underscores are appended to a name that is taken). One word
@@ -88,7 +100,9 @@ def differentiate(
         verify: Whether to verify the gradient module.
 
     Raises:
-        VerificationError: ``module`` itself is not well-formed.
+        VerificationError: ``module`` itself is not well-formed, or it is not plain which function is meant
+            (E2002, E2101, E2102).
+        UnsupportedError: Branches and loops nest too deeply (E7004), or a loop has no exit (E7005).
         AutodiffError: E5001, an operation on the way has no derivative rule; E5002, the gradient module fails
             verification; E5003 and E5004, a rule met an axis or shape that it cannot handle; E5005, a chosen
             input (by default: every input) is not floating-point; E5101, no input has a chosen name; E5102,
@@ -97,8 +111,11 @@ def differentiate(
     """
     verify_module(module)
     extensions, verify = border.flag(extensions, "extensions"), border.flag(verify, "verify")
+    entry = entry_function(module, function)
+    if not module.is_flat:
+        return _of_function(module, entry, wrt, cotangents, extensions=extensions, verify=verify)
     inputs = _chosen_inputs(module, wrt)
-    modes = _cotangent_modes(module, cotangents)
+    modes = _cotangent_modes(len(module.outputs), cotangents)
     canonical, renamed = canonicalize_with_map(module)
     original = {new: old for old, new in renamed.items()}
     chosen = [renamed[value] for value in inputs]
@@ -110,9 +127,8 @@ def differentiate(
         operands = [primal[operand] for operand in operation.operands]
         primal[operation.value_id] = builder.copy(operation, operands)
 
-    backward = Backward(
-        builder, primal, varying_values(canonical.operations, frozenset(chosen)), original, extensions
-    )
+    varying = Flow.of(canonical.body, {}).reached_from(chosen)
+    backward = Backward(builder, primal, varying, original, extensions)
     for output, seed in zip(canonical.outputs, seeds, strict=True):
         if output in backward.varying:
             backward.accumulate(output, seed or full(builder, primal[output].type, 1))
@@ -123,6 +139,37 @@ def differentiate(
     return _finish(canonical, backward, chosen, verify=verify)
 
 
+def _of_function(
+    module: Module,
+    entry: Function,
+    wrt: Sequence[str] | None,
+    cotangents: Cotangent | Sequence[Cotangent],
+    *,
+    extensions: bool,
+    verify: bool,
+) -> Gradient:
+    """Differentiate a function of a module that is not flat."""
+    chosen = chosen_parameters(entry, wrt)
+    modes = _cotangent_modes(len(entry.result_types or ()), cotangents)
+    canonical = canonicalize(module)
+    structured = replace(canonical, functions=Functions(map(structure_function, canonical.functions)))
+    made = gradient_functions(structured, entry.name, chosen, modes, extensions=extensions)
+    gradient = canonicalize_with_map(made)[0]
+    if verify:
+        _verify_gradient(gradient)
+    results = gradient.functions[entry.name].entry.terminator.operands
+    found = results[len(results) - len(chosen) :]
+    parameters = [entry.parameters[place].value_id for place in chosen]
+    return Gradient(gradient, FrozenDict(zip(parameters, found, strict=True)))
+
+
+def _verify_gradient(module: Module) -> None:
+    try:
+        verify_module(module)
+    except VerificationError as error:
+        raise AutodiffError(map(invalid_gradient_module, error.diagnostics)) from error
+
+
 def _finish(canonical: Module, backward: Backward, chosen: Sequence[ValueId], *, verify: bool) -> Gradient:
     gradients = backward.gradients
     outputs = [backward.primal[output].id for output in canonical.outputs]
@@ -131,10 +178,7 @@ def _finish(canonical: Module, backward: Backward, chosen: Sequence[ValueId], *,
     body = Block(tuple(backward.builder.operations), terminator, label=canonical.body.label)
     module, renamed = canonicalize_with_map(canonical.with_body(body))
     if verify:
-        try:
-            verify_module(module)
-        except VerificationError as error:
-            raise AutodiffError(map(invalid_gradient_module, error.diagnostics)) from error
+        _verify_gradient(module)
     kept = {
         backward.original[value]: renamed[gradient.id]
         for value, gradient in sorted(gradients.items())
@@ -149,7 +193,7 @@ def _chosen_inputs(module: Module, wrt: Sequence[str] | None) -> list[ValueId]:
     if wrt is None:
         floats = [op.value_id for op in inputs.values() if is_float(op.result_type)]
         if inputs and not floats:  # there is nothing that the caller can have meant
-            raise AutodiffError(map(not_differentiable, inputs.values()))
+            raise AutodiffError(not_differentiable(name, op) for name, op in inputs.items())
         return floats
     names = border.names(wrt, "wrt")
     problems: list[Diagnostic] = []
@@ -157,15 +201,14 @@ def _chosen_inputs(module: Module, wrt: Sequence[str] | None) -> list[ValueId]:
         if name not in inputs:
             problems.append(unknown_input(name, list(inputs)))
         elif not is_float(inputs[name].result_type):
-            problems.append(not_differentiable(inputs[name]))
+            problems.append(not_differentiable(name, inputs[name]))
     if problems:
         raise AutodiffError(problems)
     return [inputs[name].value_id for name in names]
 
 
-def _cotangent_modes(module: Module, cotangents: Cotangent | Sequence[Cotangent]) -> Sequence[str]:
+def _cotangent_modes(count: int, cotangents: Cotangent | Sequence[Cotangent]) -> Sequence[str]:
     """Return where the gradient of each output comes from."""
-    count = len(module.outputs)
     words = border.names(cotangents, "cotangents")
     modes = list(words) * count if isinstance(cotangents, str) else list(words)
     if len(modes) != count or not set(words) <= {"unit", "given"}:

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.diagnostics import Diagnostic
+from mind_mlir.ir.module import Parameter
 from mind_mlir.ir.types import format_shape
 from mind_mlir.ops.opdef import NotDifferentiable
 
@@ -76,16 +77,18 @@ def invalid_gradient_module(inner: Diagnostic) -> Diagnostic:
     )
 
 
-def not_differentiable(operation: CoreOperation) -> Diagnostic:
-    """Return E5005: the Input ``operation`` is not floating-point."""
-    name = operation.attributes["name"]
+def not_differentiable(name: str, value: CoreOperation | Parameter) -> Diagnostic:
+    """Return E5005: the input called ``name``, an Input or a parameter, is not floating-point."""
+    is_parameter = isinstance(value, Parameter)
+    type_ = value.type if isinstance(value, Parameter) else value.result_type
+    facts = {"operation": "Input", "value": value.value_id, "name": name}
     return Diagnostic(
         "E5005",
-        f"input '{name}' has type {operation.result_type}, which is not differentiable",
-        operation.location,
+        f"{'argument' if is_parameter else 'input'} '{name}' has type {type_}, which is not differentiable",
+        value.location,
         (),
         "gradients exist with respect to floating-point inputs",
-        context=_context(operation, operation.value_id, name=name),
+        context=MappingProxyType(facts),
     )
 
 

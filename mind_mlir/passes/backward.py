@@ -6,48 +6,30 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from mind_mlir.diagnostics import AutodiffError, VerificationError
+from mind_mlir.interrupts import deliver
 from mind_mlir.ir.source_info import SourceInfo
-from mind_mlir.ir.types import TensorType
 from mind_mlir.ops.infer import complete_attributes
 from mind_mlir.ops.opdef import NotDifferentiable
 from mind_mlir.ops.registry import by_opcode
+from mind_mlir.ops.trip_count import integer_constant
 from mind_mlir.ops.vjp import VjpContext
 from mind_mlir.passes.autodiff_errors import failed_rule, unsupported_operation, unsupported_shape
+from mind_mlir.passes.region_derivative import RegionDerivative, captured_values
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from mind_mlir.core.builder import Builder
     from mind_mlir.diagnostics import Diagnostic
     from mind_mlir.ir.module import CoreOperation, ValueId
-    from mind_mlir.ir.types import ValueType
+    from mind_mlir.ir.types import TensorType
     from mind_mlir.ir.value import Value
+    from mind_mlir.ops.opdef import OpDef
+    from mind_mlir.ops.vjp import CallsDerivative
 
 #: How messages call what a derivative rule appends.
 _DERIVED = "in the derivative of "
-
-
-def is_float(type_: ValueType) -> bool:
-    """Return whether values of ``type_`` have gradients."""
-    return isinstance(type_, TensorType) and type_.dtype.is_float
-
-
-def varying_values(operations: Sequence[CoreOperation], chosen: AbstractSet[ValueId]) -> set[ValueId]:
-    """Return the values that have a gradient if an output depends on them.
-
-    These are the chosen inputs and every floating-point value that is computed from one, except through an
-    operation whose result is locally constant.
-    """
-    varying = set(chosen)
-    records = by_opcode()
-    for operation in operations:
-        if varying.isdisjoint(operation.operands) or not is_float(operation.result_type):
-            continue
-        derivative = records[operation.opcode].derivative
-        if not (isinstance(derivative, NotDifferentiable) and derivative.constant):
-            varying.add(operation.value_id)
-    return varying
 
 
 def full(builder: Builder, type_: TensorType, value: float) -> Value:
@@ -62,19 +44,43 @@ class Backward:
 
     Attributes:
         builder: The gradient module; holds the primal operations when the pass starts.
-        primal: Values of the differentiated module as values of the gradient module.
-        varying: The values that may have a gradient (`varying_values`).
+        primal: Values of the differentiated function as values of the gradient module.
+        varying: The values that may have a gradient (`mind_mlir.passes.activity`).
         original: Values of the differentiated module as the user numbered them, for diagnostics.
         extensions: Whether rules outside Core v1 may be used.
+        call: Appends calls of functions' derivatives.
         gradients: For each value that has one so far, its gradient: of exactly the value's type.
+        places: Where the primal operations stand among those of their block, by their first value.
+        findings: What went wrong, a list for each operation, the last operation first.
+        depth: In how many regions the builder stands.
+        constants: The integer scalars among the primal values.
     """
 
     builder: Builder
-    primal: Mapping[ValueId, Value]
+    primal: dict[ValueId, Value]
     varying: AbstractSet[ValueId]
     original: Mapping[ValueId, ValueId]
     extensions: bool = False
+    call: CallsDerivative | None = None
     gradients: dict[ValueId, Value] = field(default_factory=dict)
+    places: dict[ValueId, int] = field(default_factory=dict)
+    findings: list[list[Diagnostic]] = field(default_factory=list)
+    depth: int = 0
+    constants: dict[ValueId, int] = field(default_factory=dict)
+
+    def forward(self, operations: Iterable[CoreOperation]) -> None:
+        """Append copies of primal operations."""
+        for operation in operations:
+            deliver()
+            operands = [self.primal[operand] for operand in operation.operands]
+            values = self.builder.copy_all(operation, operands, self.primal)
+            self.primal.update(zip(operation.result_ids, values, strict=True))
+            if operation.regions:
+                self.places[values[0].id] = len(self.builder.operations) - 1
+            elif not operation.operands:
+                constant = integer_constant(operation)
+                if constant is not None:
+                    self.constants[values[0].id] = constant
 
     def accumulate(self, value: ValueId, contribution: Value) -> None:
         """Add ``contribution``, which has the type of ``value``, to its gradient."""
@@ -90,58 +96,96 @@ class Backward:
         Raises:
             AutodiffError: All that went wrong, in program order.
         """
-        problems: list[list[Diagnostic]] = []
+        self.visit(operations)
+        if self.findings:
+            raise AutodiffError(self.problems())
+
+    def problems(self) -> list[Diagnostic]:
+        """Return what went wrong, in program order, and only once where an operation was met again."""
+        found = [problem for group in reversed(self.findings) for problem in group]
+        return list({(p.code, p.message, p.location): p for p in reversed(found)}.values())[::-1]
+
+    def visit(self, operations: Sequence[CoreOperation]) -> None:
+        """Visit the operations of a block in reverse."""
         for operation in reversed(operations):
-            if operation.operands and operation.value_id in self.gradients:
+            deliver()
+            if operation.operands and any(value in self.gradients for value in operation.result_ids):
                 start = len(self.builder.operations)
                 found = self._visit(operation)
                 if found:
-                    problems.append(found)
+                    self.findings.append(found)
                 self._locate(start, operation)
-        if problems:
-            raise AutodiffError([problem for found in reversed(problems) for problem in found])
 
     def _visit(self, operation: CoreOperation) -> list[Diagnostic]:
-        needs = tuple(operand in self.varying for operand in operation.operands)
+        captured = captured_values(operation) if operation.regions else ()
+        reached = [value for value in captured if value in self.varying]
+        targets = (*operation.operands, *reached)
+        needs = tuple([target in self.varying for target in targets])
         contributions: Sequence[Value | None]
         try:
-            problems, contributions = [], self._contributions(operation, needs)
+            problems, contributions = [], self._contributions(operation, needs, reached)
         except AutodiffError as error:
             problems = list(error.diagnostics)
             # The module is lost, but the operations before this one may have findings of their own: go on
             # with any values of the right types.
-            contributions = [self.primal[operand] for operand in operation.operands]
-        for operand, needed, contribution in zip(operation.operands, needs, contributions, strict=True):
+            contributions = [self.primal[target] for target in targets]
+        for target, needed, contribution in zip(targets, needs, contributions, strict=True):
             if needed and contribution is not None:
-                self.accumulate(operand, contribution)
+                self.accumulate(target, contribution)
         return problems
 
-    def _contributions(self, operation: CoreOperation, needs: tuple[bool, ...]) -> list[Value | None]:
-        """Return the gradients of the operands through ``operation``, each of its operand's type."""
-        value = self.original[operation.value_id]
+    def _contributions(
+        self, operation: CoreOperation, needs: tuple[bool, ...], captured: Sequence[ValueId]
+    ) -> list[Value | None]:
+        """Return the gradients of operands and captured values through ``operation``, of their types."""
+        value = self.original.get(operation.value_id, operation.value_id)
         record = by_opcode()[operation.opcode]
         rule = record.derivative
         if isinstance(rule, NotDifferentiable) or (record.derivative_is_extension and not self.extensions):
             raise AutodiffError(unsupported_operation(operation, value, record))
-        operands = tuple(self.primal[operand] for operand in operation.operands)
-        context = VjpContext(
-            self.builder,
-            operands,
-            self.primal[operation.value_id],
-            self.gradients[operation.value_id],
-            complete_attributes(record, operation.attributes),
-            needs,
-        )
+        context = self._context(operation, record, needs[: len(operation.operands)], captured)
+        targets = (*context.operands, *context.captured)
         try:
             cotangents = rule(context)
             return [
-                self._summed_to(operation, cotangent, operand.shape)
+                self._summed_to(operation, cotangent, target.shape)
                 if needed and cotangent is not None
                 else None
-                for cotangent, operand, needed in zip(cotangents, operands, needs, strict=True)
+                for cotangent, target, needed in zip(cotangents, targets, needs, strict=True)
             ]
         except VerificationError as error:
             raise AutodiffError([failed_rule(operation, value, d) for d in error.diagnostics]) from error
+
+    def _context(
+        self,
+        operation: CoreOperation,
+        record: OpDef,
+        needs: tuple[bool, ...],
+        captured: Sequence[ValueId],
+    ) -> VjpContext:
+        results = tuple([self.primal[result] for result in operation.result_ids])
+        cotangents = tuple([self.gradients.get(result) for result in operation.result_ids])
+        context = VjpContext(
+            self.builder,
+            tuple([self.primal[operand] for operand in operation.operands]),
+            results[0],
+            next(cotangent for cotangent in cotangents if cotangent is not None),
+            complete_attributes(record, operation.attributes),
+            needs,
+            results,
+            cotangents,
+        )
+        if record.flow is None:
+            return context
+        return replace(
+            context,
+            place=self.places.get(results[0].id, -1),
+            regions=tuple([RegionDerivative(self, region, captured) for region in operation.regions]),
+            captured=tuple([self.primal[value] for value in captured]),
+            depth=self.depth,
+            constants=self.constants,
+            call=self.call,
+        )
 
     def _summed_to(self, operation: CoreOperation, cotangent: Value, shape: tuple[int, ...]) -> Value:
         """Sum ``cotangent`` over the axes along which broadcasting stretched ``shape`` to its shape."""
@@ -149,7 +193,7 @@ class Backward:
         leading = len(found) - len(shape)
         padded = (1,) * leading + shape
         if leading < 0 or any(e not in (f, 1) for e, f in zip(padded, found, strict=True)):
-            value = self.original[operation.value_id]
+            value = self.original.get(operation.value_id, operation.value_id)
             raise AutodiffError(unsupported_shape(operation, value, found, shape))
         inner = [axis for axis in range(leading, len(found)) if padded[axis] != found[axis]]
         axes = (*range(leading), *inner)
@@ -165,4 +209,6 @@ class Backward:
         appended = self.builder.operations
         source = SourceInfo.at(operation.location) if operation.location else None
         origin = f"{_DERIVED}{operation.label.removeprefix(_DERIVED)}"
-        appended[start:] = [replace(op, source=source, origin=origin) for op in appended[start:]]
+        appended[start:] = [
+            op if op.origin else replace(op, source=source, origin=origin) for op in appended[start:]
+        ]

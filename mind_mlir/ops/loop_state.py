@@ -1,0 +1,81 @@
+"""States of loops in buffers: how many fit, and how they are written and read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mind_mlir.ir.types import DType, TensorType
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mind_mlir.ir.value import Value
+    from mind_mlir.ops.vjp import Appends
+
+INDEX = TensorType(DType.SI64)
+
+#: What the buffers of one loop may take: as much as a second-level cache holds. A loop inside of another one
+#: is given less, since its buffers are made anew in each iteration of that one.
+_BYTES = 2**20
+_INNER_BYTES = 2**14
+#: More states make no loop faster; fewer would make long loops slow, however large a state is.
+_MOST = 1024
+_FEWEST_KEPT, _FEWEST_RECORDED = 8, 4
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How many states there is room for.
+
+    Attributes:
+        kept: States from which the loop can be replayed.
+        records: States in a row.
+    """
+
+    kept: int
+    records: int
+
+
+def state_bytes(types: Iterable[TensorType]) -> int:
+    """Return the bytes of one state with parts of ``types``."""
+    return sum(type_.element_count * type_.dtype.itemsize for type_ in types)
+
+
+def room_for(types: Iterable[TensorType], depth: int) -> Room:
+    """Return how many states of a loop ``depth`` regions deep are kept."""
+    budget = max(_BYTES >> 4 * depth, _INNER_BYTES)
+    count = min(budget // 2 // max(state_bytes(types), 1), _MOST)
+    return Room(max(count, _FEWEST_KEPT), max(count, _FEWEST_RECORDED))
+
+
+def buffer_type(type_: TensorType, count: int) -> TensorType:
+    """Return the type of a buffer for ``count`` tensors of ``type_``, one after the other."""
+    return TensorType(type_.dtype, (count * type_.element_count,))
+
+
+def put(builder: Appends, buffer: Value, value: Value, index: Value) -> Value:
+    """Append ``buffer`` with ``value`` at place ``index``."""
+    size = value.type.element_count
+    row = builder.emit("Reshape", value, new_shape=(size,))
+    return builder.emit("DynamicUpdateSlice", buffer, row, _start(builder, index, size))
+
+
+def take(
+    builder: Appends, buffer: Value, index: Value, type_: TensorType, defines: Value | None = None
+) -> Value:
+    """Append what stands in ``buffer`` at place ``index``, as the value ``defines`` if given."""
+    size = type_.element_count
+    row = builder.emit("DynamicSlice", buffer, _start(builder, index, size), sizes=(size,))
+    defined = () if defines is None else (defines,)
+    return builder.emit_all("Reshape", row, new_shape=type_.extents, defines=defined)[0]
+
+
+def is_not_negative(builder: Appends, index: Value) -> Value:
+    """Append whether ``index`` is 0 or more."""
+    return builder.emit("Compare", index, builder.constant(0, DType.SI64), op="GreaterEqual")
+
+
+def _start(builder: Appends, index: Value, size: int) -> Value:
+    first = builder.emit("Mul", index, builder.constant(size, DType.SI64)) if size != 1 else index
+    return builder.emit("Reshape", first, new_shape=(1,))

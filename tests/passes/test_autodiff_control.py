@@ -1,0 +1,397 @@
+"""Derivatives through branches, loops and calls, against finite differences and unrolled programs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import pytest
+from control import (
+    F64,
+    I64,
+    INDEX,
+    SCALAR,
+    TRUTH,
+    VECTOR,
+    branch,
+    check_gradient,
+    counted,
+    evaluate,
+    function_builder,
+    gradient_of,
+    module_of,
+    while_loop,
+)
+
+from mind_mlir.analysis.call_graph import operations_of
+from mind_mlir.diagnostics import AutodiffError
+from mind_mlir.ops import loop_state
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mind_mlir import Builder, Module
+    from mind_mlir.ir.value import Value
+
+X = np.array([0.3, 0.5, 0.2])
+A = np.array([0.9, 1.1, 0.7])
+
+Body: TypeAlias = "Callable[[Builder, Value, Value, Value], Value]"
+
+
+def array(value: Any) -> Any:
+    return np.array(value)
+
+
+def opcodes(module: Module, function: str = "main") -> list[str]:
+    return [op.opcode for op in operations_of(module.functions[function].blocks)]
+
+
+def iterated(body: Body) -> Module:
+    """Return x after n times ``body(builder, x, a, index)``."""
+    b = function_builder()
+    x, a, n = b.parameter(VECTOR, "x"), b.parameter(VECTOR, "a"), b.parameter(INDEX, "n")
+    (y,) = counted(b, n, [x], lambda values, index: [body(b, values[0], a, index)])
+    return module_of(b.function("main", [y]))
+
+
+def linear(b: Builder, x: Value, a: Value, _: Value) -> Value:
+    return b.emit("Mul", x, a)
+
+
+def logistic(b: Builder, x: Value, a: Value, _: Value) -> Value:
+    return b.emit("Sub", x, b.emit("Mul", b.emit("Mul", x, x), a))
+
+
+def indexed(b: Builder, x: Value, a: Value, index: Value) -> Value:
+    """Scale by 1 + 0.1 * index: the index is a part of the state that the derivative needs."""
+    scale = b.emit("Mul", b.emit("Cast", index, dtype="f64"), b.constant(0.1, F64))
+    return b.emit("Mul", b.emit("Mul", x, a), b.emit("Add", scale, b.constant(1.0, F64)))
+
+
+# Loops
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 5, 30])
+@pytest.mark.parametrize("body", [linear, logistic, indexed])
+@pytest.mark.parametrize("wrt", [["x"], ["a"], ["x", "a"]])
+def test_a_loop(n: int, body: Body, wrt: list[str]) -> None:
+    check_gradient(iterated(body), {"x": X, "a": A, "n": array(n)}, wrt)
+
+
+def test_a_linear_loop_needs_no_state() -> None:
+    gradient = gradient_of(iterated(linear), ["x"])
+    assert opcodes(gradient).count("While") == 2
+    assert "DynamicUpdateSlice" not in opcodes(gradient)
+
+
+@pytest.mark.parametrize("n", [7, 8, 9, 16, 64, 65, 359, 360, 361, 1500])
+def test_a_long_loop_is_replayed_from_kept_states(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop_state, "_MOST", 8)  # chunks of 8 iterations: 45 chunks are replayed twice
+    values = {"x": X, "a": A * 0.01, "n": array(n)}
+    check_gradient(iterated(logistic), values, ["x", "a"])
+
+
+@pytest.mark.parametrize("n", [0, 1, 6])
+def test_a_loop_of_known_length_records_its_states(n: int) -> None:
+    b = function_builder()
+    x, a = b.parameter(VECTOR, "x"), b.parameter(VECTOR, "a")
+    (y,) = counted(b, b.constant(n, I64), [x], lambda values, _: [logistic(b, values[0], a, a)])
+    gradient = check_gradient(module_of(b.function("main", [y])), {"x": X, "a": A}, ["x", "a"])
+    assert opcodes(gradient).count("While") == 2
+    assert opcodes(gradient).count("DynamicUpdateSlice") == 1
+
+
+def test_a_large_record_is_not_made() -> None:
+    b = function_builder()
+    x, a = b.parameter(VECTOR, "x"), b.parameter(VECTOR, "a")
+    (y,) = counted(b, b.constant(10**9, I64), [x], lambda values, _: [logistic(b, values[0], a, a)])
+    gradient = gradient_of(module_of(b.function("main", [y])), ["x"])
+    sizes = [op.tensor_type.element_count for op in operations_of(gradient.functions["main"].blocks)]
+    assert max(sizes) * 8 <= 2**20
+
+
+def test_a_loop_whose_length_depends_on_the_data() -> None:
+    """Newton's method for the square root: until x*x is near a."""
+    b = function_builder()
+    a = b.parameter(SCALAR, "a")
+    half, one = b.constant(0.5, F64), b.constant(1.0, F64)
+
+    def more(b: Builder, values: list[Value]) -> Value:
+        error = b.emit("Sub", b.emit("Mul", values[0], values[0]), a)
+        return b.emit("Compare", b.emit("Mul", error, error), b.constant(1e-20, F64), op="Greater")
+
+    def body(b: Builder, values: list[Value]) -> list[Value]:
+        (x,) = values
+        return [b.emit("Mul", half, b.emit("Add", x, b.emit("Div", a, x)))]
+
+    (root,) = while_loop(b, [one], more, body)
+    module = module_of(b.function("main", [root]))
+    gradient = gradient_of(module, ["a"])
+    for value in (0.5, 2.0, 1000.0):
+        found, derivative = evaluate(gradient, {"a": array(value)})
+        np.testing.assert_allclose([found, derivative], [value**0.5, 0.5 * value**-0.5], rtol=1e-9)
+
+
+def test_a_condition_that_computes_what_it_passes_on() -> None:
+    """As a do-while loop: the work stands in the condition, whose last run gives the results."""
+    b = function_builder()
+    x, a = b.parameter(VECTOR, "x"), b.parameter(VECTOR, "a")
+
+    def given(b: Builder, values: list[Value]) -> list[Value]:
+        y = b.emit("Mul", b.emit("Exp", b.emit("Neg", values[0])), a)
+        return [b.emit("Sum", y, axes=[0]), y, b.emit("Add", values[1], b.constant(1, I64))]
+
+    def more(b: Builder, values: list[Value]) -> Value:
+        return b.emit("Compare", values[1], b.constant(3, I64), op="Less")
+
+    def body(b: Builder, values: list[Value]) -> list[Value]:
+        return [b.emit("Mul", values[1], values[0]), values[2]]
+
+    total, y, _ = while_loop(b, [x, b.constant(0, I64)], more, body, given)
+    check_gradient(module_of(b.function("main", [total, y])), {"x": X, "a": A}, ["x", "a"])
+
+
+def test_values_that_only_leave_the_loop() -> None:
+    """One carried value is not read by the next iteration, another is never used."""
+    b = function_builder()
+    x, n = b.parameter(VECTOR, "x"), b.parameter(INDEX, "n")
+
+    def body(values: list[Value], _: Value) -> list[Value]:
+        state, _last, _unused = values
+        following = b.emit("Mul", state, b.emit("Exp", b.emit("Neg", state)))
+        return [following, b.emit("Mul", state, following), b.emit("Exp", following)]
+
+    _, last, _ = counted(b, n, [x, x, x], body)
+    module = module_of(b.function("main", [last]))
+    for n_ in (0, 1, 4):
+        check_gradient(module, {"x": X, "n": array(n_)}, ["x"])
+
+
+def test_values_that_change_places() -> None:
+    b = function_builder()
+    x, a, n = b.parameter(VECTOR, "x"), b.parameter(VECTOR, "a"), b.parameter(INDEX, "n")
+
+    def body(values: list[Value], _: Value) -> list[Value]:
+        return [b.emit("Mul", values[1], values[0]), values[0]]
+
+    found = counted(b, n, [x, a], body)
+    module = module_of(b.function("main", list(found)))
+    for n_ in (0, 1, 2, 7):
+        check_gradient(module, {"x": X, "a": A, "n": array(n_)}, ["x", "a"])
+
+
+def test_a_loop_that_yields_what_is_around_it() -> None:
+    b = function_builder()
+    x, a, n = b.parameter(VECTOR, "x"), b.parameter(VECTOR, "a"), b.parameter(INDEX, "n")
+    (y,) = counted(b, n, [x], lambda _values, _index: [a])
+    module = module_of(b.function("main", [b.emit("Mul", y, y)]))
+    for n_ in (0, 1, 2):
+        check_gradient(module, {"x": X, "a": A, "n": array(n_)}, ["x", "a"])
+
+
+# Branches
+
+
+def choosing() -> Module:
+    b = function_builder()
+    p, x, a = b.parameter(TRUTH, "p"), b.parameter(VECTOR, "x"), b.parameter(VECTOR, "a")
+    y = b.emit("Exp", x)
+    first, second = branch(
+        b, p, lambda: [b.emit("Mul", y, x), y], lambda: [b.emit("Mul", a, a), b.emit("Mul", y, y)]
+    )
+    return module_of(b.function("main", [b.emit("Mul", first, second)]))
+
+
+@pytest.mark.parametrize("p", [True, False])
+def test_a_branch(p: bool) -> None:
+    check_gradient(choosing(), {"p": array(p), "x": X, "a": A}, ["x", "a"])
+
+
+def test_what_the_other_branch_uses_has_gradient_zero() -> None:
+    gradient = gradient_of(choosing(), ["a"])
+    _, da = evaluate(gradient, {"p": array(True), "x": X, "a": A})
+    assert not da.any()
+
+
+@pytest.mark.parametrize("n", [0, 1, 6])
+def test_nested_loops_with_a_branch_inside(n: int) -> None:
+    b = function_builder()
+    x, a, n_ = b.parameter(VECTOR, "x"), b.parameter(VECTOR, "a"), b.parameter(INDEX, "n")
+
+    def inner(values: list[Value], index: Value) -> list[Value]:
+        (state,) = values
+        total = b.emit("Sum", state, axes=[0])
+        large = b.emit("Compare", total, b.constant(0.8, F64), op="Greater")
+        return list(
+            branch(
+                b,
+                large,
+                lambda: [b.emit("Sub", state, b.emit("Mul", b.emit("Mul", state, state), a))],
+                lambda: [b.emit("Exp", b.emit("Mul", state, b.constant(0.3, F64)))],
+            )
+        )
+
+    def outer(values: list[Value], index: Value) -> list[Value]:
+        (state,) = counted(b, index, values, inner)
+        return [b.emit("Mul", state, a)]
+
+    module = module_of(b.function("main", list(counted(b, n_, [x], outer))))
+    check_gradient(module, {"x": X, "a": A, "n": array(n)}, ["x", "a"])
+
+
+# Calls
+
+
+def with_calls() -> Module:
+    leaf = function_builder()
+    x, y = leaf.parameter(VECTOR), leaf.parameter(VECTOR)
+    product = leaf.emit("Mul", x, leaf.emit("Exp", y))
+    low = leaf.function("leaf", [product, leaf.emit("Sum", y, axes=[0])], public=False)
+
+    middle = function_builder(leaf=low)
+    x, y = middle.parameter(VECTOR), middle.parameter(VECTOR)
+    product, total = middle.emit_all("Call", x, y, callee="leaf")
+    again, _ = middle.emit_all("Call", product, x, callee="leaf")
+    mid = middle.function("middle", [middle.emit("Mul", again, total)], public=False)
+
+    b = function_builder(leaf=low, middle=mid)
+    x, a, n = b.parameter(VECTOR, "x"), b.parameter(VECTOR, "a"), b.parameter(INDEX, "n")
+
+    def body(values: list[Value], _: Value) -> list[Value]:
+        scaled = b.emit("Mul", values[0], b.constant(0.1, F64))
+        return [b.emit("Call", scaled, a, callee="middle")]
+
+    (y,) = counted(b, n, [x], body)
+    first, _ = b.emit_all("Call", y, a, callee="leaf")
+    return module_of(b.function("main", [first]), low, mid)
+
+
+@pytest.mark.parametrize("n", [0, 1, 3])
+def test_calls_in_loops(n: int) -> None:
+    check_gradient(with_calls(), {"x": X, "a": A, "n": array(n)}, ["x", "a"])
+
+
+def test_other_functions_are_dropped_and_what_is_called_is_internal() -> None:
+    module = with_calls()
+    b = function_builder()
+    other = b.function("other", [b.parameter(VECTOR, "x")])
+    gradient = gradient_of(module_of(*module.functions, other), ["a"])
+    assert [f.name for f in gradient.functions if f.public] == ["main"]
+    assert {"leaf", "middle"} < {f.name for f in gradient.functions}
+    assert "other" not in {f.name for f in gradient.functions}
+
+
+def test_only_what_is_needed_of_a_callee_is_differentiated() -> None:
+    gradient = gradient_of(with_calls(), ["a"])
+    for function in gradient.functions:
+        if "_vjp" in function.name:
+            assert len(function.result_types or ()) <= 2
+
+
+def test_a_chain_of_calls_grows_linearly() -> None:
+    """f(i) calls f(i-1) twice: 2^40 calls, of 40 functions."""
+    sizes = []
+    for depth in (20, 40):
+        functions: dict[str, Any] = {}
+        for level in range(depth):
+            b = function_builder(**functions)
+            x, y = b.parameter(SCALAR), b.parameter(SCALAR)
+            if level == 0:
+                result = b.emit("Mul", x, y)
+            else:
+                half = b.emit("Call", x, y, callee=f"f{level - 1}")
+                result = b.emit("Call", half, x, callee=f"f{level - 1}")
+            functions[f"f{level}"] = b.function(f"f{level}", [result], public=False)
+        b = function_builder(**functions)
+        x = b.parameter(SCALAR, "x")
+        main = b.function("main", [b.emit("Call", x, x, callee=f"f{depth - 1}")])
+        gradient = gradient_of(module_of(main, *functions.values()), ["x"])
+        sizes.append(sum(1 for f in gradient.functions for _ in operations_of(f.blocks)))
+    assert sizes[1] < 2.2 * sizes[0]
+
+
+@pytest.mark.parametrize("loop", [True, False])
+def test_nested_regions_do_not_grow_exponentially(loop: bool) -> None:
+    def size(depth: int) -> int:
+        b = function_builder()
+        x, n = b.parameter(SCALAR, "x"), b.parameter(INDEX, "n")
+        p = b.parameter(TRUTH, "p")
+
+        def nest(value: Value, left: int) -> Value:
+            if left == 0:
+                return b.emit("Mul", value, value)
+            if loop:
+                (found,) = counted(b, n, [value], lambda values, _: [nest(values[0], left - 1)])
+            else:
+                (found,) = branch(b, p, lambda: [nest(value, left - 1)], lambda: [value])
+            return b.emit("Exp", found)
+
+        gradient = gradient_of(module_of(b.function("main", [nest(x, depth)])), ["x"])
+        return sum(1 for _ in operations_of(gradient.functions["main"].blocks))
+
+    assert size(8) < 4.5 * size(4)  # at most quadratic in the depth
+
+
+# Gradients of gradients
+
+
+@pytest.mark.parametrize("n", [0, 1, 3])
+@pytest.mark.parametrize("body", [linear, logistic])
+def test_second_derivatives_of_loops(n: int, body: Body) -> None:
+    gradient = gradient_of(iterated(body), ["x"])
+    check_gradient(gradient, {"x": X, "a": A, "n": array(n)}, ["x", "a"])
+
+
+def test_second_derivatives_of_branches_and_calls() -> None:
+    check_gradient(gradient_of(choosing(), ["x"]), {"p": array(True), "x": X, "a": A}, ["x", "a"])
+    check_gradient(gradient_of(with_calls(), ["x"]), {"x": X, "a": A, "n": array(2)}, ["x", "a"])
+
+
+# Against the unrolled program
+
+
+@pytest.mark.parametrize("n", [0, 1, 5])
+@pytest.mark.parametrize("body", [linear, logistic])
+def test_the_gradient_of_a_loop_is_that_of_the_unrolled_program(n: int, body: Body) -> None:
+    b = function_builder()
+    x, a = b.parameter(VECTOR, "x"), b.parameter(VECTOR, "a")
+    value = x
+    for index in range(n):
+        value = body(b, value, a, b.constant(index, I64))
+    unrolled = gradient_of(module_of(b.function("main", [value])), ["x", "a"])
+    rolled = gradient_of(iterated(body), ["x", "a"])
+    expected = evaluate(unrolled, {"x": X, "a": A})
+    found = evaluate(rolled, {"x": X, "a": A, "n": array(n)})
+    for left, right in zip(found, expected, strict=True):
+        np.testing.assert_allclose(left, right, rtol=1e-14)
+
+
+# What has no derivative
+
+
+def test_what_has_no_derivative_is_reported_in_regions_and_callees_all_at_once() -> None:
+    leaf = function_builder()
+    image = leaf.parameter(VECTOR)
+    picture = leaf.emit("Reshape", image, new_shape=(1, 3, 1, 1))
+    weight = leaf.constant(np.ones((1, 1, 1, 1)), F64)
+    bad = leaf.emit("Conv2d", picture, weight, strides=(1, 1), padding="Valid")
+    low = leaf.function("leaf", [leaf.emit("Reshape", bad, new_shape=(3,))], public=False)
+
+    b = function_builder(leaf=low)
+    x, n, p = b.parameter(VECTOR, "x"), b.parameter(INDEX, "n"), b.parameter(TRUTH, "p")
+
+    def convolved(value: Value) -> Value:
+        picture = b.emit("Reshape", value, new_shape=(1, 3, 1, 1))
+        weight = b.constant(np.ones((1, 1, 1, 1)), F64)
+        found = b.emit("Conv2d", picture, weight, strides=(1, 1), padding="Valid")
+        return b.emit("Reshape", found, new_shape=(3,))
+
+    (y,) = counted(b, n, [x], lambda values, _: [convolved(values[0])])
+    (z,) = branch(b, p, lambda: [convolved(y)], lambda: [y])
+    module = module_of(b.function("main", [b.emit("Call", z, callee="leaf")]), low)
+    with pytest.raises(AutodiffError) as caught:
+        gradient_of(module, ["x"])
+    codes = [d.code for d in caught.value.diagnostics]
+    assert codes == ["E5001"] * 3
+    assert all("Conv2d" in d.message for d in caught.value.diagnostics)
