@@ -38,6 +38,7 @@ from mind_mlir.passes.autodiff_errors import (
 )
 from mind_mlir.passes.autodiff_functions import chosen_parameters, gradient_functions
 from mind_mlir.passes.backward import Backward, full
+from mind_mlir.passes.canonical.functions import canonical_functions
 from mind_mlir.passes.canonicalize import canonicalize, canonicalize_with_map
 from mind_mlir.passes.structure import structure_function
 from mind_mlir.passes.verify import verify as verify_module
@@ -154,7 +155,7 @@ def _of_function(
     canonical = canonicalize(module)
     structured = replace(canonical, functions=Functions(map(structure_function, canonical.functions)))
     made = gradient_functions(structured, entry.name, chosen, modes, extensions=extensions)
-    gradient = canonicalize_with_map(made)[0]
+    gradient = canonical_functions(made)
     if verify:
         _verify_gradient(gradient)
     results = gradient.functions[entry.name].entry.terminator.operands
