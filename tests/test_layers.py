@@ -48,6 +48,7 @@ EXCEPTIONS = {
     ("ir.attributes", "core"): "str() of a literal is its text; the printer is loaded where it is called",
     ("ir.operation", "core"): "str() of an operation is its text; the printer is loaded where it is called",
     ("ir.module", "core"): "str() of a module is its text; the printer is loaded where it is called",
+    ("ir.terminators", "core"): "str() of a terminator is its text; the printer is loaded where it is called",
 }
 
 #: Layers without a row of their own in the page of the layout: parts, and what every package has.

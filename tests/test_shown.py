@@ -58,7 +58,7 @@ def test_modules_of_several_functions() -> None:
     module = Module(Functions([Function("f", (head, tail), public=False), Function("g", ())]))
     assert str(module) == (
         "internal func @f(%0: tensor<f32[]>) -> (tensor<f32[]>, tensor<f32[]>) {\n"
-        "^entry:\n  return\n^done(%3: tensor<f32[]>):\n  return %0, %3\n}\n\nfunc @g() -> () {\n\n}"
+        "^entry:\n  return\n^done(%3: tensor<f32[]>):\n  return %0, %3\n}\n\nfunc @g() -> () {\n}"
     )
     assert repr(module) == "<Module core-v1: 2 functions>"
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mind_mlir.ir.module import Block, CoreOperation, Function, ValueId
+    from mind_mlir.ir.module import Block, CoreOperation, ValueId
 
 
 def blocks_within(operation: CoreOperation) -> Iterator[Block]:
@@ -36,15 +36,6 @@ def reads(operation: CoreOperation) -> tuple[ValueId, ...]:
     return tuple(value for value in found if value not in defined)
 
 
-def count_operations(block: Block) -> int:
-    """Return how many operations a block holds, those in regions included."""
-    total = len(block.operations)
-    for operation in block.operations:
-        if operation.regions:
-            total += sum(len(inner.operations) for inner in blocks_within(operation))
-    return total
-
-
 def depth_of(operation: CoreOperation) -> int:
     """Return how deep regions nest in an operation: 0 without regions."""
     deepest, pending = 0, [(operation, 0)]
@@ -55,15 +46,3 @@ def depth_of(operation: CoreOperation) -> int:
             deepest = max(deepest, depth + 1)
             pending.extend((inner, depth + 1) for inner in region.operations if inner.regions)
     return deepest
-
-
-def calls(function: Function) -> list[str]:
-    """Return the name of the callee of each call in a function, in the order of the text."""
-    found = []
-    for block in function.blocks:
-        for operation in block.operations:
-            if operation.opcode == "Call":
-                found.append(str(operation.attributes["callee"]))
-            for inner in blocks_within(operation):
-                found += [str(op.attributes["callee"]) for op in inner.operations if op.opcode == "Call"]
-    return found

@@ -56,11 +56,9 @@ def branch_arguments(
         spell: What the text calls each argument.
         locate: Where each argument stands, or else the target.
     """
-    facts = {
-        "block": label,
-        "parameters": tuple(map(str, parameters)),
-        "arguments": tuple(map(str, arguments)),
-    }
+    if list(parameters) == list(arguments):
+        return
+    facts = {"block": label, "parameters": listing(parameters), "arguments": listing(arguments)}
     if len(parameters) != len(arguments):
         yield finding(
             "E4113",
@@ -94,6 +92,8 @@ def returned(
     locate: Callable[[int], Location | None],
 ) -> Iterator[Diagnostic]:
     """Yield E4115 where what function ``name`` returns is not what it declares; as `branch_arguments`."""
+    if list(declared) == list(found):
+        return
     facts = {"function": name, "declared": listing(declared), "returned": listing(found)}
     if len(declared) != len(found):
         yield finding(
@@ -175,6 +175,7 @@ def after_terminator(label: str, terminator: str, location: Location | None) -> 
         (f"the terminator is '{terminator}'",),
         "begin another block, or put this before the terminator",
         block=label,
+        terminator=terminator,
     )
 
 

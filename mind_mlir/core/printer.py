@@ -7,8 +7,8 @@ numbers. The arguments of exported functions keep their names always: as those o
 be, else beside them, as in ``%0 {name="a b"}: tensor<f32[]>``.
 
 Some things have no spelling and come back changed: the sign and payload of a NaN; a literal whose dtype is
-not the one its operation declares (which no verified module holds); and the profile, which follows from the
-form (the structured form of a flat module has functions).
+not the one its operation declares, and a function without blocks (which no verified module holds); and the
+profile, which follows from the form (the structured form of a flat module has functions).
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from mind_mlir.ir.attributes import AttributeValue
     from mind_mlir.ir.module import Function, Parameter, Target, Terminator, ValueId
+    from mind_mlir.ir.types import ValueType
     from mind_mlir.ops.opdef import OpDef
 
 _ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\", '"': '\\"'}
@@ -49,7 +50,6 @@ def print_module(module: Module) -> str:
 
     Raises:
         TypeError: ``module`` is no `Module`.
-        ValueError: A function of it has no block: no text spells that.
     """
     border.expect(module, Module, "module", MODULE)
     if not module.is_flat:
@@ -77,16 +77,29 @@ def print_operation(operation: CoreOperation, names: Mapping[ValueId, str] | Non
 def print_function(function: Function) -> str:
     """Return a function in function form, without a line feed at its end.
 
-    Raises:
-        ValueError: It has no block: no text spells that.
+    That of a flat module shows the types of its outputs as those of its results.
     """
-    entry, names = function.entry, function_names(function)
+    blocks = function.blocks
+    names = function_names(function) if blocks else {}
     head = "func" if function.public else "internal func"
-    parameters = ", ".join([_argument(parameter, names) for parameter in entry.parameters])
-    types = ", ".join(map(str, function.result_types or ()))
-    blocks: list[_Item] = [(0, replace(entry, parameters=())), *((0, b) for b in function.blocks[1:])]
-    lines = [f"{head} @{_symbol(function.name)}({parameters}) -> ({types}) {{", *_lines(blocks, names), "}"]
+    parameters = types = ""
+    items: list[_Item] = []
+    if blocks:
+        parameters = ", ".join([_argument(parameter, names) for parameter in function.parameters])
+        items = [(0, replace(blocks[0], parameters=())), *((0, block) for block in blocks[1:])]
+        types = ", ".join(map(str, _result_types(function)))
+    lines = [f"{head} @{_symbol(function.name)}({parameters}) -> ({types}) {{", *_lines(items, names), "}"]
     return "\n".join(lines)
+
+
+def _result_types(function: Function) -> Iterable[object]:
+    if function.result_types is not None:
+        return function.result_types
+    types: dict[ValueId, ValueType] = {}
+    for block in function.blocks:
+        types |= {parameter.value_id: parameter.type for parameter in block.parameters}
+        types |= {result.value_id: result.type for op in block.operations for result in op.results}
+    return [types.get(value, "?") for value in function.blocks[-1].terminator.operands]
 
 
 def print_block(block: Block) -> str:

@@ -91,7 +91,7 @@ def size(type_: TensorType, location: Location | None) -> Diagnostic | None:
 
 
 def declared_type(
-    what: str, type_: ValueType, profile: Profile, location: Location | None, code: str = "E4123"
+    what: str, type_: ValueType, profile: Profile, location: Location | None, code: str = "E4126"
 ) -> Diagnostic | None:
     """Return what is wrong with the type of a parameter or of a function's result, called ``what``.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from mind_mlir.diagnostics.catalogue import autodiff, lexical, runtime, shapes, types, verification
+from mind_mlir.diagnostics.catalogue import autodiff, functions, lexical, runtime, shapes, types, verification
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,12 +25,15 @@ _PHASES = {
     "E6": "runtime",
     "E7": "support",
 }
-_FAMILIES = (lexical, types, shapes, verification, autodiff, runtime)
+_FAMILIES = (lexical, types, shapes, verification, functions, autodiff, runtime)
 _LANGUAGES = {"core": "Core IR", "surface": "the surface language", "python": "Python"}
 
 #: Every entry by its code, in ascending order.
 CATALOGUE: Mapping[str, Entry] = MappingProxyType(
-    {entry.code: entry for family in _FAMILIES for entry in family.ENTRIES}
+    {
+        entry.code: entry
+        for entry in sorted((e for family in _FAMILIES for e in family.ENTRIES), key=lambda entry: entry.code)
+    }
 )
 
 

@@ -108,7 +108,7 @@ def verify_operation(operation: Operation) -> list[str]:
     except ValueError as error:
         return [f"[E1103] {error}"]
     known = tuple(operand for operand in operands if operand is not None)
-    context = TypeContext(record.opcode, 0, known, attributes, declared)
+    context = TypeContext(record.opcode, 0, known, attributes, declared, partial_index=True)
     inferred = infer_type(record, context)
     if inferred is None:
         return [f"[{finding.code}] {finding.message}" for finding in context.diagnostics]

@@ -174,7 +174,7 @@ class _Reader:
     def finish(self, end: int) -> None:
         """Close what the text leaves open at its ``end``."""
         if self._bodies and self._bodies[0].braced:
-            self._not_closed(self._bodies[0], (max(end - 1, 0), end), "the end of the text")
+            self._not_closed(self._bodies, (max(end - 1, 0), end), "the end of the text")
 
     # Statements.
 
@@ -210,14 +210,14 @@ class _Reader:
             self._set_ids(first.start_pos)
         elif not self._bodies:
             return
-        elif statement.last.type == "OPEN":
+        elif statement.last.type in ("OPEN", "_LBRACE"):  # the second one where a bracket is not closed
             self._open(_Body(span, is_function=False))
-        elif first.type == "LABEL":
+        elif first.type == "LABEL" or _lacks_caret(statement):
             body = self._bodies[-1]
             if body.block is None or body.block.span != span:
                 self._end_block()
                 body.has_blocks = True
-                body.block = _OpenBlock(first.text[1:], span)
+                body.block = _OpenBlock(first.text.removeprefix("^"), span)
         elif first.type in ("BR", "COND_BR", "EXIT") and (block := self._bodies[-1].block):
             block.ended = block.ended or span
 
@@ -392,21 +392,18 @@ class _Reader:
         self._lost = False
         if not self._bodies:
             return
-        body = self._bodies[0]
-        self._bodies.clear()
-        if not body.braced:
-            return
-        self._lost = True  # the brace that is missing may follow
-        self._not_closed(body, (head.start_pos, head.end_pos), "another function")
+        bodies, self._bodies = self._bodies, []
+        if bodies[0].braced:
+            self._lost = True  # the brace that is missing may follow
+            self._not_closed(bodies, (head.start_pos, head.end_pos), "another function")
 
-    def _not_closed(self, body: _Body, found: Span, what: str) -> None:
-        self._add(
-            "E1101",
-            f"syntax error: expected '}}', found {what}",
-            found,
-            (f"the function at {self._locate(body.opening)} is not closed",),
-            "functions do not stand in functions; close it with '}'",
-        )
+    def _not_closed(self, bodies: list[_Body], found: Span, what: str) -> None:
+        notes = [f"the function at {self._locate(bodies[0].opening)} is not closed"]
+        if len(bodies) > 1:
+            notes.append(f"nor are the regions of the operation at {self._locate(bodies[-1].opening)}")
+        message = f"syntax error: expected '}}', found {what}"
+        help_text = "functions do not stand in functions; close it with '}'"
+        self._add("E1101", message, found, tuple(notes), help_text)
 
     def _outside(self, statement: Statement) -> None:
         """Report a statement outside of functions: the first one of those in a row."""
@@ -422,6 +419,9 @@ class _Reader:
 
     def _refuse_outputs(self, outputs: Outputs) -> None:
         span = (outputs.keyword.start_pos, outputs.keyword.end_pos)
+        if (word := outputs.keyword.text[:40]) not in OUTPUTS_KEYWORDS:
+            message = f"syntax error: expected '^{word}:', found '{word}:'"
+            self._fail("E1101", message, span, (), "the label of a block begins with ^")
         message = "syntax error: a function has no outputs line"
         self._fail("E1101", message, span, (), "a function names its results in its return: return %0")
 
@@ -482,6 +482,12 @@ class _Reader:
     ) -> NoReturn:
         facts = MappingProxyType(context)
         raise ParseError(Diagnostic(code, message, self._locate(span), notes, help_text, context=facts))
+
+
+def _lacks_caret(statement: Statement) -> bool:
+    first, second = statement.first, statement.second
+    looks_so = first.type == "WORD" and second is not None and second.type == "_COLON"
+    return looks_so and first.text not in OUTPUTS_KEYWORDS
 
 
 def _spans(offsets: Offsets) -> list[Span]:

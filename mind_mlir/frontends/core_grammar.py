@@ -73,6 +73,7 @@ _ATTRIBUTE_VALUE = {"WORD", "NUMBER", "STRING", "LIST"}
 #: Both spellings of the word that begins the outputs line.
 OUTPUTS_KEYWORDS = ("outputs", "output")
 _FORM = "a statement reads %2 = Add (%0, %1) : tensor<f32[2, 3]>"
+_CALL = "call"
 #: What a statement of the function form reads like, by its first word.
 _FORMS = {
     **dict.fromkeys(HEAD, "a function begins with func @main(%x: tensor<f32[2]>) -> (tensor<f32[2]>) {"),
@@ -80,6 +81,7 @@ _FORMS = {
     "BR": "a branch reads br ^body(%x)",
     "COND_BR": "a branch reads cond_br %p, ^then(%x), ^else",
     "EXIT": "a terminator lists values: return %x, %y",
+    _CALL: "a call defines its results: %1 = call @f (%0) : tensor<f32[2]>",
     "CLOSE": "a brace closes a function, or the regions of an operation",
 }
 _STATEMENTS = "a function, a label '^body:', an operation '%0 = ...', a terminator or '}'"
@@ -257,7 +259,7 @@ def _unexpected(
         f"syntax error: expected {wanted}, found {found}",
         source.locate(start, end),
         (),
-        _FORMS.get(statement.first.type, _FORM),
+        _FORMS.get(_CALL if statement.first.text == _CALL else statement.first.type, _FORM),
     )
 
 

@@ -100,7 +100,7 @@ _BYTE_ORDER_MARK = "\ufeff"
 _BLANK = re.compile(rf"(?:[ \t\r\f\v\n]++|{COMMENT})*+")
 _STATEMENT_START = re.compile(r"[ \t\r]*(?:%[\w.-]+[ \t]*=|outputs?[ \t]*:|func\b|\Z)")
 #: The words that begin a function.
-FUNCTION = r"(?:(?:public|export|internal)[ \t]++)?func\b"
+FUNCTION = r"(?:(?:public|export|internal)[ \t]++)*+func\b"
 #: The line that makes a text one of function form.
 FUNCTION_LINE = re.compile(rf"^{_BYTE_ORDER_MARK}?[ \t]*{FUNCTION}", re.M)
 #: The same in function form. Operands go on in the next line, too, and so may an attribute list end there.
@@ -120,6 +120,8 @@ _CLOSING = {"[": "]", "(": ")"}
 #: A parenthesis after one of these opens a tuple rather than an operand list.
 _BEFORE_TUPLE = frozenset(("_EQUAL", "_COLON", "_COMMA", "_LPAR"))
 _FORBIDDEN_IN_STRING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+#: What follows a brace that closes a body at the end of a statement; behind another one, more follows.
+_AFTER_CLOSE = re.compile(rf"\}}[ \t\r]*+(?:{COMMENT}|\}}|\n|\Z|{FUNCTION})")
 
 
 class _TokenFields(NamedTuple):
@@ -205,8 +207,9 @@ class _Context:
 
     def ends_before(self, position: int) -> bool:
         """Return whether the statement ends in front of the punctuation there: a brace that closes a body."""
-        closes = self.in_body and self.depth == 0 and self.text[position] == "}"
-        return closes and self._first != ""
+        if not self.in_body or self.depth or not self._first:
+            return False
+        return _AFTER_CLOSE.match(self.text, position) is not None
 
     def take(self, kind: str, start: int, end: int) -> str:
         """Return the type of the token there, which looks like ``kind``."""

@@ -11,7 +11,7 @@ from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.types import DType
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.bounds import check_indices, require_in_bounds, safe_position
-from mind_mlir.ops.opdef import ANY, INTEGERS, AttributeDef, Domain, Example, OpDef, OperandDef
+from mind_mlir.ops.opdef import ANY, INTEGERS, AttributeDef, Domain, Example, OpDef, OperandDef, Program
 from mind_mlir.ops.scatter import row_form
 
 if TYPE_CHECKING:
@@ -25,35 +25,41 @@ if TYPE_CHECKING:
     from mind_mlir.ops.vjp import VjpContext
 
 
+# There may be fewer indices than extents.
+
+
 def _is_in_bounds(indices: Sequence[int], extents: Sequence[int]) -> bool:
-    return all(-extent <= index < extent for index, extent in zip(indices, extents, strict=True))
+    return all(-extent <= index < extent for index, extent in zip(indices, extents, strict=False))
 
 
 def _from_start(indices: Sequence[int], extents: Sequence[int]) -> list[int]:
-    return [index + extent if index < 0 else index for index, extent in zip(indices, extents, strict=True)]
+    return [index + extent if index < 0 else index for index, extent in zip(indices, extents, strict=False)]
 
 
 def _index_type(context: TypeContext) -> TensorType:
     (operand,) = context.operands
     indices: tuple[int, ...] = context.attributes["indices"]
-    if len(indices) != operand.rank:
+    if len(indices) > operand.rank or (len(indices) < operand.rank and not context.partial_index):
+        needs = f"takes at most {operand.rank}" if context.partial_index else f"needs {operand.rank}"
         context.fail(
             "E4006",
-            f"Index of a tensor of rank {operand.rank} needs {operand.rank} indices, found {len(indices)}",
+            f"Index of a tensor of rank {operand.rank} {needs} indices, found {len(indices)}",
             attribute="indices",
             notes=(f"the operand has type {operand}",),
-            help="give one index for each dimension; use Slice or Gather to read more than one element",
+            help="leave out what is too much"
+            if context.partial_index
+            else "give one index for each dimension; use Slice or Gather to read more than one element",
             id=context.value_id,
             rank=operand.rank,
             length=len(indices),
         )
-    return operand.with_shape(())
+    return operand.with_shape(operand.shape[len(indices) :])
 
 
 def _evaluate_index(context: EvalContext) -> Array:
     (operand,) = context.operands
     indices: tuple[int, ...] = context.attributes["indices"]
-    for axis, (index, extent) in enumerate(zip(indices, operand.shape, strict=True)):
+    for axis, (index, extent) in enumerate(zip(indices, operand.shape, strict=False)):
         if not -extent <= index < extent:
             context.out_of_bounds(index, operand.shape, axis)
     return np.asarray(operand[indices])
@@ -65,11 +71,14 @@ def _index_vjp(context: VjpContext) -> Sequence[Value | None]:
     if not _is_in_bounds(indices, shape):
         # The primal fails when it runs. Its result stands for the gradient, so that the gradient fails alike.
         return (context.emit("BroadcastTo", context.result, result_shape=shape),)
-    if not shape:
+    if not indices:
         return (context.cotangent,)
-    low = tuple(_from_start(indices, shape))
-    high = tuple(extent - 1 - start for start, extent in zip(low, shape, strict=True))
-    one = context.emit("Reshape", context.cotangent, new_shape=(1,) * len(shape))
+    if 0 in context.result.shape:
+        return (context.emit("BroadcastTo", context.cotangent, result_shape=shape),)
+    starts, rest = _from_start(indices, shape), shape[len(indices) :]
+    low = (*starts, *(0 for _ in rest))
+    high = (*(extent - 1 - start for start, extent in zip(starts, shape, strict=False)), *(0 for _ in rest))
+    one = context.emit("Reshape", context.cotangent, new_shape=(*(1 for _ in starts), *rest))
     zero = TensorLiteral.of(0, context.result.type.dtype)
     return (context.emit("Pad", one, low=low, high=high, interior=(0,) * len(shape), pad_value=zero),)
 
@@ -78,10 +87,14 @@ def _lower_index(context: LoweringContext) -> Any:
     (operand,), (type_,) = context.operands, context.operand_types
     indices: tuple[int, ...] = context.attributes["indices"]
     if _is_in_bounds(indices, type_.extents):
+        result = context.result_type
+        if not indices or result.element_count == 0:
+            return context.empty(result) if indices else operand
         ones = [1] * type_.rank
-        offsets = _from_start(indices, type_.extents)
-        scalar = context.mlir.ir.RankedTensorType.get([], context.element(type_.dtype))
-        return context.mlir.tensor.extract_slice(scalar, operand, [], [], [], offsets, ones, ones)
+        offsets = [*_from_start(indices, type_.extents), *(0 for _ in result.extents)]
+        sizes = [*(1 for _ in indices), *result.extents]
+        taken = context.mlir.ir.RankedTensorType.get(list(result.extents), context.element(type_.dtype))
+        return context.mlir.tensor.extract_slice(taken, operand, [], [], [], offsets, sizes, ones)
     for axis, index in enumerate(indices):
         if not -type_.extents[axis] <= index < type_.extents[axis]:
             bad = context.scalar(index, DType.SI64)
@@ -143,14 +156,24 @@ _BOUNDS = (
     "when the function runs, and no result is returned."
 )
 
+_ROWS = """\
+func @main(%x: tensor<f32[3, 4, 2]>) -> (tensor<f32[4, 2]>, tensor<f32[2]>) {
+^entry:
+  %a = Index (%x) {indices=[-1]} : tensor<f32[4, 2]>
+  %b = Index (%x) {indices=[0, 3]} : tensor<f32[2]>
+  return %a, %b
+}
+"""
+
 OPERATIONS = (
     OpDef(
         opcode="Index",
         mnemonic="index",
-        summary="Reads a single element.",
-        description="The result is the scalar `input[indices[0], indices[1], ...]`. There must be one "
-        "index for each dimension (E4006).",
-        spec="core-ir.md, Indexing and slicing",
+        summary="Reads a single element, or where the profile allows it a row.",
+        description="The result is `input[indices[0], indices[1], ...]`. There must be one index for each "
+        "dimension (E4006), and the result is a scalar. In profile core-functions there may be fewer: "
+        "then the result has the shape that is left of the input's.",
+        spec="core-ir.md, Indexing and slicing; shapes.md, Index, slice, and gather",
         operands=(OperandDef("input", ANY),),
         attributes=(AttributeDef("indices", AttrKind.I64_LIST, "one index for each dimension"),),
         type_rule=_index_type,
@@ -168,14 +191,15 @@ OPERATIONS = (
             Example(("T[1]",), {"indices": (0,)}),
             Example(("T[]",), {"indices": ()}, "a scalar has no dimension to index"),
         ),
+        programs=(Program(_ROWS, "fewer indices than there are dimensions"),),
     ),
     OpDef(
         opcode="Gather",
         mnemonic="gather",
         summary="Reads rows of a tensor at given indices.",
         description="For `input` of shape `[D0, D1, ...]` and `indices` of shape `[I0, I1, ...]`, the "
-        "result has shape `[I0, I1, ..., D1, ...]` and `result[i..., d...] = input[indices[i...], "
-        "d...]`. `input` must have rank 1 or more (E3002), `indices` dtype i32 or i64 (E4011).",
+        "result has shape `[I0, I1, ..., D1, ...]` and `result[i..., d...] = input[indices[i...], d...]`. "
+        "`input` must have rank 1 or more (E3002), `indices` dtype i32 or i64 (E4011).",
         spec="core-ir.md, Indexing and slicing; shapes.md, Index, slice, and gather",
         operands=(
             OperandDef("input", ANY),

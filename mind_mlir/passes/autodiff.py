@@ -19,7 +19,7 @@ derivative rules of `Cond`, `While` and `Call` stand in their records as those o
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from mind_mlir import border
@@ -27,7 +27,7 @@ from mind_mlir.core.builder import Builder
 from mind_mlir.diagnostics import AutodiffError, VerificationError
 from mind_mlir.frozen import FrozenDict
 from mind_mlir.ir.entry import entry_function
-from mind_mlir.ir.module import Block, Functions, Return
+from mind_mlir.ir.module import Block, Return
 from mind_mlir.ir.types import TensorType
 from mind_mlir.passes.activity import Flow, is_float
 from mind_mlir.passes.autodiff_errors import (
@@ -38,9 +38,9 @@ from mind_mlir.passes.autodiff_errors import (
 )
 from mind_mlir.passes.autodiff_functions import chosen_parameters, gradient_functions
 from mind_mlir.passes.backward import Backward, full
-from mind_mlir.passes.canonical.functions import canonical_functions
+from mind_mlir.passes.canonicalize import canonical as canonical_form
 from mind_mlir.passes.canonicalize import canonicalize, canonicalize_with_map
-from mind_mlir.passes.structure import structure_function
+from mind_mlir.passes.structure import structure
 from mind_mlir.passes.verify import verify as verify_module
 
 if TYPE_CHECKING:
@@ -152,10 +152,9 @@ def _of_function(
     """Differentiate a function of a module that is not flat."""
     chosen = chosen_parameters(entry, wrt)
     modes = _cotangent_modes(len(entry.result_types or ()), cotangents)
-    canonical = canonicalize(module)
-    structured = replace(canonical, functions=Functions(map(structure_function, canonical.functions)))
+    structured = structure(canonicalize(module))
     made = gradient_functions(structured, entry.name, chosen, modes, extensions=extensions)
-    gradient = canonical_functions(made)
+    gradient = canonical_form(made)
     if verify:
         _verify_gradient(gradient)
     results = gradient.functions[entry.name].entry.terminator.operands

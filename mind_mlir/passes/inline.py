@@ -13,7 +13,8 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mind_mlir.analysis.reads import calls, count_operations, depth_of
+from mind_mlir.analysis.call_graph import CallGraph, callee_of, operations_of
+from mind_mlir.analysis.reads import depth_of
 from mind_mlir.interrupts import deliver
 from mind_mlir.ir.module import Block, Functions, Return
 from mind_mlir.passes.structure.emission import MAX_DEPTH, Emission
@@ -31,35 +32,24 @@ MAX_INLINED = 16
 
 def inline_calls(module: Module) -> Module:
     """Return a module in structured form with fewer calls; the functions without calls stay in it."""
-    called = Counter(callee for function in module.functions for callee in calls(function))
+    called = Counter(callee for function in module.functions for callee in _calls(function))
     if not called:
         return module
     small: dict[str, _Small] = {}
     done: dict[str, Function] = {}
-    for function in callees_first(module):
+    for function in CallGraph.of(module.functions).callees_first():
         finished = _Inliner(small).function(function)
         done[function.name] = finished
         once = called[function.name] == 1 and not function.public
-        if once or count_operations(finished.entry) <= MAX_INLINED:
+        if once or sum(1 for _ in operations_of(finished.blocks)) <= MAX_INLINED:
             small[function.name] = _Small(finished)
+    if all(done[function.name] is function for function in module.functions):
+        return module
     return replace(module, functions=Functions(done[function.name] for function in module.functions))
 
 
-def callees_first(module: Module) -> list[Function]:
-    """Return the functions of a module without recursion so that each comes after those it calls."""
-    by_name = {function.name: function for function in module.functions}
-    order: dict[str, Function] = {}
-    for function in module.functions:
-        path = [(function, iter(calls(function)))]
-        while path:
-            current, callees = path[-1]
-            callee = next((name for name in callees if name not in order), None)
-            if callee is not None:
-                path.append((by_name[callee], iter(calls(by_name[callee]))))
-            else:
-                order.setdefault(current.name, current)
-                path.pop()
-    return list(order.values())
+def _calls(function: Function) -> list[str]:
+    return [name for operation in operations_of(function.blocks) if (name := callee_of(operation))]
 
 
 class _Small:
@@ -79,7 +69,7 @@ class _Inliner(Emission):
         self.small = small
 
     def function(self, function: Function) -> Function:
-        if not any(callee in self.small for callee in calls(function)):
+        if not any(callee in self.small for callee in _calls(function)):
             return function
         entry, types = function.entry, value_types(function)
         parameters = [
@@ -92,7 +82,7 @@ class _Inliner(Emission):
         return replace(function, blocks=(block,))
 
     def copy(self, operation: CoreOperation, types: Mapping[ValueId, TensorType]) -> None:
-        small = self.small.get(str(operation.attributes["callee"])) if operation.opcode == "Call" else None
+        small = self.small.get(callee_of(operation) or "")
         if small is None or len(self.scopes) - 1 + small.depth > MAX_DEPTH:
             super().copy(operation, types)
             return

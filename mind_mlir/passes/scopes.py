@@ -73,6 +73,7 @@ class Scopes:
     repeated: list[Definition] = field(default_factory=list)
     too_deep: list[CoreOperation] = field(default_factory=list)
     _regions: dict[tuple[int, int], int] = field(default_factory=dict)
+    _repeated: set[ValueId] = field(default_factory=set)
     _count: int = 0
 
     @classmethod
@@ -95,9 +96,11 @@ class Scopes:
     def is_visible(self, definition: Definition, scope: int, position: int) -> bool:
         """Return whether ``definition`` is visible to the operation at ``position`` of ``scope``.
 
-        A block that cannot be reached sees everything, and everyone sees what it defines: its own error is
-        another one.
+        A block that cannot be reached sees everything, and everyone sees what it defines, or what is defined
+        twice: each has an error of its own.
         """
+        if definition.value in self._repeated:
+            return True
         while scope >= self._count:
             if scope == definition.scope:
                 return definition.position < position
@@ -154,3 +157,4 @@ class Scopes:
     def _define(self, definition: Definition) -> None:
         if self.definitions.setdefault(definition.value, definition) is not definition:
             self.repeated.append(definition)
+            self._repeated.add(definition.value)

@@ -35,7 +35,7 @@ class BlocksVerifier:
     function: Function
     checker: OperationCheck
     scopes: Scopes
-    _by_label: dict[str, Block] = field(default_factory=dict)
+    _by_label: dict[str, int] = field(default_factory=dict)
 
     def run(self) -> None:
         """Report what is wrong with the blocks."""
@@ -57,22 +57,22 @@ class BlocksVerifier:
         blocks = self.function.blocks
         before = self.findings.total
         first = self._by_label
-        for block in blocks:
-            other = first.setdefault(block.label, block)
-            if other is not block:
-                place = f"at {other.location}" if other.location else "the one before"
-                self.findings.add(flow_rules.label_taken(block.label, block.location, place))
+        for place, block in enumerate(blocks):
+            if first.setdefault(block.label, place) != place:
+                other = blocks[first[block.label]].location
+                place_of_other = f"at {other}" if other else "the one before"
+                self.findings.add(flow_rules.label_taken(block.label, block.location, place_of_other))
         for block in blocks:
             if isinstance(block.terminator, Yield):
                 self._wrong_terminator(block, "return, br or cond_br", "a yield, which ends only regions")
             for target in block.terminator.targets:
                 if target.label not in first:
                     self._unknown_target(target, first)
-                elif first[target.label] is blocks[0]:
+                elif first[target.label] == 0:
                     self.findings.add(flow_rules.entry_is_target(target.label, target.location))
         return self.findings.total == before
 
-    def _unknown_target(self, target: Target, labels: dict[str, Block]) -> None:
+    def _unknown_target(self, target: Target, labels: dict[str, int]) -> None:
         if self.findings.full:
             self.findings.count()
             return
@@ -202,9 +202,10 @@ class BlocksVerifier:
 
     def _target(self, scope: int, position: int, target: Target) -> None:
         found = self._read(scope, position, target.arguments, target.spell, target.location_of)
-        block = self._by_label.get(target.label)
-        if block is None or self.scopes.is_region(scope):
+        place = self._by_label.get(target.label)
+        if not place or self.scopes.is_region(scope):  # no block, or the entry
             return
+        block = self.scopes.blocks[place]
         self.findings.extend(
             flow_rules.branch_arguments(
                 target.label,

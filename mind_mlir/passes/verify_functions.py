@@ -4,10 +4,10 @@ Beyond what each operation obeys (see `mind_mlir.passes.verify`):
 
 1. functions have names of their own (E4107), one of them at least is exported (E4119), and none calls itself,
    be it through others (E4118);
-2. a function has blocks and a signature (E4124) of static tensors (E4123); the arguments of an exported one
+2. a function has blocks and a signature (E4124) of static tensors (E4126); the arguments of an exported one
    have names of their own (E4004);
 3. blocks have labels of their own (E4109) and end in return, br or cond_br, regions in yield (E4111);
-   branches go to blocks of their function (E4110) other than the entry (E4108), and reach all (E4117);
+   branches go to blocks of their function (E4110), but not to its entry (E4108), and reach each (E4117);
 4. a branch passes what the parameters of its target declare (E4113) and depends on a scalar of i1 (E4114);
    what is returned has the declared types (E4115);
 5. values are defined once in their function (E4002), used after their definition (E4001), and visible there:
@@ -78,8 +78,10 @@ def _check_module(module: Module, findings: Findings) -> None:
         findings.add(finding("E4119", message, where, (), hint, functions=len(functions)))
     first: dict[str, Function] = {}
     for function in functions:
-        other = first.setdefault(function.name, function)
-        if other is not function:
+        if function.name not in first:
+            first[function.name] = function
+        else:
+            other = first[function.name]
             place = f"at {other.location}" if other.location else "the one before"
             findings.add(flow_rules.function_name_taken(function.name, function.location, place))
     graph = CallGraph.of(functions)
@@ -113,7 +115,7 @@ def _check_signature(function: Function, checker: OperationCheck) -> bool:
         message, hint = f"@{name} has no {lack}", "a function has a signature and at least one block"
         findings.add(finding("E4124", message, where, (), hint, function=name))
         return False
-    code = "E4004" if function.public else "E4123"
+    code = "E4004" if function.public else "E4126"
     for parameter in function.parameters:
         what = f"parameter {parameter.label} of @{name}"
         _take(findings, type_rules.declared_type(what, parameter.type, profile, parameter.location, code))
@@ -122,7 +124,7 @@ def _check_signature(function: Function, checker: OperationCheck) -> bool:
     for index, type_ in enumerate(function.result_types):
         what = f"result {index} of @{name}"
         _take(findings, type_rules.declared_type(what, type_, profile, where))
-    if not function.result_types:
+    if function.public and not function.result_types:
         message = f"@{name} has no results, so it computes nothing"
         hint = "declare results, and return values: -> (tensor<f32[]>)"
         context = MappingProxyType({"function": name})
@@ -137,7 +139,9 @@ def _check_argument_names(function: Function, findings: Findings) -> None:
         wrong = type_rules.argument_name(what, parameter.name, parameter.location)
         if wrong is not None:
             findings.add(wrong)
-        elif parameter.name is not None and first.setdefault(parameter.name, parameter) is not parameter:
+        elif parameter.name not in first:
+            first[parameter.name or ""] = parameter
+        else:
             other = first[parameter.name]
             findings.add(
                 finding(

@@ -22,7 +22,12 @@ from linear_harness import (
 
 import mind_mlir
 from mind_mlir import Builder, DType, ExecutionError, TensorType
+from mind_mlir.ir.module import CoreOperation, Functions, Module
+from mind_mlir.ops.contexts import TypeContext
+from mind_mlir.ops.infer import infer_types
+from mind_mlir.ops.registry import by_opcode
 from mind_mlir.ops.scatter import row_form
+from mind_mlir.ops.vjp import VjpContext
 
 I64, I32 = DType.SI64, DType.SI32
 
@@ -46,6 +51,49 @@ def test_index_length_is_checked(indices: tuple[int, ...]) -> None:
     (finding,) = rejection("Index", f32(3, 4), indices=indices)
     assert finding.code == "E4006"
     assert (finding.context["rank"], finding.context["length"]) == (2, len(indices))
+
+
+def partly(shape: tuple[int, ...], indices: tuple[int, ...]) -> Module:
+    """Return a module of profile core-functions that reads a row; a Builder's operations are of Core v1."""
+    b = Builder()
+    x = b.parameter(TensorType(DType.F64, shape), "x")
+    y = b.fresh(x.type.with_shape(shape[len(indices) :]))
+    b.operations.append(CoreOperation.create(y.id, "Index", [x.id], {"indices": indices}, y.type))
+    return Module(Functions((b.function("main", y),)), "core-functions")
+
+
+@pytest.mark.parametrize("indices", [(), (1,), (-2,), (0, -1), (2, 3, 1)])
+def test_fewer_indices_give_a_row_where_the_profile_allows_it(indices: tuple[int, ...]) -> None:
+    x = ramp(3, 4, 2, dtype=np.float64)
+    (row,) = mind_mlir.interpret(partly(x.shape, indices), {"x": x})
+    np.testing.assert_array_equal(row, x[indices])
+
+
+def test_a_row_out_of_bounds_is_a_run_time_error() -> None:
+    with pytest.raises(ExecutionError, match="index 3 is out of bounds for axis 0 with extent 3"):
+        mind_mlir.interpret(partly((3, 4), (3,)), {"x": ramp(3, 4, dtype=np.float64)})
+
+
+def test_no_profile_allows_more_indices_than_dimensions() -> None:
+    context = TypeContext("Index", 0, (f32(3),), {"indices": (0, 0)}, partial_index=True)
+    assert infer_types(by_opcode()["Index"], context) is None
+    (finding,) = context.diagnostics
+    assert finding.message == "Index of a tensor of rank 1 takes at most 1 indices, found 2"
+
+
+@pytest.mark.parametrize(("shape", "indices"), [((3, 4), (1,)), ((3, 4, 2), (-1,)), ((3, 4, 2), (2, 0))])
+def test_the_gradient_of_a_row_is_zero_elsewhere(shape: tuple[int, ...], indices: tuple[int, ...]) -> None:
+    b = Builder()
+    x = b.input("x", TensorType(DType.F64, shape))
+    cotangent = b.input("c", x.type.with_shape(shape[len(indices) :]))
+    rule = by_opcode()["Index"].derivative
+    assert callable(rule)
+    (gradient,) = rule(VjpContext(b, (x,), cotangent, cotangent, {"indices": indices}, (True,)))
+    c = ramp(*cotangent.shape, dtype=np.float64)
+    (found,) = mind_mlir.interpret(b.build(gradient), {"x": np.zeros(shape), "c": c})
+    expected = np.zeros(shape)
+    expected[indices] = c
+    np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,7 @@ class Features:
         float_conditions: Whether floats decide where to go: not where small changes must change little.
         regions: Whether blocks hold `Cond` and `While`.
         calls: The most functions besides ``main``.
+        entry_loops: Whether branches lead to entries, which the verifier refuses.
         types: The types of values.
     """
 
@@ -90,6 +91,7 @@ class Features:
     float_conditions: bool = True
     regions: bool = True
     calls: int = 2
+    entry_loops: bool = False
     types: tuple[TensorType, ...] = TYPES
 
 
@@ -152,7 +154,8 @@ class _FunctionDraw:
             kind = self.number(0, 7) if index < count - 1 else 7
             # The nearest is the simplest choice: programs hold on to their blocks.
             forward = [index + self.number(1, count - 1 - index)] if kind < 7 else []
-            drawn.append(forward if kind > 4 else [self.number(0, count - 1), *forward])
+            first = 0 if self.features.entry_loops else 1
+            drawn.append(forward if kind > 4 else [self.number(first, count - 1), *forward])
         reached, pending = {0}, [0]
         while pending:
             for target in drawn[pending.pop()]:

@@ -12,21 +12,22 @@ from hypothesis import given
 from programs import assert_same_bits
 
 from mind_mlir.ir.module import Functions, Return
-from mind_mlir.passes.canonicalize import canonical
+from mind_mlir.passes.canonicalize import canonical, canonicalize
 from mind_mlir.passes.structure import structure, structure_function
+from mind_mlir.passes.verify import verify
 
 if TYPE_CHECKING:
     from control_flow import ControlFlow
 
     from mind_mlir import Module
 
-GRAPHS = Features(blocks=16, operations=1, calls=0, regions=False)
+GRAPHS = Features(blocks=16, operations=1, calls=0, regions=False, entry_loops=True)
 
 
 @examples(150)
 @given(program=control_flow())
 def test_canonical_form_computes_the_same(program: ControlFlow) -> None:
-    canonicalized = canonical(program.module)
+    canonicalized = verify(canonicalize(program.module))
     assert_same_results(program, canonicalized)
     assert str(canonical(canonicalized)) == str(canonicalized)
     assert canonical(canonicalized) == canonicalized
@@ -36,9 +37,9 @@ def test_canonical_form_computes_the_same(program: ControlFlow) -> None:
 @given(program=control_flow())
 def test_structured_form_computes_the_same(program: ControlFlow) -> None:
     structured = structure(program.module)
-    assert_structured(structured)
+    assert_structured(verify(structured))
     assert_same_results(program, structured)
-    assert structure(structured) == structured
+    assert canonical(structured) == structured
 
 
 @examples(150)

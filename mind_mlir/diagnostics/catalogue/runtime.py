@@ -20,6 +20,12 @@ x = np.zeros(3, np.float32)
 i = np.array([0, 2])
 """
 _RESERVED = " This compiler does not report it."
+_SCATTER = (
+    '%0 = Input {{name="x"}} : tensor<f32[4, 3]>\n%1 = Input {{name="i"}} : tensor<i64[2]>\n'
+    '%2 = Input {{name="u"}} : tensor<f32[2, 3]>\n%3 = ScatterAdd (%0, %1, %2) {{index_vector_dim={}, '
+    "inserted_window_dims=[0], scatter_dims_to_operand_dims=[0], update_window_dims=[1]}} : "
+    "tensor<f32[4, 3]>\noutputs: %3\n"
+)
 
 ENTRIES = (
     Entry(
@@ -135,11 +141,10 @@ ENTRIES = (
         code="E7001",
         title="a form that this compiler does not support",
         explanation=(
-            "The program is well-formed, but uses a form that is not implemented: functions and "
-            "blocks in Core IR text, or a general scatter."
+            "The program is well-formed, but uses a form that is not implemented: a general scatter."
         ),
-        bad="func @main(%0: tensor<f32[2]>) -> (tensor<f32[2]>) {\n^entry:\n  return %0\n}\n",
-        good='%0 = Input {name="x"} : tensor<f32[2]>\noutputs: %0\n',
+        bad=_SCATTER.format(0),
+        good=_SCATTER.format(1),
     ),
     Entry(
         code="E7002",

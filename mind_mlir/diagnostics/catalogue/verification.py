@@ -188,32 +188,6 @@ verify(Module(Module.flat([], []).functions, profile="core-v1"))
         good='%0 = Input {name="x"} : tensor<f32[1, 1, 1]>\noutputs: %0\n',
     ),
     Entry(
-        code="E4120",
-        title="the regions are not those of the operation",
-        explanation=(
-            "Cond has the regions ^then and ^else, While has ^condition and ^body, in this order. No other "
-            "operation has regions."
-        ),
-        context=("operation", "expected", "found"),
-    ),
-    Entry(
-        code="E4121",
-        title="call of an unknown function",
-        explanation=(
-            "A call names a function of its module, exported or internal, which may stand before or after it."
-        ),
-        context=("callee",),
-    ),
-    Entry(
-        code="E4122",
-        title="control flow without a result",
-        explanation=(
-            "A Cond, a While and a call each have at least one result. Programs have no effects other than "
-            "their results, so that without one they compute nothing."
-        ),
-        context=("operation",),
-    ),
-    Entry(
         code="E4123",
         title="window larger than the tensor",
         explanation=(

@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import arith, ir, scf
-from mind_mlir.lowering.buffers.aliases import buffer_uses, root_of, within
+from mind_mlir.interrupts import deliver
+from mind_mlir.lowering.buffers.aliases import buffer_uses, is_inside, root_of, within
 from mind_mlir.lowering.buffers.destination import create_alloc, is_tensor
 from mind_mlir.lowering.buffers.while_slots import align_slots
 from mind_mlir.mlir.memory import is_contiguous
@@ -34,12 +35,34 @@ def carry_in_place(module: Module) -> None:
 
     The loops still carry the homes, unchanged; canonicalization removes that.
     """
-    loops = find_all(module, scf.ForOp) + find_all(module, scf.WhileOp)
-    for loop in sorted(loops, key=_depth, reverse=True):  # the results of inner loops are replaced first
-        if loop.name == "scf.for":
-            _carry_for(loop)
+    found = [op for kind in (scf.ForOp, scf.WhileOp, scf.IfOp) for op in find_all(module, kind)]
+    for op in sorted(found, key=_depth, reverse=True):  # the results of what is inside are replaced first
+        deliver()
+        if op.name == "scf.for":
+            _carry_for(op)
+        elif op.name == "scf.while":
+            _carry_while(op)
         else:
-            _carry_while(loop)
+            _see_through(op)
+
+
+def _see_through(branching: Operation) -> None:
+    """Put a buffer from outside in the place of results of ``branching`` that are it in either branch."""
+    ends = [_terminator(region.blocks[0]) for region in branching.regions if len(region.blocks)]
+    for number, result in enumerate(branching.results):
+        if not isinstance(result.type, ir.MemRefType):
+            continue
+        buffers = [_uncast(end.operands[number]) for end in ends]
+        if all(buffer == buffers[0] for buffer in buffers) and not is_inside(buffers[0], branching):
+            with ir.InsertionPoint(branching), branching.location:
+                result.replace_all_uses_with(_with_type(buffers[0], result.type))
+
+
+def _uncast(value: Value) -> Value:
+    """Return what ``value`` is a cast of."""
+    while _is_result_of(value, "memref.cast"):
+        value = value.owner.operands[0]
+    return value
 
 
 def _depth(op: Operation) -> int:

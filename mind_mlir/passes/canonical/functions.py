@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mind_mlir.analysis.reads import calls
+from mind_mlir.analysis.call_graph import CallGraph
 from mind_mlir.ir.module import Functions
 from mind_mlir.passes.canonical.body import Code
 from mind_mlir.passes.canonical.liveness import prune
@@ -44,14 +44,14 @@ def _resolve(code: Code) -> None:
 
 def reachable(module: Module) -> Module:
     """Return a module without the functions that no exported one calls, directly or not."""
-    by_name = {function.name: function for function in module.functions}
-    pending = [function for function in module.functions if function.public]
-    reached = {function.name for function in pending}
+    graph = CallGraph.of(module.functions)
+    pending = [function.name for function in module.functions if function.public]
+    reached = set(pending)
     while pending:
-        for callee in calls(pending.pop()):
+        for callee in graph.calls[pending.pop()]:
             if callee not in reached:
                 reached.add(callee)
-                pending.append(by_name[callee])
+                pending.append(callee)
     if len(reached) == len(module.functions):
         return module
     kept = Functions(function for function in module.functions if function.name in reached)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.diagnostics import Diagnostic, UnsupportedError
 from mind_mlir.interrupts import deliver
 from mind_mlir.ir.module import Block, Function, Functions, Module, Parameter, Return
-from mind_mlir.passes.canonical.functions import canonical_functions
+from mind_mlir.passes.canonical.functions import canonical_function, canonical_functions, reachable
 from mind_mlir.passes.inline import inline_calls
 from mind_mlir.passes.structure.graph import Edge, Graph
 from mind_mlir.passes.structure.level import Level
@@ -30,8 +30,10 @@ def structure(module: Module) -> Module:
     """
     if module.is_flat:
         return _structured_flat(module)
-    functions = Functions(map(structure_function, module.functions))
-    return canonical_functions(inline_calls(replace(module, functions=functions)))
+    functions = Functions(canonical_function(structure_function(f)) for f in module.functions)
+    structured = reachable(replace(module, functions=functions))
+    inlined = inline_calls(structured)
+    return structured if inlined is structured else canonical_functions(inlined)
 
 
 def structure_function(function: Function) -> Function:

@@ -1,0 +1,131 @@
+"""Compiles structured modules below the public functions, and compares them with the interpreter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import guarded
+import numpy as np
+
+from mind_mlir import dialect
+from mind_mlir.bindings import new_context
+from mind_mlir.diagnostics import ExecutionError
+from mind_mlir.dialect.emit import emit
+from mind_mlir.interpreter import run as interpret
+from mind_mlir.ir.module import Functions
+from mind_mlir.lowering.bufferize import bufferize
+from mind_mlir.lowering.schedule import schedule
+from mind_mlir.lowering.to_linalg import to_linalg
+from mind_mlir.lowering.to_llvm import to_llvm
+from mind_mlir.passes.structure import structure_function
+from mind_mlir.runtime.native import NativeFunction
+from mind_mlir.target import host_target
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mind_mlir.diagnostics.checks import Check
+    from mind_mlir.ir.module import Module
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass
+class Compiled:
+    """A function of a module as native code.
+
+    Attributes:
+        module: The module in structured form.
+        name: The function.
+        native: Its code.
+        checks: What its status says.
+        forms: The texts of the MLIR forms, by stage.
+    """
+
+    module: Module
+    name: str
+    native: NativeFunction
+    checks: tuple[Check, ...]
+    forms: dict[str, str]
+
+    def __call__(self, arguments: Mapping[str, Array], *, guard: bool = True) -> tuple[Array, ...]:
+        """Return the results; between guard pages, unless the call is to be measured."""
+        function = self.module.functions[self.name]
+        inputs = [np.asarray(arguments[str(p.name)], p.tensor_type.dtype.numpy) for p in function.parameters]
+        outputs = [np.empty(t.extents, t.dtype.numpy) for t in function.result_types or ()]  # type: ignore[union-attr] # no tuples
+        status = np.empty(2 * len(self.checks), np.int64)
+        buffers = [*outputs, status] if self.checks else outputs
+        if guard:
+            guarded.call(self.native, inputs, buffers)
+        else:
+            self.native.call([array.ctypes.data for array in (*inputs, *buffers)])
+        ends = status.reshape(-1, 2).tolist()
+        findings = [check.judge(*pair) for check, pair in zip(self.checks, ends, strict=True)]
+        if any(findings):
+            raise ExecutionError([finding for finding in findings if finding])
+        return tuple(outputs)
+
+
+def structured(module: Module) -> Module:
+    """Return ``module`` with functions of one block."""
+    return replace(module, functions=Functions(structure_function(f) for f in module.functions))
+
+
+def compiled(module: Module, name: str = "main", *, verify: bool = True) -> Compiled:
+    """Compile ``module``, which is verified or known to be well-formed."""
+    module = structured(module)
+    forms = {}
+    context = new_context()
+    dialect.load(context, verify=verify)
+    mlir = emit(module, context)
+    assert mlir.operation.verify()
+    forms["mind"] = str(mlir)
+    lowered = to_linalg(mlir)
+    mlir = lowered.module
+    assert mlir.operation.verify()
+    forms["linalg"] = str(mlir)
+    target = host_target()
+    schedule(mlir, target)
+    assert mlir.operation.verify()
+    forms["scheduled"] = str(mlir)
+    bufferize(mlir, verify=verify)
+    forms["bufferized"] = str(mlir)
+    to_llvm(mlir, target, verify=verify)
+    forms["llvm"] = str(mlir)
+    native = NativeFunction(mlir, entry=name)
+    checks = tuple(outcome.check for outcome in lowered.checks_of[name])
+    return Compiled(module, name, native, checks, forms)
+
+
+def agrees(function: Compiled, arguments: Mapping[str, Array], *, rtol: float = 0.0) -> tuple[Array, ...]:
+    """Compare a call with the interpreter's results, or its error; return the results.
+
+    Args:
+        function: What is called.
+        arguments: By name.
+        rtol: Relative error of floats; 0 for equal bits.
+    """
+    expected: tuple[Array, ...] | None = None
+    error: ExecutionError | None = None
+    try:
+        expected = interpret(function.module, arguments, function.name)
+    except ExecutionError as raised:
+        error = raised
+    try:
+        results = function(arguments)
+    except ExecutionError as raised:
+        assert error is not None, f"only compiled code fails: {raised}"
+        codes = [finding.code for finding in raised.diagnostics]
+        assert error.diagnostics[0].code in codes
+        return ()
+    assert expected is not None, f"only the interpreter fails: {error}"
+    for ours, theirs in zip(results, expected, strict=True):
+        assert ours.dtype == theirs.dtype
+        assert ours.shape == theirs.shape
+        if rtol and ours.dtype.kind == "f":
+            np.testing.assert_allclose(ours, theirs, rtol=rtol, atol=rtol)
+        else:
+            same = (ours == theirs) | ((ours != ours) & (theirs != theirs))  # noqa: PLR0124 -- NaN of any bits
+            assert np.all(same), (ours, theirs)
+    return results
