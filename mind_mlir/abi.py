@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-#: Module attribute with the size in bytes of the scratch arena of the public function, an i64.
+#: Attribute with the size in bytes of the scratch arena of a public function, an i64: of the function, or of
+#: the module where it has only one.
 SCRATCH_ATTRIBUTE = "mind.scratch_bytes"
 
 #: Attribute of an LLVM function that is given a table: the number of pointers in it, an i64.
