@@ -1,4 +1,4 @@
-"""The whole training as one compiled function: steps, minibatches and optimiser, without Python between them."""
+"""The whole training as one compiled function: steps, minibatches and optimiser, with no Python between."""
 
 from __future__ import annotations
 

@@ -38,14 +38,14 @@ def power_iteration(a: Array, start: Array) -> Results:
     while True:
         y = a @ x
         value, x, count = x @ y, y / np.sqrt(y @ y), count + 1
-        if (value - before) ** 2 <= 1e-26 or count >= 10000:
+        if (value - before) ** 2 <= 1e-20 or count >= 10000:
             return value, x, count
         before = value
 
 
 def conjugate_gradients(a: Array, b: Array) -> Results:
     x, r, p, rr, count = np.zeros_like(b), b, b, b @ b, 0
-    while rr > 1e-20 and count < 100:
+    while rr > 1e-8 and count < 100:
         ap = a @ p
         alpha = rr / (p @ ap)
         x, r = x + alpha * p, r - alpha * ap
@@ -116,7 +116,7 @@ EXAMPLES: dict[str, tuple[Callable[..., Results], dict[str, Array], tuple[str, .
     ),
     "conjugate_gradients": (
         conjugate_gradients,
-        {"a": _definite(24, 1.0), "b": np.random.default_rng(5).standard_normal(24)},
+        {"a": _definite(24, 6.0), "b": np.random.default_rng(5).standard_normal(24)},
         ("a", "b"),
     ),
     "training": (training, _training_arguments(), ("weights", "rate")),

@@ -1,4 +1,4 @@
-"""A run of a program as a program without control flow: every operation that ran, in the order in which it did."""
+"""A run of a program as a program without control flow: every operation that ran, in its order."""
 
 from __future__ import annotations
 
@@ -88,5 +88,3 @@ class _Run:
             )
         )
         return result
-
-
