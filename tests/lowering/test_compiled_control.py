@@ -376,3 +376,18 @@ def test_a_million_iterations_take_no_memory_but_the_state() -> None:
     arguments = {"x": numbers((256,)), "y": numbers((256,)) / 2, "n": np.int64(1_000_000)}
     (result,) = function(arguments, guard=False)
     assert np.all(np.isfinite(result))
+
+
+def test_many_nests_in_a_loop_become_kernels_and_equal_ones_one() -> None:
+    def body(b: Builder, x: Value, y: Value) -> Value:
+        for _ in range(6):
+            x = b.emit("Transpose", b.emit("Sub", x, b.emit("MatMul", x, y)), permutation=[1, 0])
+        return x
+
+    function = compiled(loop_of(f32(9, 9), body))
+    kernels = [
+        line for line in function.forms["llvm"].splitlines() if "llvm.func" in line and "_kernel_" in line
+    ]
+    assert 0 < len(kernels) < 6
+    for n in (0, 1, 3):
+        agrees(function, {"x": numbers((9, 9)), "y": numbers((9, 9)) / 9, "n": np.int64(n)}, rtol=1e-4)
