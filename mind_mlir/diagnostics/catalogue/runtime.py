@@ -19,6 +19,17 @@ outputs: %2
 x = np.zeros(3, np.float32)
 i = np.array([0, 2])
 """
+_QUOTIENT = """\
+import mind_mlir
+import numpy as np
+quotient = mind_mlir.compile(mind_mlir.parse('''
+func @main(%x: tensor<i64[]>, %y: tensor<i64[]>) -> (tensor<i64[]>) {
+^entry:
+  %q = Div (%x, %y) : tensor<i64[]>
+  return %q
+}
+'''))
+"""
 _RESERVED = " This compiler does not report it."
 _SCATTER = (
     '%0 = Input {{name="x"}} : tensor<f32[4, 3]>\n%1 = Input {{name="i"}} : tensor<i64[2]>\n'
@@ -91,6 +102,9 @@ ENTRIES = (
             "gives an infinity or NaN."
         ),
         context=("operation", "value"),
+        language="python",
+        bad=_QUOTIENT + "quotient(x=np.array(7), y=np.array(0))\n",
+        good=_QUOTIENT + "quotient(x=np.array(7), y=np.array(2))\n",
     ),
     Entry(
         code="E6101",
