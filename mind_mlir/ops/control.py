@@ -6,6 +6,7 @@ is visible only in it. In MLIR, these operations are upstream's: `scf.if`, `scf.
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from mind_mlir.ir.types import DType, TensorType
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
     from mind_mlir.diagnostics import Location
     from mind_mlir.ops.contexts import EvalContext, Running, TypeContext
+
+#: Functions that a message names.
+_NAMED = 8
 
 PREDICATE = TensorType(DType.I1)
 
@@ -112,7 +116,8 @@ def _while(context: EvalContext) -> Running:
 def _call_type(context: TypeContext) -> tuple[TensorType, ...]:
     name: str = context.attributes["callee"]
     if name not in context.functions:
-        known = ", ".join(f"@{known}" for known in context.functions) or "none"
+        names = [f"@{known}" for known in islice(context.functions, _NAMED)]
+        known = ", ".join([*names, "..."] if len(context.functions) > _NAMED else names) or "none"
         context.fail(
             "E4121",
             f"there is no function @{name}",
