@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-#: Module attribute with the size in bytes of the scratch arena of the public function, an i64.
+#: Attribute with the size in bytes of the scratch arena of a public function, an i64: of the function, or of
+#: the module where it has only one.
 SCRATCH_ATTRIBUTE = "mind.scratch_bytes"
 
 #: Attribute of an LLVM function that is given a table: the number of pointers in it, an i64.
@@ -10,3 +11,23 @@ TABLE_ATTRIBUTE = "mind.table_pointers"
 
 #: Alignment in bytes of scratch memory and constants: a cache line, and the widest vector register.
 ALIGNMENT = 64
+
+#: What code generators call by themselves, in each of the types that C has a function for.
+_MATH = """
+acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp10 exp2 expm1 fabs fdim
+floor fma fmax fmaximum fmaximum_num fmin fminimum fminimum_num fmod frexp hypot ldexp lgamma llrint llround
+log log10 log1p log2 logb lrint lround modf nearbyint nextafter pow remainder rint round roundeven scalbn sin
+sincos sincospi sinh sqrt tan tanh tgamma trunc
+"""
+_CALLED = frozenset(f"{name}{suffix}" for name in _MATH.split() for suffix in ("", "f", "l"))
+_CALLED_PREFIXES = ("llvm.", "_", "mem", "str", "wcs", "bcmp", "bzero")
+
+
+def symbol_of(function: str) -> str:
+    """Return what compiled code calls a function of the program: its name, unless that means another one.
+
+    A function called ``memcpy`` would be called wherever LLVM copies memory.
+    """
+    if function in _CALLED or function.startswith(_CALLED_PREFIXES):
+        return f"mind${function}"
+    return function

@@ -1,18 +1,27 @@
-"""``--check``: runs a module both compiled and interpreted, and names the first operation that differs."""
+"""``--check``: runs a module both compiled and interpreted, and names the first operation that differs.
+
+An operation that runs regions or functions is one operation: what it computes on the way is not looked at,
+and since its rounding adds up over iterations, its results may differ by more.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from inspect import isgeneratorfunction
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mind_mlir.interpreter import evaluate, trace
-from mind_mlir.ir.module import Return
+from mind_mlir.analysis.reads import reads
+from mind_mlir.interpreter import evaluate, evaluate_running, trace
+from mind_mlir.ir.entry import entry_function, restricted
+from mind_mlir.ir.interface import interface_of
+from mind_mlir.ir.module import Functions, Return
 from mind_mlir.ir.types import DType
 from mind_mlir.ops.opdef import Rounding
 from mind_mlir.ops.registry import by_opcode
-from mind_mlir.passes.canonicalize import canonicalize_with_map
+from mind_mlir.passes.canonicalize import canonical, canonicalize_with_map
+from mind_mlir.passes.structure import structure
 from mind_mlir.passes.verify import verify
 from mind_mlir.runtime.executable import compile
 
@@ -21,9 +30,12 @@ if TYPE_CHECKING:
 
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.module import CoreOperation, Module, ValueId
+    from mind_mlir.ops.opdef import OpDef
 
 #: Relative error that one operation may have against numpy, or to the sum of its terms' magnitudes.
 TOLERANCES = {DType.F32: 1e-6, DType.F64: 1e-12}
+#: Error that a result of control flow may have, relative to the greatest magnitude in it and what it reads.
+CONTROL_TOLERANCES = {DType.F32: 1e-3, DType.F64: 1e-9}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,49 +43,90 @@ class Difference:
     """The first operation whose compiled value differs from its numpy rule's.
 
     Attributes:
-        operation: As it stands in the module given.
+        operation: As it stands in the module given; one of a function as in structured form.
         index: The first element that differs.
         compiled: What compiled code makes of it.
         interpreted: What the numpy rule makes of it.
+        result: Which of the operation's results differs.
     """
 
     operation: CoreOperation
     index: tuple[int, ...]
     compiled: object
     interpreted: object
+    result: int = 0
 
     def __str__(self) -> str:
         where = f"[{', '.join(map(str, self.index))}]"
+        operation = self.operation
+        label = operation.spell(operation.result_ids[self.result]) if self.result else operation.label
         return (
-            f"{self.operation.label} = {self.operation.opcode} differs at {where}: "
+            f"{label} = {self.operation.opcode} differs at {where}: "
             f"compiled {self.compiled}, interpreted {self.interpreted}"
         )
 
 
-def first_difference(module: Module, arguments: Mapping[str, Array]) -> Difference | None:
+def first_difference(
+    module: Module, arguments: Mapping[str, Array], function: str | None = None
+) -> Difference | None:
     """Return the first operation, in program order, whose compiled value is wrong, or None.
 
     The module is compiled with every value as an output, and each operation is interpreted on the *compiled*
-    values of its operands, so that an error is found where it arises and rounding does not add up.
+    values of its operands, so that an error is found where it arises and rounding does not add up. Of a
+    module of functions that is one function, by default the one that is meant.
+
+    Raises:
+        VerificationError: The module breaks a rule, or has no such function (E2002, E2101, E2102).
+        ArgumentError: The arguments do not fit the inputs.
+        ExecutionError: As a call of the compiled function.
     """
-    canonical, renamed = canonicalize_with_map(verify(module))
+    if not module.is_flat:
+        chosen = entry_function(verify(module), function)
+        return _first_in_function(restricted(module, chosen.name), arguments)
+    flat, renamed = canonicalize_with_map(verify(module))
     given = {renamed[op.value_id]: op for op in module.operations if op.value_id in renamed}
-    operations = [op for op in canonical.operations if op.opcode != "Input"]
-    everything = canonical.with_body(
-        type(canonical.body)(canonical.operations, Return(tuple(op.value_id for op in operations)))
+    operations = [op for op in flat.operations if op.opcode != "Input"]
+    everything = flat.with_body(
+        type(flat.body)(flat.operations, Return(tuple(op.value_id for op in operations)))
     )
     outputs = compile(everything)(**arguments)
     compiled: dict[ValueId, Array] = {
-        op.value_id: arguments[str(op.attributes["name"])] for op in canonical.inputs
+        op.value_id: arguments[str(op.attributes["name"])] for op in flat.inputs
     }
     compiled.update(zip((op.value_id for op in operations), outputs, strict=True))
-    for operation, interpreted in trace(canonical, arguments, compiled):
+    for operation, interpreted in trace(flat, arguments, compiled):
         if operation.opcode == "Input":
             continue
         operands = [compiled[operand] for operand in operation.operands]
         difference = _compare(operation, compiled[operation.value_id], interpreted, operands)
         if difference is not None:
             return replace(difference, operation=given[operation.value_id])
+    return None
+
+
+def _first_in_function(module: Module, arguments: Mapping[str, Array]) -> Difference | None:
+    """Compare the operations of the only exported function that stand outside of all regions."""
+    structured = structure(canonical(module))
+    function = entry_function(structured)
+    block, called = function.entry, [other for other in structured.functions if other is not function]
+    results = [result for operation in block.operations for result in operation.results]
+    everything = replace(
+        function,
+        blocks=(replace(block, terminator=Return(tuple(result.value_id for result in results))),),
+        result_types=tuple(result.type for result in results),
+    )
+    outputs = compile(replace(structured, functions=Functions((everything, *called))))(**arguments)
+    values: dict[ValueId, Array] = {
+        parameter.value_id: arguments[parameter.name] for parameter in interface_of(function).parameters
+    }
+    values.update(zip((result.value_id for result in results), outputs, strict=True))
+    for operation in block.operations:
+        interpreted = evaluate_running(operation, values, called)
+        operands = [values[operand] for operand in reads(operation)]
+        for number, (value, expected) in enumerate(zip(operation.result_ids, interpreted, strict=True)):
+            difference = _compare(operation, values[value], np.asarray(expected), operands)
+            if difference is not None:
+                return replace(difference, result=number)
     return None
 
 
@@ -95,7 +148,8 @@ def _agreeing(
     """Return where float results agree; a NaN agrees with any other."""
     agreeing = np.isnan(compiled) & np.isnan(interpreted)
     equal = compiled == interpreted
-    if by_opcode()[operation.opcode].rounding is Rounding.EXACT:
+    record = by_opcode()[operation.opcode]
+    if record.rounding is Rounding.EXACT and not _runs_others(record):
         return np.asarray(agreeing | (equal & (np.signbit(compiled) == np.signbit(interpreted))))
     allowed = allowed_error(operation, interpreted, operands)
     with np.errstate(all="ignore"):
@@ -113,6 +167,10 @@ def allowed_error(operation: CoreOperation, value: Array, operands: Sequence[Arr
     """
     record = by_opcode()[operation.opcode]
     dtype = DType.from_numpy(value.dtype)
+    if _runs_others(record):
+        floats = [array for array in (value, *operands) if array.dtype.kind == "f"]
+        greatest = max(float(_magnitude(array).max(initial=0)) for array in floats)
+        return np.full_like(value, CONTROL_TOLERANCES[dtype] * greatest if dtype in TOLERANCES else 0)
     if record.rounding is Rounding.EXACT or dtype not in TOLERANCES:
         return np.zeros_like(value)
     magnitude = _magnitude(value)
@@ -120,6 +178,11 @@ def allowed_error(operation: CoreOperation, value: Array, operands: Sequence[Arr
         magnitude = evaluate(operation, [_magnitude(o) if o.dtype.kind == "f" else o for o in operands])
     with np.errstate(all="ignore"):
         return np.asarray(TOLERANCES[dtype] * magnitude + np.finfo(value.dtype).smallest_subnormal)
+
+
+def _runs_others(record: OpDef) -> bool:
+    """Return whether an operation runs regions or functions: its numpy rule then is a generator."""
+    return isgeneratorfunction(record.evaluate)
 
 
 def _magnitude(array: Array) -> Array:

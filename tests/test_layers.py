@@ -25,7 +25,7 @@ LAYERS = (
     "profiles",
     "core",
     "analysis",
-    *("passes.structure", "passes"),
+    *("passes.canonical", "passes.structure", "passes"),
     "frontends",
     "arguments",
     "interpreter",
@@ -52,9 +52,14 @@ EXCEPTIONS = {
 }
 
 #: Layers without a row of their own in the page of the layout: parts, and what every package has.
-NO_ROW = {"", "__main__", "diagnostics.catalogue", "dialect.opviews", "passes.structure"} | {
-    layer for layer in LAYERS if layer.startswith("lowering.schedule.")
-}
+NO_ROW = {
+    "",
+    "__main__",
+    "diagnostics.catalogue",
+    "dialect.opviews",
+    "passes.canonical",
+    "passes.structure",
+} | {layer for layer in LAYERS if layer.startswith("lowering.schedule.")}
 
 
 class Import(NamedTuple):

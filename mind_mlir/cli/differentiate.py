@@ -18,6 +18,7 @@ def gradient_module(
     module: Module,
     log: StageLog,
     *,
+    function: str | None = None,
     wrt: Sequence[str] | None = None,
     given: bool = False,
     extensions: bool = False,
@@ -27,6 +28,7 @@ def gradient_module(
     Args:
         module: The primal.
         log: Sees the primal, as stage ``primal``.
+        function: The function to differentiate; ``main``, or the only exported one, by default.
         wrt: Names of the inputs to differentiate with respect to; all float inputs by default.
         given: Whether the outputs' cotangents are inputs rather than ones.
         extensions: Whether derivative rules outside Core v1 may be used.
@@ -38,6 +40,10 @@ def gradient_module(
     log("primal", lambda: print_module(module))
     with log.timed("autodiff"):
         gradient = differentiate(
-            module, wrt=wrt, cotangents="given" if given else "unit", extensions=extensions
+            module,
+            function,
+            wrt=wrt,
+            cotangents="given" if given else "unit",
+            extensions=extensions,
         )
     return gradient.module

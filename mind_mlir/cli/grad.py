@@ -11,6 +11,7 @@ from mind_mlir.cli.options import (
     emit_option,
     extensions_option,
     file_argument,
+    function_option,
     optimization_option,
     output_option,
     stage_options,
@@ -25,6 +26,7 @@ DEFAULT_FORM = "canonical"
 
 @click.command(name="grad")
 @file_argument
+@function_option("differentiate")
 @click.option(
     "--wrt",
     metavar="NAMES",
@@ -41,6 +43,7 @@ DEFAULT_FORM = "canonical"
 def command(
     session: Session,
     file: str,
+    func: str | None,
     wrt: str | None,
     given: bool,
     extensions: bool,
@@ -62,5 +65,7 @@ def command(
 
     log = StageLog.of(session, print_ir_after_all=print_ir_after_all, dump_stages=dump_stages, timing=timing)
     names = [name.strip() for name in wrt.split(",")] if wrt is not None else None
-    gradient = gradient_module(log.read(file), log, wrt=names, given=given, extensions=extensions)
+    gradient = gradient_module(
+        log.read(file), log, function=func, wrt=names, given=given, extensions=extensions
+    )
     write_output(print_form(gradient, emit or DEFAULT_FORM, log, opt_level=opt_level), output)

@@ -41,8 +41,7 @@ if TYPE_CHECKING:
 @click.option(
     "--check",
     is_flag=True,
-    help="Compare every operation with the interpreter, of a program with control flow the outputs alone; "
-    "exit 1 if one differs.",
+    help="Compare each operation with the interpreter, a loop, branch or call as one; exit 1 if one differs.",
 )
 @click.option(
     "-o",

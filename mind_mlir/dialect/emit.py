@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from mind_mlir.abi import symbol_of
 from mind_mlir.bindings import func, ir
 from mind_mlir.dialect.definition import NAMESPACE, PREFIX, encode_attributes
 from mind_mlir.interrupts import deliver
@@ -67,7 +68,9 @@ class _Emitter:
             results = tuple(known[output] for output in block.terminator.operands)
         visibility = None if function.public else "private"
         types = (arguments, [self._type(type_) for type_ in results])
-        emitted = func.FuncOp(function.name, types, visibility=visibility, loc=_source_location(function))
+        emitted = func.FuncOp(
+            symbol_of(function.name), types, visibility=visibility, loc=_source_location(function)
+        )
         emitted.attributes[PROFILE_ATTRIBUTE] = ir.StringAttr.get(profile)
         body = ir.Block.create_at_start(emitted.body, arguments, [_location(each) for each in parameters])
         if any(parameter.name is not None for parameter in parameters) or not parameters:

@@ -13,22 +13,23 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from mind_mlir import border
+from mind_mlir.analysis.reads import reads
 from mind_mlir.arguments import bind
 from mind_mlir.interpreter.machine import execute, too_large
 from mind_mlir.interpreter.plan import context_of, plan
 from mind_mlir.ir.entry import entry_function
 from mind_mlir.ir.interface import interface_of
-from mind_mlir.ir.module import Functions
+from mind_mlir.ir.module import Block, Functions, Parameter, Return
 from mind_mlir.ops.contexts import allocation_failed
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.passes.structure import structure, structure_function
 from mind_mlir.passes.verify import verify
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from mind_mlir.ir.attributes import Array
-    from mind_mlir.ir.module import CoreOperation, Module, ValueId
+    from mind_mlir.ir.module import CoreOperation, Function, Module, ValueId
 
 
 def interpret(
@@ -110,6 +111,26 @@ def evaluate(operation: CoreOperation, operands: Sequence[Array]) -> Array:
     except MemoryError as error:
         raise too_large([operation]) from error
     return cast("Array", result)
+
+
+def evaluate_running(
+    operation: CoreOperation, values: Mapping[ValueId, Array], functions: Iterable[Function]
+) -> tuple[Array, ...]:
+    """Return the results of one verified operation that may run regions and functions.
+
+    Args:
+        operation: The operation, in a function of structured form.
+        values: At least what the operation and its regions read of what is defined around it.
+        functions: At least those that it calls, directly or not, in structured form.
+
+    Raises:
+        ExecutionError: As `interpret`.
+    """
+    read = tuple(dict.fromkeys(reads(operation)))
+    parameters = tuple(Parameter(value, operation.result_type) for value in read)  # plans need no types
+    plans = {each.name: plan(each.entry) for each in functions}
+    plans[""] = plan(Block((operation,), Return(operation.result_ids), parameters))
+    return execute(plans, "", [values[value] for value in read])
 
 
 def _structured(module: Module) -> Module:

@@ -22,7 +22,7 @@ from mind_mlir.lowering.buffers.insert_chains import bufferize_insert_chains
 from mind_mlir.mlir.passes import find_all, run_passes
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Module, Operation
+    from mind_mlir.bindings import Attribute, Module, Operation
 
 _ONE_SHOT = "one-shot-bufferize{allow-return-allocs-from-loops=true}"
 
@@ -35,8 +35,9 @@ def bufferize(module: Module, *, verify: bool = False) -> None:
     """Rewrite ``module`` from tensors to buffers, in place.
 
     Args:
-        module: One public function, and private ones if need be, on tensors of static shape. A function
-            without tensors in its signature keeps it.
+        module: Public functions, and private ones if need be, on tensors of static shape. A function
+            without tensors in its signature keeps it. Where there are several public ones, each has an
+            attribute of its own with the size of its arena; the module's is the greatest.
         verify: Run MLIR's verifier after each pass.
 
     Raises:
@@ -55,12 +56,21 @@ def bufferize(module: Module, *, verify: bool = False) -> None:
             scratch = _place_all(module)
         except (MLIRError, EscapeError, CycleError, ValueError) as error:
             raise BufferizationError(str(error)) from error
-        size = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), scratch)
-        module.operation.attributes[SCRATCH_ATTRIBUTE] = size
+        module.operation.attributes[SCRATCH_ATTRIBUTE] = _bytes(max(scratch.values(), default=0))
+        if len(scratch) < 2:
+            return
+        for op in module.body.operations:
+            name = op.operation.attributes["sym_name"].value if isinstance(op, func.FuncOp) else None
+            if name in scratch:
+                op.attributes[SCRATCH_ATTRIBUTE] = _bytes(scratch[name])
 
 
-def _place_all(module: Module) -> int:
-    """Place the buffers of all functions, callees first; return the arena size of the public one in bytes.
+def _bytes(count: int) -> Attribute:
+    return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), count)
+
+
+def _place_all(module: Module) -> dict[str, int]:
+    """Place the buffers of all functions, callees first; return the arena sizes of the public ones in bytes.
 
     The arena of a callee is a temporary of its caller, for the time of the call.
     """
@@ -75,7 +85,7 @@ def _place_all(module: Module) -> int:
     }
     graph = {name: [_callee(call) for call in inner] for name, inner in calls.items()}
     sizes: dict[str, int | None] = {}
-    public = 0
+    public: dict[str, int] = {}
     for name in TopologicalSorter(graph).static_order():
         if name not in functions:
             continue  # declared elsewhere
@@ -86,7 +96,7 @@ def _place_all(module: Module) -> int:
         private = "sym_visibility" in functions[name].attributes
         sizes[name] = place_buffers(functions[name], always=not private)
         if not private:
-            public = max(public, sizes[name] or 0)
+            public[name] = sizes[name] or 0
     return public
 
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from mind_mlir.abi import TABLE_ATTRIBUTE
+from mind_mlir.abi import SCRATCH_ATTRIBUTE, TABLE_ATTRIBUTE
 from mind_mlir.bindings import func, ir, llvm
 from mind_mlir.mlir.memory import is_contiguous
 from mind_mlir.mlir.passes import find_all
@@ -20,7 +20,7 @@ from mind_mlir.mlir.passes import find_all
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from mind_mlir.bindings import Block, Module, Operation, Value
+    from mind_mlir.bindings import Attribute, Block, Module, Operation, Value
 
 #: A function of more buffers, its scratch arena among them, is given a table.
 MAX_BUFFERS = 64
@@ -53,11 +53,15 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class TableFunction:
-    """A function that is given a table of ``pointers`` pointers, and does ``calls``."""
+    """A function that is given a table of ``pointers`` pointers, and does ``calls``.
+
+    ``scratch`` is its `SCRATCH_ATTRIBUTE`, if it has one of its own.
+    """
 
     name: str
     pointers: int
     calls: tuple[Call, ...]
+    scratch: Attribute | None = None
 
 
 def cut_into_parts(module: Module) -> list[TableFunction]:
@@ -81,7 +85,9 @@ def cut_into_parts(module: Module) -> list[TableFunction]:
             continue
         calls = _Cutter(function).run()
         if pointers > MAX_BUFFERS:
-            tables.append(TableFunction(function.name.value, pointers, calls))
+            own = SCRATCH_ATTRIBUTE in function.attributes
+            scratch = function.attributes[SCRATCH_ATTRIBUTE] if own else None
+            tables.append(TableFunction(function.name.value, pointers, calls, scratch))
             function.erase()
             continue
         with ir.InsertionPoint.at_block_terminator(block), function.location:
@@ -225,9 +231,10 @@ def add_table_functions(module: Module, tables: Iterable[TableFunction]) -> None
             with _body_of(module, caller, private=True) as given:
                 _call(call.part, [_load(given, number) for number in call.arguments])
         with _body_of(module, table.name) as given:
-            given.owner.owner.attributes[TABLE_ATTRIBUTE] = ir.IntegerAttr.get(
-                ir.IntegerType.get_signless(64), table.pointers
-            )
+            held = given.owner.owner.attributes
+            held[TABLE_ATTRIBUTE] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), table.pointers)
+            if table.scratch is not None:
+                held[SCRATCH_ATTRIBUTE] = table.scratch
             for caller in callers:
                 _call(caller, [given])
 

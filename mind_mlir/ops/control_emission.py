@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from mind_mlir.abi import symbol_of
+
 if TYPE_CHECKING:
     from mind_mlir.mlir.emission import EmitContext
 
@@ -33,5 +35,5 @@ def emit_while(context: EmitContext) -> list[Any]:
 
 def emit_call(context: EmitContext) -> list[Any]:
     """Return the results of the `func.call` of a `Call`."""
-    callee = context.mlir.ir.FlatSymbolRefAttr.get(context.attributes["callee"])
+    callee = context.mlir.ir.FlatSymbolRefAttr.get(symbol_of(context.attributes["callee"]))
     return list(context.create("func.call", context.operands, callee=callee).results)

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from mind_mlir import border
+from mind_mlir.abi import symbol_of
 from mind_mlir.diagnostics.display import brief
 from mind_mlir.frozen import FrozenDict
 from mind_mlir.interrupts import held
@@ -97,12 +98,12 @@ class Executable:
         assert canonical is not None, "a lowering that went through has a canonical module"
         places = Places(canonical) if any(lowering.checks_of.values()) else None
         for function in exported(canonical):
-            name = function.name
+            name, symbol = function.name, symbol_of(function.name)
             # The MLIR values in the checks die with the module; only their facts are kept.
-            checks = [outcome.check for outcome in lowering.checks_of[name]]
+            checks = [outcome.check for outcome in lowering.checks_of[symbol]]
             found = [(check, places.of(check) if places else None) for check in checks]
             reload = (_recompile_function, (self._source, self._opt_level, name))
-            yield name, CompiledFunction(function, NativeFunction(native, entry=name), found, reload)
+            yield name, CompiledFunction(function, NativeFunction(native, entry=symbol), found, reload)
 
     def __str__(self) -> str:
         return str(self._source)

@@ -19,6 +19,37 @@ outputs: %2
 x = np.zeros(3, np.float32)
 i = np.array([0, 2])
 """
+_NESTED = """\
+import mind_mlir
+import numpy as np
+tests = "".join(f"^t{{i}}:\\n  cond_br %p, ^t{{i + 1}}, ^out\\n" for i in range({}))
+last = tests.count("cond_br")
+mind_mlir.interpret(mind_mlir.parse(f'''
+func @main(%p: tensor<i1[]>, %x: tensor<f32[]>) -> (tensor<f32[]>) {{{{
+^entry:
+  br ^t0
+{{tests}}^t{{last}}:
+  %y = Add (%x, %x) : tensor<f32[]>
+  return %y
+^out:
+  return %x
+}}}}
+'''), {{"p": np.array(True), "x": np.zeros((), np.float32)}})
+"""
+_ENDLESS = """\
+import mind_mlir
+import numpy as np
+mind_mlir.interpret(mind_mlir.parse('''
+func @main(%p: tensor<i1[]>) -> (tensor<i1[]>) {{
+^entry:
+  cond_br %p, ^again, ^done
+^again:
+  br {}
+^done:
+  return %p
+}}
+'''), {{"p": np.array(False)}})
+"""
 _RESERVED = " This compiler does not report it."
 _SCATTER = (
     '%0 = Input {{name="x"}} : tensor<f32[4, 3]>\n%1 = Input {{name="i"}} : tensor<i64[2]>\n'
@@ -162,6 +193,31 @@ ENTRIES = (
             "Something optional that was asked for needs a library or tool that is not installed; "
             "the help line says which."
         ),
+    ),
+    Entry(
+        code="E7004",
+        title="branches and loops are nested too deeply",
+        explanation=(
+            "Blocks that branch become branches and loops within one another, 64 deep at most. What "
+            "follows a branch is within it as long as its two ways have not met again: so many returns "
+            "one after the other, or a graph of blocks that jump to one another at will, nest deeply."
+        ),
+        context=("limit",),
+        language="python",
+        bad=_NESTED.format(70),
+        good=_NESTED.format(7),
+    ),
+    Entry(
+        code="E7005",
+        title="a loop without an exit",
+        explanation=(
+            "From some block no return can be reached: a function that gets there never ends, and so has "
+            "no results."
+        ),
+        context=("function", "block"),
+        language="python",
+        bad=_ENDLESS.format("^again"),
+        good=_ENDLESS.format("^done"),
     ),
     Entry(
         code="E7101",

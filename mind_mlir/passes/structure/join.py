@@ -9,7 +9,7 @@ from mind_mlir.passes.structure.graph import Constant
 from mind_mlir.passes.structure.multiplexer import FLAG
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from mind_mlir.diagnostics import Location
     from mind_mlir.ir.module import ValueId
@@ -47,6 +47,9 @@ class Join:
             if not is_known and pair not in _FLAGS
         }
         results: dict[tuple[Argument, Argument], Argument] = {}
+        instead = _shared(needed)
+        for pair in instead:
+            del needed[pair]
         if needed:
             branches = [
                 out.end(scope, label, (), [(pair[side], type_) for pair, type_ in needed.items()])
@@ -54,6 +57,7 @@ class Join:
             ]
             values = out.emit("Cond", (self.predicate,), {}, list(needed.values()), branches, location)
             results.update(zip(needed, values, strict=True))
+        results.update((pair, results[other]) for pair, other in instead.items())
         results[_FLAGS[0]] = self.predicate
         if _FLAGS[1] in self.pairs:
             results[_FLAGS[1]] = out.negated(self.predicate)
@@ -74,6 +78,24 @@ class Join:
 
     def _is_around(self, argument: Argument) -> bool:
         return type(argument) is not int or argument < self.first
+
+
+def _shared(
+    needed: Mapping[tuple[Argument, Argument], TensorType],
+) -> dict[tuple[Argument, Argument], tuple[Argument, Argument]]:
+    """Return the pairs that are looked at after one branch only, and others that agree with them there."""
+    by_side: dict[tuple[int, Argument], tuple[Argument, Argument]] = {}
+    for pair in needed:
+        if None not in pair:
+            by_side.setdefault((0, pair[0]), pair)
+            by_side.setdefault((1, pair[1]), pair)
+    found = {}
+    for pair in needed:
+        if None in pair:
+            side = 0 if pair[1] is None else 1
+            if (side, pair[side]) in by_side:
+                found[pair] = by_side[side, pair[side]]
+    return found
 
 
 #: The predicate itself, and its negation.

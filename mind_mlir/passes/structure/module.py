@@ -9,8 +9,8 @@ from mind_mlir.diagnostics import Diagnostic, UnsupportedError
 from mind_mlir.interrupts import deliver
 from mind_mlir.ir.module import Block, Function, Functions, Module, Parameter, Return
 from mind_mlir.passes.canonical.functions import canonical_function, canonical_functions, reachable
-from mind_mlir.passes.inline import inline_calls
 from mind_mlir.passes.structure.graph import Edge, Graph
+from mind_mlir.passes.structure.inline import inline_calls
 from mind_mlir.passes.structure.level import Level
 from mind_mlir.passes.structure.regions import Regions
 
