@@ -425,6 +425,22 @@ def test_regions_as_deep_as_the_verifier_takes_them() -> None:
     np.testing.assert_allclose(derivative, np.exp(0.5))
 
 
+def test_loops_that_nest_too_deeply_for_their_gradient_are_one_finding() -> None:
+    b = function_builder()
+    x, n = b.parameter(SCALAR, "x"), b.parameter(INDEX, "n")
+
+    def nest(value: Value, left: int) -> Value:
+        if left == 0:
+            return b.emit("Mul", value, value)
+        return counted(b, n, [value], lambda values, _: [nest(values[0], left - 1)])[0]
+
+    with pytest.raises(AutodiffError) as caught:
+        gradient_of(module_of(b.function("main", [nest(x, MAX_NESTING // 2 + 1)])), ["x"])
+    (finding,) = caught.value.diagnostics
+    assert finding.code == "E5002"
+    assert "E4125" in finding.notes[0]
+
+
 def test_time_and_size_are_linear_in_the_number_of_loops() -> None:
     def size(count: int) -> int:
         b = function_builder()
