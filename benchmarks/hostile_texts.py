@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 _SMALL = "tensor<i1>"
 _INPUT = f'%0=Input("x"):{_SMALL}\n'
+_HEAD = "func@f(){\n"
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"
 
 
@@ -107,6 +108,41 @@ KINDS: Mapping[str, Callable[[int], str]] = {
     "named aliases": _named("%{0}=%0\n", _INPUT),
     "aliases of nothing": _repeat("%1=%2\n"),
     "undefined operands": _named(f"%0=Neg(%{{0}}):{_SMALL}\n"),
+    # Function form.
+    "functions": _repeat("func@f(){^a:return}\n"),
+    "named functions": _named(f"func@{{0}}(%x:{_SMALL}){{{{^a:return%x}}}}\n"),
+    "blocks": _repeat(f"^b(%x:{_SMALL}):\nbr ^b(%x)\n", _HEAD, "}"),
+    "empty blocks": _repeat("^b:\nbr ^b\n", _HEAD, "}"),
+    "labels": _named("^{0}:\nbr ^{0}\n", _HEAD),
+    "labels alone": _repeat("^b:\n", _HEAD, "}"),
+    "operations of a function": _numbered(f"%{{0}}=Neg(%{{1}}):{_SMALL}\n", _HEAD + "^a:\n"),
+    "named operations of a function": _named(f"%{{0}}=Neg(%0):{_SMALL}\n", _HEAD + "^a:\n"),
+    "aliases of a function": _numbered("%{0}=%0\n", _HEAD + "^a:\n"),
+    "circular aliases": _numbered("%{1}=%{0}\n", _HEAD + "^a:\n"),
+    "calls": _repeat(f"%1=call@f(%0):{_SMALL}\n", _HEAD + "^a:\n", "return\n}"),
+    "results": _repeat("%0,", _HEAD + "^a:\n", f"%0=F:{_SMALL}\nreturn\n}}"),
+    "result types": _repeat(f"{_SMALL},", _HEAD + "^a:\n%0=F:(", ")\nreturn\n}"),
+    "parameters": _repeat(f"%0:{_SMALL},", "func@f(", "){^a:\nreturn\n}"),
+    "named parameters": _named(f"%{{0}}:{_SMALL},", "func@f("),
+    "parameters of a block": _repeat(f"%0:{_SMALL},", _HEAD + "^a:\nbr ^b\n^b(", "):\nreturn\n}"),
+    "arguments of a branch": _repeat("%0,", _HEAD + "^a:\nbr ^b(", ")\n}"),
+    "returned values": _repeat("%0,", _HEAD + "^a:\nreturn ", "\n}"),
+    "terminators": _repeat("return\n", _HEAD + "^a:\n", "}"),
+    "types of a function": _repeat(f"{_SMALL},", "func@f()->(", "){^a:\nreturn\n}"),
+    "regions": _repeat(f"%0=F:{_SMALL}{{\n^a:yield\n}}\n", _HEAD + "^a:\n", "return\n}"),
+    "nested regions": _repeat(f"%0=F:{_SMALL}{{^a:\n", _HEAD + "^a:\n"),
+    "opening braces": _repeat("{\n", _HEAD),
+    "closing braces": _repeat("}", _HEAD),
+    "open functions": _repeat("func@f(){\n"),
+    "heads alone": _repeat("func\n"),
+    "open regions": _repeat(f"%0=F(:{_SMALL}{{\n", _HEAD + "^a:\n"),
+    "carets": _repeat("^", _HEAD),
+    "at signs": _repeat("@", _HEAD),
+    "name of a function": _repeat("a", "func@", "(){^a:\nreturn}"),
+    "string for a label": _repeat("\\n", _HEAD + '^"', '":\nreturn}'),
+    "values": _repeat("%0,", _HEAD),
+    "values alone": _repeat("%0 ", _HEAD),
+    "spaces in a function": _repeat(" ", _HEAD + "%0"),
     # Characters.
     "line feeds": _repeat("\n"),
     "carriage returns": _repeat("\r"),

@@ -52,6 +52,27 @@ irdl.dialect @mind {
     %result = irdl.base "!builtin.tensor"
     irdl.results(result: %result)
   }
+  irdl.operation @div {
+    %lhs = irdl.base "!builtin.tensor"
+    %rhs = irdl.base "!builtin.tensor"
+    irdl.operands(lhs: %lhs, rhs: %rhs)
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @maximum {
+    %lhs = irdl.base "!builtin.tensor"
+    %rhs = irdl.base "!builtin.tensor"
+    irdl.operands(lhs: %lhs, rhs: %rhs)
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @minimum {
+    %lhs = irdl.base "!builtin.tensor"
+    %rhs = irdl.base "!builtin.tensor"
+    irdl.operands(lhs: %lhs, rhs: %rhs)
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
   irdl.operation @relu {
     %input = irdl.base "!builtin.tensor"
     irdl.operands(input: %input)
@@ -90,6 +111,41 @@ irdl.dialect @mind {
     %on_true = irdl.base "!builtin.tensor"
     %on_false = irdl.base "!builtin.tensor"
     irdl.operands(pred: %pred, on_true: %on_true, on_false: %on_false)
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @and {
+    %lhs = irdl.base "!builtin.tensor"
+    %rhs = irdl.base "!builtin.tensor"
+    irdl.operands(lhs: %lhs, rhs: %rhs)
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @or {
+    %lhs = irdl.base "!builtin.tensor"
+    %rhs = irdl.base "!builtin.tensor"
+    irdl.operands(lhs: %lhs, rhs: %rhs)
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @xor {
+    %lhs = irdl.base "!builtin.tensor"
+    %rhs = irdl.base "!builtin.tensor"
+    irdl.operands(lhs: %lhs, rhs: %rhs)
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @not {
+    %input = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input)
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @cast {
+    %input = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input)
+    %attr_dtype = irdl.base "#builtin.type"
+    irdl.attributes { "dtype" = %attr_dtype }
     %result = irdl.base "!builtin.tensor"
     irdl.results(result: %result)
   }
@@ -173,6 +229,23 @@ irdl.dialect @mind {
     %attr_ends = irdl.base "#builtin.dense_array"
     %attr_steps = irdl.base "#builtin.dense_array"
     irdl.attributes { "starts" = %attr_starts, "ends" = %attr_ends, "steps" = %attr_steps }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @dynamic_slice {
+    %input = irdl.base "!builtin.tensor"
+    %start = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input, start: %start)
+    %attr_sizes = irdl.base "#builtin.dense_array"
+    irdl.attributes { "sizes" = %attr_sizes }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @dynamic_update_slice {
+    %operand = irdl.base "!builtin.tensor"
+    %update = irdl.base "!builtin.tensor"
+    %start = irdl.base "!builtin.tensor"
+    irdl.operands(operand: %operand, update: %update, start: %start)
     %result = irdl.base "!builtin.tensor"
     irdl.results(result: %result)
   }

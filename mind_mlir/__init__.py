@@ -18,6 +18,7 @@ from mind_mlir.interrupts import held
 
 if TYPE_CHECKING:
     from mind_mlir.core.builder import Builder
+    from mind_mlir.core.function_builder import ModuleBuilder
     from mind_mlir.core.printer import print_module
     from mind_mlir.diagnostics import (
         ArgumentError,
@@ -57,6 +58,7 @@ _HOMES = {
     "Location": _DIAGNOSTICS,
     "MindError": _DIAGNOSTICS,
     "Module": "mind_mlir.ir.module",
+    "ModuleBuilder": "mind_mlir.core.function_builder",
     "ParseError": _DIAGNOSTICS,
     "TensorType": "mind_mlir.ir.types",
     "UnsupportedError": _DIAGNOSTICS,
@@ -85,6 +87,7 @@ __all__ = [
     "Location",
     "MindError",
     "Module",
+    "ModuleBuilder",
     "ParseError",
     "TensorType",
     "UnsupportedError",

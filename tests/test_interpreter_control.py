@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from mind_mlir import Builder, DType, ExecutionError, TensorType
+from mind_mlir import Builder, DType, ExecutionError, TensorType, VerificationError
 from mind_mlir.interpreter import run
 from mind_mlir.ir.module import Functions, Module
 from mind_mlir.ops.contexts import Signature
@@ -138,11 +138,14 @@ def test_which_function_runs() -> None:
     assert run(module(one, hidden), {})[0] == 1
     assert run(module(one, two, hidden), {})[0] == 2
     assert run(module(one, two, hidden), {}, "one")[0] == 1
-    for wrong in ("hidden", "four"):
-        with pytest.raises(ValueError, match=f"function must be one of one, main, not the str '{wrong}'"):
-            run(module(one, two, hidden), {}, wrong)
-    with pytest.raises(ValueError, match="one of the exported ones: one, three"):
+    wrong = {"hidden": "E2101", "four": "E2002"}
+    for name, code in wrong.items():
+        with pytest.raises(VerificationError) as caught:
+            run(module(one, two, hidden), {}, name)
+        assert caught.value.code == code
+    with pytest.raises(VerificationError) as caught:
         run(module(one, constant("three", 3), hidden), {})
+    assert caught.value.code == "E2102"
 
 
 def test_a_loop_holds_no_more_than_what_it_carries() -> None:

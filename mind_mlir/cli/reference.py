@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import re
 import textwrap
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.core.printer import format_value, print_operation
-from mind_mlir.ir.module import CoreOperation
+from mind_mlir.ir.module import CoreOperation, Module
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.contexts import TypeContext
 from mind_mlir.ops.infer import infer_type
 from mind_mlir.ops.opdef import NotDifferentiable
 from mind_mlir.ops.registry import all_ops
+from mind_mlir.passes.structure import structure
+from mind_mlir.profiles import CORE_FUNCTIONS, CORE_V1
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,7 +44,10 @@ def signature(record: OpDef) -> str:
 
 
 def example_text(record: OpDef, example: Example) -> str:
-    """Return an example as statements of Core IR text: its operands, then the operation."""
+    """Return an example as Core IR text: statements of the operands and the operation, or a function of them.
+
+    Functions show what Core v1 refuses.
+    """
     statements: list[CoreOperation] = []
     operands: list[CoreOperation] = []
     for text, definition in zip(example.operands, record.operands, strict=True):
@@ -58,6 +64,9 @@ def example_text(record: OpDef, example: Example) -> str:
     statements.append(
         CoreOperation.create(len(statements), record.opcode, values, example.attributes, result)
     )
+    if record.opcode in CORE_V1.refused:
+        flat = Module.flat(statements, [statements[-1].value_id])
+        return str(replace(structure(flat), profile=CORE_FUNCTIONS.name))
     return "\n".join(print_operation(statement) for statement in statements)
 
 

@@ -127,13 +127,15 @@ class Builder:
                 or the operation breaks a rule of its record.
             TypeError: ``source`` is no `SourceInfo`.
         """
-        values = self.emit_all(opcode, *operands, source=source, **attributes)
-        if len(values) != 1:
-            self.operations.pop()
+        if "regions" in attributes or "defines" in attributes:
+            (value,) = self.emit_all(opcode, *operands, source=source, **attributes)
+            return value
+        context, values, results, _ = self._inferred(opcode, operands, (), source, attributes)
+        if len(results) != 1:
             raise ValueError(
-                f"opcode must be that of an operation with one result, not {len(values)}: emit_all"
+                f"opcode must be that of an operation with one result, not {len(results)}: emit_all"
             )
-        return values[0]
+        return self._append(context.opcode, values, context.attributes, results[0], source)
 
     def emit_all(
         self,
@@ -160,40 +162,18 @@ class Builder:
             TypeError: ``source`` is no `SourceInfo`, or a region no `Region`.
             ValueError: A region is not this builder's, does not yield, or has been used already.
         """
-        if not isinstance(opcode, str):
-            message = f"an opcode must be a string, not {border.describe(opcode)}"
-            raise VerificationError(Diagnostic("E1102", message))
-        opcode, source = border.text(opcode, "opcode"), _source(source)
-        record = registry.lookup(opcode)
-        if record is None:
-            spelling = registry.lookup(opcode, self.profile)
-            if spelling is None:
-                raise VerificationError(unknown_operation(opcode, source.opcode if source else None))
-            record, attributes = spelling.record, {**attributes, **spelling.attributes}
-            opcode = record.opcode
-        values = self.own(operands, f"operand {{}} of {opcode}") if operands else []
-        types = tuple([value.type for value in values])
-        complete = _attributes(record, types, attributes)
-        context = TypeContext(opcode, self.next_id, types, complete, source=source, functions=self.functions)
-        context.partial_index = self.profile != CORE_V1.name
-        inside = self._finished(regions) if regions else []
-        context.regions = tuple([_region_types(region) for region in inside])
-        results = infer_types(record, context)
-        if results is None:
-            raise VerificationError(context.diagnostics)
-        if len(results) == 1 and not inside and not defines:
-            return (self._append(opcode, values, context.attributes, results[0], source),)
+        context, values, results, record = self._inferred(opcode, operands, regions, source, attributes)
         blocks = [
-            region.block(definition.name) for region, definition in zip(inside, record.regions, strict=True)
+            region.block(definition.name) for region, definition in zip(regions, record.regions, strict=True)
         ]
-        for region in inside:
+        defined = self._defined(defines, results)
+        for region in regions:
             region.used = True
-        first, *more = tuple(defines) or [self.fresh(type_) for type_ in results]
-        assert (first.type, *(value.type for value in more)) == results, "values of the results' types"
+        first, *more = defined
         self.operations.append(
             CoreOperation.create(
                 first.id,
-                opcode,
+                context.opcode,
                 [v.id for v in values],
                 context.attributes,
                 first.type,
@@ -225,15 +205,24 @@ class Builder:
         Args:
             block: A region of an operation, whose place the new region is to take.
             yields: The types of what it yields.
+
+        Raises:
+            TypeError: An argument is not of the type above.
+            ValueError: ``yields`` are not as many as what it yields.
         """
-        assert isinstance(block.terminator, Yield), "a region ends in a yield"
+        border.expect(block, Block, "block", "a Block")
+        border.expect(block.terminator, Yield, "block", "a Block that ends in a Yield")
+        found = border.items(yields, "yields", "a sequence of TensorTypes")
+        types = [border.expect(type_, TensorType, "each of yields", "a TensorType") for type_ in found]
+        if len(types) != len(block.terminator.operands):
+            raise ValueError("yields must be as many types as the block yields values")
         region = Region(
             self,
             parameters=[Value(p.value_id, p.tensor_type, self) for p in block.parameters],
             operations=list(block.operations),
             entered=True,
         )
-        values = zip(block.terminator.operands, yields, strict=True)
+        values = zip(block.terminator.operands, types, strict=True)
         region.yields = tuple([Value(value, type_, self) for value, type_ in values])
         return region
 
@@ -249,7 +238,12 @@ class Builder:
         return value
 
     def fresh(self, type_: TensorType) -> Value:
-        """Return a value that whoever asks will define."""
+        """Return a value that an operation to come defines (``emit_all(..., defines=...)``).
+
+        Raises:
+            TypeError: ``type_`` is no `TensorType`.
+        """
+        border.expect(type_, TensorType, "type_", "a TensorType")
         value = Value(self.next_id, type_, self)
         self.next_id += 1
         return value
@@ -282,7 +276,7 @@ class Builder:
         """
         border.expect(operation, CoreOperation, "operation", "a CoreOperation")
         read = border.items(operands, "operands", "a sequence of Values")
-        values = self.own(read, f"operand {{}} of {operation.opcode}")
+        values = self._own(read, f"operand {{}} of {operation.opcode}")
         if not operation.others and not operation.regions:
             result = self.fresh(operation.tensor_type)
             ids = tuple([v.id for v in values])
@@ -301,7 +295,7 @@ class Builder:
             VerificationError: E4003, an output is no value of this builder.
             TypeError: ``outputs`` is no iterable.
         """
-        values = self.own(_listed(outputs, "outputs"), "output {}", "E4003")
+        values = self._own(_listed(outputs, "outputs"), "output {}", "E4003")
         return Module.flat(self.operations, [value.id for value in values])
 
     def function(self, name: str, results: Iterable[Value] | Value, *, public: bool = True) -> Function:
@@ -311,13 +305,13 @@ class Builder:
             VerificationError: E4003, a result is no value of this builder, or of a region.
             TypeError: ``results`` is no iterable, or ``name`` no string.
         """
-        values = self.own(_listed(results, "results"), "result {}", "E4003")
+        values = self._own(_listed(results, "results"), "result {}", "E4003")
         block = Block(
             tuple(self.operations), Return(tuple(v.id for v in values)), parameters=tuple(self.parameters)
         )
         return Function(name, (block,), public, tuple(v.type for v in values))
 
-    def own(self, values: Iterable[object], place: str, code: str = "E4001") -> list[Value]:
+    def _own(self, values: Iterable[object], place: str, code: str = "E4001") -> list[Value]:
         """Return ``values``, which must be of this builder and visible where it stands."""
         own: list[Value] = []
         findings: list[Diagnostic] = []
@@ -336,6 +330,48 @@ class Builder:
         if findings:
             raise VerificationError(findings)
         return own
+
+    def _inferred(
+        self,
+        opcode: str,
+        operands: tuple[Value, ...],
+        regions: Sequence[Region],
+        source: SourceInfo | None,
+        attributes: dict[str, Any],
+    ) -> tuple[TypeContext, list[Value], tuple[TensorType, ...], OpDef]:
+        """Return an operation as its type rule sees it, its operands, its results' types and its record."""
+        if not isinstance(opcode, str):
+            message = f"an opcode must be a string, not {border.describe(opcode)}"
+            raise VerificationError(Diagnostic("E1102", message))
+        opcode, source = border.text(opcode, "opcode"), _source(source)
+        record = registry.lookup(opcode)
+        if record is None:
+            spelling = registry.lookup(opcode, self.profile)
+            if spelling is None:
+                raise VerificationError(unknown_operation(opcode, source.opcode if source else None))
+            record, attributes = spelling.record, {**attributes, **spelling.attributes}
+            opcode = record.opcode
+        values = self._own(operands, f"operand {{}} of {opcode}") if operands else []
+        types = tuple([value.type for value in values])
+        complete = _attributes(record, types, attributes)
+        context = TypeContext(opcode, self.next_id, types, complete, source=source, functions=self.functions)
+        context.partial_index = self.profile != CORE_V1.name
+        if regions:
+            context.regions = tuple([_region_types(region) for region in self._finished(regions)])
+        results = infer_types(record, context)
+        if results is None:
+            raise VerificationError(context.diagnostics)
+        return context, values, results, record
+
+    def _defined(self, given: Sequence[Value], types: tuple[TensorType, ...]) -> Sequence[Value]:
+        """Return the values that an operation with results of ``types`` defines."""
+        if not given:
+            return [self.fresh(type_) for type_ in types]
+        for value in given:
+            border.expect(value, Value, "each of defines", "a Value that Builder.fresh returned")
+        if tuple(value.type for value in given) != types:
+            raise ValueError("defines must be values of the results' types")
+        return given
 
     def _finished(self, regions: Sequence[Region]) -> list[Region]:
         """Return regions that an operation can have."""

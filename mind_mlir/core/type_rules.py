@@ -118,6 +118,19 @@ def declared_type(
     return foreign_dtype(what, type_, profile, location, code) or size(type_, location)
 
 
+def argument_name_taken(function: str, name: str, location: Location | None, first: str) -> Diagnostic:
+    """Return E4004: another argument of ``function`` is called ``name`` already, ``first`` says which."""
+    return finding(
+        "E4004",
+        f"two arguments of @{function} are called '{name}'",
+        location,
+        (f"the other one is {first}",),
+        "give every argument a name of its own",
+        issue="name",
+        name=name,
+    )
+
+
 def argument_name(what: str, name: str | None, location: Location | None) -> Diagnostic | None:
     """Return E4004 where a parameter of an exported function cannot be called ``name`` by callers."""
     if name is None:

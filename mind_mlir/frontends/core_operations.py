@@ -160,17 +160,17 @@ class OperationReader:
             ParseError: E1103, something else stands there.
         """
         help_text = 'what callers name an argument is given as %0 {name="a b"}: tensor<f32[]>'
-        for position, (_, attribute) in enumerate(attributes.others):
+        (_, given), *more = attributes.others
+        for _, attribute in ((0, given), *more):
             assert isinstance(attribute, Attribute), "the grammar allows nothing else"
-            if position or self._values.string(attribute.name) != "name":
+            if attribute is not given or self._values.string(attribute.name) != "name":
                 message = "a parameter has one attribute, its name"
                 raise self._error("E1103", message, attribute.name, help_text)
-            value = attribute.value
-            if isinstance(value, Token) and value.type in ("STRING", "WORD"):
-                return self._values.string(value)
-            token = value if isinstance(value, Token) else value.keyword
-            raise self._error("E1103", "the name of an argument is a string", token, help_text)
-        raise AssertionError("empty braces have no syntax")
+        value = given.value
+        if isinstance(value, Token) and value.type in ("STRING", "WORD"):
+            return self._values.string(value)
+        token = value if isinstance(value, Token) else value.keyword
+        raise self._error("E1103", "the name of an argument is a string", token, help_text)
 
     def _result_types(self, definition: Definition) -> list[TensorType]:
         """Return the types of the results, which must be as many.

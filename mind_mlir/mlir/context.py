@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from mind_mlir import bindings
 from mind_mlir.bindings import arith, ir, linalg, tensor
 from mind_mlir.mlir.scalars import element_of, inline, is_element_tensor, tensor_of
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
     from mind_mlir.bindings import Attribute, Type, Value
     from mind_mlir.diagnostics.checks import Check, Place
-    from mind_mlir.ir.attributes import TensorLiteral
+    from mind_mlir.ir.attributes import Array, TensorLiteral
     from mind_mlir.ir.types import DType, TensorType
 
 
@@ -103,6 +105,25 @@ class LoweringContext:
     def single(self, value: Value) -> Value:
         """Return the element of a tensor of rank 0."""
         return element_of(value) if self.scalars else tensor.ExtractOp(value, []).result
+
+    def known_integers(self, value: Value) -> Array | None:
+        """Return the elements of a tensor of integers that is a constant, or None."""
+        owner = None if isinstance(value, ir.BlockArgument) else value.owner.operation
+        if owner is not None and owner.name == "tensor.from_elements" and self.scalars:
+            scalar = owner.operands[0]
+            owner = None if isinstance(scalar, ir.BlockArgument) else scalar.owner.operation
+        if owner is None or owner.name != "arith.constant":
+            return None
+        held = owner.attributes["value"]
+        return np.array(held.value if isinstance(held, ir.IntegerAttr) else ir.DenseElementsAttr(held))
+
+    def number(self, vector: Value, position: int) -> Value:
+        """Return the element at ``position`` of a tensor of rank 1; what a scalar was reshaped to is that."""
+        if not isinstance(vector, ir.BlockArgument):
+            owner = vector.owner.operation
+            if owner.name == "tensor.expand_shape" and owner.operands[0].type.rank == 0:
+                return self.single(owner.operands[0])
+        return tensor.ExtractOp(vector, [arith.ConstantOp(ir.IndexType.get(), position).result]).result
 
     def empty(self, type_: TensorType) -> Value:
         """Return an uninitialised tensor."""

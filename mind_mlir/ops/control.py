@@ -6,6 +6,7 @@ is visible only in it. In MLIR, these operations are upstream's: `scf.if`, `scf.
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from mind_mlir.ir.types import DType, TensorType
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from mind_mlir.diagnostics import Location
     from mind_mlir.ops.contexts import EvalContext, Running, TypeContext
 
+#: Functions that a message names.
+_NAMED = 8
+
 PREDICATE = TensorType(DType.I1)
 
 
@@ -50,7 +54,7 @@ def _cond_type(context: TypeContext) -> tuple[TensorType, ...]:
         _require(context, f"^{name} of Cond", "parameter", (), region.parameters, region.parameter_location)
     if not then.yields:
         _no_results(context, "^then of Cond yields nothing", then.location)
-    expected = context.declared_results or then.yields
+    expected = _agreed(context, then.yields, otherwise.yields)
     for region, name in ((then, "then"), (otherwise, "else")):
         _require(context, f"^{name} of Cond", "yield", expected, region.yields, region.yield_location)
     context.stop_if_reported()
@@ -60,6 +64,15 @@ def _cond_type(context: TypeContext) -> tuple[TensorType, ...]:
 def _cond(context: EvalContext) -> Running:
     (predicate,) = context.operands
     return (yield (0 if predicate else 1), ())
+
+
+def _agreed(
+    context: TypeContext, first: tuple[TensorType, ...], second: tuple[TensorType, ...]
+) -> tuple[TensorType, ...]:
+    """Return what two places say of the results, or where they differ what is declared."""
+    if first == second or context.declared is None:
+        return first
+    return context.declared_results or (context.declared,)
 
 
 def _while_type(context: TypeContext) -> tuple[TensorType, ...]:
@@ -82,19 +95,13 @@ def _while_type(context: TypeContext) -> tuple[TensorType, ...]:
     carried = condition.yields[1:]
     if not carried:
         _no_results(context, "^condition of While yields nothing but its predicate", condition.location)
-    if context.declared_results is not None:
-        _require(
-            context,
-            "^condition of While",
-            "yield",
-            (PREDICATE, *context.declared_results),
-            condition.yields,
-            condition.yield_location,
-        )
-    _require(context, "^body of While", "parameter", carried, body.parameters, body.parameter_location)
+    expected = _agreed(context, carried, body.parameters)
+    where = condition.yield_location
+    _require(context, "^condition of While", "yield", (PREDICATE, *expected), condition.yields, where)
+    _require(context, "^body of While", "parameter", expected, body.parameters, body.parameter_location)
     _require(context, "^body of While", "yield", context.operands, body.yields, body.yield_location)
     context.stop_if_reported()
-    return carried
+    return expected
 
 
 def _while(context: EvalContext) -> Running:
@@ -109,7 +116,8 @@ def _while(context: EvalContext) -> Running:
 def _call_type(context: TypeContext) -> tuple[TensorType, ...]:
     name: str = context.attributes["callee"]
     if name not in context.functions:
-        known = ", ".join(f"@{known}" for known in context.functions) or "none"
+        names = [f"@{known}" for known in islice(context.functions, _NAMED)]
+        known = ", ".join([*names, "..."] if len(context.functions) > _NAMED else names) or "none"
         context.fail(
             "E4121",
             f"there is no function @{name}",

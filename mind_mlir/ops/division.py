@@ -62,6 +62,9 @@ def _lower_div(context: LoweringContext) -> Any:
 
 def _check_divisor(context: LoweringContext) -> None:
     divisor, type_ = context.operands[1], context.operand_types[1]
+    known = context.known_integers(divisor)
+    if known is not None and known.all():
+        return
     mlir, affine_map = context.mlir, context.mlir.ir.AffineMap
     arith, scalar = mlir.arith, TensorType(DType.SI64)
     zero, seen, unseen = context.scalar(0, type_.dtype), *(context.scalar(n, DType.SI64) for n in (1, 0))
@@ -78,7 +81,7 @@ def _check_divisor(context: LoweringContext) -> None:
         ["reduction"] * type_.rank,
         body,
     )
-    smallest, largest = (mlir.tensor.extract(end, []) for end in ends)
+    smallest, largest = map(context.single, ends)
     context.check(DivisorCheck(context.opcode, context.label), smallest, largest)
 
 

@@ -156,12 +156,10 @@ def _lower_slice(context: LoweringContext) -> Any:
         return operand
     if result.element_count == 0:
         return context.empty(result)
-    offsets = _offsets(context, start, result.extents, type_.extents)
-    dynamic = context.mlir.ir.ShapedType.get_dynamic_size()
-    ones = [1] * result.rank
+    known, offsets = _offsets(context, start, result.extents, type_.extents)
     slice_type = context.mlir.ir.RankedTensorType.get(list(result.extents), context.element(result.dtype))
     return context.mlir.tensor.extract_slice(
-        slice_type, operand, offsets, [], [], [dynamic] * result.rank, result.extents, ones
+        slice_type, operand, offsets, [], [], known, result.extents, [1] * result.rank
     )
 
 
@@ -172,25 +170,31 @@ def _lower_update(context: LoweringContext) -> Any:
         return update
     if type_.element_count == 0:
         return operand
-    offsets = _offsets(context, start, type_.extents, result.extents)
-    dynamic = context.mlir.ir.ShapedType.get_dynamic_size()
-    ones = [1] * result.rank
+    known, offsets = _offsets(context, start, type_.extents, result.extents)
     return context.mlir.tensor.insert_slice(
-        update, operand, offsets, [], [], [dynamic] * result.rank, type_.extents, ones
+        update, operand, offsets, [], [], known, type_.extents, [1] * result.rank
     )
 
 
-def _offsets(context: LoweringContext, start: Any, sizes: Sequence[int], shape: Sequence[int]) -> list[Any]:
-    """Return where a window begins on each axis, moved into the tensor, as values of type `index`."""
+def _offsets(
+    context: LoweringContext, start: Any, sizes: Sequence[int], shape: Sequence[int]
+) -> tuple[list[int], list[Any]]:
+    """Return where a window, moved into the tensor, begins on each axis.
+
+    Returns:
+        A number for each axis, which says of some that they are not known, and `index` values for those.
+    """
     arith, index, wide = context.mlir.arith, context.mlir.ir.IndexType.get(), context.element(DType.SI64)
-    zero = context.scalar(0, DType.SI64)
+    zero, unknown = context.scalar(0, DType.SI64), context.mlir.ir.ShapedType.get_dynamic_size()
     offsets = []
     for axis, (size, extent) in enumerate(zip(sizes, shape, strict=True)):
-        first = context.mlir.tensor.extract(start, [arith.constant(index, axis)])
+        if size == extent:
+            continue
+        first = context.number(start, axis)
         first = first if first.type == wide else arith.extsi(wide, first)
         clamped = arith.minsi(arith.maxsi(first, zero), context.scalar(extent - size, DType.SI64))
         offsets.append(arith.index_cast(index, clamped))
-    return offsets
+    return [0 if size == extent else unknown for size, extent in zip(sizes, shape, strict=True)], offsets
 
 
 _CLAMPED = (

@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 
 INDEX = TensorType(DType.SI64)
 
-#: What the buffers of one loop may take: as much as a second-level cache holds. A loop inside of another one
-#: is given less, since its buffers are made anew in each iteration of that one.
-_BYTES = 2**20
-_INNER_BYTES = 2**14
+#: What records take: half of a first-level cache, since each state is written and read again soon.
+_RECORD_BYTES = 2**14
+#: What the states that are kept take: a part of a second-level cache. A loop inside of another one is given
+#: less, since its buffers are made anew in each iteration of that one.
+_KEPT_BYTES, _INNER_KEPT_BYTES = 2**19, 2**13
 #: More states make no loop faster; fewer would make long loops slow, however large a state is.
 _MOST = 1024
 _FEWEST_KEPT, _FEWEST_RECORDED = 8, 4
@@ -44,9 +45,12 @@ def state_bytes(types: Iterable[TensorType]) -> int:
 
 def room_for(types: Iterable[TensorType], depth: int) -> Room:
     """Return how many states of a loop ``depth`` regions deep are kept."""
-    budget = max(_BYTES >> 4 * depth, _INNER_BYTES)
-    count = min(budget // 2 // max(state_bytes(types), 1), _MOST)
-    return Room(max(count, _FEWEST_KEPT), max(count, _FEWEST_RECORDED))
+    size = max(state_bytes(types), 1)
+    kept = max(_KEPT_BYTES >> 4 * depth, _INNER_KEPT_BYTES)
+    return Room(
+        max(min(kept // size, _MOST), _FEWEST_KEPT),
+        max(min(min(_RECORD_BYTES, kept) // size, _MOST), _FEWEST_RECORDED),
+    )
 
 
 def buffer_type(type_: TensorType, count: int) -> TensorType:
@@ -57,7 +61,7 @@ def buffer_type(type_: TensorType, count: int) -> TensorType:
 def put(builder: Appends, buffer: Value, value: Value, index: Value) -> Value:
     """Append ``buffer`` with ``value`` at place ``index``."""
     size = value.type.element_count
-    row = builder.emit("Reshape", value, new_shape=(size,))
+    row = value if value.type.rank == 1 else builder.emit("Reshape", value, new_shape=(size,))
     return builder.emit("DynamicUpdateSlice", buffer, row, _start(builder, index, size))
 
 

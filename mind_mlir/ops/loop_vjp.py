@@ -147,6 +147,10 @@ def _step(context: VjpContext) -> Step:
         region.yield_([builder.emit("Sub", index, one), *gradients, *(total for total in new if total)])
     everything = region.operations
     region.prune()
+    # Sums before the cotangents that they read are replaced: then both are updated in place.
+    early = live_operations(region.operations, [total.id for total in new if total])
+    sooner = {operation.value_id for operation in early}
+    region.operations = early + [op for op in region.operations if op.value_id not in sooner]
     read = _read_states(region.operations, region.yields or (), states)
     needed = read
     while True:  # at most as often as there are parts of the state

@@ -38,8 +38,7 @@ from mind_mlir.passes.autodiff_errors import (
 )
 from mind_mlir.passes.autodiff_functions import chosen_parameters, gradient_functions
 from mind_mlir.passes.backward import Backward, full
-from mind_mlir.passes.canonicalize import canonical as canonical_form
-from mind_mlir.passes.canonicalize import canonicalize, canonicalize_with_map
+from mind_mlir.passes.canonicalize import canonical, canonicalize_with_map
 from mind_mlir.passes.structure import structure
 from mind_mlir.passes.verify import verify as verify_module
 
@@ -117,27 +116,27 @@ def differentiate(
         return _of_function(module, entry, wrt, cotangents, extensions=extensions, verify=verify)
     inputs = _chosen_inputs(module, wrt)
     modes = _cotangent_modes(len(module.outputs), cotangents)
-    canonical, renamed = canonicalize_with_map(module)
+    flat, renamed = canonicalize_with_map(module)
     original = {new: old for old, new in renamed.items()}
     chosen = [renamed[value] for value in inputs]
 
     builder = Builder()
-    primal = {op.value_id: builder.copy(op, ()) for op in canonical.inputs}
-    seeds = _cotangent_inputs(builder, canonical, modes)
-    for operation in canonical.operations[len(canonical.inputs) :]:
+    primal = {op.value_id: builder.copy(op, ()) for op in flat.inputs}
+    seeds = _cotangent_inputs(builder, flat, modes)
+    for operation in flat.operations[len(flat.inputs) :]:
         operands = [primal[operand] for operand in operation.operands]
         primal[operation.value_id] = builder.copy(operation, operands)
 
-    varying = Flow.of(canonical.body, {}).reached_from(chosen)
+    varying = Flow.of(flat.body, {}).reached_from(chosen)
     backward = Backward(builder, primal, varying, original, extensions)
-    for output, seed in zip(canonical.outputs, seeds, strict=True):
+    for output, seed in zip(flat.outputs, seeds, strict=True):
         if output in backward.varying:
             backward.accumulate(output, seed or full(builder, primal[output].type, 1))
-    backward.run(canonical.operations)
+    backward.run(flat.operations)
     for value in chosen:  # what no output depends on has the gradient zero; it is never dropped
         if value not in backward.gradients:
             backward.gradients[value] = full(builder, primal[value].type, 0)
-    return _finish(canonical, backward, chosen, verify=verify)
+    return _finish(flat, backward, chosen, verify=verify)
 
 
 def _of_function(
@@ -152,9 +151,9 @@ def _of_function(
     """Differentiate a function of a module that is not flat."""
     chosen = chosen_parameters(entry, wrt)
     modes = _cotangent_modes(len(entry.result_types or ()), cotangents)
-    structured = structure(canonicalize(module))
+    structured = structure(canonical(module))
     made = gradient_functions(structured, entry.name, chosen, modes, extensions=extensions)
-    gradient = canonical_form(made)
+    gradient = canonical(made)
     if verify:
         _verify_gradient(gradient)
     results = gradient.functions[entry.name].entry.terminator.operands
@@ -170,13 +169,13 @@ def _verify_gradient(module: Module) -> None:
         raise AutodiffError(map(invalid_gradient_module, error.diagnostics)) from error
 
 
-def _finish(canonical: Module, backward: Backward, chosen: Sequence[ValueId], *, verify: bool) -> Gradient:
+def _finish(flat: Module, backward: Backward, chosen: Sequence[ValueId], *, verify: bool) -> Gradient:
     gradients = backward.gradients
-    outputs = [backward.primal[output].id for output in canonical.outputs]
+    outputs = [backward.primal[output].id for output in flat.outputs]
     outputs += [gradients[value].id for value in chosen]
-    terminator = Return(tuple(outputs), canonical.returned.locations)
-    body = Block(tuple(backward.builder.operations), terminator, label=canonical.body.label)
-    module, renamed = canonicalize_with_map(canonical.with_body(body))
+    terminator = Return(tuple(outputs), flat.returned.locations)
+    body = Block(tuple(backward.builder.operations), terminator, label=flat.body.label)
+    module, renamed = canonicalize_with_map(flat.with_body(body))
     if verify:
         _verify_gradient(module)
     kept = {
@@ -216,12 +215,12 @@ def _cotangent_modes(count: int, cotangents: Cotangent | Sequence[Cotangent]) ->
     return modes
 
 
-def _cotangent_inputs(builder: Builder, canonical: Module, modes: Sequence[str]) -> list[Value | None]:
+def _cotangent_inputs(builder: Builder, flat: Module, modes: Sequence[str]) -> list[Value | None]:
     """Declare the cotangent inputs; return one for each output, None where it is not given."""
-    types = {op.value_id: op.result_type for op in canonical.operations}
-    taken = set(canonical.inputs_by_name)
+    types = {op.value_id: op.result_type for op in flat.operations}
+    taken = set(flat.inputs_by_name)
     seeds: list[Value | None] = []
-    for index, (output, mode) in enumerate(zip(canonical.outputs, modes, strict=True)):
+    for index, (output, mode) in enumerate(zip(flat.outputs, modes, strict=True)):
         type_ = types[output]
         assert isinstance(type_, TensorType), "flat modules have no tuples"
         if mode == "unit" or not is_float(type_) or 0 in type_.shape:

@@ -81,7 +81,7 @@ class OperationCheck:
             operation.attributes,
             declared[0],
             operation.source,
-            declared_results=declared if len(declared) > 1 else None,
+            declared_results=declared if len(declared) > 1 or regions else None,
             regions=regions,
             functions=self.functions,
             partial_index=self.profile.partial_index,
@@ -98,8 +98,9 @@ class OperationCheck:
         return record
 
     def _check_limits(self, operation: CoreOperation, record: OpDef, types: tuple[TensorType, ...]) -> None:
-        where = operation.source.result_type if operation.source else None
-        for type_ in types:
+        places = operation.source.result_types if operation.source else ()
+        for index, type_ in enumerate(types):
+            where = places[index] if index < len(places) else None
             # Operations with operands take only dtypes of their records, which all profiles share.
             if not record.operands:
                 code = "E4004" if record.opcode == "Input" else "E2005"
@@ -109,6 +110,10 @@ class OperationCheck:
 
     def _wrong_type(self, operation: CoreOperation, inferred: tuple[TensorType, ...] | None) -> None:
         types = [result.type for result in operation.results]
+        places = operation.source.result_types if operation.source else ()
+        index = 0
+        if inferred is not None and len(inferred) == len(types):
+            index = next(i for i, pair in enumerate(zip(inferred, types, strict=True)) if pair[0] != pair[1])
         if len(types) == 1 and (inferred is None or len(inferred) == 1):
             expected = str(inferred[0]) if inferred else "a tensor"
             found = str(types[0])
@@ -122,7 +127,7 @@ class OperationCheck:
             operation,
             "E2001",
             message,
-            operation.source.result_type if operation.source else None,
+            places[index] if index < len(places) else None,
             (),
             f"write : {expected}" if inferred else "declare a tensor type",
             expected=expected if inferred else "tensor",

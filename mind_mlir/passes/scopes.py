@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from mind_mlir.analysis.dominance import DominatorTree, successors
 from mind_mlir.core.type_rules import usable
+from mind_mlir.interrupts import deliver
 from mind_mlir.ir.module import CoreOperation, Parameter
 
 if TYPE_CHECKING:
@@ -50,7 +51,11 @@ class Definition(NamedTuple):
     @property
     def location(self) -> Location | None:
         """Return where it is defined."""
-        return self.definer.location
+        if isinstance(self.definer, Parameter):
+            return self.definer.location
+        place = self.definer.result_ids.index(self.value)
+        places = self.definer.source.results if self.definer.source else ()
+        return places[place] if place < len(places) else self.definer.location
 
 
 @dataclass(slots=True)
@@ -137,6 +142,7 @@ class Scopes:
             type_ = usable(parameter.type)
             self._define(Definition(scope, PARAMETERS, parameter.value_id, type_, parameter))
         for position, operation in enumerate(block.operations):
+            deliver()
             type_ = usable(operation.result_type)
             self._define(Definition(scope, position, operation.value_id, type_, operation))
             for result in operation.others:

@@ -206,6 +206,9 @@ class BlocksVerifier:
         if not place or self.scopes.is_region(scope):  # no block, or the entry
             return
         block = self.scopes.blocks[place]
+        if self.findings.full:  # each would name all parameters
+            self.findings.count([usable(parameter.type) for parameter in block.parameters] != found)
+            return
         self.findings.extend(
             flow_rules.branch_arguments(
                 target.label,

@@ -122,8 +122,9 @@ def _check_signature(function: Function, checker: OperationCheck) -> bool:
     if function.public:
         _check_argument_names(function, findings)
     for index, type_ in enumerate(function.result_types):
-        what = f"result {index} of @{name}"
-        _take(findings, type_rules.declared_type(what, type_, profile, where))
+        what, places = f"result {index} of @{name}", function.result_locations
+        place = places[index] if index < len(places) else where
+        _take(findings, type_rules.declared_type(what, type_, profile, place))
     if function.public and not function.result_types:
         message = f"@{name} has no results, so it computes nothing"
         hint = "declare results, and return values: -> (tensor<f32[]>)"
@@ -143,17 +144,9 @@ def _check_argument_names(function: Function, findings: Findings) -> None:
             first[parameter.name or ""] = parameter
         else:
             other = first[parameter.name]
-            findings.add(
-                finding(
-                    "E4004",
-                    f"two arguments of @{function.name} are called '{parameter.name}'",
-                    parameter.location,
-                    (f"the other one is {f'at {other.location}' if other.location else other.label}",),
-                    "give every argument a name of its own",
-                    issue="name",
-                    name=parameter.name,
-                )
-            )
+            place = f"at {other.location}" if other.location else other.label
+            taken = type_rules.argument_name_taken(function.name, other.name or "", parameter.location, place)
+            findings.add(taken)
 
 
 def _take(findings: Findings, found: Diagnostic | None) -> None:

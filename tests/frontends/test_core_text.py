@@ -11,6 +11,7 @@ from mind_mlir.frontends import parse
 from mind_mlir.ir.attributes import Padding, PaddingMode, TensorLiteral
 from mind_mlir.ir.module import CoreOperation, Module
 from mind_mlir.ir.types import DType, SymbolicDim, TensorType
+from mind_mlir.passes.verify import check
 
 CANONICAL = """\
 %0 = Input {name="x"} : tensor<f32[2, 3]>
@@ -203,6 +204,63 @@ def test_custom_padding_in_both_forms() -> None:
 def test_named_arguments_in_the_call() -> None:
     operation = only("%1 = Sum(%0, axes=[1], keepdims=true) : tensor<f32[1]>")
     assert operation.attributes == {"axes": (1,), "keepdims": True}
+
+
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ("ConstTensor([[1.0, 2.0]]) : Tensor<f32, [1, 2]>", "dtype=f32, shape=[1, 2], value=[[1.0, 2.0]]"),
+        ("ConstTensor([1, 2], f32) : Tensor<f64, [2]>", "dtype=f32, shape=[2], value=[1.0, 2.0]"),
+        ("ConstTensor([1, 2]) {shape: [3]} : tensor<i64[2]>", "dtype=i64, shape=[3], value=[1, 2]"),
+        ("ConstTensor([[], []]) : tensor<i64[2, 0, 3]>", "dtype=i64, shape=[2, 0, 3], value=[[], []]"),
+        ("ConstTensor([1]) : tensor<i64[?B]>", "dtype=i64, value=[1]"),
+        ("ConstTensor {value=[1]} : tensor<i64[1]>", "value=[1]"),
+    ],
+)
+def test_the_grammar_form_leaves_dtype_and_shape_to_the_declared_type(text: str, printed: str) -> None:
+    operation = only(f"%0 = {text}")
+    assert str(operation) == f"%0 = ConstTensor {{{printed}}} : {operation.result_type}"
+    literal = operation.attributes["value"]
+    assert isinstance(literal, TensorLiteral)
+    assert literal.array.shape[0] in (1, 2)
+
+
+def test_every_list_may_end_in_a_comma() -> None:
+    text = """\
+%0 = Input("x",) {} : Tensor<f32, [2, 3,]>
+%1 = Sum (%0,) {axes=[1,], keepdims=false,} : tensor<f32[2,]>
+%2 = Slice(%0, [0:2, 0:3:2,],) : tensor<[2, 2,], f32>
+%3 = ConstTensor([[1.0, 2.0,], [3, 4,],],) : tensor<f32[2, 2]>
+%4 = Conv2d(%5, %6, (1, 1,), Custom([[1, 1,], [1, 1],],),) : tensor<f32[1, 2, 2, 1]>
+outputs: %1, %2,
+"""
+    printed = """\
+%0 = Input {name="x"} : tensor<f32[2, 3]>
+%1 = Sum (%0) {axes=[1], keepdims=false} : tensor<f32[2]>
+%2 = Slice (%0) {ends=[2, 3], starts=[0, 0], steps=[1, 2]} : tensor<f32[2, 2]>
+%3 = ConstTensor {dtype=f32, shape=[2, 2], value=[[1.0, 2.0], [3.0, 4.0]]} : tensor<f32[2, 2]>
+%4 = Conv2d (%5, %6) {padding=Custom([[1, 1], [1, 1]]), strides=[1, 1]} : tensor<f32[1, 2, 2, 1]>
+outputs: %1, %2
+"""
+    assert print_module(parse(text)) == printed
+
+
+@pytest.mark.parametrize("call", ["Add(%0, %0)", "BinOp(Add, %0, %0)", "Sum(%0, [0], false)", 'Input("y")'])
+def test_attributes_may_follow_the_call_of_every_operation(call: str) -> None:
+    operation = only(f'%1 = {call} {{note: "x"}} : tensor<f32[2]>')
+    assert operation.attributes["note"] == "x"
+    first = check(parse(f'%0 = Input("x") : tensor<f32[2]>\n%1 = {call} {{note: "x"}} : tensor<f32[2]>'))[0]
+    assert (first.code, first.message) == ("E1103", f"{operation.opcode} has no attribute 'note'")
+    assert first.location is not None
+    assert first.location.text == 'note: "x"'
+
+
+def test_a_flat_text_has_no_other_names_of_operations() -> None:
+    (found, *_) = check(parse('%0 = Input("x") : tensor<f32[2]>\n%1 = tensor.exp (%0) : tensor<f32[2]>'))
+    assert (found.code, found.message) == ("E1102", "unknown operation 'tensor.exp'")
+    assert (
+        found.help == "write Exp: tensor.exp is its name in profile core-functions, in a module of functions"
+    )
 
 
 def test_statements_may_break_inside_brackets() -> None:

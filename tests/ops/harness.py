@@ -111,11 +111,16 @@ def edge_operands(use: Use, rng: np.random.Generator) -> list[Array]:
 
 
 def _random(use: Use, index: int, type_: TensorType, rng: np.random.Generator) -> Array:
-    shape, dtype = type_.extents, type_.dtype
     domain = use.record.operands[index].domain
     if domain is Domain.INDEX:
         extent = use.types[0].extents[0]
-        return np.asarray(rng.integers(-extent, extent, shape), dtype.numpy)
+        return np.asarray(rng.integers(-extent, extent, type_.extents), type_.dtype.numpy)
+    return random_array(type_, domain, rng)
+
+
+def random_array(type_: TensorType, domain: Domain, rng: np.random.Generator) -> Array:
+    """Return ordinary numbers of ``type_`` in a domain other than that of indices."""
+    shape, dtype = type_.extents, type_.dtype
     if dtype is DType.I1:
         return np.asarray(rng.random(shape) < 0.5)
     if dtype.is_integer:

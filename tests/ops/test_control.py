@@ -139,18 +139,29 @@ def test_calls_that_do_not_fit(operands: list[TensorType], callee: str, code: st
 
 
 @pytest.mark.parametrize(
-    ("opcode", "operands", "regions", "place"),
+    ("regions", "places"),
     [
-        ("Cond", [P], branches([X], [X]), "yield 0 of ^then of Cond is tensor<f32[2]>"),
-        ("While", [X, N], list(LOOP), "yield 1 of ^condition of While is tensor<f32[2]>"),
+        (branches([X], [N]), ["yield 0 of ^then of Cond is tensor<f32[2]>, expected tensor<i64[]>"]),
+        (branches([N], [X]), ["yield 0 of ^else of Cond is tensor<f32[2]>, expected tensor<i64[]>"]),
+        (branches([N], [N]), []),
+        (branches([X], [X]), []),  # that something else is declared is for the verifier to say
     ],
 )
-def test_declared_types_win_over_those_of_the_first_region(
-    opcode: str, operands: list[TensorType], regions: list[RegionTypes], place: str
+def test_what_is_declared_says_which_region_is_wrong(regions: list[RegionTypes], places: list[str]) -> None:
+    _, found = typed("Cond", [P], *regions, declared=N)
+    assert [finding.message for finding in found] == places
+
+
+@pytest.mark.parametrize(
+    ("condition", "body", "place"),
+    [(X, N, "yield 1 of ^condition of While"), (N, X, "parameter 0 of ^body of While")],
+)
+def test_what_is_declared_says_which_half_of_a_loop_is_wrong(
+    condition: TensorType, body: TensorType, place: str
 ) -> None:
-    _, (finding, *_) = typed(opcode, operands, *regions, declared_results=(N,))
-    assert finding.code == "E2001"
-    assert finding.message == f"{place}, expected tensor<i64[]>"
+    halves = region("condition", [X], P, condition), region("body", [body], X)
+    _, (finding,) = typed("While", [X], *halves, declared=N, declared_results=None)
+    assert finding.message == f"{place} is tensor<f32[2]>, expected tensor<i64[]>"
 
 
 def test_findings_point_at_the_yield() -> None:

@@ -6,6 +6,7 @@ import re
 from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
+import guarded
 import numpy as np
 import pytest
 from harness import (
@@ -15,14 +16,18 @@ from harness import (
     dtypes_of,
     edge_operands,
     findings,
+    random_array,
     random_operands,
     run_numpy,
     run_vjp,
     uses_of,
 )
 
+import mind_mlir
+from mind_mlir import parse, verify
+from mind_mlir.analysis.call_graph import operations_of
 from mind_mlir.ir.types import DType, TensorType
-from mind_mlir.ops.opdef import NotDifferentiable, OpDef
+from mind_mlir.ops.opdef import Domain, NotDifferentiable, OpDef, Program
 from mind_mlir.ops.registry import all_ops, by_mnemonic, by_opcode, lookup
 from mind_mlir.ops.unknown import nearest_opcode, unknown_operation
 
@@ -126,6 +131,32 @@ def test_compiled_code_agrees_with_numpy(
         except AssertionError as error:
             error.add_note(f"in {use}")
             raise
+
+
+PROGRAMS = [
+    pytest.param(record, program, id=f"{record.opcode}-{index}")
+    for record in all_ops()
+    for index, program in enumerate(record.programs)
+]
+
+
+@pytest.mark.parametrize(("record", "program"), PROGRAMS)
+def test_programs_use_the_operation_and_compile_to_what_numpy_gives(record: OpDef, program: Program) -> None:
+    module = verify(parse(program.text))
+    blocks = [block for function in module.functions for block in function.blocks]
+    assert any(operation.opcode == record.opcode for operation in operations_of(blocks))
+    executables = [mind_mlir.compile(module, opt_level=level) for level in (0, 3)]
+    rng = np.random.default_rng(3)
+    for _ in range(5):  # so that branches go both ways
+        arguments = {
+            str(parameter.name): random_array(parameter.tensor_type, Domain.ANY, rng)
+            for parameter in module.functions["main"].parameters
+        }
+        expected = mind_mlir.interpret(module, arguments)
+        for executable in executables:
+            results = guarded.call_executable(executable, arguments)
+            for actual, wanted in zip(results, expected, strict=True):
+                np.testing.assert_array_equal(actual, wanted)
 
 
 @pytest.mark.parametrize("record", [pytest.param(record, id=record.opcode) for record in EVALUATED])

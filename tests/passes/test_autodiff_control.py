@@ -19,13 +19,17 @@ from control import (
     evaluate,
     function_builder,
     gradient_of,
+    gradient_with_calls,
     module_of,
     while_loop,
 )
 
+import mind_mlir
+from mind_mlir import DType
 from mind_mlir.analysis.call_graph import operations_of
 from mind_mlir.diagnostics import AutodiffError
 from mind_mlir.ops import loop_state
+from mind_mlir.passes.scopes import MAX_NESTING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -190,6 +194,55 @@ def test_a_loop_that_yields_what_is_around_it() -> None:
         check_gradient(module, {"x": X, "a": A, "n": array(n_)}, ["x", "a"])
 
 
+@pytest.mark.parametrize("n", [0, 1, 5])
+def test_a_state_of_truth_values_and_numbers_of_32_bits(n: int) -> None:
+    """The derivative needs a flag and a small integer, which are replayed with the state."""
+    b = function_builder()
+    x, count = b.parameter(VECTOR, "x"), b.parameter(INDEX, "n")
+    start = b.constant(3, DType.SI32)
+
+    def body(values: list[Value], _: Value) -> list[Value]:
+        state, flag, number = values
+        scale = b.emit("Mul", b.emit("Cast", number, dtype="f64"), b.constant(0.2, F64))
+        (chosen,) = branch(b, flag, lambda: [b.emit("Mul", state, state)], lambda: [b.emit("Exp", state)])
+        return [b.emit("Mul", chosen, scale), b.emit("Not", flag), b.emit("Add", number, number)]
+
+    (y, _, _) = counted(b, count, [x, b.constant(True, DType.I1), start], body)
+    module = module_of(b.function("main", [y]))
+    check_gradient(module, {"x": X * 0.1, "n": array(n)}, ["x"])
+
+
+def test_loops_one_after_the_other() -> None:
+    b = function_builder()
+    x, a, n = b.parameter(VECTOR, "x"), b.parameter(VECTOR, "a"), b.parameter(INDEX, "n")
+    value = x
+    for _ in range(3):
+        (value,) = counted(b, n, [value], lambda values, _: [logistic(b, values[0], a, n)])
+        (value,) = counted(b, b.constant(3, I64), [value], lambda v, _: [logistic(b, v[0], a, n)])
+    module = module_of(b.function("main", [value]))
+    check_gradient(module, {"x": X, "a": A, "n": array(4)}, ["x", "a"])
+
+
+def test_loops_in_the_condition() -> None:
+    b = function_builder()
+    x, a, n = b.parameter(VECTOR, "x"), b.parameter(VECTOR, "a"), b.parameter(INDEX, "n")
+
+    def given(b: Builder, values: list[Value]) -> list[Value]:
+        (inner,) = counted(b, n, [values[0]], lambda v, _: [logistic(b, v[0], a, n)])
+        return [inner, values[1]]
+
+    def more(b: Builder, values: list[Value]) -> Value:
+        return b.emit("Compare", values[1], n, op="Less")
+
+    def body(b: Builder, values: list[Value]) -> list[Value]:
+        return [b.emit("Exp", b.emit("Neg", values[0])), b.emit("Add", values[1], b.constant(1, I64))]
+
+    y, _ = while_loop(b, [x, b.constant(0, I64)], more, body, given)
+    module = module_of(b.function("main", [y]))
+    for count in (0, 1, 3):
+        check_gradient(module, {"x": X, "a": A, "n": array(count)}, ["x", "a"])
+
+
 # Branches
 
 
@@ -268,22 +321,24 @@ def with_calls() -> Module:
 
 
 @pytest.mark.parametrize("n", [0, 1, 3])
-def test_calls_in_loops(n: int) -> None:
-    check_gradient(with_calls(), {"x": X, "a": A, "n": array(n)}, ["x", "a"])
+@pytest.mark.parametrize("differentiated", [gradient_of, gradient_with_calls])
+def test_calls_in_loops(n: int, differentiated: Any) -> None:
+    values = {"x": X, "a": A, "n": array(n)}
+    check_gradient(with_calls(), values, ["x", "a"], differentiated=differentiated)
 
 
 def test_other_functions_are_dropped_and_what_is_called_is_internal() -> None:
     module = with_calls()
     b = function_builder()
     other = b.function("other", [b.parameter(VECTOR, "x")])
-    gradient = gradient_of(module_of(*module.functions, other), ["a"])
+    gradient = gradient_with_calls(module_of(*module.functions, other), ["a"])
     assert [f.name for f in gradient.functions if f.public] == ["main"]
     assert {"leaf", "middle"} < {f.name for f in gradient.functions}
     assert "other" not in {f.name for f in gradient.functions}
 
 
 def test_only_what_is_needed_of_a_callee_is_differentiated() -> None:
-    gradient = gradient_of(with_calls(), ["a"])
+    gradient = gradient_with_calls(with_calls(), ["a"])
     for function in gradient.functions:
         if "_vjp" in function.name:
             assert len(function.result_types or ()) <= 2
@@ -306,7 +361,7 @@ def test_a_chain_of_calls_grows_linearly() -> None:
         b = function_builder(**functions)
         x = b.parameter(SCALAR, "x")
         main = b.function("main", [b.emit("Call", x, x, callee=f"f{depth - 1}")])
-        gradient = gradient_of(module_of(main, *functions.values()), ["x"])
+        gradient = gradient_with_calls(module_of(main, *functions.values()), ["x"])
         sizes.append(sum(1 for f in gradient.functions for _ in operations_of(f.blocks)))
     assert sizes[1] < 2.2 * sizes[0]
 
@@ -333,6 +388,34 @@ def test_nested_regions_do_not_grow_exponentially(loop: bool) -> None:
     assert size(8) < 4.5 * size(4)  # at most quadratic in the depth
 
 
+def test_regions_as_deep_as_the_verifier_takes_them() -> None:
+    b = function_builder()
+    x, p = b.parameter(SCALAR, "x"), b.parameter(TRUTH, "p")
+
+    def nest(value: Value, left: int) -> Value:
+        if left == 0:
+            return b.emit("Exp", value)
+        return branch(b, p, lambda: [nest(value, left - 1)], lambda: [value])[0]
+
+    module = module_of(b.function("main", [nest(x, MAX_NESTING - 1)]))
+    _, derivative = evaluate(gradient_of(module, ["x"]), {"x": array(0.5), "p": array(True)})
+    np.testing.assert_allclose(derivative, np.exp(0.5))
+
+
+def test_time_and_size_are_linear_in_the_number_of_loops() -> None:
+    def size(count: int) -> int:
+        b = function_builder()
+        x, n = b.parameter(SCALAR, "x"), b.parameter(INDEX, "n")
+        value = x
+        for _ in range(count):
+            (value,) = counted(b, n, [value], lambda values, _: [b.emit("Mul", values[0], values[0])])
+        gradient = gradient_of(module_of(b.function("main", [value])), ["x"])
+        return sum(1 for _ in operations_of(gradient.functions["main"].blocks))
+
+    small, large = size(5), size(50)
+    assert large < 10.5 * small
+
+
 # Gradients of gradients
 
 
@@ -345,7 +428,10 @@ def test_second_derivatives_of_loops(n: int, body: Body) -> None:
 
 def test_second_derivatives_of_branches_and_calls() -> None:
     check_gradient(gradient_of(choosing(), ["x"]), {"p": array(True), "x": X, "a": A}, ["x", "a"])
-    check_gradient(gradient_of(with_calls(), ["x"]), {"x": X, "a": A, "n": array(2)}, ["x", "a"])
+    for differentiated in (gradient_of, gradient_with_calls):
+        gradient = differentiated(with_calls(), ["x"])
+        values = {"x": X, "a": A, "n": array(2)}
+        check_gradient(gradient, values, ["x", "a"], differentiated=differentiated)
 
 
 # Against the unrolled program
@@ -365,6 +451,27 @@ def test_the_gradient_of_a_loop_is_that_of_the_unrolled_program(n: int, body: Bo
     found = evaluate(rolled, {"x": X, "a": A, "n": array(n)})
     for left, right in zip(found, expected, strict=True):
         np.testing.assert_allclose(left, right, rtol=1e-14)
+
+
+# Compiled
+
+
+@pytest.mark.parametrize("n", [0, 1, 7, 1500])
+def test_compiled_gradients_of_loops(n: int) -> None:
+    values = {"x": X, "a": A * 0.01, "n": array(n)}
+    for body in (linear, logistic):
+        gradient = gradient_of(iterated(body), ["x", "a"])
+        expected = evaluate(gradient, values)
+        for found, wanted in zip(mind_mlir.compile(gradient)(**values), expected, strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-12)
+
+
+def test_compiled_gradients_of_branches_and_calls() -> None:
+    values = {"x": X, "a": A, "n": array(3)}
+    for gradient in (gradient_of(with_calls(), ["x", "a"]), gradient_with_calls(with_calls(), ["x", "a"])):
+        expected = evaluate(gradient, values)
+        for found, wanted in zip(mind_mlir.compile(gradient)(**values), expected, strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-12)
 
 
 # What has no derivative
@@ -391,7 +498,7 @@ def test_what_has_no_derivative_is_reported_in_regions_and_callees_all_at_once()
     (z,) = branch(b, p, lambda: [convolved(y)], lambda: [y])
     module = module_of(b.function("main", [b.emit("Call", z, callee="leaf")]), low)
     with pytest.raises(AutodiffError) as caught:
-        gradient_of(module, ["x"])
+        gradient_with_calls(module, ["x"])
     codes = [d.code for d in caught.value.diagnostics]
     assert codes == ["E5001"] * 3
     assert all("Conv2d" in d.message for d in caught.value.diagnostics)

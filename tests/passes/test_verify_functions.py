@@ -338,3 +338,24 @@ def test_very_many_findings_are_counted() -> None:
     found = check(main(block("entry", [], br("b0"), v0=F), *blocks))
     assert len(found) == 1001
     assert found[-1].context["omitted"] == 2999 + 3000 - 1000
+
+
+def test_partial_indices_belong_to_functions() -> None:
+    index = op(2, "Index", [0], F, indices=())
+    assert codes(simple(index)) == []
+    (found,) = check(Module.flat([op(0, "Input", (), F, name="x"), index], [2]))
+    assert found.code == "E4006"
+
+
+def test_division_belongs_to_functions() -> None:
+    division = op(2, "Div", [0, 0])
+    assert codes(simple(division)) == []
+    (found,) = check(Module.flat([op(0, "Input", (), F, name="x"), division], [2]))
+    assert found.code == "E4102"
+
+
+@pytest.mark.parametrize("opcode", ["Cond", "While", "Call"])
+def test_control_flow_belongs_to_functions(opcode: str) -> None:
+    (found,) = check(Module.flat([op(0, "Input", (), F, name="x"), op(1, opcode, [0])], [1]))
+    assert found.code == "E4102"
+    assert "core-functions" in (found.help or "")

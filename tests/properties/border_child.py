@@ -24,7 +24,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import mind_mlir
-from mind_mlir import Builder, DType, MindError, Module, TensorType
+from mind_mlir import Builder, DType, MindError, Module, ModuleBuilder, TensorType
 from mind_mlir.diagnostics import SourceText
 from mind_mlir.ir.attributes import Padding, TensorLiteral
 from mind_mlir.ir.module import (
@@ -170,10 +170,9 @@ def attempt(name: str, call: Callable[..., Any], arguments: Any, keyword: dict[s
         os._exit(1)
 
 
-def check(part: str, calls: int, scratch: Path) -> None:
-    entries = targets().get(part, [])
-
-    @settings(
+def quietly(calls: int) -> settings:
+    """Return the settings of as many calls, in batches."""
+    return settings(
         max_examples=-(-calls // BATCH),
         derandomize="MIND_MLIR_FUZZ" not in os.environ,
         database=None,
@@ -182,6 +181,65 @@ def check(part: str, calls: int, scratch: Path) -> None:
         # A call says by itself what it was given; to look for a smaller batch takes longer than all the rest.
         phases=(Phase.explicit, Phase.generate),
     )
+
+
+def operation(
+    data: st.DataObject, values: list[Any], arguments: list[Any]
+) -> tuple[list[Any], dict[str, Any]]:
+    """Return arguments for `emit` that come close to some operation."""
+    operands = data.draw(st.lists(st.sampled_from(values), max_size=3))
+    opcode = data.draw(st.sampled_from(OPCODES))
+    schema = next(record for record in all_ops() if record.opcode == opcode).attributes
+    return [opcode, *operands, *arguments[2:]], {a.name: data.draw(anything) for a in schema}
+
+
+def check_functions(calls: int, scratch: Path) -> None:
+    """Build functions of blocks, sometimes as they are meant to be, and look at what was built."""
+    types = [TensorType(DType.F32, (2, 3)), TensorType(DType.SI64), TensorType(DType.I1)]
+    methods = {
+        "module": ("function", "build"),
+        "function": ("block",),
+        "block": ("emit", "emit_all", "constant", "call", "region", "branch", "cond_branch", "return_"),
+    }
+    targets = [(kind, name) for kind, names in methods.items() for name in names]
+    targets += [("block", "emit")] * 4 + [("block", name) for name in ("branch", "cond_branch", "return_")]
+
+    @quietly(calls)
+    @given(st.data())
+    def batch(data: st.DataObject) -> None:
+        module = ModuleBuilder()
+        functions: list[Any] = [module.function("main", dict(zip("xnp", types, strict=True)), types[:1])]
+        blocks: list[Any] = [functions[0].entry, functions[0].block(*types)]
+        values: list[Any] = [*functions[0].parameters, *blocks[1].parameters]
+        for _ in range(BATCH):
+            kind, name = data.draw(st.sampled_from(targets))
+            instances: list[Any] = {"module": [module], "function": functions, "block": blocks}[kind]
+            instance = data.draw(st.sampled_from(instances))
+            known: st.SearchStrategy[Any] = st.sampled_from([*values, *blocks, *functions, *types])
+            given_: list[Any] = data.draw(st.lists(known | anything, max_size=4))
+            keyword = data.draw(keywords) if data.draw(st.integers(0, 4)) == 0 else {}
+            if name == "emit":
+                given_, keyword = operation(data, values, given_)
+            scratch.write_text(f"{kind}.{name} {list(map(type, given_))} {sorted(keyword)}")
+            made = attempt(f"{kind}.{name}", getattr(instance, name), given_, keyword)
+            for kept in made if type(made) is tuple else (made,):
+                for kept_in in (values, blocks, functions):
+                    if type(kept) is type(kept_in[0]):
+                        kept_in.append(kept)
+        for block in blocks:
+            attempt("return_", block.return_, [functions[0].parameters[0]], {})
+        built = attempt("build", module.build, [], {})
+        if built is not None:
+            attempt("verify", mind_mlir.verify, [built], {})
+            attempt("str", str, [built], {})
+
+    batch()
+
+
+def check(part: str, calls: int, scratch: Path) -> None:
+    entries = targets().get(part, [])
+
+    @quietly(calls)
     @given(st.data())
     def batch(data: st.DataObject) -> None:
         builder = Builder()
@@ -200,11 +258,8 @@ def check(part: str, calls: int, scratch: Path) -> None:
                 method = data.draw(st.sampled_from(["emit"] * 5 + ["input", "constant", "copy", "build"]))
                 name, call = method, getattr(builder, method)
                 if method == "emit":
-                    operands = data.draw(st.lists(st.sampled_from(values), max_size=3))
-                    opcode = data.draw(st.sampled_from(OPCODES))
-                    arguments = [opcode, *operands, *arguments[2:]]
-                    schema = next(record for record in all_ops() if record.opcode == opcode).attributes
-                    keyword |= {attribute.name: data.draw(anything) for attribute in schema}
+                    arguments, more = operation(data, values, arguments)
+                    keyword |= more
             scratch.write_text(f"{name} {list(map(type, arguments))} {sorted(keyword)}")
             made = attempt(name, call, arguments, keyword)
             if part == "builder" and type(made) is type(values[0]):
@@ -221,7 +276,10 @@ def main() -> None:
     faulthandler.enable()
     warnings.simplefilter("error")
     part, calls, scratch = sys.argv[1:]
-    check(part, int(calls), Path(scratch))
+    if part == "blocks":
+        check_functions(int(calls), Path(scratch))
+    else:
+        check(part, int(calls), Path(scratch))
 
 
 if __name__ == "__main__":

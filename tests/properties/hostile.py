@@ -8,6 +8,7 @@ import decimal
 import enum
 import fractions
 import itertools
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +16,11 @@ import ml_dtypes
 import numpy as np
 
 import mind_mlir
-from mind_mlir import Builder, DType, Module, TensorType
+from mind_mlir import Builder, DType, Module, ModuleBuilder, TensorType
 from mind_mlir.diagnostics import SourceText
 from mind_mlir.ir import attributes
 from mind_mlir.ir.attributes import PaddingMode, TensorLiteral
-from mind_mlir.ir.module import Block, CoreOperation, Function, Functions, Return
+from mind_mlir.ir.module import Block, CoreOperation, Function, Functions, Parameter, Result, Return
 from mind_mlir.ir.source_info import SourceInfo
 from mind_mlir.ir.types import SymbolicDim, TupleType
 
@@ -106,7 +107,31 @@ def broken_module() -> Module:
     return Module.flat([operation], [9])
 
 
+def functions(broken: bool = False) -> Module:
+    """Return a module with a loop, a branch and a call; or one of which nothing is as it should be."""
+    m = ModuleBuilder()
+    vector, number = TensorType(DType.F32, (2, 3)), TensorType(DType.SI64)
+    main = m.function("main", {"x": vector, "p": TensorType(DType.I1)}, [vector])
+    twice = m.function("twice", {"a": vector}, [vector], public=False)
+    twice.entry.return_(twice.entry.emit("Add", *twice.parameters * 2))
+    head, body, done = main.block(vector, number), main.block(), main.block()
+    main.entry.branch(head, main.parameters[0], main.entry.constant(0, DType.SI64))
+    x, i = head.parameters
+    head.cond_branch(head.emit("Compare", i, head.constant(3, DType.SI64), op="Less"), body, done)
+    body.branch(head, *body.call("twice", x), body.emit("Add", i, body.constant(1, DType.SI64)))
+    done.return_(x)
+    built = m.build()
+    if not broken:
+        return built
+    first, *others = built.functions[0].blocks
+    strange = create(1, "Cond", [99], {}, TupleType(()), regions=[Block((), Return((1,))), first])
+    call = create(70, "Call", [], {"callee": "main"}, vector, others=[Result(70, number)])
+    entry = replace(first, operations=(strange, call, *first.operations), parameters=(Parameter(0, number),))
+    return replace(built, functions=Functions([replace(built.functions[0], blocks=(entry, *others, entry))]))
+
+
 MODULE = module()
+FUNCTIONS = functions()
 EXECUTABLE = mind_mlir.compile(MODULE, opt_level=0)
 X, P = np.ones((2, 3), np.float32), np.array([[1, 2, 0]] * 2, np.uint8).view(np.bool_)
 FOREIGN = Builder().input("x", TensorType(DType.F32, (2, 3)))
@@ -302,6 +327,13 @@ KINDS += [
     MODULE.body,
     OPERATION,
     FOREIGN,
+]
+KINDS += [
+    FUNCTIONS,
+    functions(broken=True),
+    Module(Functions(), "core-functions"),
+    Module(MODULE.functions, "core-functions"),
+    Module(Functions([Function("f", (), result_types=())]), "core-functions"),
 ]
 KINDS += [
     Return((0,)),

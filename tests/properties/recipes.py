@@ -14,7 +14,7 @@ from growth import MAX_RANK, SMALL, Growth, InputDomain
 
 from mind_mlir.ir.attributes import Padding, PaddingMode, TensorLiteral
 from mind_mlir.ir.types import DType, TensorType
-from mind_mlir.ops.opdef import ANY, FLOATS, NUMERIC, Domain
+from mind_mlir.ops.opdef import ANY, BOOL, FLOATS, INTEGERS, NUMERIC, Domain
 from mind_mlir.ops.scatter import row_form
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from growth import Shape
 
     from mind_mlir.ir.value import Value
+    from mind_mlir.ops.opdef import DTypeSet
 
 
 def _input(g: Growth) -> Value:
@@ -41,9 +42,9 @@ def _constant_tensor(g: Growth) -> Value:
 # Elementwise
 
 
-def _binary(opcode: str) -> Callable[[Growth], Value]:
+def _binary(opcode: str, dtypes: DTypeSet = NUMERIC) -> Callable[[Growth], Value]:
     def recipe(g: Growth) -> Value:
-        left = g.operand(NUMERIC)
+        left = g.operand(dtypes)
         operands = [left, g.broadcastable(left)]
         if g.flag():
             operands.reverse()
@@ -94,6 +95,18 @@ def _compare(g: Growth) -> Value:
     right = g.of_type(left.type, lambda value: value.id not in g.inexact)
     op = g.pick(["Less", "LessEqual", "Equal", "GreaterEqual", "Greater", "NotEqual"])
     return g.emit("Compare", left, right, op=op)
+
+
+def _not(g: Growth) -> Value:
+    return g.emit("Not", g.operand(BOOL))
+
+
+def _cast(g: Growth) -> Value:
+    dtype = g.dtype()
+    # Whether the last bits of a float are open makes another integer of it.
+    exact = not dtype.is_float
+    operand = g.operand(ANY, wanted=lambda value: not (exact and value.id in g.inexact))
+    return g.emit("Cast", operand, dtype=dtype)
 
 
 def _select(g: Growth) -> Value:
@@ -242,6 +255,26 @@ def _range(g: Growth, extent: int) -> tuple[int, int, int]:
     return (0, extent, step) if step > 0 else (extent, -extent - 1, step)
 
 
+def _start(g: Growth, rank: int) -> Value:
+    return g.of_type(TensorType(g.dtype(INTEGERS), (rank,)))
+
+
+def _window(g: Growth, shape: Shape) -> Shape:
+    return tuple(g.number(0 if g.empties else min(1, extent), extent) for extent in shape)
+
+
+def _dynamic_slice(g: Growth) -> Value:
+    operand = g.operand(ANY, (1, MAX_RANK))
+    start = _start(g, operand.type.rank)
+    return g.emit("DynamicSlice", operand, start, sizes=_window(g, operand.shape))
+
+
+def _dynamic_update_slice(g: Growth) -> Value:
+    operand = g.operand(ANY, (1, MAX_RANK))
+    update = g.of_type(operand.type.with_shape(_window(g, operand.shape)))
+    return g.emit("DynamicUpdateSlice", operand, update, _start(g, operand.type.rank))
+
+
 def _pad(g: Growth) -> Value:
     operand = g.operand(ANY)
     low, high, interior = [], [], []
@@ -299,6 +332,8 @@ RECIPES: Mapping[str, Callable[[Growth], Value]] = {
     "Add": _binary("Add"),
     "Sub": _binary("Sub"),
     "Mul": _binary("Mul"),
+    "Maximum": _binary("Maximum"),
+    "Minimum": _binary("Minimum"),
     "Neg": _unary("Neg"),
     "Relu": _unary("Relu"),
     "Exp": _exp,
@@ -306,6 +341,11 @@ RECIPES: Mapping[str, Callable[[Growth], Value]] = {
     "Reciprocal": _reciprocal,
     "Compare": _compare,
     "Select": _select,
+    "And": _binary("And", BOOL),
+    "Or": _binary("Or", BOOL),
+    "Xor": _binary("Xor", BOOL),
+    "Not": _not,
+    "Cast": _cast,
     "Sum": _reduction("Sum"),
     "Mean": _reduction("Mean"),
     "Reshape": _reshape,
@@ -316,6 +356,8 @@ RECIPES: Mapping[str, Callable[[Growth], Value]] = {
     "Index": _index,
     "Gather": _gather,
     "Slice": _slice,
+    "DynamicSlice": _dynamic_slice,
+    "DynamicUpdateSlice": _dynamic_update_slice,
     "Pad": _pad,
     "ScatterAdd": _scatter_add,
     "Dot": _dot,
@@ -325,7 +367,10 @@ RECIPES: Mapping[str, Callable[[Growth], Value]] = {
 
 CONSTANTS = frozenset({"Input", "ConstI64", "ConstF32", "ConstF64", "ConstTensor"})
 ELEMENTWISE = frozenset(
-    {"Add", "Sub", "Mul", "Neg", "Relu", "Exp", "Log", "Reciprocal", "Compare", "Select", "BroadcastTo"}
+    {
+        *("Add", "Sub", "Mul", "Neg", "Maximum", "Minimum", "Relu", "Exp", "Log", "Reciprocal"),
+        *("Compare", "Select", "And", "Or", "Xor", "Not", "Cast", "BroadcastTo"),
+    }
 )
 #: Differentiable wherever the operands are in their domain.
-SMOOTH = frozenset(RECIPES) - {"Relu", "Compare"}
+SMOOTH = frozenset(RECIPES) - {"Relu", "Compare", "Maximum", "Minimum", "Cast"}

@@ -78,13 +78,20 @@ class Code:
             )
             for region in operation.regions
         )
-        operands = self.found(operation.operands)
-        if operands == operation.operands and not regions:
+        if not regions:
+            return self.reading(operation)
+        return replace(operation, operands=self.found(operation.operands), regions=regions)
+
+    def reading(self, operation: CoreOperation) -> CoreOperation:
+        """Return an operation whose own operands are what they have turned out to be."""
+        if all(value not in self.same for value in operation.operands):
             return operation
-        return replace(operation, operands=operands, regions=regions)
+        return replace(operation, operands=self.found(operation.operands))
 
     def resolved(self, terminator: Terminator) -> Terminator:
         """Return a terminator that reads what its operands have turned out to be."""
+        if all(value not in self.same for value in terminator.operands):
+            return terminator
         match terminator:
             case Return() | Yield():
                 return replace(terminator, operands=self.found(terminator.operands))

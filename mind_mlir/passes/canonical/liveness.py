@@ -186,6 +186,8 @@ def _terminator(terminator: Terminator, kept: dict[str, list[bool]]) -> Terminat
         locations = tuple(_chosen(given.locations, flags)) if len(given.locations) == len(flags) else ()
         return replace(given, arguments=tuple(_chosen(given.arguments, flags)), locations=locations)
 
+    if all(all(kept[to.label]) for to in terminator.targets):
+        return terminator
     if isinstance(terminator, Branch):
         return replace(terminator, target=target(terminator.target))
     if isinstance(terminator, CondBranch):

@@ -113,8 +113,7 @@ def _operations(code: Code, folder: Folder, operations: Sequence[CoreOperation])
     simplified: list[CoreOperation] = []
     for operation in operations:
         deliver()
-        if code.same:
-            operation = replace(operation, operands=code.found(operation.operands))  # noqa: PLW2901 -- the same one, renamed
+        operation = code.reading(operation)  # noqa: PLW2901 -- the same one, renamed
         if not operation.regions:
             simplified.append(folder.fold(operation))
         elif operation.opcode == "Cond" and (chosen := folder.flag(operation.operands[0])) is not None:
