@@ -35,8 +35,9 @@ def complete_opcode(_: click.Context, __: click.Parameter, incomplete: str) -> l
 
 def complete_function(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
     """Offer the exported functions of the program that the command line names, as far as its text shows."""
-    path = context.params.get("file")
-    if not isinstance(path, str) or path == "-":
+    # As long as the option has no value, click leaves the arguments unread.
+    path = context.params.get("file") or next(iter(context.args), "-")
+    if path == "-":
         return []
     try:
         with open(path, encoding="utf-8", errors="replace") as file:  # noqa: PTH123 -- Path takes an empty name for this directory
