@@ -136,7 +136,7 @@ def test_an_error_in_a_callee_is_told_as_it_was_written(executable: mind_mlir.Ex
     assert finding.location is not None
     assert finding.location.text == "%w = Gather (%t, %k) : tensor<f32[]>"
     with pytest.raises(ExecutionError) as interpreted:
-        mind_mlir.interpret(mind_mlir.parse(TEXT, "several.ir"), {"table": X, "at": np.int64(4)}, "pick")
+        mind_mlir.interpret(mind_mlir.parse(TEXT, "several.ir"), {"table": X, "at": np.array(4)}, "pick")
     assert interpreted.value.diagnostics == caught.value.diagnostics
 
 
