@@ -87,7 +87,7 @@ def test_without_main_it_must_be_said_which_function_to_run(executable: mind_mli
     ):
         with pytest.raises(ValueError, match=message):
             ask()
-    assert repr(executable).startswith("<Executable scale(x: tensor<f32[4]>")
+    assert repr(executable) == "<Executable of scale, doubled, pick>"
 
 
 def test_main_is_what_a_call_runs() -> None:
