@@ -282,7 +282,7 @@ class Builder:
         """
         border.expect(operation, CoreOperation, "operation", "a CoreOperation")
         read = border.items(operands, "operands", "a sequence of Values")
-        values = self.own(read, f"operand {{}} of {operation.opcode}")
+        values = self._own(read, f"operand {{}} of {operation.opcode}")
         if not operation.others and not operation.regions:
             result = self.fresh(operation.tensor_type)
             ids = tuple([v.id for v in values])
@@ -301,7 +301,7 @@ class Builder:
             VerificationError: E4003, an output is no value of this builder.
             TypeError: ``outputs`` is no iterable.
         """
-        values = self.own(_listed(outputs, "outputs"), "output {}", "E4003")
+        values = self._own(_listed(outputs, "outputs"), "output {}", "E4003")
         return Module.flat(self.operations, [value.id for value in values])
 
     def function(self, name: str, results: Iterable[Value] | Value, *, public: bool = True) -> Function:
@@ -311,13 +311,13 @@ class Builder:
             VerificationError: E4003, a result is no value of this builder, or of a region.
             TypeError: ``results`` is no iterable, or ``name`` no string.
         """
-        values = self.own(_listed(results, "results"), "result {}", "E4003")
+        values = self._own(_listed(results, "results"), "result {}", "E4003")
         block = Block(
             tuple(self.operations), Return(tuple(v.id for v in values)), parameters=tuple(self.parameters)
         )
         return Function(name, (block,), public, tuple(v.type for v in values))
 
-    def own(self, values: Iterable[object], place: str, code: str = "E4001") -> list[Value]:
+    def _own(self, values: Iterable[object], place: str, code: str = "E4001") -> list[Value]:
         """Return ``values``, which must be of this builder and visible where it stands."""
         own: list[Value] = []
         findings: list[Diagnostic] = []
@@ -357,7 +357,7 @@ class Builder:
                 raise VerificationError(unknown_operation(opcode, source.opcode if source else None))
             record, attributes = spelling.record, {**attributes, **spelling.attributes}
             opcode = record.opcode
-        values = self.own(operands, f"operand {{}} of {opcode}") if operands else []
+        values = self._own(operands, f"operand {{}} of {opcode}") if operands else []
         types = tuple([value.type for value in values])
         complete = _attributes(record, types, attributes)
         context = TypeContext(opcode, self.next_id, types, complete, source=source, functions=self.functions)

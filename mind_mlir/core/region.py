@@ -87,7 +87,7 @@ class Region:
         """
         one = (values,) if isinstance(values, Value) else values
         listed = border.items(one, "values", "a sequence of Values")
-        self.yields = tuple(self.builder.own(listed, "yielded value {}"))
+        self.yields = tuple(self.builder._own(listed, "yielded value {}"))
 
     def block(self, label: str) -> Block:
         """Return the finished region as a block called ``label``."""
