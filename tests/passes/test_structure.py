@@ -237,6 +237,54 @@ def test_several_exits_lead_where_they_led() -> None:
     assert run(8, 8) == (8, 8)
 
 
+def test_a_loop_that_hands_on_a_new_state_or_leaves_with_the_old_one_carries_one() -> None:
+    text = """\
+        func @main(%x: tensor<f64[4]>, %p: tensor<i1[]>, %n: tensor<i64[]>) -> (tensor<f64[4]>) {
+        ^entry:
+          %zero = ConstI64 {value=0} : tensor<i64[]>
+          %one = ConstI64 {value=1} : tensor<i64[]>
+          br ^head(%x, %zero)
+        ^head(%a: tensor<f64[4]>, %i: tensor<i64[]>):
+          %more = Compare (%i, %n) {op=Less} : tensor<i1[]>
+          cond_br %more, ^body, ^old
+        ^body:
+          %b = Add (%a, %x) : tensor<f64[4]>
+          %j = Add (%i, %one) : tensor<i64[]>
+          cond_br %p, ^head(%b, %j), ^new
+        ^new:
+          return %b
+        ^old:
+          return %a
+        }
+        """
+    assert structured(text) == dedent(
+        """\
+        func @main(%x: tensor<f64[4]>, %p: tensor<i1[]>, %n: tensor<i64[]>) -> (tensor<f64[4]>) {
+        ^entry:
+          %3 = ConstI64 {value=0} : tensor<i64[]>
+          %4 = ConstI64 {value=1} : tensor<i64[]>
+          %5, %6 = While (%x, %3) : (tensor<f64[4]>, tensor<i64[]>) {
+          ^condition(%7: tensor<f64[4]>, %8: tensor<i64[]>):
+            %9 = Compare (%8, %n) {op=Less} : tensor<i1[]>
+            %10, %11, %12 = Cond (%9) : (tensor<i1[]>, tensor<f64[4]>, tensor<i64[]>) {
+            ^then:
+              %13 = Add (%x, %7) : tensor<f64[4]>
+              %14 = Add (%4, %8) : tensor<i64[]>
+              yield %p, %13, %14
+            ^else:
+              %15 = ConstTensor {dtype=i1, shape=[], value=false} : tensor<i1[]>
+              %16 = ConstI64 {value=0} : tensor<i64[]>
+              yield %15, %7, %16
+            }
+            yield %10, %11, %12
+          ^body(%17: tensor<f64[4]>, %18: tensor<i64[]>):
+            yield %17, %18
+          }
+          return %5
+        }"""
+    )
+
+
 def test_operations_with_regions_stay_beside_blocks() -> None:
     text = """\
         func @main(%p: tensor<i1[]>, %x: tensor<f64[]>) -> (tensor<f64[]>) {
