@@ -54,12 +54,12 @@ def _row(samples: data.Samples, step_module: mind_mlir.Module, epochs: int, seco
         return loop(images=samples.images, labels=samples.labels, order=order, **state)
 
     def by_steps() -> tuple[Array, ...]:
-        now, total = dict(state), np.float32(0)
+        now, total = dict(state), np.zeros((), np.float32)
         for start in range(0, len(order), BATCH):
             batch = samples[order[start : start + BATCH]]
             loss, *moved = step(image=batch.images, label=batch.labels, **now)
             now = dict(zip(now, moved, strict=True))
-            total += loss
+            total = np.asarray(total + loss)
         return total, *now.values()
 
     for ours, theirs in zip(in_one(), by_steps(), strict=True):

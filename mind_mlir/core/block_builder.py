@@ -262,7 +262,7 @@ class BlockBuilder:
 
     def _own(self, values: Iterable[object], place: str) -> list[Value]:
         """Return ``values``, which must be of this function; ``place`` is what messages call each."""
-        return self.function.builder.own(values, place)
+        return self.function.builder._own(values, place)
 
     def build(self, names: Sequence[str] | None) -> Block:
         """Return the block, which has ended; its parameters are called ``names``, if they have names."""

@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 import pytest
-from control.references import EXAMPLES
-from control.unrolling import unroll
+from references import EXAMPLES
+from unrolling import unroll
 
 import mind_mlir
 
