@@ -5,7 +5,16 @@ from __future__ import annotations
 import subprocess
 import sys
 
-ALL = ("matmul", "kernels", "loops", "compile_time", "call_overhead", "import_time", "check_memory")
+ALL = (
+    "matmul",
+    "kernels",
+    "loops",
+    "loop_gradients",
+    "compile_time",
+    "call_overhead",
+    "import_time",
+    "check_memory",
+)
 
 
 def main() -> int:

@@ -133,6 +133,7 @@ QUICK = {
     "matmul": ["--sizes", "8", "33", "--seconds", "0.001"],
     "kernels": ["--seconds", "0.001"],
     "loops": ["--iterations", "100", "--seconds", "0.001"],
+    "loop_gradients": ["--iterations", "100", "--seconds", "0.001"],
     "compile_time": ["--lengths", "4", "8", "--repeats", "1"],
     "call_overhead": ["--inputs", "2", "3", "--seconds", "0.001"],
     "import_time": ["--repeats", "1"],

@@ -38,7 +38,7 @@ class _Exit:
     def location_of(self, index: int) -> Location | None:
         """Return where operand ``index`` is named in the source."""
         index = border.integer(index, "index")
-        return self.locations[index] if index < len(self.locations) else None
+        return self.locations[index] if 0 <= index < len(self.locations) else None
 
     def spell(self, value: ValueId) -> str:
         """Return ``value`` as the text writes it: ``%x``, or ``%3`` without a name."""
@@ -85,7 +85,7 @@ class Target:
     def location_of(self, index: int) -> Location | None:
         """Return where argument ``index`` is named in the source, or else the label."""
         index = border.integer(index, "index")
-        return self.locations[index] if index < len(self.locations) else self.location
+        return self.locations[index] if 0 <= index < len(self.locations) else self.location
 
     def spell(self, value: ValueId) -> str:
         """Return ``value`` as the text writes it."""

@@ -17,9 +17,10 @@ INDEX = TensorType(DType.SI64)
 
 #: What records take: half of a first-level cache, since each state is written and read again soon.
 _RECORD_BYTES = 2**14
-#: What the states that are kept take: a part of a second-level cache. A loop inside of another one is given
-#: less, since its buffers are made anew in each iteration of that one.
-_KEPT_BYTES, _INNER_KEPT_BYTES = 2**19, 2**13
+#: What the states that are kept take: a part of a second-level cache.
+_KEPT_BYTES = 2**18
+#: A loop inside of others is given less, down to this, since its buffers are made anew in each iteration.
+_INNER_BYTES = 2**13
 #: More states make no loop faster; fewer would make long loops slow, however large a state is.
 _MOST = 1024
 _FEWEST_KEPT, _FEWEST_RECORDED = 8, 4
@@ -46,10 +47,11 @@ def state_bytes(types: Iterable[TensorType]) -> int:
 def room_for(types: Iterable[TensorType], depth: int) -> Room:
     """Return how many states of a loop ``depth`` regions deep are kept."""
     size = max(state_bytes(types), 1)
-    kept = max(_KEPT_BYTES >> 4 * depth, _INNER_KEPT_BYTES)
+    kept = max(_KEPT_BYTES >> 4 * depth, _INNER_BYTES)
+    records = max(_RECORD_BYTES >> depth, _INNER_BYTES)
     return Room(
         max(min(kept // size, _MOST), _FEWEST_KEPT),
-        max(min(min(_RECORD_BYTES, kept) // size, _MOST), _FEWEST_RECORDED),
+        max(min(records // size, _MOST), _FEWEST_RECORDED),
     )
 
 

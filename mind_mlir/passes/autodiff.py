@@ -166,7 +166,9 @@ def _verify_gradient(module: Module) -> None:
     try:
         verify_module(module)
     except VerificationError as error:
-        raise AutodiffError(map(invalid_gradient_module, error.diagnostics)) from error
+        # One rule that all of a deep nest breaks is one finding.
+        different = {(found.code, found.message): found for found in reversed(error.diagnostics)}
+        raise AutodiffError(map(invalid_gradient_module, reversed(different.values()))) from error
 
 
 def _finish(flat: Module, backward: Backward, chosen: Sequence[ValueId], *, verify: bool) -> Gradient:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -28,6 +29,7 @@ import mind_mlir
 from mind_mlir import DType
 from mind_mlir.analysis.call_graph import operations_of
 from mind_mlir.diagnostics import AutodiffError
+from mind_mlir.interpreter import machine
 from mind_mlir.ops import loop_state
 from mind_mlir.passes.scopes import MAX_NESTING
 
@@ -94,6 +96,27 @@ def test_a_long_loop_is_replayed_from_kept_states(n: int, monkeypatch: pytest.Mo
     monkeypatch.setattr(loop_state, "_MOST", 8)  # chunks of 8 iterations: 45 chunks are replayed twice
     values = {"x": X, "a": A * 0.01, "n": array(n)}
     check_gradient(iterated(logistic), values, ["x", "a"])
+
+
+@pytest.mark.parametrize(("n", "replays"), [(8, 0), (72, 1), (360, 2), (1320, 3)])
+def test_no_iteration_is_replayed_more_often_than_promised(
+    n: int, replays: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is room for 8 states and 8 records: b(8, t) is 1, 9, 45 and 165 chunks of 8 iterations."""
+    monkeypatch.setattr(loop_state, "_MOST", 8)
+    gradient = gradient_of(iterated(lambda b, x, a, _: b.emit("Neg", b.emit("Exp", b.emit("Neg", x)))), ["x"])
+    counts: Counter[str] = Counter()
+    store = machine._store
+
+    def counting(step: Any, values: Any, result: Any) -> None:
+        counts[step.operation.opcode] += 1
+        store(step, values, result)
+
+    monkeypatch.setattr(machine, "_store", counting)
+    evaluate(gradient, {"x": X, "a": A, "n": array(n)})
+    # Once by the loop itself, once by the record, once by the derivative, which reads the result of Exp.
+    assert counts["Exp"] <= (3 + replays) * n
+    assert counts["Exp"] > (3 + replays - 1) * n or replays == 0
 
 
 @pytest.mark.parametrize("n", [0, 1, 6])
@@ -400,6 +423,22 @@ def test_regions_as_deep_as_the_verifier_takes_them() -> None:
     module = module_of(b.function("main", [nest(x, MAX_NESTING - 1)]))
     _, derivative = evaluate(gradient_of(module, ["x"]), {"x": array(0.5), "p": array(True)})
     np.testing.assert_allclose(derivative, np.exp(0.5))
+
+
+def test_loops_that_nest_too_deeply_for_their_gradient_are_one_finding() -> None:
+    b = function_builder()
+    x, n = b.parameter(SCALAR, "x"), b.parameter(INDEX, "n")
+
+    def nest(value: Value, left: int) -> Value:
+        if left == 0:
+            return b.emit("Mul", value, value)
+        return counted(b, n, [value], lambda values, _: [nest(values[0], left - 1)])[0]
+
+    with pytest.raises(AutodiffError) as caught:
+        gradient_of(module_of(b.function("main", [nest(x, MAX_NESTING // 2 + 1)])), ["x"])
+    (finding,) = caught.value.diagnostics
+    assert finding.code == "E5002"
+    assert "E4125" in finding.notes[0]
 
 
 def test_time_and_size_are_linear_in_the_number_of_loops() -> None:
