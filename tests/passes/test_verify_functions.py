@@ -165,6 +165,11 @@ RULES = [
     ("E4001", simple(op(2, "Neg", [2])), "%2 is used before its definition"),
     (
         "E4001",
+        region(block("then", [op(3, "Neg", [3])], yield_(3)), block("else", [], yield_(0))),
+        "%3 is used before its definition",
+    ),
+    (
+        "E4001",
         region(block("then", [op(3, "Neg", [2])], yield_(3)), block("else", [], yield_(0))),
         "%2 is used before its definition",
     ),
