@@ -26,11 +26,12 @@ from control import (
 )
 
 import mind_mlir
-from mind_mlir import DType
+from mind_mlir import DType, TensorType
 from mind_mlir.analysis.call_graph import operations_of
 from mind_mlir.diagnostics import AutodiffError
 from mind_mlir.interpreter import machine
 from mind_mlir.ops import loop_state
+from mind_mlir.ops.loop_state import room_for
 from mind_mlir.passes.scopes import MAX_NESTING
 
 if TYPE_CHECKING:
@@ -59,6 +60,12 @@ def iterated(body: Body) -> Module:
     x, a, n = b.parameter(VECTOR, "x"), b.parameter(VECTOR, "a"), b.parameter(INDEX, "n")
     (y,) = counted(b, n, [x], lambda values, index: [body(b, values[0], a, index)])
     return module_of(b.function("main", [y]))
+
+
+def give_room_for_eight(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep and record 8 states."""
+    for limit in ("_MOST", "_MANY_KEPT", "_MANY_RECORDED"):
+        monkeypatch.setattr(loop_state, limit, 8)
 
 
 def linear(b: Builder, x: Value, a: Value, _: Value) -> Value:
@@ -93,7 +100,7 @@ def test_a_linear_loop_needs_no_state() -> None:
 
 @pytest.mark.parametrize("n", [7, 8, 9, 16, 64, 65, 359, 360, 361, 1500])
 def test_a_long_loop_is_replayed_from_kept_states(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loop_state, "_MOST", 8)  # chunks of 8 iterations: 45 chunks are replayed twice
+    give_room_for_eight(monkeypatch)  # chunks of 8 iterations: 45 chunks are replayed twice
     values = {"x": X, "a": A * 0.01, "n": array(n)}
     check_gradient(iterated(logistic), values, ["x", "a"])
 
@@ -103,7 +110,7 @@ def test_no_iteration_is_replayed_more_often_than_promised(
     n: int, replays: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """There is room for 8 states and 8 records: b(8, t) is 1, 9, 45 and 165 chunks of 8 iterations."""
-    monkeypatch.setattr(loop_state, "_MOST", 8)
+    give_room_for_eight(monkeypatch)
     gradient = gradient_of(iterated(lambda b, x, a, _: b.emit("Neg", b.emit("Exp", b.emit("Neg", x)))), ["x"])
     counts: Counter[str] = Counter()
     store = machine._store
@@ -264,6 +271,16 @@ def test_loops_in_the_condition() -> None:
     module = module_of(b.function("main", [y]))
     for count in (0, 1, 3):
         check_gradient(module, {"x": X, "a": A, "n": array(count)}, ["x", "a"])
+
+
+@pytest.mark.parametrize("depth", [0, 1, 5])
+@pytest.mark.parametrize("size", [0, 1, 1000, 2**20, 2**40])
+def test_the_room_for_states_is_bounded(size: int, depth: int) -> None:
+    room = room_for([TensorType(F64, (size,))], depth)
+    assert 8 <= room.kept <= 1024
+    assert 4 <= room.records <= 1024
+    if 8 * size <= 2**20:
+        assert (room.kept + room.records) * 8 * size <= 2**25 + 2**20
 
 
 # Branches
