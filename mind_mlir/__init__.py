@@ -34,12 +34,13 @@ if TYPE_CHECKING:
     )
     from mind_mlir.frontends import load, parse
     from mind_mlir.interpreter import interpret
-    from mind_mlir.ir.module import CoreOperation, Module
+    from mind_mlir.ir.module import Block, CoreOperation, Function, Module
     from mind_mlir.ir.types import DType, TensorType
     from mind_mlir.passes.autodiff import Gradient, differentiate
     from mind_mlir.passes.canonicalize import canonicalize
     from mind_mlir.passes.verify import verify
     from mind_mlir.runtime.executable import Executable, compile
+    from mind_mlir.runtime.function import CompiledFunction
 
 __version__ = "0.1.0"
 
@@ -47,12 +48,15 @@ _DIAGNOSTICS = "mind_mlir.diagnostics"
 _HOMES = {
     "ArgumentError": _DIAGNOSTICS,
     "AutodiffError": _DIAGNOSTICS,
+    "Block": "mind_mlir.ir.module",
     "Builder": "mind_mlir.core.builder",
+    "CompiledFunction": "mind_mlir.runtime.function",
     "CoreOperation": "mind_mlir.ir.module",
     "DType": "mind_mlir.ir.types",
     "Diagnostic": _DIAGNOSTICS,
     "Executable": "mind_mlir.runtime.executable",
     "ExecutionError": _DIAGNOSTICS,
+    "Function": "mind_mlir.ir.module",
     "Gradient": "mind_mlir.passes.autodiff",
     "InternalError": _DIAGNOSTICS,
     "Location": _DIAGNOSTICS,
@@ -76,12 +80,15 @@ _HOMES = {
 __all__ = [
     "ArgumentError",
     "AutodiffError",
+    "Block",
     "Builder",
+    "CompiledFunction",
     "CoreOperation",
     "DType",
     "Diagnostic",
     "Executable",
     "ExecutionError",
+    "Function",
     "Gradient",
     "InternalError",
     "Location",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 #: Attribute with the size in bytes of the scratch arena of a public function, an i64: of the function, or of
 #: the module where it has only one.
 SCRATCH_ATTRIBUTE = "mind.scratch_bytes"
@@ -20,14 +22,17 @@ log log10 log1p log2 logb lrint lround modf nearbyint nextafter pow remainder ri
 sincos sincospi sinh sqrt tan tanh tgamma trunc
 """
 _CALLED = frozenset(f"{name}{suffix}" for name in _MATH.split() for suffix in ("", "f", "l"))
-_CALLED_PREFIXES = ("llvm.", "_", "mem", "str", "wcs", "bcmp", "bzero")
+_CALLED_PREFIXES = ("llvm.", "_", "mem", "mind", "str", "wcs", "bcmp", "bzero")
+#: What the lowering calls the functions that it makes of those of the program.
+_MADE = re.compile(r"(?:_part_\d+|_nest_\d+|_caller|\.body)\Z|kernel(?:_\d+)?\Z")
 
 
 def symbol_of(function: str) -> str:
     """Return what compiled code calls a function of the program: its name, unless that means another one.
 
-    A function called ``memcpy`` would be called wherever LLVM copies memory.
+    A function called ``memcpy`` would be called wherever LLVM copies memory, and one called ``f_part_0`` in
+    the place of a part of ``f``.
     """
-    if function in _CALLED or function.startswith(_CALLED_PREFIXES):
+    if function in _CALLED or function.startswith(_CALLED_PREFIXES) or _MADE.search(function):
         return f"mind${function}"
     return function

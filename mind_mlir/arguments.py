@@ -237,9 +237,12 @@ def _from_python_scalar(dtype: DType, value: Any) -> object:
         return np.asarray(value)
     if dtype.is_float and isinstance(value, (int, float)):
         try:
-            return np.asarray(float(value), dtype.numpy)
+            number = float(value)
+            with np.errstate(over="ignore"):
+                array = np.asarray(number, dtype.numpy)
         except OverflowError:
             return value
+        return value if np.isinf(array) and not np.isinf(number) else array
     if dtype.is_integer and isinstance(value, int):
         signed = dtype.kind is DTypeKind.SIGNED
         low = -(2 ** (dtype.bits - 1)) if signed else 0

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 TOLERANCES = {DType.F32: 1e-6, DType.F64: 1e-12}
 #: Error that a result of control flow may have, relative to the greatest magnitude in it and what it reads.
 CONTROL_TOLERANCES = {DType.F32: 1e-3, DType.F64: 1e-9}
+_CONTROL_NOTE = (
+    "(a value of --emit=structured; what runs again and again may turn small differences into great ones)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +63,11 @@ class Difference:
         where = f"[{', '.join(map(str, self.index))}]"
         operation = self.operation
         label = operation.spell(operation.result_ids[self.result]) if self.result else operation.label
-        return (
-            f"{label} = {self.operation.opcode} differs at {where}: "
+        text = (
+            f"{label} = {operation.opcode} differs at {where}: "
             f"compiled {self.compiled}, interpreted {self.interpreted}"
         )
+        return f"{text}\n{_CONTROL_NOTE}" if _runs_others(by_opcode()[operation.opcode]) else text
 
 
 def first_difference(

@@ -25,7 +25,7 @@ class Stage:
 STAGES = (
     Stage("core", "Core IR, as read", is_mlir=False, needs_mlir=False),
     Stage("canonical", "Core IR, canonicalised", is_mlir=False, needs_mlir=False),
-    Stage("structured", "branches as operations", is_mlir=False, needs_mlir=False),
+    Stage("structured", "control flow as operations", is_mlir=False, needs_mlir=False),
     Stage("mind", "the mind dialect"),
     Stage("linalg", "linalg on tensors"),
     Stage("scheduled", "vector code on tensors"),

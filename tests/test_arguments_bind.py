@@ -70,6 +70,7 @@ def test_what_fits_is_passed_as_it_is() -> None:
         (DType.F32, 3),
         (DType.F32, 2.5),
         (DType.F64, -(2**70)),
+        (DType.F32, float("-inf")),
     ],
 )
 def test_python_numbers_that_fit(dtype: DType, value: Any) -> None:
@@ -86,6 +87,8 @@ def test_python_numbers_that_fit(dtype: DType, value: Any) -> None:
         (DType.SI32, 1.0),
         (DType.SI32, True),
         (DType.F32, True),
+        (DType.F32, 1e300),
+        (DType.F64, 10**400),
         (DType.F32, 1j),
         (DType.I1, 1),
     ],

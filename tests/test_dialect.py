@@ -127,7 +127,7 @@ SUM = "axes = array<i64: 1>, keepdims = false"
         ),
         (operation("transpose", [A], B, "permutation = array<i64: 0, 0>"), "E3008", "not a permutation"),
         (operation("squeeze", [A], "tensor<3xf32>", "axes = array<i64: 0>"), "E3009", "extent is 2"),
-        (operation("index", [A], "tensor<f32>", "indices = array<i64: 1>"), "E4006", "2 indices, found 1"),
+        (operation("index", [A], "tensor<f32>", "indices = array<i64: 1, 0, 0>"), "E4006", "at most 2"),
         (operation("gather", [A, A], A), "E4011", "does not take f32"),
         (operation("compare", [A, A], "tensor<2x3xi1>", 'op = "Smaller"'), "E1103", "Less"),
         (operation("add", ["tensor<?xf32>"] * 2, "tensor<?xf32>"), "E4004", "static shape"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from click.shell_completion import CompletionItem
@@ -11,6 +12,10 @@ from mind_mlir.diagnostics.codes import CATALOGUE
 
 if TYPE_CHECKING:
     import click
+
+#: How much of a program is looked at for names.
+_LOOKED_AT = 1 << 20
+_EXPORTED = re.compile(r"^[ \t]*(?:(?:public|export)[ \t]+)?func[ \t]+@([\w.]+)", re.MULTILINE)
 
 
 def complete_file(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -26,6 +31,20 @@ def complete_directory(_: click.Context, __: click.Parameter, incomplete: str) -
 def complete_opcode(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
     """Offer the operations, typed in any case."""
     return [opcode for opcode in OPCODES if opcode.lower().startswith(incomplete.lower())]
+
+
+def complete_function(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+    """Offer the exported functions of the program that the command line names, as far as its text shows."""
+    # As long as the option has no value, click leaves the arguments unread.
+    path = context.params.get("file") or next(iter(context.args), "-")
+    if path == "-":
+        return []
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:  # noqa: PTH123 -- Path takes an empty name for this directory
+            text = file.read(_LOOKED_AT)
+    except (OSError, ValueError):
+        return []
+    return [name for name in _EXPORTED.findall(text) if name.startswith(incomplete)]
 
 
 def complete_code(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:

@@ -50,9 +50,11 @@ def command(names: tuple[str, ...], form: str | None, output: str | None) -> Non
 
 
 def _find(name: str) -> OpDef:
-    from mind_mlir.ops.registry import by_mnemonic, by_opcode  # noqa: PLC0415 -- loads numpy, which --help and completion do without
+    from mind_mlir.ops.registry import all_ops, by_mnemonic, by_opcode  # noqa: PLC0415 -- loads numpy, which --help and completion do without
 
     record = by_opcode().get(name) or by_mnemonic().get(name.removeprefix("mind."))
+    if record is None:
+        record = {alias.name: each for each in all_ops() for alias in each.aliases}.get(name)
     if record is None:
         hint = did_you_mean(name, OPCODES) or "; 'mind-mlir ops' lists all"
         raise click.BadParameter(f"there is no operation '{name}'{hint}")

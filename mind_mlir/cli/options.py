@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from mind_mlir.cli.completion import complete_directory, complete_file
+from mind_mlir.cli.completion import complete_directory, complete_file, complete_function
 from mind_mlir.cli.session import DEFAULT_ERROR_LIMIT, Session
 from mind_mlir.diagnostics.render import FORMATS
 from mind_mlir.stages import FORMS
@@ -56,7 +56,12 @@ def function_option(
     verb: str, default: str = "'main', or the only exported one, unless given"
 ) -> Callable[[Command], Command]:
     """Add ``--func``."""
-    return click.option("--func", metavar="NAME", help=f"The function to {verb}; {default}.")
+    return click.option(
+        "--func",
+        metavar="NAME",
+        shell_complete=complete_function,
+        help=f"The function to {verb}; {default}.",
+    )
 
 
 def emit_option(default: str) -> Callable[[Command], Command]:

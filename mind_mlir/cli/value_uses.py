@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.analysis.call_graph import callee_of, operations_of
+from mind_mlir.ir.module import Return
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -50,35 +51,55 @@ class ValueUses:
                     pending.append(other)
 
     def _enter(self, function: Function) -> None:
-        types: dict[ValueId, ValueType] = {}
         operations = list(operations_of(function.blocks))
-        for block in (*function.blocks, *(region for op in operations for region in op.regions)):
-            types.update((parameter.value_id, parameter.type) for parameter in block.parameters)
-        for operation in operations:
-            types.update((result.value_id, result.type) for result in operation.results)
+        types = _types(function, operations)
         blocks = {block.label: block for block in function.blocks}
         for block in function.blocks:
             for target in block.terminator.targets:
-                self._hand_on(function, target.arguments, blocks[target.label])
+                self._hand_on(function.name, target.arguments, _ids(blocks[target.label]))
         for operation in operations:
             given = tuple(types[operand] for operand in operation.operands)
             for index, operand in enumerate(operation.operands):
                 self._uses[function.name, operand].append(Use(operation, index, given))
             callee = callee_of(operation)
             if callee is not None:
-                for operand, parameter in zip(
-                    operation.operands, self._functions[callee].parameters, strict=True
-                ):
-                    self._becomes[function.name, operand].append((callee, parameter.value_id))
+                self._call(function.name, operation, self._functions[callee])
             elif operation.opcode == "While":
-                self._hand_round(function, operation)
+                self._loop(function.name, operation)
+            elif operation.opcode == "Cond":
+                for region in operation.regions:
+                    self._hand_on(function.name, region.terminator.operands, operation.result_ids)
 
-    def _hand_round(self, function: Function, loop: CoreOperation) -> None:
+    def _call(self, caller: str, call: CoreOperation, callee: Function) -> None:
+        self._hand_on(caller, call.operands, _ids(callee.entry), callee.name)
+        for block in callee.blocks:
+            if isinstance(block.terminator, Return):
+                self._hand_on(callee.name, block.terminator.operands, call.result_ids, caller)
+
+    def _loop(self, function: str, loop: CoreOperation) -> None:
         condition, body = loop.regions
-        self._hand_on(function, loop.operands, condition)
-        self._hand_on(function, condition.terminator.operands[1:], body)
-        self._hand_on(function, body.terminator.operands, condition)
+        self._hand_on(function, loop.operands, _ids(condition))
+        self._hand_on(function, condition.terminator.operands[1:], _ids(body))
+        self._hand_on(function, condition.terminator.operands[1:], loop.result_ids)
+        self._hand_on(function, body.terminator.operands, _ids(condition))
 
-    def _hand_on(self, function: Function, values: Iterable[ValueId], block: Block) -> None:
-        for value, parameter in zip(values, block.parameters, strict=True):
-            self._becomes[function.name, value].append((function.name, parameter.value_id))
+    def _hand_on(
+        self, function: str, values: Iterable[ValueId], become: Iterable[ValueId], other: str | None = None
+    ) -> None:
+        """Note that ``values`` of a function become others, of that or of the ``other`` function."""
+        for value, new in zip(values, become, strict=True):
+            self._becomes[function, value].append((other or function, new))
+
+
+def _types(function: Function, operations: Iterable[CoreOperation]) -> dict[ValueId, ValueType]:
+    """Return the types of all values of a function whose operations, inner ones included, are given."""
+    types: dict[ValueId, ValueType] = {}
+    for operation in operations:
+        types.update((result.value_id, result.type) for result in operation.results)
+    for block in (*function.blocks, *(region for op in operations for region in op.regions)):
+        types.update((parameter.value_id, parameter.type) for parameter in block.parameters)
+    return types
+
+
+def _ids(block: Block) -> list[ValueId]:
+    return [parameter.value_id for parameter in block.parameters]

@@ -128,8 +128,13 @@ class Builder:
             TypeError: ``source`` is no `SourceInfo`.
         """
         if "regions" in attributes or "defines" in attributes:
-            (value,) = self.emit_all(opcode, *operands, source=source, **attributes)
-            return value
+            found = self.emit_all(opcode, *operands, source=source, **attributes)
+            if len(found) == 1:
+                return found[0]
+            self.operations.pop()
+            raise ValueError(
+                f"opcode must be that of an operation with one result, not {len(found)}: emit_all"
+            )
         context, values, results, _ = self._inferred(opcode, operands, (), source, attributes)
         if len(results) != 1:
             raise ValueError(
@@ -162,12 +167,13 @@ class Builder:
             TypeError: ``source`` is no `SourceInfo`, or a region no `Region`.
             ValueError: A region is not this builder's, does not yield, or has been used already.
         """
-        context, values, results, record = self._inferred(opcode, operands, regions, source, attributes)
+        inside = self._finished(regions)
+        context, values, results, record = self._inferred(opcode, operands, inside, source, attributes)
         blocks = [
-            region.block(definition.name) for region, definition in zip(regions, record.regions, strict=True)
+            region.block(definition.name) for region, definition in zip(inside, record.regions, strict=True)
         ]
         defined = self._defined(defines, results)
-        for region in regions:
+        for region in inside:
             region.used = True
         first, *more = defined
         self.operations.append(
@@ -357,7 +363,7 @@ class Builder:
         context = TypeContext(opcode, self.next_id, types, complete, source=source, functions=self.functions)
         context.partial_index = self.profile != CORE_V1.name
         if regions:
-            context.regions = tuple([_region_types(region) for region in self._finished(regions)])
+            context.regions = tuple([_region_types(region) for region in regions])
         results = infer_types(record, context)
         if results is None:
             raise VerificationError(context.diagnostics)
@@ -365,13 +371,20 @@ class Builder:
 
     def _defined(self, given: Sequence[Value], types: tuple[TensorType, ...]) -> Sequence[Value]:
         """Return the values that an operation with results of ``types`` defines."""
-        if not given:
+        if type(given) is tuple and not given:
             return [self.fresh(type_) for type_ in types]
-        for value in given:
-            border.expect(value, Value, "each of defines", "a Value that Builder.fresh returned")
-        if tuple(value.type for value in given) != types:
-            raise ValueError("defines must be values of the results' types")
-        return given
+        expected = "a Value that Builder.fresh returned"
+        values = [
+            border.expect(value, Value, "each of defines", expected)
+            for value in border.items(given, "defines", "a sequence of Values")
+        ]
+        if not values:
+            return [self.fresh(type_) for type_ in types]
+        if tuple(value.type for value in values) != types or any(
+            value.builder is not self for value in values
+        ):
+            raise ValueError("defines must be values of this builder, of the results' types")
+        return values
 
     def _finished(self, regions: Sequence[Region]) -> list[Region]:
         """Return regions that an operation can have."""

@@ -109,8 +109,7 @@ class Executable:
         return str(self._source)
 
     def __repr__(self) -> str:
-        shown = ", ".join(map(str, self.functions.values() if self._entry is None else [self._entry]))
-        return f"<Executable {brief(shown)}>"
+        return f"<Executable {brief(str(self._entry or f'of {self._names()}'))}>"
 
     __signature__ = Signature()
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import guarded
 import numpy as np
-import pytest
 
 from mind_mlir import dialect
 from mind_mlir.bindings import new_context
 from mind_mlir.diagnostics import ExecutionError
 from mind_mlir.dialect.emit import emit
 from mind_mlir.interpreter import run as interpret
-from mind_mlir.ir.module import Functions
+from mind_mlir.ir.module import Functions, Module
 from mind_mlir.lowering.bufferize import bufferize
 from mind_mlir.lowering.schedule import schedule
 from mind_mlir.lowering.to_linalg import to_linalg
@@ -24,12 +23,14 @@ from mind_mlir.runtime.native import NativeFunction
 from mind_mlir.target import host_target
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from mind_mlir.diagnostics.checks import Check
-    from mind_mlir.ir.module import Module
+    from mind_mlir.ir.module import Function
 
 Array = np.ndarray[Any, np.dtype[Any]]
+#: What calls are given: numpy's scalars are taken for arrays of rank 0.
+Arguments: TypeAlias = "Mapping[str, Any]"
 
 
 @dataclass
@@ -50,7 +51,7 @@ class Compiled:
     checks: tuple[Check, ...]
     forms: dict[str, str]
 
-    def __call__(self, arguments: Mapping[str, Array], *, guard: bool = True) -> tuple[Array, ...]:
+    def __call__(self, arguments: Arguments, *, guard: bool = True) -> tuple[Array, ...]:
         """Return the results; between guard pages, unless the call is to be measured."""
         function = self.module.functions[self.name]
         inputs = [np.asarray(arguments[str(p.name)], p.tensor_type.dtype.numpy) for p in function.parameters]
@@ -62,10 +63,15 @@ class Compiled:
         else:
             self.native.call([array.ctypes.data for array in (*inputs, *buffers)])
         ends = status.reshape(-1, 2).tolist()
-        findings = [check.judge(least, most) for check, (least, most) in zip(self.checks, ends, strict=True)]
+        findings = [check.judge(low, high) for check, (low, high) in zip(self.checks, ends, strict=True)]
         if any(findings):
             raise ExecutionError([finding for finding in findings if finding])
         return tuple(outputs)
+
+
+def module(*functions: Function) -> Module:
+    """Return a module of profile ``core-functions``."""
+    return Module(Functions(functions), "core-functions")
 
 
 def structured(module: Module) -> Module:
@@ -99,7 +105,7 @@ def compiled(module: Module, name: str = "main", *, verify: bool = True) -> Comp
     return Compiled(module, name, native, checks, forms)
 
 
-def agrees(function: Compiled, arguments: Mapping[str, Array], *, rtol: float = 0.0) -> tuple[Array, ...]:
+def agrees(function: Compiled, arguments: Arguments, *, rtol: float = 0.0) -> tuple[Array, ...]:
     """Compare a call with the interpreter's results, or its error; return the results.
 
     Args:
@@ -107,19 +113,12 @@ def agrees(function: Compiled, arguments: Mapping[str, Array], *, rtol: float = 
         arguments: By name.
         rtol: Relative error of floats; 0 for equal bits.
     """
-    expected: tuple[Array, ...] | None = None
-    error: ExecutionError | None = None
-    try:
-        expected = interpret(function.module, arguments, function.name)
-    except ExecutionError as raised:
-        error = raised
-    if error is not None:
-        with pytest.raises(ExecutionError) as caught:
-            function(arguments)
-        assert error.diagnostics[0].code in [finding.code for finding in caught.value.diagnostics]
-        return ()
-    assert expected is not None
-    results = function(arguments)
+    results, error = _outcome(lambda: function(arguments))
+    expected, expected_error = _outcome(lambda: interpret(function.module, arguments, function.name))
+    if error is not None or expected_error is not None:
+        assert error is not None, f"only the interpreter fails: {expected_error}"
+        assert expected_error is not None, f"only compiled code fails: {error}"
+        assert expected_error.diagnostics[0].code in [finding.code for finding in error.diagnostics]
     for ours, theirs in zip(results, expected, strict=True):
         assert ours.dtype == theirs.dtype
         assert ours.shape == theirs.shape
@@ -129,3 +128,10 @@ def agrees(function: Compiled, arguments: Mapping[str, Array], *, rtol: float = 
             same = (ours == theirs) | ((ours != ours) & (theirs != theirs))  # noqa: PLR0124 -- NaN of any bits
             assert np.all(same), (ours, theirs)
     return results
+
+
+def _outcome(call: Callable[[], tuple[Array, ...]]) -> tuple[tuple[Array, ...], ExecutionError | None]:
+    try:
+        return call(), None
+    except ExecutionError as error:
+        return (), error

@@ -62,6 +62,8 @@ KEYWORDS = sorted(
         "p",
         "dtype",
         "nosuch",
+        "regions",
+        "defines",
     }
     | {attribute.name for record in all_ops() for attribute in record.attributes}
 )

@@ -7,6 +7,26 @@ from mind_mlir.diagnostics.catalogue.entry import Entry
 _TWO = '%0 = Input {name="x"} : tensor<f32[2]>\n%1 = Input {name="n"} : tensor<i32[2]>\n'
 _FLOATS = '%0 = Input {name="x"} : tensor<f32[2]>\n%1 = Input {name="y"} : tensor<f32[2]>\n'
 
+_FUNCTIONS = """\
+import mind_mlir
+module = mind_mlir.parse('''
+func @f(%x: tensor<f32[2]>) -> (tensor<f32[2]>) {
+^entry:
+  %y = call @twice (%x) : tensor<f32[2]>
+  return %y
+}
+func @g(%x: tensor<f32[2]>) -> (tensor<f32[2]>) {
+^entry:
+  return %x
+}
+internal func @twice(%a: tensor<f32[2]>) -> (tensor<f32[2]>) {
+^entry:
+  %b = Add (%a, %a) : tensor<f32[2]>
+  return %b
+}
+''')
+"""
+
 ENTRIES = (
     Entry(
         code="E2001",
@@ -93,6 +113,9 @@ ENTRIES = (
             "module call it; it may be gone, or be another one, after the next change of the program."
         ),
         context=("name",),
+        language="python",
+        bad=_FUNCTIONS + "mind_mlir.compile(module, function='twice')\n",
+        good=_FUNCTIONS + "mind_mlir.compile(module, function='f')\n",
     ),
     Entry(
         code="E2102",
@@ -102,5 +125,8 @@ ENTRIES = (
             "module exports several others, or none."
         ),
         context=("functions",),
+        language="python",
+        bad=_FUNCTIONS + "mind_mlir.differentiate(module)\n",
+        good=_FUNCTIONS + "mind_mlir.differentiate(module, 'f')\n",
     ),
 )

@@ -32,10 +32,17 @@ Argument: TypeAlias = "ValueId | Constant | None"
 
 @dataclass(slots=True, eq=False)
 class Edge:
-    """A way from one node to another."""
+    """A way from one node to another.
+
+    Attributes:
+        target: Where it leads.
+        arguments: What it passes to the parameters there.
+        home: Where it led in the given function; None where that had no such edge.
+    """
 
     target: Node
     arguments: list[Argument]
+    home: Node | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -107,6 +114,8 @@ class Graph:
                     node.condition = branch.condition
                     node.edges = [Edge(nodes[to.label], list(to.arguments)) for to in branch.targets]
         for node in graph.nodes:
+            for edge in node.edges:
+                edge.home = edge.target
             for value in dict.fromkeys(node.read()):
                 graph.users.setdefault(value, []).append(node)
         return graph

@@ -40,6 +40,7 @@ class Join:
 
     def emit(self, out: Emission, scopes: Sequence[Scope], location: Location | None) -> list[Argument]:
         """Write the operation, unless nothing needs it, and return what each pair has become."""
+        self.pairs = _complemented(self.pairs, self.types)
         known = [self._known(*pair) for pair in self.pairs]
         needed = {
             pair: type_
@@ -78,6 +79,29 @@ class Join:
 
     def _is_around(self, argument: Argument) -> bool:
         return type(argument) is not int or argument < self.first
+
+
+def _complemented(
+    pairs: Sequence[tuple[Argument, Argument]], types: Sequence[TensorType]
+) -> list[tuple[Argument, Argument]]:
+    """Let a tensor that is looked at after one branch only share a result with one of the other branch.
+
+    So a loop that hands on its new state, or leaves with the old one, carries one state.
+    """
+    found = list(pairs)
+    for are_equal in (True, False):
+        waiting: dict[tuple[TensorType, Argument], list[int]] = {}
+        for index, (type_, (then, otherwise)) in enumerate(zip(types, found, strict=True)):
+            if type_.rank and otherwise is None and then is not None:
+                waiting.setdefault((type_, then if are_equal else None), []).append(index)
+        for index, (type_, (then, otherwise)) in enumerate(zip(types, found, strict=True)):
+            if not type_.rank or then is not None or otherwise is None:
+                continue
+            partners = waiting.get((type_, otherwise if are_equal else None), [])
+            if partners:
+                partner = partners.pop(0)
+                found[index] = found[partner] = (found[partner][0], otherwise)
+    return found
 
 
 def _shared(

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from mind_mlir.ir.module import ValueId
     from mind_mlir.passes.structure.graph import Argument, Graph
 
+#: How many nodes to look at for what is read after a loop; what has more after it passes all that it may.
+MAX_SEARCH = 256
+
 
 @dataclass(slots=True, eq=False)
 class Unit:
@@ -24,17 +27,19 @@ class Unit:
         header: The node, or the entry of the loop.
         nodes: All nodes of it.
         edges: Where it leads.
-        latch: None where this is no loop, or a loop that only its header leaves (`while`); else the node that
-            every iteration reaches at its end: its parameters are whether to go on, those of the header,
-            and those of the exit's target (`do ... while`).
         is_loop: Whether it is one.
+        latch: None where only the header leaves the loop (`while`); else the node that every iteration
+            reaches at its end (`do ... while`): its parameters are whether to go on, those of the header,
+            those of the exit's target, and `later`.
+        later: The values of such a loop that are read after it.
     """
 
     header: Node
     nodes: list[Node]
     edges: list[Edge]
-    latch: Node | None = None
     is_loop: bool = False
+    latch: Node | None = None
+    later: list[ValueId] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -158,16 +163,37 @@ def _loop(graph: Graph, members: list[Node], place: dict[int, int]) -> tuple[Uni
     dispatch = multiplex(graph, leaving, targets) if len(targets) > 1 else []
     target = leaving[0].target
     again, exits = len(header.parameters), len(target.parameters)
+    later = live_outs(graph, members, members)
     latch = Node([graph.parameter(FLAG)], location=header.location)
     latch.parameters += [graph.parameter(p.tensor_type) for p in (*header.parameters, *target.parameters)]
+    latch.parameters += [graph.parameter(graph.types[value]) for value in later]
     for edge in leaving:
-        edge.target, edge.arguments = latch, [Constant(0, FLAG), *[None] * again, *edge.arguments]
+        read = _read_after(graph, edge, within, later)
+        edge.target, edge.arguments = latch, [Constant(0, FLAG), *[None] * again, *edge.arguments, *read]
     for node in members:
         for edge in node.edges:
             if edge.target is header:
-                edge.target, edge.arguments = latch, [Constant(1, FLAG), *edge.arguments, *[None] * exits]
-    passed: list[Argument] = [parameter.value_id for parameter in latch.parameters[1 + again :]]
-    return Unit(header, members, [Edge(target, passed)], latch, is_loop=True), dispatch
+                unused = [None] * (exits + len(later))
+                edge.target, edge.arguments = latch, [Constant(1, FLAG), *edge.arguments, *unused]
+    passed: list[Argument] = [p.value_id for p in latch.parameters[1 + again : 1 + again + exits]]
+    unit = Unit(header, members, [Edge(target, passed)], is_loop=True, latch=latch, later=later)
+    return unit, dispatch
+
+
+def _read_after(graph: Graph, edge: Edge, within: set[int], values: Sequence[ValueId]) -> list[Argument]:
+    """Return each of ``values`` that may be read after ``edge`` has left the nodes ``within``, else None."""
+    if not values or edge.home is None:
+        return list(values)
+    reached, pending = {id(edge.home)}, [edge.home]
+    while pending and len(reached) <= MAX_SEARCH:
+        for following in pending.pop().edges:
+            node = following.home
+            if node is not None and id(node) not in reached and id(node) not in within:
+                reached.add(id(node))
+                pending.append(node)
+    if pending:
+        return list(values)
+    return [v if any(id(user) in reached for user in graph.users.get(v, ())) else None for v in values]
 
 
 def live_outs(graph: Graph, nodes: Iterable[Node], within: Iterable[Node]) -> list[ValueId]:

@@ -157,7 +157,6 @@ class Regions:
     def _do_while(self, unit: Unit, latch: Node, initial: list[ValueId]) -> None:
         """Write a loop whose iterations end in a latch: all of it is the condition."""
         out, header = self.out, unit.header
-        later = live_outs(self.graph, unit.nodes, unit.nodes)
         first = out.next_id
         out.enter(header.location)
         parameters = [replace(p, value_id=out.fresh(), name=None, origin=p.label) for p in header.parameters]
@@ -166,7 +165,7 @@ class Regions:
         ends = self.walk(level, header, [parameter.value_id for parameter in parameters], latch)
         more = out.value(ends[0], FLAG)
         types = [parameter.tensor_type for parameter in latch.parameters[1:]]
-        state = [*zip(ends[1:], types, strict=True), *self._typed(later)]
+        state = list(zip(ends[1:], types, strict=True))
         # What is defined around the loop, and what nobody looks at, need not be carried.
         carried = {a: type_ for a, type_ in state if type(a) is int and a >= first} or {more: FLAG}
         condition = out.end(out.close(), "condition", parameters, [(more, FLAG), *carried.items()])
@@ -180,5 +179,5 @@ class Regions:
         results = out.emit("While", initial, {}, list(carried.values()), (condition, body), header.location)
         after: dict[Argument, Argument] = dict(zip(carried, results, strict=True))
         exits = [argument for argument in unit.edges[0].arguments if type(argument) is int]
-        for value, (argument, _) in zip((*exits, *later), state[len(parameters) :], strict=True):
+        for value, (argument, _) in zip((*exits, *unit.later), state[len(parameters) :], strict=True):
             out.bind(value, after.get(argument, argument))
