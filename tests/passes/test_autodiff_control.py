@@ -384,6 +384,26 @@ def test_only_what_is_needed_of_a_callee_is_differentiated() -> None:
             assert len(function.result_types or ()) <= 2
 
 
+def test_many_ways_to_call_a_function_share_a_derivative() -> None:
+    """Of three arguments, every choice needs a gradient somewhere, and each of two results has one or not."""
+    leaf = function_builder()
+    x, y, z = leaf.parameter(SCALAR), leaf.parameter(SCALAR), leaf.parameter(SCALAR)
+    product = leaf.emit("Mul", leaf.emit("Mul", x, y), z)
+    low = leaf.function("leaf", [product, leaf.emit("Exp", leaf.emit("Add", product, x))], public=False)
+    b = function_builder(leaf=low)
+    p, q = b.parameter(SCALAR, "p"), b.parameter(SCALAR, "q")
+    total = p
+    for choice in range(1, 8):
+        arguments = [p if choice >> place & 1 else q for place in range(3)]
+        first, second = b.emit_all("Call", *arguments, callee="leaf")
+        total = b.emit("Add", total, first if choice % 2 else b.emit("Mul", second, first))
+    module = module_of(b.function("main", [total]), low)
+    gradient = gradient_with_calls(module, ["p"])
+    assert sum("_vjp" in function.name for function in gradient.functions) == 5
+    values = {"p": array(0.7), "q": array(0.4)}
+    check_gradient(module, values, ["p"], differentiated=gradient_with_calls)
+
+
 def test_a_chain_of_calls_grows_linearly() -> None:
     """f(i) calls f(i-1) twice: 2^40 calls, of 40 functions."""
     sizes = []
