@@ -578,3 +578,50 @@ def test_what_has_no_derivative_is_reported_in_regions_and_callees_all_at_once()
     codes = [d.code for d in caught.value.diagnostics]
     assert codes == ["E5001"] * 3
     assert all("Conv2d" in d.message for d in caught.value.diagnostics)
+
+
+_CONVOLVED = """\
+func @main(%x: tensor<f32[1, 2, 2, 1]>, %n: tensor<i64[]>) -> (tensor<f32[1, 2, 2, 1]>) {
+^entry:
+  %zero = ConstI64 {value=0} : tensor<i64[]>
+  %one = ConstI64 {value=1} : tensor<i64[]>
+  br ^test(%x, %zero)
+^test(%s: tensor<f32[1, 2, 2, 1]>, %i: tensor<i64[]>):
+  %more = Compare (%i, %n) {op=Less} : tensor<i1[]>
+  cond_br %more, ^step, ^end
+^step:
+  %t = call @blurred (%s) : tensor<f32[1, 2, 2, 1]>
+  %w = ConstTensor {dtype=f32, shape=[1, 1, 1, 1], value=[[[[2.0]]]]} : tensor<f32[1, 1, 1, 1]>
+  %looped = Conv2d (%t, %w) {strides=[1, 1], padding=Valid} : tensor<f32[1, 2, 2, 1]>
+  %j = Add (%i, %one) : tensor<i64[]>
+  br ^test(%looped, %j)
+^end:
+  return %s
+}
+
+internal func @blurred(%x: tensor<f32[1, 2, 2, 1]>) -> (tensor<f32[1, 2, 2, 1]>) {
+^entry:
+  %w = ConstTensor {dtype=f32, shape=[1, 1, 1, 1], value=[[[[2.0]]]]} : tensor<f32[1, 1, 1, 1]>
+  %called = Conv2d (%x, %w) {strides=[1, 1], padding=Valid} : tensor<f32[1, 2, 2, 1]>
+  return %called
+}
+"""
+
+
+def test_findings_say_where_and_what_the_program_calls_it() -> None:
+    module = mind_mlir.parse(_CONVOLVED)
+    with pytest.raises(AutodiffError) as caught:
+        mind_mlir.differentiate(module)
+    found = [(d.code, d.location.line, d.message) for d in caught.value.diagnostics if d.location]
+    lines = _CONVOLVED.split("\n")
+    wanted = [
+        1 + next(i for i, line in enumerate(lines) if f"%{name} =" in line) for name in ("looped", "called")
+    ]
+    assert [code for code, _, _ in found] == ["E5001", "E5001"]
+    assert sorted(line for _, line, _ in found) == wanted
+    assert sorted(message for _, _, message in found) == [
+        f"UnsupportedOp: Conv2d %{name} has no derivative rule" for name in ("called", "looped")
+    ]
+    gradient = mind_mlir.differentiate(module, extensions=True).module
+    values = {"x": np.ones((1, 2, 2, 1), np.float32), "n": array(3)}
+    np.testing.assert_array_equal(evaluate(gradient, values)[1], np.full((1, 2, 2, 1), 64.0))
