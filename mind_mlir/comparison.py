@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mind_mlir.analysis.reads import reads
+from mind_mlir.analysis.restriction import restricted
 from mind_mlir.interpreter import evaluate, evaluate_running, trace
-from mind_mlir.ir.entry import entry_function, restricted
+from mind_mlir.ir.entry import entry_function
 from mind_mlir.ir.interface import interface_of
 from mind_mlir.ir.module import Functions, Return
 from mind_mlir.ir.types import DType
