@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from mind_mlir.diagnostics import AutodiffError, VerificationError
 from mind_mlir.interrupts import deliver
 from mind_mlir.ir.source_info import SourceInfo
-from mind_mlir.ops.infer import complete_attributes
 from mind_mlir.ops.opdef import NotDifferentiable
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.ops.trip_count import integer_constant
@@ -170,7 +169,7 @@ class Backward:
             tuple([self.primal[operand] for operand in operation.operands]),
             results[0],
             next(cotangent for cotangent in cotangents if cotangent is not None),
-            complete_attributes(record, operation.attributes),
+            operation.attributes,
             needs,
             results,
             cotangents,
