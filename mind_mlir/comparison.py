@@ -21,8 +21,8 @@ from mind_mlir.ir.module import Functions, Return
 from mind_mlir.ir.types import DType
 from mind_mlir.ops.opdef import Rounding
 from mind_mlir.ops.registry import by_opcode
-from mind_mlir.passes.canonicalize import canonical, canonicalize_with_map
-from mind_mlir.passes.structure import structure
+from mind_mlir.passes.canonicalize import canonicalize_with_map
+from mind_mlir.passes.forms import structured_form
 from mind_mlir.passes.verify import verify
 from mind_mlir.runtime.executable import compile
 
@@ -111,7 +111,7 @@ def first_difference(
 
 def _first_in_function(module: Module, arguments: Mapping[str, Array]) -> Difference | None:
     """Compare the operations of the only exported function that stand outside of all regions."""
-    structured = structure(canonical(module))
+    structured = structured_form(module)
     function = entry_function(structured)
     block, called = function.entry, [other for other in structured.functions if other is not function]
     results = [result for operation in block.operations for result in operation.results]

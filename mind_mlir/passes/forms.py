@@ -16,10 +16,21 @@ if TYPE_CHECKING:
 
 
 def _canonical(module: Module) -> Module:
-    """Return the canonical form; `structure` refuses loops without exit, best while blocks have their labels."""
+    """Return the canonical form; loops without exit are refused while blocks have their labels."""
     for function in module.functions:
         require_exits(function)
     return canonical(module)
+
+
+def structured_form(module: Module) -> Module:
+    """Return the structured form of the canonical form of a verified module.
+
+    Raises:
+        UnsupportedError: As `structure`.
+    """
+    for step in STEPS.values():
+        module = step(module)
+    return module
 
 
 #: What makes each form of the form before it, in the order of `mind_mlir.stages`.
