@@ -215,7 +215,8 @@ class FunctionLowering:
                 with ir.InsertionPoint(self._regions[level + 1].operation):
                     results = self._operation(operation)
             self._values.update(zip(operation.results, results, strict=True))
-            self._levels.update(dict.fromkeys(operation.results, level))
+            if self._scalars:  # else there are no loops
+                self._levels.update(dict.fromkeys(operation.results, level))
         return [self._values[operand] for operand in terminator.operands]
 
     def _outermost(self) -> int:
