@@ -248,7 +248,9 @@ class FunctionLowering:
         if record is None or record.lower is None or not operation.name.startswith(PREFIX):
             raise _unsupported(operation)
         with operation.location:
-            operands = [_as_tensor(self._values[operand]) for operand in operation.operands]
+            operands = [self._values[operand] for operand in operation.operands]
+            if self._scalars:
+                operands = [_as_tensor(value) for value in operands]
             context = LoweringContext(
                 opcode=record.opcode,
                 label=_label(operation, len(self._values)),
