@@ -476,3 +476,13 @@ def test_loops_nest_deeply() -> None:
     function = compiled(module(b.function("main", [nested_in(20, x)])))
     for trips in (0, 1):
         agrees(function, {"x": numbers((3,)), "n": np.int64(trips)})
+
+
+def test_what_is_computed_before_a_loop_may_be_handed_on_in_it() -> None:
+    b = Builder()
+    x, n = b.parameter(f32(6), "x"), b.parameter(N, "n")
+    doubled = b.emit("Add", x, x)
+    results = counted(b, n, [x], lambda _, c: [doubled])
+    function = compiled(module(b.function("main", [*results, doubled])))
+    for trips in (0, 1, 2):
+        agrees(function, {"x": numbers((6,)), "n": np.int64(trips)})
