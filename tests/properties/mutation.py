@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from mind_mlir import Builder, DType, TensorType, print_module
 from mind_mlir.ops.registry import all_ops
+from mind_mlir.profiles import CORE_V1
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -60,6 +61,8 @@ CORE_FRAGMENTS = (
         "Tensor<f32, [2]>",
         "tensor<f32[-1]>",
     ),
+    *("func @f(", "internal ", "-> (", "^head", "^body:", "br ", "cond_br ", "return ", "yield ", "call @f"),
+    *("{\n", "\n}\n", "func @f() -> () {\n^entry:\n", "%a, %b", "tensor.sum_all", ": (tensor<f32[2]>) {\n"),
     *(
         "axes=",
         "axes=[]",
@@ -96,25 +99,60 @@ GRAMMAR_FORM = """# spelled by hand
 %7 = %5
 outputs: %2, %3, %4, %6, %7
 """
+FUNCTION_FORM = """# with blocks, calls and regions
+func @main(%x: tensor<f32[2]>, %n {name="a b"}: tensor<i64[]>) -> (tensor<f32[2]>, tensor<i64[]>) {
+^entry:
+  %zero = ConstI64 {value=0} : tensor<i64[]>
+  br ^head(%x, %zero)
+^head(%y: tensor<f32[2]>, %i: tensor<i64[]>):
+  %more = Compare (%i, %n) {op=Less} : tensor<i1[]>
+  cond_br %more, ^body, ^done
+^body:
+  %y2, %z = call @twice (%y) : (tensor<f32[2]>, tensor<f32[]>)
+  %i2 = tensor.add(%i, %one) : tensor<[], i64>
+  br ^head(%y2, %i2)
+^done:
+  %one = ConstI64(1) : tensor<i64>
+  return %y, %i
+}
+internal func @twice(%0: tensor<f32[2]>) -> (tensor<f32[2]>, tensor<f32[]>) {
+^entry:
+  %b = %a
+  %a = tensor.sum_all(%0) : tensor<f32[]>
+  %p = Compare (%a, %b) {op=Less} : tensor<i1[]>
+  %c = Cond (%p) : tensor<f32[2]> {
+  ^then:
+    yield %0
+  ^else:
+    %d = Add (%0, %0) : tensor<f32[2]>
+    yield %d
+  }
+  return %c, %a
+}
+"""
 
 
 @cache
 def example_modules() -> tuple[Module, ...]:
-    """Return a module for every operation, with all its examples in f32."""
-    return tuple(_examples(record) for record in all_ops() if record.in_dialect)
+    """Return a module for every operation that flat modules may have, with all its examples."""
+    records = (r for r in all_ops() if r.in_dialect and r.opcode not in CORE_V1.refused)
+    return tuple(map(_examples, records))
 
 
 @cache
 def core_texts() -> tuple[str, ...]:
-    """Return the texts of `example_modules`, and one in the grammar form."""
-    return (*map(print_module, example_modules()), GRAMMAR_FORM)
+    """Return the texts of `example_modules`, and one in each of the other forms."""
+    return (*map(print_module, example_modules()), GRAMMAR_FORM, *[FUNCTION_FORM] * 5)
 
 
 def _examples(record: OpDef) -> Module:
     b = Builder()
     outputs = []
     for number, example in enumerate(record.examples):
-        types = [parse_type(spelled) for spelled in example.operands]
+        allowed = [record.operand(index).dtypes for index in range(len(example.operands))]
+        types = [
+            parse_type(spelled, dtypes) for spelled, dtypes in zip(example.operands, allowed, strict=True)
+        ]
         if any(0 in type_.shape for type_ in types):
             continue  # no input may be empty
         operands = [b.input(f"x{number}_{index}", type_) for index, type_ in enumerate(types)]
@@ -123,10 +161,11 @@ def _examples(record: OpDef) -> Module:
     return b.build(outputs)
 
 
-def parse_type(spelled: str) -> TensorType:
-    """Return the type an example spells, with f32 for its ``T``."""
+def parse_type(spelled: str, dtypes: Sequence[DType]) -> TensorType:
+    """Return the type an example spells, with f32 for its ``T`` where that is allowed."""
     name, _, extents = spelled.removesuffix("]").partition("[")
-    dtype = DType.F32 if name == "T" else DType.from_name(name)
+    usual = DType.F32 if DType.F32 in dtypes else dtypes[0]
+    dtype = usual if name == "T" else DType.from_name(name)
     assert dtype is not None
     return TensorType(dtype, tuple(int(extent) for extent in extents.split(",") if extent.strip()))
 
