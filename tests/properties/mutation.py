@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn
 
     from mind_mlir import Module
-    from mind_mlir.ops.opdef import OpDef
+    from mind_mlir.ops.opdef import OpDef, OperandDef
 
 _TOKEN = re.compile(r'"[^"\n]*"|[%@^!#]?[\w.]+|->|\s+|.', re.S)
 
@@ -134,24 +134,25 @@ internal func @twice(%0: tensor<f32[2]>) -> (tensor<f32[2]>, tensor<f32[]>) {
 
 @cache
 def example_modules() -> tuple[Module, ...]:
-    """Return a module for every operation that flat modules may have, with all its examples."""
-    records = (r for r in all_ops() if r.in_dialect and r.opcode not in CORE_V1.refused)
-    return tuple(map(_examples, records))
+    """Return a module for every operation of Core v1, with all its examples, in f32 where it takes that."""
+    known = [record for record in all_ops() if record.in_dialect and record.opcode not in CORE_V1.refused]
+    return tuple(map(_examples, known))
 
 
 @cache
 def core_texts() -> tuple[str, ...]:
-    """Return the texts of `example_modules`, and one in each of the other forms."""
-    return (*map(print_module, example_modules()), GRAMMAR_FORM, *[FUNCTION_FORM] * 5)
+    """Return the texts of `example_modules`, of functions in records, and one of each other form."""
+    programs = [program.text for record in all_ops() for program in record.programs]
+    return (*map(print_module, example_modules()), GRAMMAR_FORM, *programs, *[FUNCTION_FORM] * 5)
 
 
 def _examples(record: OpDef) -> Module:
     b = Builder()
     outputs = []
     for number, example in enumerate(record.examples):
-        allowed = [record.operand(index).dtypes for index in range(len(example.operands))]
         types = [
-            parse_type(spelled, dtypes) for spelled, dtypes in zip(example.operands, allowed, strict=True)
+            parse_type(spelled, operand)
+            for spelled, operand in zip(example.operands, record.operands, strict=True)
         ]
         if any(0 in type_.shape for type_ in types):
             continue  # no input may be empty
@@ -161,11 +162,11 @@ def _examples(record: OpDef) -> Module:
     return b.build(outputs)
 
 
-def parse_type(spelled: str, dtypes: Sequence[DType]) -> TensorType:
-    """Return the type an example spells, with f32 for its ``T`` where that is allowed."""
+def parse_type(spelled: str, operand: OperandDef) -> TensorType:
+    """Return the type an example spells, with f32 for its ``T``, or else what the operand takes first."""
     name, _, extents = spelled.removesuffix("]").partition("[")
-    usual = DType.F32 if DType.F32 in dtypes else dtypes[0]
-    dtype = usual if name == "T" else DType.from_name(name)
+    any_ = DType.F32 if DType.F32 in operand.dtypes else operand.dtypes[0]
+    dtype = any_ if name == "T" else DType.from_name(name)
     assert dtype is not None
     return TensorType(dtype, tuple(int(extent) for extent in extents.split(",") if extent.strip()))
 
