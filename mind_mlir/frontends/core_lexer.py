@@ -207,7 +207,7 @@ class _Context:
     _has_colon: bool = False  # outside of brackets
 
     def ends_before(self, position: int) -> bool:
-        """Return whether a statement in a body ends in front of the punctuation there: of the closing brace."""
+        """Return whether a statement in a body ends in front of the punctuation there, a closing brace."""
         if self.depth or not self.first or self.text[position] != "}":
             return False
         return _AFTER_CLOSE.match(self.text, position) is not None
