@@ -128,9 +128,9 @@ class CompiledFunction:
             ExecutionError: E6001, an index was out of bounds; E6004, the memory for outputs or intermediate
                 values could not be had; E6009, an integer was divided by zero.
         """
-        return self.call(args, kwargs)
+        return self._call(args, kwargs)
 
-    def call(self, args: Sequence[object], kwargs: Mapping[str, object]) -> tuple[Array, ...]:
+    def _call(self, args: Sequence[object], kwargs: Mapping[str, object]) -> tuple[Array, ...]:
         """Run the function on arguments by position and by name; as calling it does."""
         arrays = bind(self.parameters, args, kwargs)
         try:
