@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mind_mlir.analysis.reads import reads
+from mind_mlir.analysis.restriction import restricted
 from mind_mlir.interpreter import evaluate, evaluate_running, trace
-from mind_mlir.ir.entry import entry_function, restricted
+from mind_mlir.ir.entry import entry_function
 from mind_mlir.ir.interface import interface_of
 from mind_mlir.ir.module import Functions, Return
 from mind_mlir.ir.types import DType
 from mind_mlir.ops.opdef import Rounding
 from mind_mlir.ops.registry import by_opcode
-from mind_mlir.passes.canonicalize import canonical, canonicalize_with_map
-from mind_mlir.passes.structure import structure
+from mind_mlir.passes.canonicalize import canonicalize_with_map
+from mind_mlir.passes.forms import structured_form
 from mind_mlir.passes.verify import verify
 from mind_mlir.runtime.executable import compile
 
@@ -110,7 +111,7 @@ def first_difference(
 
 def _first_in_function(module: Module, arguments: Mapping[str, Array]) -> Difference | None:
     """Compare the operations of the only exported function that stand outside of all regions."""
-    structured = structure(canonical(module))
+    structured = structured_form(module)
     function = entry_function(structured)
     block, called = function.entry, [other for other in structured.functions if other is not function]
     results = [result for operation in block.operations for result in operation.results]

@@ -80,10 +80,10 @@ def command(
             f"--mlir-print-debuginfo needs a form of MLIR ({', '.join(MLIR_FORMS)}), not '{form}'"
         )
 
+    from mind_mlir.analysis.restriction import restricted  # noqa: PLC0415 -- as above
     from mind_mlir.cli.differentiate import gradient_module  # noqa: PLC0415 -- loads numpy, which --help and completion do without
     from mind_mlir.cli.forms import print_form  # noqa: PLC0415 -- as above
     from mind_mlir.cli.stage_log import StageLog  # noqa: PLC0415 -- as above
-    from mind_mlir.ir.entry import restricted  # noqa: PLC0415 -- as above
     from mind_mlir.passes.verify import verify  # noqa: PLC0415 -- as above
 
     log = StageLog.of(session, print_ir_after_all=print_ir_after_all, dump_stages=dump_stages, timing=timing)

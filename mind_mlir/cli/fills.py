@@ -11,21 +11,20 @@ from mind_mlir.ops.opdef import Domain
 from mind_mlir.ops.registry import by_opcode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
-    from mind_mlir.cli.value_uses import Use, ValueUses
+    from mind_mlir.cli.value_uses import Use
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.interface import Parameter
 
 FILLS = ("random", "zeros", "ones")
 
 
-def filled(uses: ValueUses, function: str, parameter: Parameter, fill: str, seed: tuple[int, int]) -> Array:
+def filled(uses: Sequence[Use], parameter: Parameter, fill: str, seed: tuple[int, int]) -> Array:
     """Return an array for an input of a function.
 
     Args:
-        uses: What the values of the program are used for.
-        function: The function.
+        uses: What the program uses it for, where that matters: for random numbers.
         parameter: The input.
         fill: One of `FILLS`. Random floats are normally distributed, or positive where a logarithm is taken
             of them; random integers are small, or in bounds where they are indices.
@@ -35,16 +34,15 @@ def filled(uses: ValueUses, function: str, parameter: Parameter, fill: str, seed
     if fill != "random":
         return np.full(shape, 0 if fill == "zeros" else 1, dtype)
     random = np.random.default_rng(seed)
-    found = list(uses.of(function, parameter.value_id))
     if parameter.type.dtype.is_float:
         array = random.standard_normal(shape).astype(dtype)
-        return np.asarray(np.abs(array) + dtype.type(0.5) if _must_be_positive(found) else array)
+        return np.asarray(np.abs(array) + dtype.type(0.5) if _must_be_positive(uses) else array)
     if parameter.is_bool:
         return random.integers(0, 2, shape).astype(dtype)
-    extent = _index_bound(found)
+    extent = _index_bound(uses)
     if extent is not None:
         return random.integers(0, max(extent, 1), shape).astype(dtype)
-    return random.integers(1 if _must_be_positive(found) else -8, 9, shape).astype(dtype)
+    return random.integers(1 if _must_be_positive(uses) else -8, 9, shape).astype(dtype)
 
 
 def _must_be_positive(uses: Iterable[Use]) -> bool:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from mind_mlir.cli.array_files import Header
     from mind_mlir.cli.literals import Shape
+    from mind_mlir.cli.value_uses import Use
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.interface import Interface, Parameter
     from mind_mlir.ir.module import Module
@@ -103,10 +104,10 @@ class _Inputs:
     seed: int
     findings: list[Diagnostic] = field(default_factory=list)
     unread: bool = False  # whether there is an archive that cannot be read
+    uses: ValueUses | None = None
 
     def make(self) -> dict[str, Array]:
         parameters = {parameter.name: parameter for parameter in self.interface.parameters}
-        uses = ValueUses(self.module)
         given: dict[str, Array | None] = {}
         for path in self.specs.archives:
             self._archive(path, parameters, given)
@@ -114,7 +115,9 @@ class _Inputs:
             spec = self.specs.by_name.get(name) or (self.specs.default if name not in given else None)
             if spec in FILLS:
                 seed = (self.seed, position)
-                given[name] = filled(uses, self.interface.name, parameter, spec, seed)
+                given[name] = filled(
+                    self._uses_of(parameter) if spec == "random" else (), parameter, spec, seed
+                )
             elif spec is not None:
                 given[name] = self._value(spec, parameter)
             elif name not in given and not self.unread:
@@ -125,6 +128,10 @@ class _Inputs:
         if self.findings:
             raise ArgumentError(self.findings)
         return {name: array for name, array in given.items() if array is not None}
+
+    def _uses_of(self, parameter: Parameter) -> Sequence[Use]:
+        self.uses = self.uses or ValueUses(self.module)
+        return tuple(self.uses.of(self.interface.name, parameter.value_id))
 
     def _missing(self, parameter: Parameter) -> None:
         name, type_ = parameter.name, str(parameter.type)

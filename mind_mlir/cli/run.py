@@ -85,10 +85,11 @@ def command(
         raise click.UsageError(
             "--interpret compiles nothing: leave out --check, --print-ir-after-all, --dump-stages"
         )
+    from mind_mlir.analysis.restriction import restricted  # noqa: PLC0415 -- as above
     from mind_mlir.cli.execution import check_output_name, compare, deliver, execute  # noqa: PLC0415 -- loads numpy, which --help and completion do without
     from mind_mlir.cli.inputs import InputSpecs, make_inputs  # noqa: PLC0415 -- as above
     from mind_mlir.cli.stage_log import StageLog  # noqa: PLC0415 -- as above
-    from mind_mlir.ir.entry import entry_function, restricted  # noqa: PLC0415 -- as above
+    from mind_mlir.ir.entry import entry_function  # noqa: PLC0415 -- as above
     from mind_mlir.ir.interface import interface_of  # noqa: PLC0415 -- as above
     from mind_mlir.passes.verify import verify  # noqa: PLC0415 -- as above
 

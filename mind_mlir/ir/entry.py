@@ -6,7 +6,6 @@ refuse with the same words.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,6 @@ from mind_mlir import border
 from mind_mlir.diagnostics import Diagnostic, VerificationError
 from mind_mlir.diagnostics.display import brief
 from mind_mlir.diagnostics.suggestions import did_you_mean
-from mind_mlir.ir.module import Functions
 
 if TYPE_CHECKING:
     from mind_mlir.ir.module import Function, Module
@@ -58,34 +56,6 @@ def entry_function(module: Module, name: str | None = None) -> Function:
                 raise VerificationError(_internal(module, function))
             return function
     raise VerificationError(_unknown(module, name))
-
-
-def restricted(module: Module, name: str | None) -> Module:
-    """Return ``module`` with function ``name`` as the only one that is exported; with None, as it is.
-
-    Raises:
-        VerificationError: As `entry_function`.
-        TypeError: As `entry_function`.
-    """
-    if name is None:
-        return module
-    chosen = entry_function(module, name)
-    if len(exported(module)) == 1:
-        return module
-    functions = (
-        _internalized(function) if function.public and function is not chosen else function
-        for function in module.functions
-    )
-    return replace(module, functions=Functions(functions))
-
-
-def _internalized(function: Function) -> Function:
-    """Return a function that is not exported; its parameters are no arguments of callers any more."""
-    if not function.blocks:
-        return replace(function, public=False)
-    entry, *others = function.blocks
-    parameters = tuple(replace(parameter, name=None) for parameter in entry.parameters)
-    return replace(function, public=False, blocks=(replace(entry, parameters=parameters), *others))
 
 
 def _unknown(module: Module, name: str) -> Diagnostic:

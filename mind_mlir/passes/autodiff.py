@@ -39,7 +39,7 @@ from mind_mlir.passes.autodiff_errors import (
 from mind_mlir.passes.autodiff_functions import chosen_parameters, gradient_functions
 from mind_mlir.passes.backward import Backward, full
 from mind_mlir.passes.canonicalize import canonical, canonicalize_with_map
-from mind_mlir.passes.structure import structure
+from mind_mlir.passes.forms import structured_form
 from mind_mlir.passes.verify import verify as verify_module
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Gradient:
         module: The gradient module.
         gradients: From values of the module as given to values of the gradient module. It holds every chosen
             input, and every intermediate value through which they reach an output and whose gradient the
-            gradient module computes.
+            gradient module computes. Of a module that is not flat, it holds the chosen parameters alone.
     """
 
     module: Module
@@ -151,7 +151,7 @@ def _of_function(
     """Differentiate a function of a module that is not flat."""
     chosen = chosen_parameters(entry, wrt)
     modes = _cotangent_modes(len(entry.result_types or ()), cotangents)
-    structured = structure(canonical(module))
+    structured = structured_form(module)
     made = gradient_functions(structured, entry.name, chosen, modes, extensions=extensions)
     gradient = canonical(made)
     if verify:

@@ -7,13 +7,33 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.passes.canonicalize import canonical
 from mind_mlir.passes.structure import structure
+from mind_mlir.passes.structure.module import require_exits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mind_mlir.ir.module import Module
 
+
+def _canonical(module: Module) -> Module:
+    """Return the canonical form; loops without exit are refused while blocks have their labels."""
+    for function in module.functions:
+        require_exits(function)
+    return canonical(module)
+
+
+def structured_form(module: Module) -> Module:
+    """Return the structured form of the canonical form of a verified module.
+
+    Raises:
+        UnsupportedError: As `structure`.
+    """
+    for step in STEPS.values():
+        module = step(module)
+    return module
+
+
 #: What makes each form of the form before it, in the order of `mind_mlir.stages`.
 STEPS: Mapping[str, Callable[[Module], Module]] = MappingProxyType(
-    {"canonical": canonical, "structured": structure}
+    {"canonical": _canonical, "structured": structure}
 )

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from mind_mlir import border
 from mind_mlir.abi import symbol_of
+from mind_mlir.analysis.restriction import restricted
 from mind_mlir.diagnostics.display import brief
 from mind_mlir.frozen import FrozenDict
 from mind_mlir.interrupts import held
-from mind_mlir.ir.entry import DEFAULT_ENTRY, default_entry, exported, restricted
+from mind_mlir.ir.entry import DEFAULT_ENTRY, default_entry, exported
 from mind_mlir.ir.module import MODULE, Module
 from mind_mlir.pipeline import Lowering
 from mind_mlir.runtime.disassemble import assembly

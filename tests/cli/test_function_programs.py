@@ -232,6 +232,24 @@ def test_forms_of_one_function() -> None:
         assert "@power" not in text
 
 
+def test_the_program_of_one_function_is_what_it_needs() -> None:
+    text = succeed("compile", "-", "--func=power", "--emit=core", stdin=TEXT)
+    assert text == print_module(parse(TEXT[: TEXT.index("export")] + TEXT[TEXT.index("internal") :]))
+    inner = TEXT.replace("internal func", "func").replace("@sign", "@other")
+    text = succeed("compile", "-", "--func=power", "--emit=core", stdin=inner)
+    assert "internal func @times" in text
+    assert "@other" not in text
+
+
+def test_a_loop_without_exit_is_told_by_its_label() -> None:
+    text = TEXT.replace("cond_br %more, ^body, ^done", "br ^body").replace("^done:\n  return %y, %i\n", "")
+    for command in (("compile", "--emit=structured"), ("run", "--input=random"), ("grad",)):
+        (found,) = findings(command[0], "-", *command[1:], "--func=power", stdin=text)
+        assert found["code"] == "E7005"
+        assert "^entry" in found["message"]
+        assert found["span"]["line"] == 2
+
+
 def test_every_form_of_functions_can_be_dumped(tmp_path: Path) -> None:
     succeed("compile", "-", "--dump-stages", tmp_path, "-o", tmp_path / "out", stdin=TEXT)
     names = sorted(path.name for path in tmp_path.iterdir())

@@ -38,8 +38,9 @@ def numbered(code: Code, function: Function) -> Function:
     blocks = [
         numbering.block(labels[body.label], body.parameters, body.operations) for body in code.bodies.values()
     ]
+    places = {block.label: block.location for block in function.blocks}
     finished = tuple(
-        Block(operations, numbering.terminator(body.terminator), parameters, label)
+        Block(operations, numbering.terminator(body.terminator), parameters, label, places.get(body.label))
         for (label, parameters, operations), body in zip(blocks, code.bodies.values(), strict=True)
     )
     return replace(function, blocks=finished)
