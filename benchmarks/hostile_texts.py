@@ -111,7 +111,7 @@ KINDS: Mapping[str, Callable[[int], str]] = {
     # Function form.
     "functions": _repeat("func@f(){^a:return}\n"),
     "named functions": _named(f"func@{{0}}(%x:{_SMALL}){{{{^a:return%x}}}}\n"),
-    "blocks": _repeat(f"^b(%x:{_SMALL}):\nbr ^b(%x)\n", _HEAD, "}"),
+    "blocks": _repeat(f"^b(%x:{_SMALL}):\nbr ^b(%x)\n", _HEAD + "^a:\nreturn\n", "}"),
     "empty blocks": _repeat("^b:\nbr ^b\n", _HEAD, "}"),
     "labels": _named("^{0}:\nbr ^{0}\n", _HEAD),
     "labels alone": _repeat("^b:\n", _HEAD, "}"),

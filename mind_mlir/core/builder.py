@@ -22,8 +22,8 @@ from mind_mlir.ir.module import (
     ValueId,
     Yield,
 )
+from mind_mlir.ir.names import NO_NAMES
 from mind_mlir.ir.source_info import SourceInfo
-from mind_mlir.ir.terminators import NO_NAMES
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ir.value import Value
 from mind_mlir.ops import registry

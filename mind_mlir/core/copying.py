@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.module import Result, Yield
-from mind_mlir.ir.terminators import NO_NAMES
+from mind_mlir.ir.names import NO_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

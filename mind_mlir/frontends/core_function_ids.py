@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mind_mlir.frontends.core_lexer import COMMENT, FUNCTION, LONGEST_VALUE, STRING, VALUE
-from mind_mlir.ir.names import Names
+from mind_mlir.ir.names import NO_NAMES, Names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from mind_mlir.ir.module import ValueId
 
@@ -45,7 +45,7 @@ class FunctionIds:
     definition; aliases take none.
 
     Attributes:
-        names: The table of the function's operations.
+        names: The table of the function's operations; those that have no names share one.
         circular: Aliases that stand for themselves, by way of others.
         undefined: What aliases stand for without a definition anywhere in the function.
         redefined: Aliases that have several definitions, and where the first one is.
@@ -53,12 +53,14 @@ class FunctionIds:
 
     text: str
     start: int
-    names: Names = field(default_factory=Names)
+    names: Names = field(default_factory=lambda: NO_NAMES)
     circular: set[str] = field(default_factory=set)
     undefined: set[str] = field(default_factory=set)
     redefined: dict[str, int] = field(default_factory=dict)
     _by_name: dict[str, int] = field(default_factory=dict)
     _aliases: dict[str, int] = field(default_factory=dict)
+    #: The numbers that the function spells, while they are needed.
+    _numbers: array[int] = field(default_factory=lambda: array("q"))
     #: The id to try next, and how many spelled ids are below it.
     _next: int = 0
     _skipped: int = 0
@@ -74,11 +76,9 @@ class FunctionIds:
                     self._aliases.setdefault(spelled, _AT + start)
                 elif not _is_number(spelled):
                     defined.setdefault(spelled, -1)
-        if numbers:
-            spelled_ids = np.unique(np.frombuffer(numbers, np.int64))
-            self.names.spelled_ids = array("q", spelled_ids[spelled_ids >= 0].tobytes())
         for spelled in self._aliases:
             defined.pop(spelled, None)
+        self._numbers = numbers
         for spelled in defined:
             self._add(spelled)
         if self._aliases:
@@ -106,6 +106,9 @@ class FunctionIds:
                 return
 
     def _add(self, spelled: str) -> ValueId:
+        if self.names is NO_NAMES:
+            self.names = Names(spelled_ids=_distinct(self._numbers))
+            self._numbers = array("q")
         taken, value = self.names.spelled_ids, self._next
         while self._skipped < len(taken) and taken[self._skipped] == value:
             self._skipped += 1
@@ -161,6 +164,14 @@ def _collect_numbers(values: str, numbers: array[int]) -> None:
         spelled = match[0]
         if _is_number(spelled) and len(spelled) <= LONGEST_VALUE:
             numbers.append(int(spelled[1:]))
+
+
+def _distinct(numbers: array[int]) -> Sequence[int]:
+    """Return the numbers that are ids of names otherwise, ascending."""
+    if not numbers:
+        return ()
+    distinct = np.unique(np.frombuffer(numbers, np.int64))
+    return array("q", distinct[distinct >= 0].tobytes())
 
 
 def _makes_alias(match: re.Match[str]) -> bool:

@@ -67,6 +67,8 @@ if TYPE_CHECKING:
 PROFILE = "core-functions"
 #: Regions in regions; later stages go through them by recursion.
 MAX_REGION_DEPTH = 64
+#: Names of functions and blocks that are remembered.
+_KEPT_LABELS = 1 << 12
 _HEAD_HELP = "a function begins with func @main(%x: tensor<f32[2]>) -> (tensor<f32[2]>) {"
 
 
@@ -148,7 +150,7 @@ class _Reader:
 
     def __post_init__(self) -> None:
         self._ids = FunctionIds("", 0)
-        self._operations = OperationReader(self.source, self._value_at, self._ids.names, PROFILE)
+        self._operations = OperationReader(self.source, self._value_at, lambda: self._ids.names, PROFILE)
 
     @property
     def in_body(self) -> bool:
@@ -234,7 +236,7 @@ class _Reader:
         except ParseError as error:
             self.findings.extend(error.diagnostics)
             return
-        name = self._operations.string(head.name)
+        name = self._shared(self._operations.string(head.name))
         places = Spans.of(self.source, head.types) if types else ()
         body.function = Function(name, (), public, tuple(types), self._locate(span), places)
 
@@ -245,7 +247,7 @@ class _Reader:
         span = (label.name.start_pos, label.name.end_pos)
         name = self._operations.string(label.name)
         body.has_blocks = True
-        body.block = _OpenBlock(self._labels.setdefault(name, name), span, body.parameters)
+        body.block = _OpenBlock(self._shared(name), span, body.parameters)
         body.parameters = ()
         if not is_entry:
             body.block.parameters = self._parameters(label.parameters, exported=None)
@@ -302,10 +304,10 @@ class _Reader:
         block.terminator = self._terminator(syntax, self._locate(span))
 
     def _terminator(self, syntax: BranchSyntax | Exit, location: Location) -> Terminator:
-        names = self._ids.names
         if isinstance(syntax, Exit):
             kind = Return if syntax.keyword.text == "return" else Yield
-            return kind(self._values(syntax.values), self._places(syntax.values), names, location)
+            values = self._values(syntax.values)  # which may add to the names
+            return kind(values, self._places(syntax.values), self._ids.names, location)
         targets = [self._target(target) for target in syntax.targets]
         if syntax.condition is None:
             return Branch(targets[0], location)
@@ -313,8 +315,7 @@ class _Reader:
         return CondBranch(self._value_at(*span), targets[0], targets[1], location, self._locate(span))
 
     def _target(self, target: TargetSyntax) -> Target:
-        name = self._operations.string(target.name)
-        label = self._labels.setdefault(name, name)
+        label = self._shared(self._operations.string(target.name))
         place = self._locate((target.name.start_pos, target.name.end_pos))
         values = target.values
         return Target(label, self._values(values), place, self._places(values), self._ids.names)
@@ -429,7 +430,6 @@ class _Reader:
 
     def _set_ids(self, start: int) -> None:
         self._ids = FunctionIds(self.source.text, start)
-        self._operations.names = self._ids.names
 
     def _parameters(self, parameters: Parameters, *, exported: bool | None) -> tuple[Parameter, ...]:
         """Return parameters: of an exported or an internal function, or (None) of a block."""
@@ -451,6 +451,12 @@ class _Reader:
             place = self._locate((start, type_end))
             found.append(Parameter(self._ids.of(text[start:end]), type_, place, name, names))
         return tuple(found)
+
+    def _shared(self, name: str) -> str:
+        """Return the one string of a name, not a copy for each place."""
+        if len(self._labels) >= _KEPT_LABELS:
+            self._labels.clear()
+        return self._labels.setdefault(name, name)
 
     def _value_at(self, start: int, end: int) -> ValueId:
         return self._ids.of(self.source.text[start:end])

@@ -65,13 +65,13 @@ class OperationReader:
 
     Attributes:
         resolve: Gives the id of the value named there.
-        names: The table that the operations hold: in function form, that of the function which is being read.
+        names: Gives the table that operations hold: in function form, that of the function being read.
         profile: The profile that says how operations are spelled.
     """
 
     source: SourceText
     resolve: Callable[[int, int], ValueId]
-    names: Names
+    names: Callable[[], Names]
     profile: str
     _values: ValueReader = field(init=False)
     _types: dict[str, TensorType] = field(default_factory=dict)
@@ -132,13 +132,15 @@ class OperationReader:
             several if names else (),
         )
         shared = self._shared(attributes) if attributes else attributes
-        values = map(self.resolve, operands[::2], operands[1::2])
         others = (
             [Result(self.resolve(*span), type_) for span, type_ in zip(_pairs(names), types[1:], strict=True)]
             if names
             else ()
         )
-        return CoreOperation.create(value, opcode, values, shared, types[0], info, self.names, others=others)
+        values = tuple(map(self.resolve, operands[::2], operands[1::2]))  # which may add to the names
+        return CoreOperation.create(
+            value, opcode, values, shared, types[0], info, self.names(), others=others
+        )
 
     def type_at(self, start: int, end: int) -> TensorType:
         """Return the type that stands there.

@@ -73,7 +73,9 @@ class _ModuleReader:
 
     def __post_init__(self) -> None:
         self._ids = Ids(self.source.text)
-        self._operation_reader = OperationReader(self.source, self._value_at, self._ids.names, CORE_V1.name)
+        self._operation_reader = OperationReader(
+            self.source, self._value_at, lambda: self._ids.names, CORE_V1.name
+        )
 
     def read(self, statement: Statement) -> None:
         """Take one statement; what is wrong with it goes to the findings."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 
 @dataclass(slots=True, eq=False)
@@ -28,7 +27,7 @@ class Names(Mapping[int, str]):
 
     first: int = 0
     spelled: list[str] = field(default_factory=list)
-    spelled_ids: array[int] = field(default_factory=lambda: array("q"))
+    spelled_ids: Sequence[int] = ()
 
     def __getitem__(self, value: int) -> str:
         if not isinstance(value, int) or value < self.first:
@@ -52,3 +51,7 @@ class Names(Mapping[int, str]):
 
     def _skips(self, position: int, value: int) -> bool:
         return position < len(self.spelled_ids) and self.spelled_ids[position] == value
+
+
+#: The table of what has no names; nothing is added to it.
+NO_NAMES = Names()

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 from mind_mlir import border
 from mind_mlir.diagnostics.display import brief
 from mind_mlir.ir.attributes import Attributes, TensorLiteral, frozen
+from mind_mlir.ir.names import NO_NAMES
 from mind_mlir.ir.sequences import counted, sequence_of
 from mind_mlir.ir.source_info import SourceInfo
 from mind_mlir.ir.terminators import (
-    NO_NAMES,
     PLAIN,
     TERMINATORS,
     Terminator,

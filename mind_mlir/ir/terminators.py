@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from mind_mlir import border
 from mind_mlir.diagnostics.source import Location
-from mind_mlir.ir.names import Names
+from mind_mlir.ir.names import NO_NAMES, Names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 ValueId: TypeAlias = int
-
-NO_NAMES: Mapping[ValueId, str] = Names()
 
 #: Ids that need no second look.
 PLAIN = 2**63

@@ -2,7 +2,8 @@
 
 LLVM's time grows faster than linearly with the size of a function, and programs repeat their loop nests.
 Every operation of a function's own blocks that becomes a loop nest is moved to a private kernel function,
-which takes the buffers it touches as pointers; equal kernels are merged.
+which takes the buffers it touches as pointers; equal kernels are merged. The nests in the program's own loops
+and branches stay there while they are few: then a call would cost more than it saves.
 """
 
 from __future__ import annotations
@@ -14,16 +15,20 @@ from mind_mlir.interrupts import deliver
 from mind_mlir.mlir.memory import is_contiguous
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
-    from mind_mlir.bindings import Module, Operation, Value
+    from mind_mlir.bindings import Block, Module, Operation, Value
 
 #: Marks kernels, on their way down to the LLVM dialect and there.
 KERNEL_ATTRIBUTE = "mind.kernel"
 #: Marks a kernel that may be given overlapping buffers.
 ALIASING_ATTRIBUTE = "mind.aliasing"
 
-_LOOPS = ("scf.for", "scf.forall", "scf.if", "scf.parallel", "scf.while")
+_LOOPS = ("scf.for", "scf.forall", "scf.parallel")
+#: The program's own control flow.
+_CONTROL = ("scf.if", "scf.while")
+#: So many nests in a function's control flow stay there.
+_FEW = 4
 #: Operations that say where in a buffer to look: repeated in the kernel, which takes the buffer itself.
 _VIEWS = (
     "memref.cast",
@@ -52,12 +57,16 @@ def outline_kernels(module: Module) -> None:
 
 
 def _outline_nests(function: Operation, kernels: dict[str, str]) -> None:
-    nests = [op.operation for block in function.regions[0].blocks for op in block.operations if _is_nest(op)]
-    if len(nests) < 2:
+    own, inner = _blocks(function)
+    nests = [op.operation for block in own for op in block.operations if _is_nest(op)]
+    inside = [op.operation for block in inner for op in block.operations if _is_nest(op)]
+    if len(inside) > _FEW:
+        nests += inside
+    elif len(nests) < 2 and not inside:
         return
     number = {nest: index for index, nest in enumerate(nests)}  # an operation's hash is that of its contents
     captured: list[dict[Value, list[Operation]]] = [{} for _ in nests]
-    for value in _values(function):
+    for value in _values([*own, *inner]):
         for use in value.uses:
             user = use.owner.operation
             index = number.get(_outermost(function, user))
@@ -68,20 +77,35 @@ def _outline_nests(function: Operation, kernels: dict[str, str]) -> None:
         _outline(function, nest, users, kernels)
 
 
+def _blocks(function: Operation) -> tuple[list[Block], list[Block]]:
+    """Return the blocks of ``function``, and those of the control flow in it."""
+    own = list(function.regions[0].blocks)
+    inner: list[Block] = []
+    pending = list(own)
+    while pending:
+        for op in pending.pop().operations:
+            if op.operation.name in _CONTROL:
+                found = [block for region in op.operation.regions for block in region.blocks]
+                inner += found
+                pending += found
+    return own, inner
+
+
 def _is_nest(op: Operation) -> bool:
     name = op.operation.name
     return (name.startswith("linalg.") or name in _LOOPS) and not op.results
 
 
-def _values(function: Operation) -> Iterator[Value]:
-    for block in function.regions[0].blocks:
+def _values(blocks: Iterable[Block]) -> Iterator[Value]:
+    for block in blocks:
         yield from block.arguments
         for op in block.operations:
             yield from op.results
 
 
 def _outermost(function: Operation, op: Operation) -> Operation:
-    while (parent := op.parent) != function:
+    """Return what is or contains ``op`` in a block of ``function`` or of its control flow."""
+    while (parent := op.parent) != function and parent.operation.name not in _CONTROL:
         op = parent.operation
     return op
 

@@ -14,7 +14,7 @@ from mind_mlir.lowering.loop_hints import annotate_loops, attach_annotations
 from mind_mlir.lowering.outline import ALIASING_ATTRIBUTE, outline_kernels
 from mind_mlir.lowering.parts import add_table_functions, cut_into_parts
 from mind_mlir.lowering.vector_math import INLINE_ATTRIBUTE, expand_math, inline_expansions
-from mind_mlir.mlir.memory import is_contiguous
+from mind_mlir.mlir.memory import is_row_major
 from mind_mlir.mlir.passes import find_all, run_passes
 from mind_mlir.target import host_target
 
@@ -83,10 +83,10 @@ def to_llvm(module: Module, target: Target | None = None, *, verify: bool = Fals
 
 
 def _expand_strided_copies(module: Module) -> None:
-    """Turn copies of non-contiguous buffers into loops: only contiguous ones are a `memcpy`."""
+    """Turn copies of buffers with gaps into loops: only others are a `memcpy`."""
     for op in find_all(module, memref.CopyOp):
         source, target = op.operands
-        if is_contiguous(source.type) and is_contiguous(target.type):
+        if is_row_major(source.type) and is_row_major(target.type):
             continue
         with ir.InsertionPoint(op), op.location:
             linalg.copy(source, outs=[target])

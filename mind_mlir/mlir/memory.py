@@ -16,6 +16,19 @@ def is_contiguous(type_: Type) -> bool:
     return bool(type_.has_static_shape) and isinstance(type_.layout, ir.AffineMapAttr)
 
 
+def is_row_major(type_: Type) -> bool:
+    """Return whether memref type ``type_`` is of static shape, row-major and without gaps, at any offset."""
+    if not type_.has_static_shape:
+        return False
+    strides, _ = type_.get_strides_and_offset()
+    expected = 1
+    for extent, stride in zip(reversed(type_.shape), reversed(strides), strict=True):
+        if extent != 1 and stride != expected:
+            return False
+        expected *= extent
+    return True
+
+
 def byte_size(type_: Type) -> int:
     """Return the size in bytes of a contiguous memref type.
 

@@ -77,6 +77,8 @@ def _check_operand_count(record: OpDef, context: TypeContext) -> None:
 def _check_regions(record: OpDef, context: TypeContext) -> None:
     if not record.regions and not context.regions:
         return
+    if not record.regions and not context.regions:
+        return
     wanted = [region.name for region in record.regions]
     # A region without a name, as MLIR has them, is told by its place.
     found = [region.name or name for region, name in zip_longest(context.regions, wanted) if region]

@@ -21,8 +21,12 @@ _RECORD_BYTES = 2**14
 _KEPT_BYTES = 2**18
 #: A loop inside of others is given less, down to this, since its buffers are made anew in each iteration.
 _INNER_BYTES = 2**13
-#: More states make no loop faster; fewer would make long loops slow, however large a state is.
+#: More states make no loop faster.
 _MOST = 1024
+#: Of large states, whose iterations take long, so many are kept and recorded that loops of thousands of
+#: iterations are replayed at most twice, while these buffers take no more bytes than that ...
+_MANY_KEPT, _MANY_RECORDED, _LARGE_BYTES = 32, 16, 2**25
+#: ... and so many of the largest ones.
 _FEWEST_KEPT, _FEWEST_RECORDED = 8, 4
 
 
@@ -49,9 +53,12 @@ def room_for(types: Iterable[TensorType], depth: int) -> Room:
     size = max(state_bytes(types), 1)
     kept = max(_KEPT_BYTES >> 4 * depth, _INNER_BYTES)
     records = max(_RECORD_BYTES >> depth, _INNER_BYTES)
+    fewest = (_FEWEST_KEPT, _FEWEST_RECORDED)
+    if (_MANY_KEPT + _MANY_RECORDED) * size <= _LARGE_BYTES:
+        fewest = (_MANY_KEPT, _MANY_RECORDED) if depth == 0 else (_MANY_KEPT // 2, _MANY_RECORDED // 2)
     return Room(
-        max(min(kept // size, _MOST), _FEWEST_KEPT),
-        max(min(records // size, _MOST), _FEWEST_RECORDED),
+        max(min(kept // size, _MOST), fewest[0]),
+        max(min(records // size, _MOST), fewest[1]),
     )
 
 

@@ -61,7 +61,7 @@ class Gradient:
         module: The gradient module.
         gradients: From values of the module as given to values of the gradient module. It holds every chosen
             input, and every intermediate value through which they reach an output and whose gradient the
-            gradient module computes.
+            gradient module computes. Of a module that is not flat, it holds the chosen parameters alone.
     """
 
     module: Module

@@ -57,7 +57,7 @@ class OperationCheck:
             operands: The types of its operands; None where one is unknown.
             regions: What its regions take and yield; None where a type there is unknown.
         """
-        refusal = type_rules.refused(operation.opcode, self.profile, operation.opcode_location)
+        refusal = type_rules.refused(operation.opcode, self.profile, None)
         if refusal is not None:
             self._add_facts(operation, refusal)
             return None
@@ -98,19 +98,20 @@ class OperationCheck:
         return record
 
     def _check_limits(self, operation: CoreOperation, record: OpDef, types: tuple[TensorType, ...]) -> None:
-        places = operation.source.result_types if operation.source else ()
         for index, type_ in enumerate(types):
-            where = places[index] if index < len(places) else None
+            self._add_limit(operation, index, type_rules.size(type_, None))
             # Operations with operands take only dtypes of their records, which all profiles share.
             if not record.operands:
                 code = "E4004" if record.opcode == "Input" else "E2005"
-                foreign = type_rules.foreign_dtype(operation.opcode, type_, self.profile, where, code)
-                self._add_facts(operation, foreign)
-            self._add_facts(operation, type_rules.size(type_, where))
+                foreign = type_rules.foreign_dtype(operation.opcode, type_, self.profile, None, code)
+                self._add_limit(operation, index, foreign)
+
+    def _add_limit(self, operation: CoreOperation, index: int, finding: Diagnostic | None) -> None:
+        if finding is not None:
+            self._add_facts(operation, replace(finding, location=_result_location(operation, index)))
 
     def _wrong_type(self, operation: CoreOperation, inferred: tuple[TensorType, ...] | None) -> None:
         types = [result.type for result in operation.results]
-        places = operation.source.result_types if operation.source else ()
         index = 0
         if inferred is not None and len(inferred) == len(types):
             index = next(i for i, pair in enumerate(zip(inferred, types, strict=True)) if pair[0] != pair[1])
@@ -127,7 +128,7 @@ class OperationCheck:
             operation,
             "E2001",
             message,
-            places[index] if index < len(places) else None,
+            _result_location(operation, index),
             (),
             f"write : {expected}" if inferred else "declare a tensor type",
             expected=expected if inferred else "tensor",
@@ -149,9 +150,7 @@ class OperationCheck:
         found = Diagnostic(code, message, where, notes, hint, context=MappingProxyType(context))
         self._add_facts(operation, found)
 
-    def _add_facts(self, operation: CoreOperation, finding: Diagnostic | None) -> None:
-        if finding is None:
-            return
+    def _add_facts(self, operation: CoreOperation, finding: Diagnostic) -> None:
         facts = {"operation": operation.opcode, "value": operation.value_id, **finding.context}
         location = finding.location or operation.opcode_location
         self.add(operation, replace(finding, location=location, context=MappingProxyType(facts)))
@@ -174,6 +173,12 @@ def _declared(operation: CoreOperation) -> tuple[TensorType, ...] | None:
     types = [result.type for result in operation.results]
     tensors = tuple(type_ for type_ in types if isinstance(type_, TensorType))
     return tensors if len(tensors) == len(types) else None
+
+
+def _result_location(operation: CoreOperation, index: int) -> Location | None:
+    """Return where the type of result ``index`` stands."""
+    places = operation.source.result_types if operation.source else ()
+    return places[index] if index < len(places) else None
 
 
 def _listing(types: object) -> str:

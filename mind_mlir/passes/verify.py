@@ -26,6 +26,7 @@ from mind_mlir.core.type_rules import usable
 from mind_mlir.diagnostics import Diagnostic, Location, VerificationError
 from mind_mlir.interrupts import deliver
 from mind_mlir.ir.module import MODULE, Module, Return
+from mind_mlir.ir.types import MAX_RANK, TensorType
 from mind_mlir.passes.operation_check import OperationCheck
 from mind_mlir.passes.verify_functions import check_functions
 from mind_mlir.profiles import PROFILES
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 
     from mind_mlir.diagnostics.findings import Findings
     from mind_mlir.ir.module import Block, CoreOperation, ValueId
-    from mind_mlir.ir.types import TensorType
 
 
 def verify(module: Module) -> Module:
@@ -114,11 +114,25 @@ class _FlatVerifier:
     def _operation(self, index: int, operation: CoreOperation) -> None:
         if operation.value_id in self.types:
             self._defined_twice(operation)
+        if operation.regions:
+            self.checker.report(
+                operation,
+                "E4103",
+                f"{operation.opcode} has regions, but profile {self.checker.profile.name} has none",
+                None,
+                (),
+                "a module of this profile is one flat list of instructions",
+                profile=self.checker.profile.name,
+            )
         record = self.checker.check(operation, self._operand_types(index, operation))
         if record is not None and record.opcode == "Input":
             self._input(operation)
         # A second definition does not change what later uses of the first one mean.
-        self.types.setdefault(operation.value_id, usable(operation.result_type))
+        type_ = operation.result_type
+        if record is None or not isinstance(type_, TensorType) or len(type_.shape) > MAX_RANK:
+            self.types.setdefault(operation.value_id, usable(type_))
+        else:
+            self.types.setdefault(operation.value_id, type_)
         for result in operation.others:
             self.types.setdefault(result.value_id, usable(result.type))
 

@@ -81,6 +81,10 @@ class NativeModule:
         outputs and a scratch arena of `NativeFunction.scratch_bytes` at a multiple of 64, in this order. If
         these are more than 64 pointers, they take one argument instead, a pointer to an array of them.
         """
+        # Code is made when it is first asked for. MLIR would ask for every function, also for kernels that
+        # nobody can call from outside, and write nothing where one has no wrapper for that.
+        for function in self.signatures:
+            self.address_of(function)
         self._engine.dump_to_object_file(str(path))
 
 

@@ -27,6 +27,9 @@ ROOT = Path(__file__).parents[2]
 MEGABYTES = 0.1 * int(os.environ.get("MIND_MLIR_FUZZ", "1"))
 #: Bytes of memory for a byte of text.
 LIMIT = 20
+#: Kinds of nothing but functions, blocks and regions: several objects with their places for few characters.
+STRUCTURE = ("functions", "named functions", "blocks", "empty blocks", "labels", "regions")
+STRUCTURE_LIMIT = 60
 INPUT = '%0 = Input {name="x"} : tensor<f32[4]>\n'
 
 
@@ -43,7 +46,8 @@ def test_memory_stays_below_twenty_times_the_text() -> None:
     assert len(rows) >= len(KINDS)
     assert {row["text"]: row["exit code"] for row in rows if row["exit code"] not in (0, 1)} == {}
     taken = {row["text"]: row["bytes a byte"] - slack / (row["MB"] * 10**6) for row in rows}
-    assert {name: ratio for name, ratio in taken.items() if ratio > LIMIT} == {}
+    limits = dict.fromkeys(KINDS, LIMIT) | dict.fromkeys(STRUCTURE, STRUCTURE_LIMIT)
+    assert {name: ratio for name, ratio in taken.items() if ratio > limits.get(name, LIMIT)} == {}
 
 
 def work(body: Callable[[], object]) -> int:
@@ -106,6 +110,34 @@ def test_repeated_axes_are_one_finding() -> None:
     b = Builder()
     with pytest.raises(VerificationError, match="20,000 elements"):
         b.emit("Sum", b.input("x", TensorType(DType.F32, (4,))), axes=(0,) * 20_000)
+
+
+@pytest.mark.parametrize(
+    ("before", "unit", "after", "codes"),
+    [
+        ("", "func @f() {\n^a:\n  return\n}\n", "", []),
+        ("func @f() {\n^a:\n  return\n", "^b:\n  br ^b\n", "}", []),
+        ("func @f() {\n", "^a:\n", "return\n}", ["E4111"]),
+        ("func @f() {\n^a:\n  return\n", "br ^a\n", "}", ["E4112"]),
+        ("func @f() {\n^a:\n", "%0 = F : tensor<f32[]> {\n^a:\n", "", ["E1101", "E1101"]),
+        ("func @f() {\n^a:\n  return\n}\n", "}\n", "", ["E1101"]),
+        ("func @f() {\n^a:\n  return\n}\n", "%0 = F : tensor<f32[]>\n", "", ["E1101"]),
+        ("", "func @f() {\n", "}", ["E1101"]),
+    ],
+)
+def test_thousands_of_functions_blocks_and_braces(
+    before: str, unit: str, after: str, codes: list[str]
+) -> None:
+    text = before + unit * 5_000 + after
+    try:
+        module = parse(text)
+    except MindError as error:
+        found = [finding.code for finding in error.diagnostics]
+        assert found[: len(codes)] == codes
+        assert set(found) <= {*codes, MORE}
+    else:
+        assert codes == []
+        assert sum(len(function.blocks) for function in module.functions) >= 5_000
 
 
 @pytest.mark.parametrize("extent", [9, 2**62])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -376,3 +377,35 @@ def test_a_million_iterations_take_no_memory_but_the_state() -> None:
     arguments = {"x": numbers((256,)), "y": numbers((256,)) / 2, "n": np.int64(1_000_000)}
     (result,) = function(arguments, guard=False)
     assert np.all(np.isfinite(result))
+
+
+def test_many_nests_in_a_loop_become_kernels_and_equal_ones_one() -> None:
+    def body(b: Builder, x: Value, y: Value) -> Value:
+        for _ in range(6):
+            x = b.emit("Transpose", b.emit("Sub", x, b.emit("MatMul", x, y)), permutation=[1, 0])
+        return x
+
+    function = compiled(loop_of(f32(9, 9), body))
+    kernels = [
+        line for line in function.forms["llvm"].splitlines() if "llvm.func" in line and "_kernel_" in line
+    ]
+    assert 0 < len(kernels) < 6
+    for n in (0, 1, 3):
+        agrees(function, {"x": numbers((9, 9)), "y": numbers((9, 9)) / 9, "n": np.int64(n)}, rtol=1e-4)
+
+
+@pytest.mark.parametrize(("m", "k", "n"), [(17, 9, 50), (3, 40, 33), (5, 64, 64), (1, 3, 2)])
+def test_a_matrix_that_a_loop_does_not_change_is_packed_before_it(m: int, k: int, n: int) -> None:
+    b = Builder()
+    x, w, count = b.parameter(f32(m, k), "x"), b.parameter(f32(n, k), "w"), b.parameter(N, "n")
+    zero = b.emit("BroadcastTo", b.constant(0.0, DType.F32), result_shape=[m, n])
+
+    def body(_: Value, carried: list[Value]) -> list[Value]:
+        product = b.emit("MatMul", carried[1], b.emit("Transpose", w, permutation=[1, 0]))
+        return [b.emit("Add", carried[0], product), b.emit("Add", carried[1], x)]
+
+    function = compiled(module(b.function("main", counted(b, count, [zero, x], body))))
+    for trips in (0, 1, 3):
+        agrees(function, {"x": numbers((m, k)), "w": numbers((n, k)), "n": np.int64(trips)}, rtol=1e-5)
+    if m > 2:  # else sums along rows, without panels
+        assert re.search(r"tensor<\d+x\d+x\d+xf32>", function.forms["scheduled"].split("scf.while")[0])

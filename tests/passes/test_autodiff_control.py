@@ -26,11 +26,12 @@ from control import (
 )
 
 import mind_mlir
-from mind_mlir import DType
+from mind_mlir import DType, TensorType
 from mind_mlir.analysis.call_graph import operations_of
 from mind_mlir.diagnostics import AutodiffError
 from mind_mlir.interpreter import machine
 from mind_mlir.ops import loop_state
+from mind_mlir.ops.loop_state import room_for
 from mind_mlir.passes.scopes import MAX_NESTING
 
 if TYPE_CHECKING:
@@ -59,6 +60,12 @@ def iterated(body: Body) -> Module:
     x, a, n = b.parameter(VECTOR, "x"), b.parameter(VECTOR, "a"), b.parameter(INDEX, "n")
     (y,) = counted(b, n, [x], lambda values, index: [body(b, values[0], a, index)])
     return module_of(b.function("main", [y]))
+
+
+def give_room_for_eight(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep and record 8 states."""
+    for limit in ("_MOST", "_MANY_KEPT", "_MANY_RECORDED"):
+        monkeypatch.setattr(loop_state, limit, 8)
 
 
 def linear(b: Builder, x: Value, a: Value, _: Value) -> Value:
@@ -93,7 +100,7 @@ def test_a_linear_loop_needs_no_state() -> None:
 
 @pytest.mark.parametrize("n", [7, 8, 9, 16, 64, 65, 359, 360, 361, 1500])
 def test_a_long_loop_is_replayed_from_kept_states(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loop_state, "_MOST", 8)  # chunks of 8 iterations: 45 chunks are replayed twice
+    give_room_for_eight(monkeypatch)  # chunks of 8 iterations: 45 chunks are replayed twice
     values = {"x": X, "a": A * 0.01, "n": array(n)}
     check_gradient(iterated(logistic), values, ["x", "a"])
 
@@ -103,7 +110,7 @@ def test_no_iteration_is_replayed_more_often_than_promised(
     n: int, replays: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """There is room for 8 states and 8 records: b(8, t) is 1, 9, 45 and 165 chunks of 8 iterations."""
-    monkeypatch.setattr(loop_state, "_MOST", 8)
+    give_room_for_eight(monkeypatch)
     gradient = gradient_of(iterated(lambda b, x, a, _: b.emit("Neg", b.emit("Exp", b.emit("Neg", x)))), ["x"])
     counts: Counter[str] = Counter()
     store = machine._store
@@ -266,6 +273,16 @@ def test_loops_in_the_condition() -> None:
         check_gradient(module, {"x": X, "a": A, "n": array(count)}, ["x", "a"])
 
 
+@pytest.mark.parametrize("depth", [0, 1, 5])
+@pytest.mark.parametrize("size", [0, 1, 1000, 2**20, 2**40])
+def test_the_room_for_states_is_bounded(size: int, depth: int) -> None:
+    room = room_for([TensorType(F64, (size,))], depth)
+    assert 8 <= room.kept <= 1024
+    assert 4 <= room.records <= 1024
+    if 8 * size <= 2**20:
+        assert (room.kept + room.records) * 8 * size <= 2**25 + 2**20
+
+
 # Branches
 
 
@@ -365,6 +382,26 @@ def test_only_what_is_needed_of_a_callee_is_differentiated() -> None:
     for function in gradient.functions:
         if "_vjp" in function.name:
             assert len(function.result_types or ()) <= 2
+
+
+def test_many_ways_to_call_a_function_share_a_derivative() -> None:
+    """Of three arguments, every choice needs a gradient somewhere, and each of two results has one or not."""
+    leaf = function_builder()
+    x, y, z = leaf.parameter(SCALAR), leaf.parameter(SCALAR), leaf.parameter(SCALAR)
+    product = leaf.emit("Mul", leaf.emit("Mul", x, y), z)
+    low = leaf.function("leaf", [product, leaf.emit("Exp", leaf.emit("Add", product, x))], public=False)
+    b = function_builder(leaf=low)
+    p, q = b.parameter(SCALAR, "p"), b.parameter(SCALAR, "q")
+    total = p
+    for choice in range(1, 8):
+        arguments = [p if choice >> place & 1 else q for place in range(3)]
+        first, second = b.emit_all("Call", *arguments, callee="leaf")
+        total = b.emit("Add", total, first if choice % 2 else b.emit("Mul", second, first))
+    module = module_of(b.function("main", [total]), low)
+    gradient = gradient_with_calls(module, ["p"])
+    assert sum("_vjp" in function.name for function in gradient.functions) == 5
+    values = {"p": array(0.7), "q": array(0.4)}
+    check_gradient(module, values, ["p"], differentiated=gradient_with_calls)
 
 
 def test_a_chain_of_calls_grows_linearly() -> None:
@@ -541,3 +578,50 @@ def test_what_has_no_derivative_is_reported_in_regions_and_callees_all_at_once()
     codes = [d.code for d in caught.value.diagnostics]
     assert codes == ["E5001"] * 3
     assert all("Conv2d" in d.message for d in caught.value.diagnostics)
+
+
+_CONVOLVED = """\
+func @main(%x: tensor<f32[1, 2, 2, 1]>, %n: tensor<i64[]>) -> (tensor<f32[1, 2, 2, 1]>) {
+^entry:
+  %zero = ConstI64 {value=0} : tensor<i64[]>
+  %one = ConstI64 {value=1} : tensor<i64[]>
+  br ^test(%x, %zero)
+^test(%s: tensor<f32[1, 2, 2, 1]>, %i: tensor<i64[]>):
+  %more = Compare (%i, %n) {op=Less} : tensor<i1[]>
+  cond_br %more, ^step, ^end
+^step:
+  %t = call @blurred (%s) : tensor<f32[1, 2, 2, 1]>
+  %w = ConstTensor {dtype=f32, shape=[1, 1, 1, 1], value=[[[[2.0]]]]} : tensor<f32[1, 1, 1, 1]>
+  %looped = Conv2d (%t, %w) {strides=[1, 1], padding=Valid} : tensor<f32[1, 2, 2, 1]>
+  %j = Add (%i, %one) : tensor<i64[]>
+  br ^test(%looped, %j)
+^end:
+  return %s
+}
+
+internal func @blurred(%x: tensor<f32[1, 2, 2, 1]>) -> (tensor<f32[1, 2, 2, 1]>) {
+^entry:
+  %w = ConstTensor {dtype=f32, shape=[1, 1, 1, 1], value=[[[[2.0]]]]} : tensor<f32[1, 1, 1, 1]>
+  %called = Conv2d (%x, %w) {strides=[1, 1], padding=Valid} : tensor<f32[1, 2, 2, 1]>
+  return %called
+}
+"""
+
+
+def test_findings_say_where_and_what_the_program_calls_it() -> None:
+    module = mind_mlir.parse(_CONVOLVED)
+    with pytest.raises(AutodiffError) as caught:
+        mind_mlir.differentiate(module)
+    found = [(d.code, d.location.line, d.message) for d in caught.value.diagnostics if d.location]
+    lines = _CONVOLVED.split("\n")
+    wanted = [
+        1 + next(i for i, line in enumerate(lines) if f"%{name} =" in line) for name in ("looped", "called")
+    ]
+    assert [code for code, _, _ in found] == ["E5001", "E5001"]
+    assert sorted(line for _, line, _ in found) == wanted
+    assert sorted(message for _, _, message in found) == [
+        f"UnsupportedOp: Conv2d %{name} has no derivative rule" for name in ("called", "looped")
+    ]
+    gradient = mind_mlir.differentiate(module, extensions=True).module
+    values = {"x": np.ones((1, 2, 2, 1), np.float32), "n": array(3)}
+    np.testing.assert_array_equal(evaluate(gradient, values)[1], np.full((1, 2, 2, 1), 64.0))

@@ -165,6 +165,11 @@ RULES = [
     ("E4001", simple(op(2, "Neg", [2])), "%2 is used before its definition"),
     (
         "E4001",
+        region(block("then", [op(3, "Neg", [3])], yield_(3)), block("else", [], yield_(0))),
+        "%3 is used before its definition",
+    ),
+    (
+        "E4001",
         region(block("then", [op(3, "Neg", [2])], yield_(3)), block("else", [], yield_(0))),
         "%2 is used before its definition",
     ),
@@ -359,3 +364,8 @@ def test_control_flow_belongs_to_functions(opcode: str) -> None:
     (found,) = check(Module.flat([op(0, "Input", (), F, name="x"), op(1, opcode, [0])], [1]))
     assert found.code == "E4102"
     assert "core-functions" in (found.help or "")
+
+
+def test_flat_modules_have_no_regions() -> None:
+    negation = op(1, "Neg", [0], F, [block("then", [], yield_(0))])
+    assert codes(Module.flat([op(0, "Input", (), F, name="x"), negation], [1])) == ["E4103"]

@@ -2,7 +2,7 @@
 
 Fuel makes them end: every block has a parameter that its predecessors count down, a branch may go back, or
 anywhere, only while there is fuel, and its other side leads forward. Blocks read what
-their dominators define.
+their dominators define. Most functions return the path that they took, whatever else they return.
 """
 
 from __future__ import annotations
@@ -115,6 +115,8 @@ class _FunctionDraw:
     next_id: int = 0
     types: dict[int, TensorType] = field(default_factory=dict)
     operations: list[CoreOperation] = field(default_factory=list)
+    #: Whether the second parameter of every block is the path so far, a number.
+    has_path: bool = False
 
     def number(self, low: int, high: int) -> int:
         return self.draw(st.integers(low, high))
@@ -128,10 +130,13 @@ class _FunctionDraw:
         return self.next_id - 1
 
     def function(self) -> Function:
+        self.has_path = self.number(0, 3) < 3
         targets = self._skeleton()
         dominators = _dominators(targets)
         parameters = [self._parameters(index == 0) for index in range(len(targets))]
         results = tuple(self.type() for _ in range(self.number(1, 3)))
+        if self.has_path:
+            results = (COUNT, *results)
         defined: dict[int, list[int]] = {}
         blocks: dict[int, Block] = {}
         for index in _preorder(dominators):
@@ -155,7 +160,9 @@ class _FunctionDraw:
             # The nearest is the simplest choice: programs hold on to their blocks.
             forward = [index + self.number(1, count - 1 - index)] if kind < 7 else []
             first = 0 if self.features.entry_loops else 1
-            drawn.append(forward if kind > 4 else [self.number(first, count - 1), *forward])
+            # Back, most of the time, and not far.
+            last = max(first, index) if self.number(0, 3) else count - 1
+            drawn.append(forward if kind > 4 else [last - self.number(0, last - first), *forward])
         reached, pending = {0}, [0]
         while pending:
             for target in drawn[pending.pop()]:
@@ -169,6 +176,8 @@ class _FunctionDraw:
         types = [self.type() for _ in range(self.number(0, 3))]
         if entry:
             types = [*types, *self.features.types]
+        if self.has_path:
+            types = [COUNT, *types]
         names = ["fuel", *(f"x{place}" for place in range(len(types)))]
         named = entry and self.name == "main"
         return [
@@ -187,17 +196,26 @@ class _FunctionDraw:
     ) -> Return | Branch | CondBranch:
         for _ in range(self.number(0, self.features.operations)):
             self._operation(values, fuel)
+        passed_on = []
+        if self.has_path:
+            path = self.emit("Mul", (parameters[index][1].value_id, self.constant(3)), COUNT)
+            passed_on = [self.emit("Add", (path, self.constant(index + 1)), COUNT)]
+        known = len(passed_on)
         if not targets:
-            return Return(tuple(self.value(type_, values) for type_ in results))
-        left = self.emit("Sub", (fuel, self.constant(1)), COUNT)
+            return Return((*passed_on, *(self.value(type_, values) for type_ in results[known:])))
+        passed_on.insert(0, self.emit("Sub", (fuel, self.constant(1)), COUNT))
+        left, known = passed_on[0], known + 1
         found = []
         for target in targets:
-            passed = [left, *(self.value(p.tensor_type, values) for p in parameters[target][1:])]
+            others = parameters[target][known:]
+            passed = [*passed_on, *(self.value(p.tensor_type, values) for p in others)]
             found.append(Target(f"b{target}" if target else "entry", tuple(passed)))
         if len(found) == 1:
             return Branch(found[0])
         more = self.emit("Compare", (left, self.constant(0)), FLAG, op="Greater")
-        chosen = self.emit("Select", (more, self.flag(values), self.constant(0, FLAG)), FLAG)
+        chosen = more
+        if self.number(0, 2):
+            chosen = self.emit("Select", (more, self.flag(values), self.constant(0, FLAG)), FLAG)
         if self.number(0, 1):
             return CondBranch(chosen, found[0], found[1])
         no, yes = self.constant(0, FLAG), self.constant(1, FLAG)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from mind_mlir import Builder, DType, TensorType, print_module
 from mind_mlir.ops.registry import all_ops
+from mind_mlir.profiles import CORE_V1
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn
 
     from mind_mlir import Module
-    from mind_mlir.ops.opdef import OpDef
+    from mind_mlir.ops.opdef import OpDef, OperandDef
 
 _TOKEN = re.compile(r'"[^"\n]*"|[%@^!#]?[\w.]+|->|\s+|.', re.S)
 
@@ -100,21 +101,26 @@ outputs: %2, %3, %4, %6, %7
 
 @cache
 def example_modules() -> tuple[Module, ...]:
-    """Return a module for every operation, with all its examples in f32."""
-    return tuple(_examples(record) for record in all_ops() if record.in_dialect)
+    """Return a module for every operation of Core v1, with all its examples, in f32 where it takes that."""
+    known = [record for record in all_ops() if record.in_dialect and record.opcode not in CORE_V1.refused]
+    return tuple(map(_examples, known))
 
 
 @cache
 def core_texts() -> tuple[str, ...]:
-    """Return the texts of `example_modules`, and one in the grammar form."""
-    return (*map(print_module, example_modules()), GRAMMAR_FORM)
+    """Return the texts of `example_modules`, one in the grammar form, and those of functions in records."""
+    programs = [program.text for record in all_ops() for program in record.programs]
+    return (*map(print_module, example_modules()), GRAMMAR_FORM, *programs)
 
 
 def _examples(record: OpDef) -> Module:
     b = Builder()
     outputs = []
     for number, example in enumerate(record.examples):
-        types = [parse_type(spelled) for spelled in example.operands]
+        types = [
+            parse_type(spelled, operand)
+            for spelled, operand in zip(example.operands, record.operands, strict=True)
+        ]
         if any(0 in type_.shape for type_ in types):
             continue  # no input may be empty
         operands = [b.input(f"x{number}_{index}", type_) for index, type_ in enumerate(types)]
@@ -123,10 +129,11 @@ def _examples(record: OpDef) -> Module:
     return b.build(outputs)
 
 
-def parse_type(spelled: str) -> TensorType:
-    """Return the type an example spells, with f32 for its ``T``."""
+def parse_type(spelled: str, operand: OperandDef) -> TensorType:
+    """Return the type an example spells, with f32 for its ``T``, or else what the operand takes first."""
     name, _, extents = spelled.removesuffix("]").partition("[")
-    dtype = DType.F32 if name == "T" else DType.from_name(name)
+    any_ = DType.F32 if DType.F32 in operand.dtypes else operand.dtypes[0]
+    dtype = any_ if name == "T" else DType.from_name(name)
     assert dtype is not None
     return TensorType(dtype, tuple(int(extent) for extent in extents.split(",") if extent.strip()))
 

@@ -10,8 +10,10 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
+from mind_mlir.bindings import ir
 from mind_mlir.lowering.schedule.contraction.pack import Panels
 from mind_mlir.lowering.schedule.contraction.tile import Block, TileEmitter
+from mind_mlir.lowering.schedule.reading.values import loop_without
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,13 +43,28 @@ class MatmulEmitter:
         self._s = schedule
         self._tiles = TileEmitter(emitter, contraction, schedule, start)
         self._panels = Panels(emitter, contraction, schedule) if schedule.pack else None
+        self._whole: Value | None = None  # all of the right factor in panels, where a loop does not change it
 
     def emit(self, init: Value) -> Value:
         """Emit the nest at the insertion point and return the result tensor, which starts as ``init``."""
         carried = [init]
-        if self._panels is not None:
+        if self._panels is not None and self._whole is None:
+            self._whole = self._packed_before_the_loop()
+        if self._panels is not None and self._whole is None:
             carried.append(self._panels.empty())
         return self._over(self._c.batch, {}, carried, self._blocks)[0]
+
+    def _packed_before_the_loop(self) -> Value | None:
+        """Emit all of the right factor in panels before the loop that does not change it, if there is one."""
+        loop = loop_without(self._c.view.op, self._c.right.value)
+        if loop is None or self._c.batch or self._c.inner:
+            return None
+        n, k = self._c.extent(self._c.n), self._c.extent(self._c.k)
+        columns = self._s.columns
+        whole = dataclasses.replace(self._s, nc=-(-n // columns) * columns, kc=k)
+        panels = Panels(self._e, self._c, whole)
+        with ir.InsertionPoint(loop):
+            return panels.fill(panels.empty(), {}, (0, n), (0, k))
 
     def _over(
         self,
@@ -74,6 +91,9 @@ class MatmulEmitter:
             width = e.minimum(e.sub(n, jc), s.nc) if n % s.nc else s.nc
             depth = e.minimum(e.sub(k, pc), s.kc) if k % s.kc else s.kc
             out, *packed = inside
+            if self._whole is not None:
+                first = e.floordiv(jc, s.columns), pc
+                return self._all_rows(Block(env, jc, width, pc, depth, self._whole, first), [out])
             if self._panels is not None:
                 packed = [self._panels.fill(packed[0], env, (jc, width), (pc, depth))]
             here = Block(env, jc, width, pc, depth, packed[0] if packed else None)

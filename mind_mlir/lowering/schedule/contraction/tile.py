@@ -29,6 +29,7 @@ class Block:
         pc: first step of K.
         depth: number of steps of K.
         packed: the packed right factor, or None to read it in place.
+        first: where this block starts in what is packed: its panel, and its step of K.
     """
 
     env: Env
@@ -37,6 +38,7 @@ class Block:
     pc: Index
     depth: Index
     packed: Value | None
+    first: tuple[Index, Index] = (0, 0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -151,7 +153,8 @@ class TileEmitter:
     def _right(self, block: Block, columns: _Columns, local: Index, env: Env) -> list[Value]:
         e, lanes = self._e, self._s.lanes
         if block.packed is not None:
-            places = [[columns.panel, local, v * lanes] for v in range(self._s.vectors)]
+            panel, step = e.add(block.first[0], columns.panel), e.add(block.first[1], local)
+            places = [[panel, step, v * lanes] for v in range(self._s.vectors)]
             return [e.read(self._vector, block.packed, place, self._padding) for place in places]
         right = self._c.right
         type_ = e.vector_type(lanes, right.element)

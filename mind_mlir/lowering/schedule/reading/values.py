@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from mind_mlir.bindings import Block, Operation, Value
 
 _RESHAPES = frozenset(("tensor.collapse_shape", "tensor.expand_shape"))
+_LOOPS = ("scf.for", "scf.while")
 _REMOVABLE = (
     "linalg.fill",
     "linalg.transpose",
@@ -36,6 +37,24 @@ def filler(value: Value) -> Value | None:
         return None
     scalar = op.operands[0]
     return None if isinstance(scalar.type, ir.RankedTensorType) else scalar
+
+
+def loop_without(op: Operation, value: Value) -> Operation | None:
+    """Return the outermost loop around ``op`` that ``value`` comes from outside of; None if there is none.
+
+    Only loops lie between it and ``op``: what stands before it is computed at most once too often.
+    """
+    home = value.owner if isinstance(value, ir.BlockArgument) else value.owner.operation.block
+    around: list[Operation] = []
+    while op.block != home:
+        op = op.parent.operation
+        around.append(op)
+    found = None
+    for op in around:
+        if op.name not in _LOOPS:
+            break
+        found = op
+    return found
 
 
 def used(value: Value) -> bool:
