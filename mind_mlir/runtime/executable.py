@@ -11,7 +11,7 @@ from mind_mlir.abi import symbol_of
 from mind_mlir.analysis.restriction import restricted
 from mind_mlir.diagnostics.display import brief
 from mind_mlir.frozen import FrozenDict
-from mind_mlir.interrupts import held
+from mind_mlir.interrupts import deliver, held
 from mind_mlir.ir.entry import DEFAULT_ENTRY, default_entry, exported
 from mind_mlir.ir.module import MODULE, Module
 from mind_mlir.pipeline import Lowering
@@ -87,8 +87,9 @@ class Executable:
             lowering.run(module)
             start = time.perf_counter()
             native = NativeModule(lowering.mlir, opt_level=opt_level)
-            lowering.timings["codegen"] = time.perf_counter() - start
+            # The machine code is made when the first function is looked up.
             self.functions: Mapping[str, CompiledFunction] = FrozenDict(self._link(lowering, native))
+            lowering.timings["codegen"] = time.perf_counter() - start
         self.timings: Mapping[str, float] = MappingProxyType(lowering.timings)
         entry = default_entry(module)
         self._entry = None if entry is None else self.functions[entry.name]
@@ -99,6 +100,7 @@ class Executable:
         assert canonical is not None, "a lowering that went through has a canonical module"
         places = Places(canonical) if any(lowering.checks_of.values()) else None
         for function in exported(canonical):
+            deliver()
             name, symbol = function.name, symbol_of(function.name)
             # The MLIR values in the checks die with the module; only their facts are kept.
             checks = [outcome.check for outcome in lowering.checks_of[symbol]]
@@ -161,7 +163,7 @@ class Executable:
                 values could not be had; E6009, an integer was divided by zero.
             ValueError: There are several functions, and none is called ``main``.
         """
-        return (self._entry or self._called()).call(args, kwargs)
+        return (self._entry or self._called())._call(args, kwargs)
 
     def as_text(self, stage: str) -> str:
         """Return the module in the form that ``stage`` leaves it in.
