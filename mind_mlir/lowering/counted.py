@@ -65,7 +65,10 @@ def as_counted(loop: Operation) -> list[Value]:
     terminator = _last(body)
     with ir.InsertionPoint(terminator), terminator.location:
         ir.Operation.create("scf.yield", [], [terminator.operands[index] for index in others])
+    advanced = terminator.operands[number].owner
     terminator.erase()
+    if not any(True for _ in advanced.result.uses):
+        advanced.erase()
     body.append_to(new.regions[0])
     results = dict(zip(others, new.results, strict=True)) | {number: end}
     loop.erase()
