@@ -10,6 +10,7 @@ ALL = (
     "kernels",
     "loops",
     "loop_gradients",
+    "training_loop",
     "compile_time",
     "call_overhead",
     "import_time",

@@ -73,7 +73,7 @@ class Lowering:
 
         Raises:
             VerificationError: The module breaks a rule of its profile; all findings are in it.
-            UnsupportedError: E7004, branches and loops nest too deeply; E7005, a loop has no exit.
+            UnsupportedError: E7004, branches and loops nest too deeply.
             InternalError: A stage failed on a verified module.
         """
         self._see("core", lambda: print_module(module))

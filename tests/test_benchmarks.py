@@ -134,6 +134,7 @@ QUICK = {
     "kernels": ["--seconds", "0.001"],
     "loops": ["--iterations", "100", "--seconds", "0.001"],
     "loop_gradients": ["--iterations", "100", "--seconds", "0.001"],
+    "training_loop": ["--epochs", "1", "--seconds", "0.001"],
     "compile_time": ["--lengths", "4", "8", "--repeats", "1"],
     "call_overhead": ["--inputs", "2", "3", "--seconds", "0.001"],
     "import_time": ["--repeats", "1"],

@@ -194,35 +194,31 @@ class _Context:
     Attributes:
         depth: How many brackets are open.
         ended: Whether the statement ends here, whatever follows.
+        first: The type of the first token, or nothing.
+        before: That of the last one.
     """
 
     text: str
     functions: bool
-    in_body: bool
     depth: int = 0
     ended: bool = False
-    _first: str = ""
-    _before: str = ""
+    first: str = ""
+    before: str = ""
     _has_colon: bool = False  # outside of brackets
 
     def ends_before(self, position: int) -> bool:
-        """Return whether the statement ends in front of the punctuation there: a brace that closes a body."""
-        if not self.in_body or self.depth or not self._first:
+        """Return whether a statement in a body ends in front of the punctuation there, a closing brace."""
+        if self.depth or not self.first or self.text[position] != "}":
             return False
         return _AFTER_CLOSE.match(self.text, position) is not None
 
-    def take(self, kind: str, start: int, end: int) -> str:
-        """Return the type of the token there, which looks like ``kind``."""
-        if kind == "PUNCTUATION":
-            kind = self._punctuation(start)
-        elif kind == "WORD" and self.functions and self._before in ("", "VISIBILITY"):
-            kind = _KEYWORDS.get(self.text[start:end], kind)
-        self._before = kind
-        self._first = self._first or kind
-        return kind
+    def word(self, start: int, end: int) -> str:
+        """Return the type of the word there: some are keywords where a statement begins with them."""
+        return _KEYWORDS.get(self.text[start:end], "WORD") if self.before in ("", "VISIBILITY") else "WORD"
 
-    def _punctuation(self, position: int) -> str:
-        character, first, outside = self.text[position], self._first, self.depth == 0
+    def punctuation(self, position: int) -> str:
+        """Return the type of the punctuation there, and take it in."""
+        character, first, outside = self.text[position], self.first, self.depth == 0
         if outside and self.functions and character in "{}":
             self.ended = True
             if character == "}" and not first:
@@ -235,7 +231,7 @@ class _Context:
         if outside and kind == "_COLON":
             self._has_colon = True
             self.ended = first == "LABEL"
-        if character == "(" and self._before in _BEFORE_TUPLE and not (outside and self._before == "_COLON"):
+        if character == "(" and self.before in _BEFORE_TUPLE and not (outside and self.before == "_COLON"):
             return "LIST"
         self.depth += _DEPTH.get(kind, 0)
         return kind
@@ -273,7 +269,7 @@ class Lexer:
         blank = _BLANK.match(text, self._position)
         assert blank is not None, "it matches nothing, too"
         position, end = blank.end(), len(text)
-        context = _Context(text, self.functions, self.in_body)
+        context = _Context(text, self.functions)
         while position < end and not context.ended:
             token = match(text, position)
             if token is None:
@@ -288,10 +284,15 @@ class Lexer:
                     break
                 continue
             assert kind is not None, "every alternative of the expression is named"
-            if kind == "PUNCTUATION" and context.ends_before(start):
-                position = start
-                break
-            kind = context.take(kind, start, position)
+            if kind == "PUNCTUATION":
+                if self.in_body and context.ends_before(start):
+                    position = start
+                    break
+                kind = context.punctuation(start)
+            elif kind == "WORD" and self.functions:
+                kind = context.word(start, position)
+            context.before = kind
+            context.first = context.first or kind
             if kind in _CHECKED:
                 position = self._check(kind, text, start, position, statement)
             yield Token(kind, text[start:position], start, position)

@@ -48,7 +48,7 @@ def interpret(
         ArgumentError: The arguments do not fit the inputs (E61xx).
         ExecutionError: E6001, an index is out of bounds; E6009, an integer is divided by zero; E6004, the
             memory for a value could not be had.
-        UnsupportedError: E7004, branches and loops nest too deeply; E7005, a loop has no exit.
+        UnsupportedError: E7004, branches and loops nest too deeply.
         TypeError: ``module`` is no `Module`, ``arguments`` no mapping, or ``function`` no string.
     """
     expected = "a mapping from the names of the inputs to arrays"

@@ -23,6 +23,7 @@ something: those of its arguments.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, SupportsIndex, overload
 
@@ -44,7 +45,7 @@ from mind_mlir.ir.terminators import (
 from mind_mlir.ir.types import TensorType, TupleType
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from mind_mlir.diagnostics import Location
     from mind_mlir.ir.types import ValueType
@@ -95,6 +96,8 @@ class Function:
         object.__setattr__(self, "blocks", sequence_of(self.blocks, Block, "blocks"))
         object.__setattr__(self, "public", border.flag(self.public, "public"))
         check_location(self.location)
+        if not isinstance(self.result_locations, Sequence):
+            border.reject("result_locations", "a sequence of Locations", self.result_locations)
         if self.result_types is not None:
             types = border.items(self.result_types, "result_types", "a sequence of TensorTypes, or None")
             for type_ in types:

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from mind_mlir.ir.types import ValueType
 
 
+_NONE: tuple[()] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
     """One value that an operation defines."""
@@ -110,13 +113,14 @@ class CoreOperation:
         source: SourceInfo | None = None,
         names: Mapping[ValueId, str] = NO_NAMES,
         origin: str | None = None,
-        others: Iterable[Result] = (),
-        regions: Iterable[Block] = (),
+        others: Iterable[Result] = _NONE,
+        regions: Iterable[Block] = _NONE,
     ) -> CoreOperation:
         """Build an operation, whose parts may be of any class that plainly means those it holds."""
         read = ids(operands, "operands")
-        more = sequence_of(others, Result, "others")
-        inside = sequence_of(regions, Block, "regions")
+        # Nearly all operations have neither.
+        more = () if others is _NONE else sequence_of(others, Result, "others")
+        inside = () if regions is _NONE else sequence_of(regions, Block, "regions")
         return cls(value_id, opcode, read, attributes, result_type, source, names, origin, more, inside)
 
     def __str__(self) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.bindings import arith, func, ir, scf
+from mind_mlir.lowering.counted import as_counted
 from mind_mlir.lowering.functions import callee_of
 from mind_mlir.lowering.run_time_checks import (
     both,
@@ -128,6 +129,8 @@ def _lower_while(lowering: FunctionLowering, op: Operation) -> list[Value]:
         scf.ConditionOp(conjunction([more, passed]), [*state, *ends])
     with ir.InsertionPoint(blocks[1]):
         scf.YieldOp([*yields[1], *_merge_ends(checks, found[1], loop_ends[1])])
+    if well is None and not checks:
+        return as_counted(loop)
     results = list(loop.results)
     lowering.region.checks += with_outcomes(checks.values(), results[len(types) :])
     return results[: len(types)]

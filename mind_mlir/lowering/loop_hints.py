@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import arith, ir, llvm, scf
+from mind_mlir.lowering.outline import is_control
 from mind_mlir.mlir.passes import find_all
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ def annotate_loops(module: Module) -> None:
     """
     hint = ir.Attribute.parse("#llvm.loop_annotation<unroll = <disable = true>>")
     for loop in find_all(module, scf.ForOp):
+        if is_control(loop.operation):
+            continue
         if _ON_LOOP not in loop.attributes and not _is_short(loop):
             loop.attributes[_ON_LOOP] = hint
 

@@ -25,7 +25,10 @@ KERNEL_ATTRIBUTE = "mind.kernel"
 ALIASING_ATTRIBUTE = "mind.aliasing"
 
 _LOOPS = ("scf.for", "scf.forall", "scf.parallel")
-#: The program's own control flow.
+#: Marks an `scf.for` that is a loop of the program rather than one of a nest.
+PROGRAM_LOOP_ATTRIBUTE = "mind.loop"
+
+#: The program's own control flow, besides loops with that mark.
 _CONTROL = ("scf.if", "scf.while")
 #: So many nests in a function's control flow stay there.
 _FEW = 4
@@ -84,15 +87,22 @@ def _blocks(function: Operation) -> tuple[list[Block], list[Block]]:
     pending = list(own)
     while pending:
         for op in pending.pop().operations:
-            if op.operation.name in _CONTROL:
+            if is_control(op.operation):
                 found = [block for region in op.operation.regions for block in region.blocks]
                 inner += found
                 pending += found
     return own, inner
 
 
+def is_control(op: Operation) -> bool:
+    """Return whether ``op`` is control flow of the program."""
+    return op.name in _CONTROL or (op.name == "scf.for" and PROGRAM_LOOP_ATTRIBUTE in op.attributes)
+
+
 def _is_nest(op: Operation) -> bool:
     name = op.operation.name
+    if is_control(op.operation):
+        return False
     return (name.startswith("linalg.") or name in _LOOPS) and not op.results
 
 
@@ -105,7 +115,7 @@ def _values(blocks: Iterable[Block]) -> Iterator[Value]:
 
 def _outermost(function: Operation, op: Operation) -> Operation:
     """Return what is or contains ``op`` in a block of ``function`` or of its control flow."""
-    while (parent := op.parent) != function and parent.operation.name not in _CONTROL:
+    while (parent := op.parent) != function and not is_control(parent.operation):
         op = parent.operation
     return op
 

@@ -215,7 +215,8 @@ class FunctionLowering:
                 with ir.InsertionPoint(self._regions[level + 1].operation):
                     results = self._operation(operation)
             self._values.update(zip(operation.results, results, strict=True))
-            self._levels.update(dict.fromkeys(operation.results, level))
+            if self._scalars:  # else there are no loops
+                self._levels.update(dict.fromkeys(operation.results, level))
         return [self._values[operand] for operand in terminator.operands]
 
     def _outermost(self) -> int:
@@ -247,7 +248,9 @@ class FunctionLowering:
         if record is None or record.lower is None or not operation.name.startswith(PREFIX):
             raise _unsupported(operation)
         with operation.location:
-            operands = [_as_tensor(self._values[operand]) for operand in operation.operands]
+            operands = [self._values[operand] for operand in operation.operands]
+            if self._scalars:
+                operands = [_as_tensor(value) for value in operands]
             context = LoweringContext(
                 opcode=record.opcode,
                 label=_label(operation, len(self._values)),

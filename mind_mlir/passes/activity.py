@@ -19,7 +19,7 @@ from mind_mlir.ops.registry import by_opcode
 from mind_mlir.ops.vjp import FlowContext, RegionFlow
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from mind_mlir.ir.module import Block, CoreOperation, Function, ValueId
     from mind_mlir.ir.types import ValueType
@@ -51,7 +51,9 @@ class Flow:
             for operation in region.operations:
                 deliver()
                 operations.append(operation)
-                floats.update(result.value_id for result in operation.results if is_float(result.type))
+                if is_float(operation.result_type):
+                    floats.add(operation.value_id)
+                floats.update(other.value_id for other in operation.others if is_float(other.type))
                 for inner in operation.regions:
                     floats.update(p.value_id for p in inner.parameters if is_float(p.type))
                     pending.append(inner)
@@ -123,23 +125,19 @@ def _masks(flow: Flow, parameters: Mapping[ValueId, int]) -> dict[ValueId, int]:
 
 def _edges(
     operation: CoreOperation, summaries: Mapping[str, Sequence[tuple[int, int]]]
-) -> Iterator[tuple[ValueId, ValueId]]:
+) -> Iterable[tuple[ValueId, ValueId]]:
     record = by_opcode()[operation.opcode]
-    if record.flow is not None:
-        regions = tuple(
-            RegionFlow(tuple(p.value_id for p in region.parameters), region.terminator.operands)
-            for region in operation.regions
+    if record.flow is None:
+        derivative = record.derivative
+        if isinstance(derivative, NotDifferentiable) and derivative.constant:
+            return ()
+        return [(operand, result) for result in operation.result_ids for operand in operation.operands]
+    regions = tuple(
+        RegionFlow(tuple(p.value_id for p in region.parameters), region.terminator.operands)
+        for region in operation.regions
+    )
+    return record.flow(
+        FlowContext(
+            operation.operands, operation.result_ids, regions, operation.attributes, summaries.__getitem__
         )
-        yield from record.flow(
-            FlowContext(
-                operation.operands,
-                operation.result_ids,
-                regions,
-                operation.attributes,
-                summaries.__getitem__,
-            )
-        )
-    elif not (isinstance(record.derivative, NotDifferentiable) and record.derivative.constant):
-        for result in operation.result_ids:
-            for operand in operation.operands:
-                yield operand, result
+    )

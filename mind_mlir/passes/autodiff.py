@@ -102,7 +102,7 @@ def differentiate(
     Raises:
         VerificationError: ``module`` itself is not well-formed, or it is not plain which function is meant
             (E2002, E2101, E2102).
-        UnsupportedError: Branches and loops nest too deeply (E7004), or a loop has no exit (E7005).
+        UnsupportedError: Branches and loops nest too deeply (E7004).
         AutodiffError: E5001, an operation on the way has no derivative rule; E5002, the gradient module fails
             verification; E5003 and E5004, a rule met an axis or shape that it cannot handle; E5005, a chosen
             input (by default: every input) is not floating-point; E5101, no input has a chosen name; E5102,

@@ -108,17 +108,24 @@ class Backward:
         """Visit the operations of a block in reverse."""
         for operation in reversed(operations):
             deliver()
-            if operation.operands and any(value in self.gradients for value in operation.result_ids):
+            if operation.operands and self._has_gradient(operation):
                 start = len(self.builder.operations)
                 found = self._visit(operation)
                 if found:
                     self.findings.append(found)
                 self._locate(start, operation)
 
+    def _has_gradient(self, operation: CoreOperation) -> bool:
+        return operation.value_id in self.gradients or (
+            operation.others != () and any(value in self.gradients for value in operation.result_ids)
+        )
+
     def _visit(self, operation: CoreOperation) -> list[Diagnostic]:
-        captured = captured_values(operation) if operation.regions else ()
-        reached = [value for value in captured if value in self.varying]
-        targets = (*operation.operands, *reached)
+        targets = operation.operands
+        reached: tuple[ValueId, ...] = ()
+        if operation.regions:
+            reached = tuple([value for value in captured_values(operation) if value in self.varying])
+            targets = (*targets, *reached)
         needs = tuple([target in self.varying for target in targets])
         contributions: Sequence[Value | None]
         try:
@@ -142,7 +149,17 @@ class Backward:
         rule = record.derivative
         if isinstance(rule, NotDifferentiable) or (record.derivative_is_extension and not self.extensions):
             raise AutodiffError(unsupported_operation(operation, value, record))
-        context = self._context(operation, record, needs[: len(operation.operands)], captured)
+        if record.flow is None and not operation.others:
+            context = VjpContext(
+                self.builder,
+                tuple([self.primal[operand] for operand in operation.operands]),
+                self.primal[operation.value_id],
+                self.gradients[operation.value_id],
+                operation.attributes,
+                needs,
+            )
+        else:
+            context = self._context(operation, record, needs[: len(operation.operands)], captured)
         targets = (*context.operands, *context.captured)
         try:
             cotangents = rule(context)
@@ -174,8 +191,6 @@ class Backward:
             results,
             cotangents,
         )
-        if record.flow is None:
-            return context
         return replace(
             context,
             place=self.places.get(results[0].id, -1),

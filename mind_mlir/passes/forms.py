@@ -7,19 +7,11 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.passes.canonicalize import canonical
 from mind_mlir.passes.structure import structure
-from mind_mlir.passes.structure.module import require_exits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mind_mlir.ir.module import Module
-
-
-def _canonical(module: Module) -> Module:
-    """Return the canonical form; loops without exit are refused while blocks have their labels."""
-    for function in module.functions:
-        require_exits(function)
-    return canonical(module)
 
 
 def structured_form(module: Module) -> Module:
@@ -35,5 +27,5 @@ def structured_form(module: Module) -> Module:
 
 #: What makes each form of the form before it, in the order of `mind_mlir.stages`.
 STEPS: Mapping[str, Callable[[Module], Module]] = MappingProxyType(
-    {"canonical": _canonical, "structured": structure}
+    {"canonical": canonical, "structured": structure}
 )

@@ -81,7 +81,7 @@ class OperationCheck:
             operation.attributes,
             declared[0],
             operation.source,
-            declared_results=declared if len(declared) > 1 or regions else None,
+            declared_results=declared if len(declared) > 1 else None,
             regions=regions,
             functions=self.functions,
             partial_index=self.profile.partial_index,

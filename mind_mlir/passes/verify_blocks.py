@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from mind_mlir.analysis.dominance import predecessors, successors
 from mind_mlir.core import flow_rules, type_rules
 from mind_mlir.core.type_rules import finding, usable
 from mind_mlir.diagnostics import Location
@@ -42,6 +43,7 @@ class BlocksVerifier:
         self._repeated()
         if self._graph():
             self._unreachable()
+            self._endless()
         for scope in range(len(self.function.blocks)):
             self._block(scope)
 
@@ -104,6 +106,38 @@ class BlocksVerifier:
                         function=self.function.name,
                     )
                 )
+
+    def _endless(self) -> None:
+        """Report a loop that no way leads out of, the first one that can be reached."""
+        blocks = self.function.blocks
+        following = successors(blocks)
+        before = predecessors(following)
+        pending = [place for place, block in enumerate(blocks) if isinstance(block.terminator, Return)]
+        ending = set(pending)
+        while pending:
+            found = [place for place in before[pending.pop()] if place not in ending]
+            ending.update(found)
+            pending += found
+        lost = [place for place in range(len(blocks)) if place not in ending]
+        start = next(filter(self.scopes.tree.is_reachable, lost), None)
+        if start is None:
+            return
+        passed: set[int] = set()
+        while start not in passed:  # to the loop that the way from there ends in
+            passed.add(start)
+            start = following[start][0]
+        block = blocks[start]
+        self.findings.add(
+            finding(
+                "E4127",
+                f"a loop has no exit: from ^{block.label} no return can be reached",
+                block.location,
+                (f"it is a block of @{self.function.name}",),
+                "let a cond_br lead out of the loop",
+                block=block.label,
+                function=self.function.name,
+            )
+        )
 
     def _wrong_terminator(self, block: Block, wanted: str, found: str) -> None:
         where = block.terminator.location or block.location

@@ -7,7 +7,8 @@ Beyond what each operation obeys (see `mind_mlir.passes.verify`):
 2. a function has blocks and a signature (E4124) of static tensors (E4126); the arguments of an exported one
    have names of their own (E4004);
 3. blocks have labels of their own (E4109) and end in return, br or cond_br, regions in yield (E4111);
-   branches go to blocks of their function (E4110), but not to its entry (E4108), and reach each (E4117);
+   branches go to blocks of their function (E4110), but not to its entry (E4108), reach each (E4117), and lead
+   to a return from each (E4127);
 4. a branch passes what the parameters of its target declare (E4113) and depends on a scalar of i1 (E4114);
    what is returned has the declared types (E4115);
 5. values are defined once in their function (E4002), used after their definition (E4001), and visible there:

@@ -163,7 +163,7 @@ class Executable:
                 values could not be had; E6009, an integer was divided by zero.
             ValueError: There are several functions, and none is called ``main``.
         """
-        return (self._entry or self._called()).call(args, kwargs)
+        return (self._entry or self._called())._call(args, kwargs)
 
     def as_text(self, stage: str) -> str:
         """Return the module in the form that ``stage`` leaves it in.

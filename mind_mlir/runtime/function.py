@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from mind_mlir import border
 from mind_mlir.arguments import address, bind
 from mind_mlir.diagnostics import ExecutionError
 from mind_mlir.diagnostics.display import brief
 from mind_mlir.ir.interface import interface_of
+from mind_mlir.ir.module import Function
 from mind_mlir.ir.types import DType
 from mind_mlir.ops.contexts import allocation_failed
+from mind_mlir.runtime.native import NativeFunction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -21,8 +24,6 @@ if TYPE_CHECKING:
     from mind_mlir.diagnostics import Location
     from mind_mlir.diagnostics.checks import Check
     from mind_mlir.ir.attributes import Array
-    from mind_mlir.ir.module import Function
-    from mind_mlir.runtime.native import NativeFunction
 
 
 class _HasSignature(Protocol):
@@ -64,7 +65,12 @@ class CompiledFunction:
             native: Its code.
             checks: What its status tells about, in order, and where that is written.
             reload: What a pickle of the function calls, and with what.
+
+        Raises:
+            TypeError: ``function`` or ``native`` is none: only `Executable` makes these.
         """
+        border.expect(function, Function, "function", "a Function")
+        border.expect(native, NativeFunction, "native", "native code (mind_mlir.compile makes it)")
         interface = interface_of(function)
         self.name = interface.name
         self.parameters = interface.parameters
@@ -122,9 +128,9 @@ class CompiledFunction:
             ExecutionError: E6001, an index was out of bounds; E6004, the memory for outputs or intermediate
                 values could not be had; E6009, an integer was divided by zero.
         """
-        return self.call(args, kwargs)
+        return self._call(args, kwargs)
 
-    def call(self, args: Sequence[object], kwargs: Mapping[str, object]) -> tuple[Array, ...]:
+    def _call(self, args: Sequence[object], kwargs: Mapping[str, object]) -> tuple[Array, ...]:
         """Run the function on arguments by position and by name; as calling it does."""
         arrays = bind(self.parameters, args, kwargs)
         try:

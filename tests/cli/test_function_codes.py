@@ -114,6 +114,7 @@ CASES = [
         {"block": "c"},
     ),
     Case("E4116", cond(f"%y = Neg (%x) : {F}\n    yield %y").replace("return %r", "return «%y»"), "^then"),
+    Case("E4127", "  br ^b\n«^b»:\n  br ^b\n", "from ^b no return can be reached"),
     Case("E4117", "  return %x\n«^b»:\n  return %x\n", "no branch leads to ^b", {"block": "b"}),
     Case(
         "E4118",

@@ -243,11 +243,11 @@ def test_the_program_of_one_function_is_what_it_needs() -> None:
 
 def test_a_loop_without_exit_is_told_by_its_label() -> None:
     text = TEXT.replace("cond_br %more, ^body, ^done", "br ^body").replace("^done:\n  return %y, %i\n", "")
-    for command in (("compile", "--emit=structured"), ("run", "--input=random"), ("grad",)):
-        (found,) = findings(command[0], "-", *command[1:], "--func=power", stdin=text)
-        assert found["code"] == "E7005"
-        assert "^entry" in found["message"]
-        assert found["span"]["line"] == 2
+    power = "--func=power"
+    for command in (("check",), ("compile", power), ("run", power, "--input=random"), ("grad", power)):
+        (found,) = findings(command[0], "-", *command[1:], stdin=text)
+        assert found["code"] == "E4127"
+        assert "^head" in found["message"]
 
 
 def test_every_form_of_functions_can_be_dumped(tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ def test_scalars_of_all_dtypes_are_carried_in_registers(dtype: DType) -> None:
         return [second, new]
 
     function = compiled(module(b.function("main", counted(b, n, [x, y], body))))
-    loop = function.forms["linalg"].split("scf.while")[1].split("tensor.from_elements")[0]
+    loop = function.forms["linalg"].split("scf.for")[1].split("tensor.from_elements")[0]
     assert "tensor<" not in loop
     for count in (0, 1, 7):
         agrees(
@@ -192,7 +192,7 @@ def test_work_that_is_the_same_each_time_is_done_before_the_loop() -> None:
         return b.emit("Add", x, b.emit("Exp", b.emit("MatMul", y, y)))
 
     function = compiled(loop_of(f32(5, 5), body))
-    before, after = function.forms["linalg"].split("scf.while")
+    before, after = function.forms["linalg"].split("scf.for")
     assert "linalg.matmul" in before
     assert "linalg.exp" in before
     assert "linalg.matmul" not in after
@@ -229,7 +229,7 @@ def test_a_carried_stack_is_written_in_place() -> None:
     for n in (0, 1, 3, 9):
         agrees(function, {"x": numbers((8,)), "n": np.int64(n)})
     text = function.forms["bufferized"]
-    loop = text.split("scf.while")[1].rsplit("scf.yield", 1)[0]
+    loop, _ = text.split("} {mind.loop}")
     assert "memref<5x8xf32> to memref<5x8xf32>" not in loop  # no copy of the whole stack
 
 
@@ -408,4 +408,57 @@ def test_a_matrix_that_a_loop_does_not_change_is_packed_before_it(m: int, k: int
     for trips in (0, 1, 3):
         agrees(function, {"x": numbers((m, k)), "w": numbers((n, k)), "n": np.int64(trips)}, rtol=1e-5)
     if m > 2:  # else sums along rows, without panels
-        assert re.search(r"tensor<\d+x\d+x\d+xf32>", function.forms["scheduled"].split("scf.while")[0])
+        assert re.search(r"tensor<\d+x\d+x\d+xf32>", function.forms["scheduled"].split(" : i64 {")[0])
+
+
+GREATEST = 2**63 - 1
+
+
+def counting(op: str, bound: int | None, step: int, *, mirrored: bool = False) -> Module:
+    """Counts from ``start``; returns the counter and how often the body ran; the bound may be an argument."""
+    b = Builder()
+    start = b.parameter(N, "start")
+    limit = b.parameter(N, "n") if bound is None else b.constant(bound, DType.SI64)
+    with b.region([N, N]) as condition:
+        i, trips = condition.parameters
+        sides = (limit, i) if mirrored else (i, limit)
+        condition.yield_([b.emit("Compare", *sides, op=op), i, trips])
+    with b.region([N, N]) as body:
+        i, trips = body.parameters
+        one = b.constant(1, DType.SI64)
+        body.yield_([b.emit("Add", i, b.constant(step, DType.SI64)), b.emit("Add", trips, one)])
+    zero = b.constant(0, DType.SI64)
+    return module(b.function("main", b.emit_all("While", start, zero, regions=[condition, body])))
+
+
+@pytest.mark.parametrize(
+    ("op", "bound", "step", "mirrored", "counts"),
+    [
+        ("Less", None, 1, False, True),
+        ("Greater", None, 1, True, True),
+        ("Less", 10, 3, False, True),
+        ("LessEqual", 10, 3, False, True),
+        ("GreaterEqual", 10, 4, True, True),
+        ("Less", GREATEST, 1, False, True),
+        ("LessEqual", GREATEST - 1, 1, False, True),
+        ("Less", GREATEST - 2, 3, False, True),
+        ("Less", GREATEST - 1, 3, False, False),  # steps past the greatest number, and then begins again
+        ("LessEqual", None, 1, False, False),  # never ends if the bound is the greatest number
+        ("Less", None, 2, False, False),
+        ("NotEqual", None, 1, False, False),
+        ("Greater", None, -1, False, False),
+    ],
+)
+def test_loops_that_count_run_as_often_as_they_did(
+    op: str, bound: int | None, step: int, mirrored: bool, counts: bool
+) -> None:
+    function = compiled(counting(op, bound, step, mirrored=mirrored))
+    assert ("scf.for" in function.forms["linalg"]) is counts
+    if bound is not None and not counts:
+        return  # it may not end
+    n = 10 if bound is None else bound
+    for distance in (-3, 0, 1, 2, 3, 7):
+        if op == "NotEqual" and distance < 0:
+            continue
+        arguments = {"start": np.int64(min(n - distance, GREATEST)), "n": np.int64(n)}
+        agrees(function, arguments if bound is None else {"start": arguments["start"]})

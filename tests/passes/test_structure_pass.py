@@ -351,29 +351,6 @@ def test_values_are_called_what_the_program_calls_them() -> None:
 # What has no structured form
 
 
-def test_a_loop_without_exit_is_refused() -> None:
-    text = """\
-        func @main(%p: tensor<i1[]>) -> (tensor<i1[]>) {
-        ^entry:
-          cond_br %p, ^again, ^done
-        ^again:
-          br ^more
-        ^more:
-          br ^again
-        ^done:
-          return %p
-        }
-        """
-    module = verify(parse(dedent(text)))
-    with pytest.raises(UnsupportedError) as raised:
-        structure(module)
-    (finding,) = raised.value.diagnostics
-    assert finding.code == "E7005"
-    assert finding.location is not None
-    assert finding.location.line == 4
-    assert "^again of @main" in finding.message
-
-
 def returns(count: int) -> str:
     """Return a function that leaves in many places; each test is within the branch of the one before it."""
     tests = "".join(f"^t{i}:\n  cond_br %p, ^t{i + 1}, ^r{i}\n^r{i}:\n  return %v{i}\n" for i in range(count))

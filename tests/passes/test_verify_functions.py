@@ -185,6 +185,7 @@ RULES = [
         "%3 is defined twice",
     ),
     ("E4117", main(ENTRY, OTHER), "no branch leads to ^b"),
+    ("E4127", main(block("entry", [], br("b"), v0=F), block("b", [], br("b"))), "from ^b no return"),
     ("E4118", calls(1, "f0"), "@f0 calls itself"),
     ("E4118", calls(3, "f1"), "recursion: @f1 calls @f2, which calls @f1"),
     ("E4118", calls(20, "f0"), "which calls ... 12 more ..., which calls @f0"),

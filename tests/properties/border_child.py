@@ -19,7 +19,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hostile import EXECUTABLE, MODULE, OPERATION, POOL, Mine, broken_module
+from hostile import EXECUTABLE, FUNCTIONS, MODULE, OPERATION, POOL, Mine, broken_module
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -98,7 +98,7 @@ def instances() -> list[Any]:
     target = Target("b", (0,))
     made += [target, Return((0,)), Yield((0,)), Branch(target), CondBranch(0, target, target)]
     made += [Parameter(0, TensorType(DType.F32)), Result(0, TensorType(DType.F32)), MODULE.functions[0]]
-    made += [MODULE.body]
+    made += [MODULE.body, EXECUTABLE["main"], FUNCTIONS, FUNCTIONS.functions["main"]]
     return made
 
 
@@ -118,6 +118,7 @@ def targets() -> dict[str, list[tuple[str, Callable[..., Any]]]]:
     methods += [
         ("Executable()", lambda p, x: EXECUTABLE(p=p, x=x)),
         ("Executable(*)", EXECUTABLE),
+        ("CompiledFunction(*)", EXECUTABLE["main"]),
     ]
     methods.append(("TensorLiteral.of", TensorLiteral.of))
     methods += [

@@ -61,6 +61,8 @@ CORE_FRAGMENTS = (
         "Tensor<f32, [2]>",
         "tensor<f32[-1]>",
     ),
+    *("func @f(", "internal ", "-> (", "^head", "^body:", "br ", "cond_br ", "return ", "yield ", "call @f"),
+    *("{\n", "\n}\n", "func @f() -> () {\n^entry:\n", "%a, %b", "tensor.sum_all", ": (tensor<f32[2]>) {\n"),
     *(
         "axes=",
         "axes=[]",
@@ -97,6 +99,37 @@ GRAMMAR_FORM = """# spelled by hand
 %7 = %5
 outputs: %2, %3, %4, %6, %7
 """
+FUNCTION_FORM = """# with blocks, calls and regions
+func @main(%x: tensor<f32[2]>, %n {name="a b"}: tensor<i64[]>) -> (tensor<f32[2]>, tensor<i64[]>) {
+^entry:
+  %zero = ConstI64 {value=0} : tensor<i64[]>
+  br ^head(%x, %zero)
+^head(%y: tensor<f32[2]>, %i: tensor<i64[]>):
+  %more = Compare (%i, %n) {op=Less} : tensor<i1[]>
+  cond_br %more, ^body, ^done
+^body:
+  %y2, %z = call @twice (%y) : (tensor<f32[2]>, tensor<f32[]>)
+  %i2 = tensor.add(%i, %one) : tensor<[], i64>
+  br ^head(%y2, %i2)
+^done:
+  %one = ConstI64(1) : tensor<i64>
+  return %y, %i
+}
+internal func @twice(%0: tensor<f32[2]>) -> (tensor<f32[2]>, tensor<f32[]>) {
+^entry:
+  %b = %a
+  %a = tensor.sum_all(%0) : tensor<f32[]>
+  %p = Compare (%a, %b) {op=Less} : tensor<i1[]>
+  %c = Cond (%p) : tensor<f32[2]> {
+  ^then:
+    yield %0
+  ^else:
+    %d = Add (%0, %0) : tensor<f32[2]>
+    yield %d
+  }
+  return %c, %a
+}
+"""
 
 
 @cache
@@ -108,9 +141,9 @@ def example_modules() -> tuple[Module, ...]:
 
 @cache
 def core_texts() -> tuple[str, ...]:
-    """Return the texts of `example_modules`, one in the grammar form, and those of functions in records."""
+    """Return the texts of `example_modules`, of functions in records, and one of each other form."""
     programs = [program.text for record in all_ops() for program in record.programs]
-    return (*map(print_module, example_modules()), GRAMMAR_FORM, *programs)
+    return (*map(print_module, example_modules()), GRAMMAR_FORM, *programs, *[FUNCTION_FORM] * 5)
 
 
 def _examples(record: OpDef) -> Module:

@@ -252,4 +252,15 @@ verify(Module(Functions([Function("f", (Block((), Return(())),), result_types=()
         bad=_CALLED + _G.format("?N"),
         good=_CALLED + _G.format("3"),
     ),
+    Entry(
+        code="E4127",
+        title="a loop without an exit",
+        explanation=(
+            "From some block no return can be reached: a function that gets there never ends, and so has "
+            "no results."
+        ),
+        context=("block", "function"),
+        bad=_main("br ^again", "^again:", "br ^again"),
+        good=_main("cond_br %p, ^again, ^done", "^again:", "br ^done", "^done:", "return %x"),
+    ),
 )

@@ -36,20 +36,6 @@ func @main(%p: tensor<i1[]>, %x: tensor<f32[]>) -> (tensor<f32[]>) {{{{
 }}}}
 '''), {{"p": np.array(True), "x": np.zeros((), np.float32)}})
 """
-_ENDLESS = """\
-import mind_mlir
-import numpy as np
-mind_mlir.interpret(mind_mlir.parse('''
-func @main(%p: tensor<i1[]>) -> (tensor<i1[]>) {{
-^entry:
-  cond_br %p, ^again, ^done
-^again:
-  br {}
-^done:
-  return %p
-}}
-'''), {{"p": np.array(False)}})
-"""
 _RESERVED = " This compiler does not report it."
 _SCATTER = (
     '%0 = Input {{name="x"}} : tensor<f32[4, 3]>\n%1 = Input {{name="i"}} : tensor<i64[2]>\n'
@@ -206,18 +192,6 @@ ENTRIES = (
         language="python",
         bad=_NESTED.format(70),
         good=_NESTED.format(7),
-    ),
-    Entry(
-        code="E7005",
-        title="a loop without an exit",
-        explanation=(
-            "From some block no return can be reached: a function that gets there never ends, and so has "
-            "no results."
-        ),
-        context=("function", "block"),
-        language="python",
-        bad=_ENDLESS.format("^again"),
-        good=_ENDLESS.format("^done"),
     ),
     Entry(
         code="E7101",

@@ -130,12 +130,11 @@ def _with_regions(code: Code, folder: Folder, operation: CoreOperation) -> CoreO
     regions = tuple(_region(code, folder, region) for region in operation.regions)
     operation = replace(operation, regions=regions)
     if operation.opcode == "Cond":
-        inside = _defined(operation)
         for result, then, otherwise in zip(
             operation.result_ids, *(region.terminator.operands for region in regions), strict=True
         ):
-            if then == otherwise and then not in inside and code.find(result) == result:
-                code.replace_value(result, then)
+            if then == otherwise:  # so it is defined around both
+                _replace_once(code, result, then)
     elif operation.opcode == "While":
         _while(code, operation)
     return operation

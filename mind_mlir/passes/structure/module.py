@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from mind_mlir.diagnostics import Diagnostic, UnsupportedError
 from mind_mlir.interrupts import deliver
 from mind_mlir.ir.module import Block, Function, Functions, Module, Parameter, Return
 from mind_mlir.passes.canonical.functions import canonical_function, canonical_functions, reachable
@@ -13,9 +11,6 @@ from mind_mlir.passes.structure.graph import Edge, Graph
 from mind_mlir.passes.structure.inline import inline_calls
 from mind_mlir.passes.structure.level import Level
 from mind_mlir.passes.structure.regions import Regions
-
-if TYPE_CHECKING:
-    from mind_mlir.diagnostics import Location
 
 
 def structure(module: Module) -> Module:
@@ -26,7 +21,7 @@ def structure(module: Module) -> Module:
     module become parameters of their names, and all else stays as it is.
 
     Raises:
-        UnsupportedError: E7004, branches and loops nest too deeply; E7005, a loop has no exit.
+        UnsupportedError: E7004, branches and loops nest too deeply.
     """
     if module.is_flat:
         return _structured_flat(module)
@@ -40,12 +35,11 @@ def structure_function(function: Function) -> Function:
     """Return a verified function in structured form: one block.
 
     Raises:
-        UnsupportedError: E7004, branches and loops nest too deeply; E7005, a loop has no exit.
+        UnsupportedError: E7004, branches and loops nest too deeply.
     """
     deliver()
     if len(function.blocks) == 1:
         return function
-    require_exits(function)
     graph = Graph.of(function)
     regions = Regions(graph)
     out = regions.out
@@ -75,31 +69,3 @@ def _structured_flat(module: Module) -> Module:
     block = Block(rest, module.returned, parameters, "entry")
     function = replace(module.functions[0], blocks=(block,), result_types=results)
     return replace(module, functions=Functions((function,)))
-
-
-def require_exits(function: Function) -> None:
-    """Raise E7005 for each block from which no return can be reached."""
-    predecessors: dict[str, list[str]] = {block.label: [] for block in function.blocks}
-    for block in function.blocks:
-        for target in block.terminator.targets:
-            predecessors[target.label].append(block.label)
-    pending = [block.label for block in function.blocks if isinstance(block.terminator, Return)]
-    ends = set(pending)
-    while pending:
-        for label in predecessors[pending.pop()]:
-            if label not in ends:
-                ends.add(label)
-                pending.append(label)
-    endless = next((block for block in function.blocks if block.label not in ends), None)
-    if endless is not None:
-        raise UnsupportedError(_no_exit(function, endless.label, endless.location))
-
-
-def _no_exit(function: Function, label: str, location: Location | None) -> Diagnostic:
-    return Diagnostic(
-        "E7005",
-        f"a loop has no exit: from ^{label} of @{function.name} no return can be reached",
-        location,
-        help="let a cond_br lead out of the loop",
-        context={"function": function.name, "block": label},
-    )
