@@ -62,7 +62,7 @@ class Group:
         return all(self._readable(view, number) for number in range(len(view.operands)))
 
     def takes(self, other: Group) -> bool:
-        """Return whether the members of ``other``, which depend on none of these, can run in the same loops."""
+        """Return whether the members of ``other`` can run in the same loops; none depends on another."""
         if (other.extents, other.vector) != (self.extents, self.vector):
             return False
         if self.reductions and other.reductions and other.reductions != self.reductions:
