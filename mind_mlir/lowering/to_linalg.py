@@ -85,6 +85,7 @@ class FunctionLowering:
     Attributes:
         callees: The functions that are called, by name; those that this one calls have been lowered.
         region: The region that is being lowered.
+        function: The lowered function, which is incomplete.
     """
 
     def __init__(
@@ -98,6 +99,8 @@ class FunctionLowering:
         self._types = types
         self._levels: dict[Value, int] = {}
         self._regions = [self.region]
+        self.function: Operation | None = None
+        self._names = 0
 
     def lower_public(self) -> tuple[Outcome, ...]:
         """Append the function as callers from outside see it; return its checks."""
@@ -165,6 +168,7 @@ class FunctionLowering:
         function = func.FuncOp(name, (list(arguments), []), visibility=visibility)
         locations = [argument.location for argument in self._arguments]
         locations += [ir.Location.unknown()] * (len(arguments) - len(locations))
+        self.function = function.operation
         return function, ir.Block.create_at_start(function.body, list(arguments), locations)
 
     def _return(self, function: Any, results: Sequence[Value], checks: Sequence[Outcome]) -> None:
@@ -184,6 +188,16 @@ class FunctionLowering:
         function.attributes["function_type"] = ir.TypeAttr.get(type_)
 
     # Regions.
+
+    @property
+    def loops(self) -> int:
+        """How many loops there are around what is being lowered."""
+        return sum(region.is_loop for region in self._regions)
+
+    def fresh_name(self, what: str) -> str:
+        """Return a name for a function that is a part of this one."""
+        self._names += 1
+        return f"{self._source.name.value}.{what}{self._names}"
 
     @contextmanager
     def inside(self, operation: Operation, *, is_loop: bool = False) -> Iterator[Region]:

@@ -462,3 +462,27 @@ def test_loops_that_count_run_as_often_as_they_did(
             continue
         arguments = {"start": np.int64(min(n - distance, GREATEST)), "n": np.int64(n)}
         agrees(function, arguments if bound is None else {"start": arguments["start"]})
+
+
+def test_loops_nest_deeply() -> None:
+    b = Builder()
+    x, n = b.parameter(f32(3), "x"), b.parameter(N, "n")
+
+    def nested_in(depth: int, state: Value) -> Value:
+        if depth == 0:
+            return b.emit("Add", state, x)
+        return counted(b, n, [state], lambda _, c: [nested_in(depth - 1, c[0])])[0]
+
+    function = compiled(module(b.function("main", [nested_in(20, x)])))
+    for trips in (0, 1):
+        agrees(function, {"x": numbers((3,)), "n": np.int64(trips)})
+
+
+def test_what_is_computed_before_a_loop_may_be_handed_on_in_it() -> None:
+    b = Builder()
+    x, n = b.parameter(f32(6), "x"), b.parameter(N, "n")
+    doubled = b.emit("Add", x, x)
+    results = counted(b, n, [x], lambda _, c: [doubled])
+    function = compiled(module(b.function("main", [*results, doubled])))
+    for trips in (0, 1, 2):
+        agrees(function, {"x": numbers((6,)), "n": np.int64(trips)})

@@ -31,7 +31,7 @@ def overwritten(group: Group, result: Value, pending: Container[Value]) -> Value
     chain = [group.members[-1].op]
     value = result
     while True:
-        terminator, position = _yielded(value)
+        terminator, position = _yielded(value, chain[-1].block)
         if terminator is None:
             return None
         parent = terminator.parent.operation
@@ -47,11 +47,12 @@ def overwritten(group: Group, result: Value, pending: Container[Value]) -> Value
     return carried if _is_last_user(group, carried, chain, pending) else None
 
 
-def _yielded(value: Value) -> tuple[Operation | None, int]:
-    """Return the `scf.yield` that uses ``value``, and as which operand; None if there is none."""
+def _yielded(value: Value, block: Block) -> tuple[Operation | None, int]:
+    """Return the `scf.yield` of ``block`` if it uses ``value``, and as which operand; None if it does not."""
     for use in value.uses:
-        if use.owner.operation.name == "scf.yield":
-            return use.owner.operation, use.operand_number
+        user = use.owner.operation
+        if user.name == "scf.yield" and user.block == block:
+            return user, use.operand_number
     return None, 0
 
 
