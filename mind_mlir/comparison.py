@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from inspect import isgeneratorfunction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -27,11 +27,12 @@ from mind_mlir.passes.verify import verify
 from mind_mlir.runtime.executable import compile
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.module import CoreOperation, Module, ValueId
     from mind_mlir.ops.opdef import OpDef
+    from mind_mlir.runtime.executable import Executable
 
 #: Relative error that one operation may have against numpy, or to the sum of its terms' magnitudes.
 TOLERANCES = {DType.F32: 1e-6, DType.F64: 1e-12}
@@ -71,8 +72,16 @@ class Difference:
         return f"{text}\n{_CONTROL_NOTE}" if _runs_others(by_opcode()[operation.opcode]) else text
 
 
+#: Calls compiled code on arguments by name.
+Run: TypeAlias = "Callable[[Executable, Mapping[str, Array]], Sequence[Array]]"
+
+
+def _run(executable: Executable, arguments: Mapping[str, Array]) -> Sequence[Array]:
+    return executable(**arguments)
+
+
 def first_difference(
-    module: Module, arguments: Mapping[str, Array], function: str | None = None
+    module: Module, arguments: Mapping[str, Array], function: str | None = None, *, run: Run = _run
 ) -> Difference | None:
     """Return the first operation, in program order, whose compiled value is wrong, or None.
 
@@ -87,14 +96,14 @@ def first_difference(
     """
     if not module.is_flat:
         chosen = entry_function(verify(module), function)
-        return _first_in_function(restricted(module, chosen.name), arguments)
+        return _first_in_function(restricted(module, chosen.name), arguments, run)
     flat, renamed = canonicalize_with_map(verify(module))
     given = {renamed[op.value_id]: op for op in module.operations if op.value_id in renamed}
     operations = [op for op in flat.operations if op.opcode != "Input"]
     everything = flat.with_body(
         type(flat.body)(flat.operations, Return(tuple(op.value_id for op in operations)))
     )
-    outputs = compile(everything)(**arguments)
+    outputs = run(compile(everything), arguments)
     compiled: dict[ValueId, Array] = {
         op.value_id: arguments[str(op.attributes["name"])] for op in flat.inputs
     }
@@ -109,7 +118,7 @@ def first_difference(
     return None
 
 
-def _first_in_function(module: Module, arguments: Mapping[str, Array]) -> Difference | None:
+def _first_in_function(module: Module, arguments: Mapping[str, Array], run: Run) -> Difference | None:
     """Compare the operations of the only exported function that stand outside of all regions."""
     structured = structured_form(module)
     function = entry_function(structured)
@@ -120,7 +129,7 @@ def _first_in_function(module: Module, arguments: Mapping[str, Array]) -> Differ
         blocks=(replace(block, terminator=Return(tuple(result.value_id for result in results))),),
         result_types=tuple(result.type for result in results),
     )
-    outputs = compile(replace(structured, functions=Functions((everything, *called))))(**arguments)
+    outputs = run(compile(replace(structured, functions=Functions((everything, *called)))), arguments)
     values: dict[ValueId, Array] = {
         parameter.value_id: arguments[parameter.name] for parameter in interface_of(function).parameters
     }

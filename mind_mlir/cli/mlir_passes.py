@@ -10,6 +10,7 @@ from mind_mlir.abi import SCRATCH_ATTRIBUTE
 from mind_mlir.bindings import ir
 from mind_mlir.dialect import PREFIX
 from mind_mlir.lowering.bufferize import bufferize
+from mind_mlir.lowering.control import CONTROL
 from mind_mlir.lowering.schedule import schedule
 from mind_mlir.lowering.to_linalg import to_linalg
 from mind_mlir.lowering.to_llvm import to_llvm
@@ -70,13 +71,22 @@ def find_misfit(name: str, module: Module) -> Misfit | None:
     return None
 
 
+#: What ends functions and the regions of control flow.
+_TERMINATORS = ("func.return", "scf.condition", "scf.yield")
+
+
 def _not_mind(operation: Operation) -> str | None:
     name = operation.name
     if name == "func.func":
         blocks = len(operation.regions[0].blocks)
         return None if blocks == 1 else f"expects functions of one block, found {blocks or 'a declaration'}"
-    if name == "func.return" or name.startswith(PREFIX):
+    if name in _TERMINATORS or name.startswith(PREFIX):
         return None
+    if name in CONTROL:
+        if any(len(region.blocks) != 1 for region in operation.regions):
+            return f"expects an '{name}' with one block in each region"
+        indexed = name == "tensor.extract" and len(operation.operands) > 1
+        return "expects 'tensor.extract' of tensors of rank 0 alone" if indexed else None
     return f"expects `mind` operations, found '{name}'"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mind_mlir.cli.interruptible import interruptible
 from mind_mlir.comparison import first_difference
 from mind_mlir.pipeline import Lowering
 from mind_mlir.runtime.disassemble import assembly
@@ -39,10 +40,12 @@ def execute(module: Module, arguments: Mapping[str, Array], log: StageLog, opt_l
     executable = compile(module, opt_level=opt_level, observer=log)
     log.add(executable.timings)
     with log.timed("run"):
-        return executable(**arguments)
+        return interruptible(lambda: executable(**arguments))
 
 
 def compare(module: Module, arguments: Mapping[str, Array], log: StageLog) -> Difference | None:
     """Compare every operation of ``module`` with its numpy rule."""
     with log.timed("check"):
-        return first_difference(module, arguments)
+        return first_difference(
+            module, arguments, run=lambda function, given: interruptible(lambda: function(**given))
+        )

@@ -15,7 +15,7 @@ from mind_mlir.interrupts import deliver
 from mind_mlir.mlir.memory import is_contiguous
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from mind_mlir.bindings import Block, Module, Operation, Value
 
@@ -72,7 +72,7 @@ def _outline_nests(function: Operation, kernels: dict[str, str]) -> None:
     for value in _values([*own, *inner]):
         for use in value.uses:
             user = use.owner.operation
-            index = number.get(_outermost(function, user))
+            index = _nest_of(user, function, number)
             if index is not None:
                 captured[index].setdefault(value, []).append(user)
     for nest, users in zip(nests, captured, strict=True):
@@ -113,11 +113,13 @@ def _values(blocks: Iterable[Block]) -> Iterator[Value]:
             yield from op.results
 
 
-def _outermost(function: Operation, op: Operation) -> Operation:
-    """Return what is or contains ``op`` in a block of ``function`` or of its control flow."""
-    while (parent := op.parent) != function and not is_control(parent.operation):
-        op = parent.operation
-    return op
+def _nest_of(op: Operation, function: Operation, numbers: Mapping[Operation, int]) -> int | None:
+    """Return the number of the nest that ``op`` is or is inside of, or None; nests may hold control flow."""
+    found = None
+    while op != function:
+        found = numbers.get(op, found)
+        op = op.parent.operation
+    return found
 
 
 def _outline(

@@ -145,7 +145,7 @@ PLACES = [
     ("mind-mlir", "output.write_output"),
     ("mind-mlir", "pipeline._timed"),
     ("mind-mlir", "session.guarded"),
-    ("mind-opt", "dialect.verify_invariants"),
+    ("mind-opt", "definition.verify_invariants"),
     ("mind-opt", "session.guarded"),
 ]
 

@@ -28,7 +28,11 @@ class Grouping:
     """The groups of one block that are still open.
 
     A group is closed, and emitted in the place of its last member, when something that cannot join it uses
-    one of its results. So no open group depends on another open group, and each operation is looked at once.
+    one of its results. So no open group depends on another open group: two that an operation reads become one
+    if they may, and each operation is looked at once.
+
+    In a loop, what reads the same carried value goes together where it may, be its results as independent as
+    they are: only then can the value be overwritten by its next one (see `overwritten`).
     """
 
     def __init__(self, emitter: Emitter, shared: SharedNests, target: Target) -> None:
@@ -36,6 +40,8 @@ class Grouping:
         self._shared = shared
         self._target = target
         self._open: dict[Value, Group] = {}
+        #: The open group that reads a value which a loop carries.
+        self._readers: dict[Value, Group] = {}
 
     def add(self, view: View, dims: tuple[int, ...]) -> None:
         """Add ``view``, which can run in vectors along ``dims``, to a group that it reads or to a new one."""
@@ -43,15 +49,49 @@ class Grouping:
         group = None
         for value in view.operands:
             candidate = self._open.get(value)
-            if group is None and candidate is not None and candidate.accepts(view, dims):
-                group = candidate
-            elif candidate is not group:
+            if candidate is None or candidate is group:
+                continue
+            joined = self._joined(group, candidate, view, dims)
+            if joined is None:
                 self.close([value])
+            else:
+                group = joined
+        carried = [value for value in view.operands[: len(view.inputs)] if _is_carried(value)]
+        for value in carried:
+            reader = self._readers.get(value)
+            if reader is not None and reader is not group:
+                group = self._joined(group, reader, view, dims) or group
         if group is None:
             group = Group(view.extents, dims[0])
         group.add(view.current())
+        self._readers.update(dict.fromkeys(carried, group))
         for result in view.op.results:
             self._open[result] = group
+
+    def _joined(
+        self, group: Group | None, candidate: Group, view: View, dims: tuple[int, ...]
+    ) -> Group | None:
+        """Return the open group of ``group``, if there is one yet, and ``candidate``, or None.
+
+        Args:
+            group: A group that ``view`` may join.
+            candidate: Another one.
+            view: The operation that brings them together.
+            dims: Along which it can run in vectors.
+        """
+        if not candidate.accepts(view, dims):
+            return None
+        if group is None:
+            return candidate
+        if not group.takes(candidate):
+            return None
+        for member in candidate.members:
+            group.add(member)
+            self._open.update(dict.fromkeys(member.op.results, group))
+            for value in member.operands[: len(member.inputs)]:
+                if self._readers.get(value) is candidate:
+                    self._readers[value] = group
+        return group
 
     def add_alone(self, view: View, dims: tuple[int, ...]) -> None:
         """Emit ``view``, which reads nothing that an open group computes, as a group of its own."""
@@ -75,6 +115,10 @@ class Grouping:
     def _emit(self, group: Group) -> None:
         for value in group.produced:
             del self._open[value]
+        for view in group.members:
+            for value in view.operands[: len(view.inputs)]:
+                if self._readers.get(value) is group:
+                    del self._readers[value]
         operations = [view.op for view in group.members]
         results = [
             (number, place)
@@ -130,6 +174,11 @@ class Grouping:
             return Output(view, place, collapse_value(init, shape))
         element = ir.RankedTensorType(init.type).element_type
         return Output(view, place, self._emitter.empty(shape, element), start)
+
+
+def _is_carried(value: Value) -> bool:
+    """Return whether a loop carries ``value``: whether it is an argument of its body or condition."""
+    return isinstance(value, ir.BlockArgument) and value.owner.owner.name in ("scf.for", "scf.while")
 
 
 def _form(group: Group, value: Value, shape: list[int]) -> Value:

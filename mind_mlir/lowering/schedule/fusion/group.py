@@ -61,6 +61,14 @@ class Group:
             return False
         return all(self._readable(view, number) for number in range(len(view.operands)))
 
+    def takes(self, other: Group) -> bool:
+        """Return whether the members of ``other`` can run in the same loops; none depends on another."""
+        if (other.extents, other.vector) != (self.extents, self.vector):
+            return False
+        if self.reductions and other.reductions and other.reductions != self.reductions:
+            return False
+        return self.weight + other.weight < GROUP_LIMIT
+
     def _readable(self, view: View, number: int) -> bool:
         member = self.produced.get(view.operands[number])
         if member is None:

@@ -48,6 +48,8 @@ def loop_without(op: Operation, value: Value) -> Operation | None:
     around: list[Operation] = []
     while op.block != home:
         op = op.parent.operation
+        if op.name == "func.func":
+            return None  # ``value`` is one of another function, which is to compute what ``op`` does
         around.append(op)
     found = None
     for op in around:
