@@ -14,7 +14,7 @@ from benchmarks.report import Report
 from examples.digits import data
 from examples.digits.loop import training_loop
 from examples.digits.step import training_step
-from examples.digits.train import BATCH, LEARNING_RATE, MODEL, MOMENTUM, PARAMETERS, SEED
+from examples.digits.train import BATCH, LEARNING_RATE, MODEL, MOMENTUM, PARAMETERS, SEED, initial
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,12 +43,9 @@ def _row(samples: data.Samples, step_module: mind_mlir.Module, epochs: int, seco
     order = np.concatenate([random.permutation(len(samples))[:usable] for _ in range(epochs)])
     loop = mind_mlir.compile(training_loop(step_module, len(samples), steps))
     step = mind_mlir.compile(step_module)
-    state = {
-        p.name: (random.standard_normal(p.type.extents) * (0.1 if len(p.type.extents) == 2 else 0)).astype(
-            np.float32
-        )
-        for p in step.parameters[2:]
-    }
+    weights = [p for p in step.parameters[2:] if p.name in PARAMETERS]
+    state = {p.name: initial(p.type.extents, random) for p in weights}
+    state |= {p.name: np.zeros(p.type.extents, np.float32) for p in step.parameters[2:] if p not in weights}
 
     def in_one() -> tuple[Array, ...]:
         return loop(images=samples.images, labels=samples.labels, order=order, **state)

@@ -54,7 +54,7 @@ class Trainer:
     def start(cls, evaluate: Executable, step: Executable, random: np.random.Generator) -> Trainer:
         """Begin with random weights and zero biases."""
         shapes = {p.name: p.type.extents for p in evaluate.parameters if p.name in PARAMETERS}
-        parameters = {name: _initial(shape, random) for name, shape in shapes.items()}
+        parameters = {name: initial(shape, random) for name, shape in shapes.items()}
         velocities = {f"velocity_{name}": np.zeros_like(array) for name, array in parameters.items()}
         return cls(evaluate, step, parameters, velocities, [])
 
@@ -82,7 +82,8 @@ class Trainer:
         return float(np.mean(hits))
 
 
-def _initial(shape: tuple[int, ...], random: np.random.Generator) -> Array:
+def initial(shape: tuple[int, ...], random: np.random.Generator) -> Array:
+    """Return what a parameter of ``shape`` begins with: random weights, f32, and zero biases."""
     if len(shape) == 1:
         return np.zeros(shape, np.float32)
     spread = np.float32(np.sqrt(2 / shape[0]))  # keeps the variance of what a Relu layer passes on
