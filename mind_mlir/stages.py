@@ -42,3 +42,10 @@ MLIR_FORMS = tuple(stage.name for stage in STAGES if stage.is_mlir)
 CORE_FORMS = tuple(stage.name for stage in STAGES if not stage.needs_mlir)
 #: Those of the pipeline, which ends before there is machine code.
 PIPELINE = (*CORE_FORMS, *MLIR_FORMS)
+
+
+def suffix(form: str) -> str:
+    """Return how names of files that hold ``form`` end; what is no stage, as gradient modules, is Core IR."""
+    if form == "asm":
+        return ".s"
+    return ".mlir" if form in MLIR_FORMS else ".ir"

@@ -14,6 +14,7 @@ import mind_mlir
 from examples.digits import data
 from examples.digits.progress import progress
 from examples.digits.step import training_step
+from mind_mlir.stages import suffix
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,8 +29,6 @@ BATCH = 128
 LEARNING_RATE = 0.1
 MOMENTUM = 0.9
 WANTED_ACCURACY = 0.95
-
-_SUFFIXES = {"core": "ir", "canonical": "ir", "asm": "s"}
 
 
 @dataclass(slots=True)
@@ -97,7 +96,7 @@ def dump_to(folder: Path) -> Callable[[str, Callable[[], str]], None]:
 
     def observe(stage: str, text: Callable[[], str]) -> None:
         nonlocal count
-        path = folder / f"{count:02d}-{stage}.{_SUFFIXES.get(stage, 'mlir')}"
+        path = folder / f"{count:02d}-{stage}{suffix(stage)}"
         path.write_text(text().rstrip() + "\n", encoding="utf-8")
         count += 1
 

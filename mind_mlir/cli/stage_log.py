@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING
 from mind_mlir.cli.output import make_directory, write_file
 from mind_mlir.frontends import parse
 from mind_mlir.frontends.source import read_source
+from mind_mlir.stages import suffix
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from mind_mlir.cli.session import Session
     from mind_mlir.ir.module import Module
-
-_SUFFIXES = {"core": ".ir", "primal": ".ir", "canonical": ".ir", "structured": ".ir", "asm": ".s"}
 
 
 @dataclass(slots=True)
@@ -58,7 +57,7 @@ class StageLog:
         if self.print_all:
             sys.stderr.write(f"// -----// IR after {stage} //----- //\n{text().rstrip()}\n\n")
         if self.directory is not None:
-            name = f"{self._count:02d}-{stage}{_SUFFIXES.get(stage, '.mlir')}"
+            name = f"{self._count:02d}-{stage}{suffix(stage)}"
             write_file(self.directory / name, f"{text().rstrip()}\n".encode())
         self._count += 1
 
