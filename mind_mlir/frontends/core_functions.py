@@ -36,8 +36,8 @@ from mind_mlir.frontends.core_syntax import (
     Definition,
     Exit,
     Head,
+    Integers,
     Label,
-    Offsets,
     Outputs,
 )
 from mind_mlir.ir.module import (
@@ -461,10 +461,10 @@ class _Reader:
     def _value_at(self, start: int, end: int) -> ValueId:
         return self._ids.of(self.source.text[start:end])
 
-    def _values(self, offsets: Offsets) -> tuple[ValueId, ...]:
+    def _values(self, offsets: Integers) -> tuple[ValueId, ...]:
         return tuple(map(self._value_at, offsets[::2], offsets[1::2]))
 
-    def _places(self, offsets: Offsets) -> Spans | tuple[()]:
+    def _places(self, offsets: Integers) -> Spans | tuple[()]:
         return Spans.of(self.source, offsets) if offsets else ()
 
     def _locate(self, span: Span) -> Location:
@@ -496,5 +496,5 @@ def _lacks_caret(statement: Statement) -> bool:
     return looks_so and first.text not in OUTPUTS_KEYWORDS
 
 
-def _spans(offsets: Offsets) -> list[Span]:
+def _spans(offsets: Integers) -> list[Span]:
     return list(zip(offsets[::2], offsets[1::2], strict=True))

@@ -5,6 +5,7 @@ The tables are built at the first parse (about 15 ms) and kept; importing this m
 
 from __future__ import annotations
 
+from array import array
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -16,6 +17,7 @@ from mind_mlir.diagnostics import Diagnostic
 from mind_mlir.frontends.core_lexer import HEAD, Token
 from mind_mlir.frontends.core_syntax import (
     MAX_ATTRIBUTES,
+    NO_RESULTS,
     Alias,
     Arguments,
     Attribute,
@@ -24,6 +26,7 @@ from mind_mlir.frontends.core_syntax import (
     Definition,
     Exit,
     Head,
+    Integers,
     Label,
     Offsets,
     Outputs,
@@ -31,7 +34,6 @@ from mind_mlir.frontends.core_syntax import (
     Parameter,
     Parameters,
     Positional,
-    Results,
     TargetSyntax,
     TooManyArguments,
     Types,
@@ -91,15 +93,16 @@ class _Builder(Transformer[Any, Any]):
     """Makes the records as the parser reduces; its methods are named after the rules."""
 
     def definition(self, children: list[Any]) -> Definition:
-        opens = _is(children[-1], "OPEN")
-        if opens:
-            children.pop()
-        types = _types(children.pop())
-        result, *rest = children
-        others = rest.pop(0) if isinstance(rest[0], Offsets) else Results()
-        opcode, *lists = rest
+        last = children.pop()
+        opens = _is(last, "OPEN")
+        types = _types(children.pop() if opens else last)
+        result, others, place = children[0], NO_RESULTS, 1
+        if type(children[1]) is not Token:
+            others, place = children[1], 2
+        opcode, lists = children[place], children[place + 1 :]
         callee = lists.pop(0) if lists and isinstance(lists[0], Token) else None
-        return Definition(result, others, opcode, callee, _joined(lists), types, opens)
+        arguments = lists[0] if len(lists) == 1 else _joined(lists)
+        return Definition(result, others, opcode, callee, arguments, types, opens)
 
     def alias(self, children: list[Any]) -> Alias:
         return Alias(*children)
@@ -183,8 +186,8 @@ def _or_empty(children: list[Any], kind: type[T]) -> T:
     return cast("T", children[1]) if len(children) > 1 else kind()
 
 
-def _types(child: Token | Types) -> Offsets:
-    return Offsets((child.start_pos, child.end_pos)) if isinstance(child, Token) else child
+def _types(child: Token | Types) -> Integers:
+    return array("q", (child.start_pos, child.end_pos)) if isinstance(child, Token) else child
 
 
 def _joined(lists: list[Arguments]) -> Arguments:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from mind_mlir.diagnostics import Location, SourceText
-    from mind_mlir.frontends.core_syntax import Arguments, Definition, Offsets, RawValue
+    from mind_mlir.frontends.core_syntax import Arguments, Definition, Integers, RawValue
     from mind_mlir.ir.attributes import AttributeValue
     from mind_mlir.ir.module import ValueId
     from mind_mlir.ir.names import Names
@@ -121,7 +121,9 @@ class OperationReader:
         types: list[TensorType],
     ) -> CoreOperation:
         operands, names = definition.arguments.values, definition.others
-        several = (definition.result.start_pos, definition.result.end_pos, *names, *definition.types)
+        several: tuple[int, ...] = ()
+        if names:
+            several = (definition.result.start_pos, definition.result.end_pos, *names, *definition.types)
         info = SourceInfo.of(
             self.source,
             definition.result.start_pos,
@@ -129,7 +131,7 @@ class OperationReader:
             (spelled.start_pos, spelled.end_pos),
             operands,
             spans,
-            several if names else (),
+            several,
         )
         shared = self._shared(attributes) if attributes else attributes
         others = (
@@ -394,7 +396,7 @@ def _complete_from_type(
     _complete_empty(attributes)
 
 
-def _pairs(offsets: Offsets) -> Iterator[tuple[int, int]]:
+def _pairs(offsets: Integers) -> Iterator[tuple[int, int]]:
     return zip(offsets[::2], offsets[1::2], strict=True)
 
 

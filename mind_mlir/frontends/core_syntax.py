@@ -15,9 +15,9 @@ from mind_mlir.frontends.core_lexer import Token
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    _Integers = array[int]
+    Integers = array[int]
 else:
-    _Integers = array  # which takes no parameter at run time
+    Integers = array  # which takes no parameter at run time
 
 #: Attributes and trailing arguments that one statement may have; far more than any operation takes.
 MAX_ATTRIBUTES = 256
@@ -27,7 +27,7 @@ class TooManyArguments(Exception):  # noqa: N818 -- a control-flow signal that n
     """Ends the parsing of a statement that has more attributes than any operation."""
 
 
-class Offsets(_Integers):
+class Offsets(Integers):
     """Starts and ends, in turn."""
 
     __slots__ = ()
@@ -41,6 +41,15 @@ class Results(Offsets):
     """Of the results after the first."""
 
     __slots__ = ()
+
+
+#: Of an operation of one result.
+NO_RESULTS = Results()
+
+
+def no_offsets() -> Integers:
+    """Return a list of offsets to append to; cheaper than one of a class of ours."""
+    return array("q")
 
 
 class Types(Offsets):
@@ -84,7 +93,7 @@ class Arguments:
         others: The arguments that are no operands, each with the number of operands before it.
     """
 
-    values: Offsets = field(default_factory=Offsets)
+    values: Integers = field(default_factory=no_offsets)
     others: list[tuple[int, Positional | Attribute]] = field(default_factory=list)
 
     def append(self, argument: Token | Positional | Attribute) -> Arguments:
@@ -121,7 +130,7 @@ class Definition:
     opcode: Token
     callee: Token | None
     arguments: Arguments
-    types: Offsets
+    types: Integers
     opens: bool
 
 
@@ -170,7 +179,7 @@ class Head:
     visibility: Token | None
     name: Token
     parameters: Parameters
-    types: Offsets
+    types: Integers
 
 
 @dataclass(slots=True)

@@ -148,6 +148,8 @@ class CoreOperation:
     @property
     def result_types(self) -> tuple[TensorType, ...]:
         """Return the types of all values that it defines, in a verified module, where there are no tuples."""
+        if not self.others:
+            return (self.tensor_type,)
         types = (self.result_type, *(result.type for result in self.others))
         return tuple(border.expect(type_, TensorType, "the result type", "a TensorType") for type_ in types)
 

@@ -11,7 +11,7 @@ from mind_mlir.diagnostics.source import Spans, pack_offsets, unpack_offsets
 from mind_mlir.ir.attributes import shared_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from mind_mlir.diagnostics import Location, SourceText
 
@@ -50,12 +50,13 @@ class SourceInfo:
         opcode: _Span,
         operands: Iterable[int],
         attributes: Mapping[str, _Span],
-        several: Iterable[int] = (),
+        several: Collection[int] = (),
     ) -> SourceInfo:
         """Build it from the offsets, start and end, of the parts of a statement that begins at ``start``."""
         offsets = chain((start,), result_type, opcode, operands, *attributes.values())
         packed = pack_offsets(source, offsets)
-        return cls(source, packed, shared_names(tuple(attributes)), pack_offsets(source, several))
+        more = pack_offsets(source, several) if several else b""
+        return cls(source, packed, shared_names(tuple(attributes)), more)
 
     @classmethod
     def at(cls, statement: Location) -> SourceInfo:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.bindings import arith, func, ir, tensor
@@ -94,6 +95,7 @@ class FunctionLowering:
         self.callees = callees
         self.region = Region(source.operation)
         self._source = source
+        self._name: str = source.name.value
         self._scalars = scalars
         self._values: dict[Value, Value] = {}
         self._types = types
@@ -105,7 +107,7 @@ class FunctionLowering:
     def lower_public(self) -> tuple[Outcome, ...]:
         """Append the function as callers from outside see it; return its checks."""
         arguments = [tensor_type(self._type(argument)) for argument in self._arguments]
-        function, body = self._function(self._source.name.value, arguments)
+        function, body = self._function(self._name, arguments)
         if "arg_attrs" in self._source.attributes:
             function.attributes["arg_attrs"] = self._source.attributes["arg_attrs"]
         with ir.InsertionPoint(body):
@@ -137,7 +139,7 @@ class FunctionLowering:
     def wrap(self, callee: Callee) -> tuple[Outcome, ...]:
         """Append the public function that calls ``callee``, as functions of the module do, too."""
         arguments = [tensor_type(self._type(argument)) for argument in self._arguments]
-        function, body = self._function(self._source.name.value, arguments)
+        function, body = self._function(self._name, arguments)
         if "arg_attrs" in self._source.attributes:
             function.attributes["arg_attrs"] = self._source.attributes["arg_attrs"]
         types = [self.carried_type(result) for result in self._terminator.operands]
@@ -197,7 +199,7 @@ class FunctionLowering:
     def fresh_name(self, what: str) -> str:
         """Return a name for a function that is a part of this one."""
         self._names += 1
-        return f"{self._source.name.value}.{what}{self._names}"
+        return f"{self._name}.{what}{self._names}"
 
     @contextmanager
     def inside(self, operation: Operation, *, is_loop: bool = False) -> Iterator[Region]:
@@ -252,14 +254,15 @@ class FunctionLowering:
         return type_ if type_.rank else type_.element_type
 
     def _operation(self, operation: Operation) -> Sequence[Value]:
-        rule = CONTROL.get(operation.name)
+        name = operation.name
+        rule = CONTROL.get(name)
         if rule is not None:
             if any(len(region.blocks) > 1 for region in operation.regions):
                 raise _unsupported(operation)
             with operation.location:
                 return rule(self, operation)
-        record = by_mnemonic().get(operation.name.removeprefix(PREFIX))
-        if record is None or record.lower is None or not operation.name.startswith(PREFIX):
+        record = by_mnemonic().get(name.removeprefix(PREFIX))
+        if record is None or record.lower is None or not name.startswith(PREFIX):
             raise _unsupported(operation)
         with operation.location:
             operands = [self._values[operand] for operand in operation.operands]
@@ -273,8 +276,8 @@ class FunctionLowering:
                 attributes=decode_attributes(record, operation),
                 result_type=self._type(operation.results[0]),
                 checks=self.region.checks,
-                place=_place(operation),
-                function=self._source.name.value,
+                place=partial(_place, operation),
+                function=self._name,
                 scalars=self._scalars,
             )
             lowered = record.lower(context)

@@ -62,7 +62,7 @@ class LoweringContext:
         attributes: Complete attributes, as Python values.
         result_type: The type of the result.
         checks: Run-time checks of the function, or region, so far; `check` appends.
-        place: Where the program has the operation.
+        place: Says where the program has the operation.
         function: The name of the function that the operation is in.
         scalars: Whether tensors of rank 0 are computed as scalars, as where there is control flow.
     """
@@ -74,7 +74,7 @@ class LoweringContext:
     attributes: Mapping[str, Any]
     result_type: TensorType
     checks: list[Outcome] = field(default_factory=list)
-    place: Place | None = None
+    place: Callable[[], Place | None] = lambda: None
     function: str = ""
     scalars: bool = False
 
@@ -272,7 +272,7 @@ class LoweringContext:
             smallest: The least number, an i64 scalar.
             largest: The greatest number, an i64 scalar; both as `NOTHING_SEEN` where there is no number.
         """
-        found = replace(check, place=self.place)
+        found = replace(check, place=self.place())
         self.checks.append(Outcome(found, smallest, largest, self.function))
 
 

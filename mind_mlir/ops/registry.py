@@ -76,17 +76,15 @@ def lookup(name: str, profile: str | None = None) -> OpDef | Spelling | None:
     Without a profile, it is an opcode as operations in memory have it, and the answer its record. With the
     name of a profile, the aliases of that profile are names, too, and the answer says what they fix.
     """
-    record = by_opcode().get(name)
-    if profile is None:
-        return record
-    return Spelling(record, NOTHING_FIXED) if record else _aliases(profile).get(name)
+    return by_opcode().get(name) if profile is None else _spellings(profile).get(name)
 
 
 @cache
-def _aliases(profile: str) -> Mapping[str, Spelling]:
-    return {
+def _spellings(profile: str) -> Mapping[str, Spelling]:
+    aliases = {
         alias.name: Spelling(record, alias.attributes)
         for record in all_ops()
         for alias in record.aliases
         if alias.profile == profile
     }
+    return aliases | {name: Spelling(record, NOTHING_FIXED) for name, record in by_opcode().items()}
