@@ -115,7 +115,7 @@ class Grouping:
     def _emit(self, group: Group) -> None:
         for value in group.produced:
             del self._open[value]
-        for view in group.members:
+        for view in group.members if self._readers else ():  # which only loops have
             for value in view.operands[: len(view.inputs)]:
                 if self._readers.get(value) is group:
                     del self._readers[value]
