@@ -46,7 +46,7 @@ class Grouping:
     def add(self, view: View, dims: tuple[int, ...]) -> None:
         """Add ``view``, which can run in vectors along ``dims``, to a group that it reads or to a new one."""
         self.close([op.operands[0] for op in extractions(view)])
-        group = None
+        group: Group | None = None
         for value in view.operands:
             candidate = self._open.get(value)
             if candidate is None or candidate is group:

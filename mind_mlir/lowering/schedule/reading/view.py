@@ -74,7 +74,10 @@ class View:
 
     def current(self) -> View:
         """Return the view with the operands that the operation has by now."""
-        return dataclasses.replace(self, operands=tuple(self.op.operands))
+        operands = tuple(self.op.operands)
+        return View(  # every operation comes here: `dataclasses.replace` takes several times as long
+            self.op, operands, self.accesses, self.shapes, self.extents, self.reductions, self.live
+        )
 
     @property
     def results(self) -> int:
