@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from mind_mlir.ir.types import MAX_RANK
+from mind_mlir.ir.types import MAX_RANK, TensorType
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contexts import RuleViolation, TypeContext
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mind_mlir.ir.attributes import AttributeValue
-    from mind_mlir.ir.types import TensorType
+    from mind_mlir.ir.types import ValueType
     from mind_mlir.ops.opdef import OpDef
 
 
@@ -54,6 +54,16 @@ def complete_attributes(
         return attributes
     defaults = {a.name: a.default for a in record.attributes if a.default is not None}
     return {**defaults, **attributes}
+
+
+def normal_attributes(
+    record: OpDef, attributes: Mapping[str, AttributeValue], result: ValueType
+) -> Mapping[str, AttributeValue]:
+    """Return the attributes of a verified operation complete and in normal form; ``result`` is its type."""
+    complete = complete_attributes(record, attributes)
+    if record.normalize is None or not isinstance(result, TensorType):
+        return complete
+    return record.normalize(complete, result)
 
 
 def _check_operand_count(record: OpDef, context: TypeContext) -> None:

@@ -167,6 +167,9 @@ TypeRule: TypeAlias = "Callable[[TypeContext], TensorType | tuple[TensorType, ..
 EvalRule: TypeAlias = "Callable[[EvalContext], Any]"
 DerivativeRule: TypeAlias = "Callable[[VjpContext], Sequence[Any]]"
 FlowRule: TypeAlias = "Callable[[FlowContext], Iterable[tuple[ValueId, ValueId]]]"
+NormalizeRule: TypeAlias = (
+    "Callable[[Mapping[str, AttributeValue], TensorType], Mapping[str, AttributeValue]]"
+)
 LinalgRule: TypeAlias = "Callable[[LoweringContext], Any]"
 #: Returns the results of the operations that it emitted.
 EmitRule: TypeAlias = "Callable[[EmitContext], list[Any]]"
@@ -197,6 +200,8 @@ class OpDef:
         emit: What is emitted in the place of an operation of the `mind` dialect, where there is none.
         upstream: The operation of MLIR's own dialects that is emitted instead, where there is one.
         choices: What we chose where the documents leave the choice to the implementation.
+        normalize: Complete attributes in normal form, from them and the type of the first result: what means
+            the same is then equal (axes count from the front and ascend).
         same_dtype: Whether all operands must share one dtype (E2004).
         commutative: Whether the canonicaliser may order the operands.
         rounding: How closely compiled code agrees with ``evaluate``; only exact operations are folded.
@@ -223,6 +228,7 @@ class OpDef:
     emit: EmitRule | None = None
     upstream: str | None = None
     choices: tuple[str, ...] = ()
+    normalize: NormalizeRule | None = None
     same_dtype: bool = True
     commutative: bool = False
     rounding: Rounding = Rounding.EXACT

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -27,6 +27,13 @@ if TYPE_CHECKING:
 def reduced_axes(axes: Sequence[int], rank: int) -> tuple[int, ...]:
     """Return valid ``axes`` as ascending numbers in ``[0, rank)``; no axes means all of them."""
     return tuple(sorted(axis % rank for axis in axes)) if axes else tuple(range(rank))
+
+
+def _normalize(attributes: Mapping[str, AttributeValue], result: TensorType) -> Mapping[str, AttributeValue]:
+    """Let axes count from the front, ascending; none stays none."""
+    axes = cast("tuple[int, ...]", attributes["axes"])
+    rank = result.rank + (0 if attributes["keepdims"] else len(axes))
+    return {**attributes, "axes": reduced_axes(axes, rank) if axes else ()}
 
 
 def _reduction_type(context: TypeContext) -> TensorType:
@@ -214,6 +221,7 @@ OPERATIONS = (
         evaluate=_sum,
         derivative=_sum_vjp,
         lower=_lower_sum,
+        normalize=_normalize,
         rounding=Rounding.ACCUMULATING,
         choices=(_NEGATIVE_AXES, _ORDER, "Integers wrap around on overflow (two's complement)."),
         aliases=(Alias("core-functions", "tensor.sum"), Alias("core-functions", "tensor.sum_all", _ALL)),
@@ -232,6 +240,7 @@ OPERATIONS = (
         evaluate=_mean,
         derivative=_mean_vjp,
         lower=_lower_mean,
+        normalize=_normalize,
         rounding=Rounding.ACCUMULATING,
         choices=(
             _NEGATIVE_AXES,

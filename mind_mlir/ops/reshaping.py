@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -13,14 +13,27 @@ from mind_mlir.ops.opdef import ANY, AttributeDef, Example, OpDef, OperandDef
 from mind_mlir.ops.reassociation import reshape
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from mind_mlir.ir.attributes import Array
+    from mind_mlir.ir.attributes import Array, AttributeValue
     from mind_mlir.ir.types import TensorType
     from mind_mlir.ir.value import Value
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
     from mind_mlir.ops.vjp import VjpContext
+
+
+def _known_shape(
+    attributes: Mapping[str, AttributeValue], result: TensorType
+) -> Mapping[str, AttributeValue]:
+    """Give the extent in the place of -1, unless there are no elements: an extent of 0 cannot be given."""
+    return attributes if 0 in result.extents else {**attributes, "new_shape": result.extents}
+
+
+def _ascending(attributes: Mapping[str, AttributeValue], _result: TensorType) -> Mapping[str, AttributeValue]:
+    """Let axes ascend, in which order they are inserted or removed anyway."""
+    axes = cast("tuple[int, ...]", attributes["axes"])
+    return {**attributes, "axes": tuple(sorted(axes))}
 
 
 def _reshape_type(context: TypeContext) -> TensorType:
@@ -169,6 +182,7 @@ OPERATIONS = (
         evaluate=_evaluate_reshape,
         derivative=_reshape_vjp,
         lower=_lower_reshape,
+        normalize=_known_shape,
         choices=(
             "A second -1 is rejected as an extent that is not positive (E3006).",
             "An input without elements (an empty Slice) can only be reshaped with a -1, which then "
@@ -197,6 +211,7 @@ OPERATIONS = (
         evaluate=_evaluate_reshape,
         derivative=_expand_dims_vjp,
         lower=_lower_reshape,
+        normalize=_ascending,
         choices=(
             "The order in which the axes are listed does not matter.",
             "Duplicate axes are allowed: the second insertion at a position pushes the first to the "
@@ -224,6 +239,7 @@ OPERATIONS = (
         evaluate=_evaluate_reshape,
         derivative=_squeeze_vjp,
         lower=_lower_reshape,
+        normalize=_ascending,
         choices=(
             "An empty list of axes removes nothing.",
             "Negative axes are out of range (E3004): core-ir.md asks for `[0, rank)`.",

@@ -5,7 +5,9 @@ Before: a verified module. After: the same functions of the same arguments, with
 - value ids dense and ascending in program order, those of inputs and parameters first; values have no names
   any more, so that equal programs have equal texts, but messages call them what the given module does
   (`CoreOperation.label`);
-- all attributes given; operands of commutative operations in ascending order;
+- all attributes given and in the normal form of their records: axes count from the front and ascend, no
+  extent is left to be inferred where there are elements;
+- operands of commutative operations in ascending order;
 - operations on small constants replaced by their value, where that is safe (`canonical.folding`);
 - no operation whose value nothing needs (inputs and arguments stay: they are the interface).
 
@@ -27,7 +29,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.frozen import FrozenDict
 from mind_mlir.interrupts import deliver
 from mind_mlir.ir.module import Block, CoreOperation, Return
-from mind_mlir.ops.infer import complete_attributes
+from mind_mlir.ops.infer import normal_attributes
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.passes.canonical.folding import Folder
 from mind_mlir.passes.canonical.functions import canonical_functions
@@ -104,7 +106,7 @@ def _renumber(operation: CoreOperation, renamed: Mapping[ValueId, ValueId]) -> C
         renamed[operation.value_id],
         operation.opcode,
         operands,
-        complete_attributes(record, operation.attributes),
+        normal_attributes(record, operation.attributes, operation.result_type),
         operation.result_type,
         operation.source,
         origin=operation.label,

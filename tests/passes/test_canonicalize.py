@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mind_mlir
-from mind_mlir import Builder, DType, Module, TensorType, canonicalize, interpret
+from mind_mlir import Builder, DType, Module, TensorType, canonicalize, interpret, parse
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.passes.canonical.folding import MAX_FOLDED_ELEMENTS
 from mind_mlir.passes.canonicalize import canonicalize_with_map
@@ -131,3 +131,30 @@ def test_sources_survive() -> None:
     location = canonicalize(source).operations[1].location
     assert location is not None
     assert location.line == 2
+
+
+@pytest.mark.parametrize(
+    ("written", "canonical"),
+    [
+        (
+            "Sum (%0) {axes=[-1, 0]} : tensor<f32[3]>",
+            "Sum (%0) {axes=[0, 2], keepdims=false} : tensor<f32[3]>",
+        ),
+        (
+            "Mean (%0) {axes=[2, -2], keepdims=true} : tensor<f32[2, 1, 1]>",
+            "Mean (%0) {axes=[1, 2], keepdims=true} : tensor<f32[2, 1, 1]>",
+        ),
+        ("Sum (%0) {axes=[]} : tensor<f32[]>", "Sum (%0) {axes=[], keepdims=false} : tensor<f32[]>"),
+        (
+            "Reshape (%0) {new_shape=[4, -1]} : tensor<f32[4, 6]>",
+            "Reshape (%0) {new_shape=[4, 6]} : tensor<f32[4, 6]>",
+        ),
+        (
+            "ExpandDims (%0) {axes=[2, 0]} : tensor<f32[1, 2, 1, 3, 4]>",
+            "ExpandDims (%0) {axes=[0, 2]} : tensor<f32[1, 2, 1, 3, 4]>",
+        ),
+    ],
+)
+def test_attributes_are_in_normal_form(written: str, canonical: str) -> None:
+    text = f'%0 = Input {{name="x"}} : tensor<f32[2, 3, 4]>\n%1 = {written}\noutputs: %1\n'
+    assert str(canonicalize(parse(text)).operations[1]) == f"%1 = {canonical}"

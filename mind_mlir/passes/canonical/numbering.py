@@ -18,7 +18,7 @@ from mind_mlir.ir.module import (
     Target,
     Yield,
 )
-from mind_mlir.ops.infer import complete_attributes
+from mind_mlir.ops.infer import normal_attributes
 from mind_mlir.ops.registry import by_opcode
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class _Numbering:
             results[0].value_id,
             operation.opcode,
             sorted(operands) if record.commutative else operands,
-            complete_attributes(record, operation.attributes),
+            normal_attributes(record, operation.attributes, operation.result_type),
             operation.result_type,
             operation.source,
             origin=operation.label,
