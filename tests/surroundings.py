@@ -1,8 +1,12 @@
-"""The settings of the surroundings that libraries and tools read, and that no test may depend on."""
+"""The settings of the surroundings that libraries and tools read, and that no test may depend on.
+
+Besides the environment, that is whether interrupts are ignored, as in what a shell starts in the background.
+"""
 
 from __future__ import annotations
 
 import os
+import signal
 
 #: The beginnings of names; `SETTINGS` in the Makefile says the same to the tools that are no tests.
 PREFIXES = ("OPENBLAS_", "GOTO_", "OMP_", "MKL_", "KMP_", "BLIS_", "NPY_", "LC_", "CLICOLOR")
@@ -21,6 +25,8 @@ def found() -> list[str]:
 
 
 def drop() -> None:
-    """Unset them, for this process and those it starts."""
+    """Unset them, for this process and those it starts; interrupts are delivered."""
     for name in found():
         del os.environ[name]
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)

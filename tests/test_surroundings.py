@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -24,13 +25,21 @@ AWKWARD = {
 }
 
 
+#: Runs a command as shells do in the background: interrupts are ignored there.
+IGNORING = ("sh", "-c", 'trap "" INT; exec "$@"', "sh")
+
+
 def test_nothing_is_left_of_them() -> None:
     assert surroundings.found() == []
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_they_do_not_reach_a_run_by_hand() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-n", "0", __file__, "-k", test_nothing_is_left_of_them.__name__],
+        [
+            *(*IGNORING, sys.executable, "-m", "pytest", "-n", "0", __file__),
+            *("-k", test_nothing_is_left_of_them.__name__),
+        ],
         env={**os.environ, **AWKWARD},
         cwd=ROOT,
         capture_output=True,
