@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from mind_mlir.analysis.reads import reads
 from mind_mlir.analysis.restriction import restricted
 from mind_mlir.interpreter import evaluate, evaluate_running, trace
 from mind_mlir.ir.entry import entry_function
 from mind_mlir.ir.interface import interface_of
 from mind_mlir.ir.module import Functions, Return
+from mind_mlir.ir.regions import reads
 from mind_mlir.ir.types import DType
 from mind_mlir.ops.opdef import Rounding
 from mind_mlir.ops.registry import by_opcode

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mind_mlir import border
-from mind_mlir.ir.liveness import live_operations
 from mind_mlir.ir.module import Block, Parameter, Yield
+from mind_mlir.ir.regions import live_operations
 from mind_mlir.ir.value import Value
 
 if TYPE_CHECKING:

@@ -52,6 +52,7 @@ from mind_mlir.ir.module import (
     Target,
     Yield,
 )
+from mind_mlir.ir.regions import MAX_NESTING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,8 +66,6 @@ if TYPE_CHECKING:
     Span: TypeAlias = tuple[int, int]
 
 PROFILE = "core-functions"
-#: Regions in regions; later stages go through them by recursion.
-MAX_REGION_DEPTH = 64
 #: Names of functions and blocks that are remembered.
 _KEPT_LABELS = 1 << 12
 _HEAD_HELP = "a function begins with func @main(%x: tensor<f32[2]>) -> (tensor<f32[2]>) {"
@@ -343,9 +342,9 @@ class _Reader:
     # Bodies and blocks.
 
     def _open(self, body: _Body) -> None:
-        if len(self._bodies) > MAX_REGION_DEPTH:
+        if len(self._bodies) > MAX_NESTING:
             self._too_deep = 1
-            message = f"syntax error: regions nest more than {MAX_REGION_DEPTH} deep"
+            message = f"syntax error: regions nest more than {MAX_NESTING} deep"
             help_text = "move what is inside into a function, and call it"
             self._add("E1101", message, body.opening, (), help_text)
         else:

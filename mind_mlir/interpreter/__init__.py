@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from mind_mlir import border
-from mind_mlir.analysis.reads import reads
 from mind_mlir.arguments import bind
 from mind_mlir.interpreter.machine import execute, too_large
 from mind_mlir.interpreter.plan import context_of, plan
 from mind_mlir.ir.entry import entry_function
 from mind_mlir.ir.interface import interface_of
 from mind_mlir.ir.module import Block, Functions, Parameter, Return
+from mind_mlir.ir.regions import reads
 from mind_mlir.ops.contexts import allocation_failed
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.passes.structure import structure, structure_function

@@ -17,8 +17,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from mind_mlir.ir.liveness import live_operations, reads
 from mind_mlir.ir.module import Result
+from mind_mlir.ir.regions import live_operations, reads
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.loop_replay import Replay
 from mind_mlir.ops.loop_state import INDEX, buffer_type, is_not_negative, put, room_for, state_bytes, take

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from mind_mlir import border
 from mind_mlir.analysis.call_graph import callee_of, operations_of
 from mind_mlir.diagnostics import AutodiffError
-from mind_mlir.ir.liveness import live_operations
 from mind_mlir.ir.module import Functions
+from mind_mlir.ir.regions import live_operations
 from mind_mlir.ir.types import TensorType
 from mind_mlir.ops.contexts import Signature
 from mind_mlir.passes.activity import is_float, summarise

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.core.builder import Builder
 from mind_mlir.frozen import FrozenDict
-from mind_mlir.ir.liveness import live_operations
+from mind_mlir.ir.regions import live_operations
 from mind_mlir.ops.contexts import Signature
 from mind_mlir.passes.backward import Backward, full
 

@@ -14,6 +14,7 @@ from mind_mlir.analysis.dominance import DominatorTree, successors
 from mind_mlir.core.type_rules import usable
 from mind_mlir.interrupts import deliver
 from mind_mlir.ir.module import CoreOperation, Parameter
+from mind_mlir.ir.regions import MAX_NESTING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
     from mind_mlir.ir.types import TensorType
 
 Definer: TypeAlias = CoreOperation | Parameter
-
-#: How deep regions may nest. No program that a person writes comes close, and each level takes stack.
-MAX_NESTING = 64
 
 #: The position of a block's parameters.
 PARAMETERS = -1

@@ -12,8 +12,8 @@ from mind_mlir.core.type_rules import finding, usable
 from mind_mlir.diagnostics import Location
 from mind_mlir.interrupts import deliver
 from mind_mlir.ir.module import Branch, CondBranch, Return, Yield
+from mind_mlir.ir.regions import MAX_NESTING
 from mind_mlir.ops.contexts import RegionTypes
-from mind_mlir.passes.scopes import MAX_NESTING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

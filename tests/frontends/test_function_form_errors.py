@@ -6,7 +6,7 @@ import pytest
 
 from mind_mlir.diagnostics import Diagnostic, MindError, ParseError
 from mind_mlir.frontends import parse
-from mind_mlir.frontends.core_functions import MAX_REGION_DEPTH
+from mind_mlir.ir.regions import MAX_NESTING
 
 T = "tensor<f32[]>"
 HEAD = f"func @f(%x: {T}) -> ({T}) {{\n"
@@ -181,11 +181,11 @@ def nested(depth: int) -> str:
 
 
 def test_regions_nest_so_deep_and_no_deeper() -> None:
-    parse(nested(MAX_REGION_DEPTH))
-    for depth in (MAX_REGION_DEPTH + 1, 5_000):
+    parse(nested(MAX_NESTING))
+    for depth in (MAX_NESTING + 1, 5_000):
         (found,) = findings(nested(depth))
-        assert (found.code, place(found)[0]) == ("E1101", 3 + 2 * MAX_REGION_DEPTH)
-        assert f"more than {MAX_REGION_DEPTH} deep" in found.message
+        assert (found.code, place(found)[0]) == ("E1101", 3 + 2 * MAX_NESTING)
+        assert f"more than {MAX_NESTING} deep" in found.message
 
 
 def test_every_beginning_of_a_text_is_read_or_diagnosed() -> None:

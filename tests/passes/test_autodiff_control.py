@@ -30,9 +30,9 @@ from mind_mlir import DType, TensorType
 from mind_mlir.analysis.call_graph import operations_of
 from mind_mlir.diagnostics import AutodiffError
 from mind_mlir.interpreter import machine
+from mind_mlir.ir.regions import MAX_NESTING
 from mind_mlir.ops import loop_state
 from mind_mlir.ops.loop_state import room_for
-from mind_mlir.passes.scopes import MAX_NESTING
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from mind_mlir.analysis.reads import blocks_within
 from mind_mlir.ir.module import Branch, CondBranch, Return
+from mind_mlir.ir.regions import blocks_within
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -9,6 +9,7 @@ from mind_mlir.diagnostics import Diagnostic, UnsupportedError
 from mind_mlir.interrupts import deliver
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.module import Block, CoreOperation, Parameter, Result, Yield
+from mind_mlir.ir.regions import MAX_NESTING
 from mind_mlir.ir.source_info import SourceInfo
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.constants import constant_form
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
     from mind_mlir.diagnostics import Location
     from mind_mlir.ir.module import ValueId
     from mind_mlir.passes.structure.graph import Argument
-
-#: How deep branches and loops may nest.
-MAX_DEPTH = 64
 
 
 @dataclass(slots=True)
@@ -69,7 +67,7 @@ class Emission:
         Raises:
             UnsupportedError: E7004, it would be the sixty-fifth within one another.
         """
-        if len(self.scopes) > MAX_DEPTH:
+        if len(self.scopes) > MAX_NESTING:
             raise too_deep(location)
         self.scopes.append(Scope())
 
@@ -204,10 +202,10 @@ def too_deep(location: Location | None) -> UnsupportedError:
     return UnsupportedError(
         Diagnostic(
             "E7004",
-            f"branches and loops are nested too deeply: more than {MAX_DEPTH} levels within one another",
+            f"branches and loops are nested too deeply: more than {MAX_NESTING} levels within one another",
             location,
             help="move inner loops and branches into functions of their own that are called more than once, "
             "or let branches meet again before the next one",
-            context={"limit": MAX_DEPTH},
+            context={"limit": MAX_NESTING},
         )
     )

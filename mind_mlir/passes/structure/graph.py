@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from mind_mlir.analysis.reads import blocks_within, reads
 from mind_mlir.ir.module import Branch, CondBranch, Parameter, Return
+from mind_mlir.ir.regions import blocks_within, reads
 
 if TYPE_CHECKING:
     from mind_mlir.diagnostics import Location

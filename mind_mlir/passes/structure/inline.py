@@ -14,10 +14,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mind_mlir.analysis.call_graph import CallGraph, callee_of, operations_of
-from mind_mlir.analysis.reads import depth_of
 from mind_mlir.interrupts import deliver
 from mind_mlir.ir.module import Block, Functions, Return
-from mind_mlir.passes.structure.emission import MAX_DEPTH, Emission
+from mind_mlir.ir.regions import MAX_NESTING, depth_of
+from mind_mlir.passes.structure.emission import Emission
 from mind_mlir.passes.structure.graph import value_types
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class _Inliner(Emission):
 
     def copy(self, operation: CoreOperation, types: Mapping[ValueId, TensorType]) -> None:
         small = self.small.get(callee_of(operation) or "")
-        if small is None or len(self.scopes) - 1 + small.depth > MAX_DEPTH:
+        if small is None or len(self.scopes) - 1 + small.depth > MAX_NESTING:
             super().copy(operation, types)
             return
         callee = small.function

@@ -1,13 +1,17 @@
-"""What operations read and define, regions included."""
+"""What operations read and define, regions included, and which of them anything needs."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from mind_mlir.ir.module import Block, CoreOperation, ValueId
+
+#: How deep regions may nest. No program that a person writes comes close, and stages go through them by
+#: recursion: each level takes stack.
+MAX_NESTING = 64
 
 
 def blocks_within(operation: CoreOperation) -> Iterator[Block]:
@@ -46,3 +50,14 @@ def depth_of(operation: CoreOperation) -> int:
             deepest = max(deepest, depth + 1)
             pending.extend((inner, depth + 1) for inner in region.operations if inner.regions)
     return deepest
+
+
+def live_operations(operations: Sequence[CoreOperation], roots: Iterable[ValueId]) -> list[CoreOperation]:
+    """Return those of the operations of a block that ``roots``, values of it, depend on."""
+    live = set(roots)
+    kept = []
+    for operation in reversed(operations):
+        if not live.isdisjoint(operation.result_ids):
+            live.update(reads(operation))
+            kept.append(operation)
+    return kept[::-1]
