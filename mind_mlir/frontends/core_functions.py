@@ -53,6 +53,7 @@ from mind_mlir.ir.module import (
     Yield,
 )
 from mind_mlir.ir.regions import MAX_NESTING
+from mind_mlir.profiles import CORE_FUNCTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,7 +66,6 @@ if TYPE_CHECKING:
 
     Span: TypeAlias = tuple[int, int]
 
-PROFILE = "core-functions"
 #: Names of functions and blocks that are remembered.
 _KEPT_LABELS = 1 << 12
 _HEAD_HELP = "a function begins with func @main(%x: tensor<f32[2]>) -> (tensor<f32[2]>) {"
@@ -85,7 +85,7 @@ def read_functions(source: SourceText, findings: Findings) -> Module:
     reader.finish(len(source.text))
     if findings.total:
         raise ParseError(findings.in_source_order())
-    return Module(Functions(reader.functions), PROFILE)
+    return Module(Functions(reader.functions), CORE_FUNCTIONS.name)
 
 
 @dataclass(slots=True)
@@ -149,7 +149,9 @@ class _Reader:
 
     def __post_init__(self) -> None:
         self._ids = FunctionIds("", 0)
-        self._operations = OperationReader(self.source, self._value_at, lambda: self._ids.names, PROFILE)
+        self._operations = OperationReader(
+            self.source, self._value_at, lambda: self._ids.names, CORE_FUNCTIONS.name
+        )
 
     @property
     def in_body(self) -> bool:

@@ -16,6 +16,7 @@ from mind_mlir.frozen import FrozenDict
 from mind_mlir.ir.regions import live_operations
 from mind_mlir.ops.contexts import Signature
 from mind_mlir.passes.backward import Backward, full
+from mind_mlir.profiles import CORE_FUNCTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -66,7 +67,7 @@ class FunctionDerivatives:
 
     def new_builder(self) -> Builder:
         """Return a builder of a function of the gradient module."""
-        return Builder(functions=self.signatures, profile="core-functions")
+        return Builder(functions=self.signatures, profile=CORE_FUNCTIONS.name)
 
     def backward(self, builder: Builder, name: str, chosen: Sequence[int], seeded: Sequence[int]) -> Backward:
         """Return what goes back through function ``name``, for these parameters and results.
