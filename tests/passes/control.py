@@ -136,3 +136,8 @@ def check_gradient(
         slope = sum(np.sum((sides[0][i] - sides[1][i]) * cotangents[i]) / (2 * step) for i in floats)
         np.testing.assert_allclose(np.sum(derivative * direction), slope, rtol=rtol, atol=1e-8)
     return gradient
+
+
+def array(value: Any) -> Any:
+    """Return a number as an array of rank 0, or a list as one of its rank."""
+    return np.array(value)
