@@ -10,6 +10,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+#: Seconds after which the main thread looks for signals that came between its last look and its wait.
+_MISSED = 0.1
+
 
 def interruptible(call: Callable[[], T]) -> T:
     """Return what ``call`` returns, or raise what it raises, unless a signal's handler raises before.
@@ -28,7 +31,8 @@ def interruptible(call: Callable[[], T]) -> T:
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
-    thread.join()
+    while thread.is_alive():
+        thread.join(_MISSED)
     if errors:
         raise errors[0]
     return results[0]
