@@ -13,7 +13,13 @@ from mind_mlir.bindings import Attribute, Operation, Type, Value, arith, ir, scf
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from mind_mlir.lowering.schedule.emission.split import Split
+
 Index: TypeAlias = "int | Value"
+
+#: Marks an `scf.for` from 0 by 1 whose iterations, called chunks, are independent: threads may run them in
+#: any order and at the same time. It is no more than permission; one thread runs them as the loop says.
+PARALLEL_ATTRIBUTE = "mind.parallel"
 
 
 class Emitter:
@@ -118,11 +124,47 @@ class Emitter:
                 return list(carried)
             if upper - lower <= step:
                 return body(lower, list(carried))
+        return list(self._for(bounds, carried, body).results)
+
+    def _for(
+        self,
+        bounds: tuple[Index, Index, int],
+        carried: Sequence[Value],
+        body: Callable[[Index, list[Value]], list[Value]],
+    ) -> Operation:
+        lower, upper, step = bounds
         loop = scf.ForOp(self.index(lower), self.index(upper), self.index(step), list(carried))
         block = loop.regions[0].blocks[0]
         induction, *arguments = block.arguments
         with ir.InsertionPoint(block):
             scf.YieldOp(body(induction, arguments))
+        return loop.operation
+
+    def chunks(
+        self,
+        split: Split,
+        extent: int,
+        carried: Sequence[Value],
+        body: Callable[[Index, Index, list[Value]], list[Value]],
+    ) -> list[Value]:
+        """Emit ``body`` for each chunk of a loop of ``extent`` iterations, as a loop that threads may share.
+
+        Args:
+            split: How the loop is cut.
+            extent: Its iterations.
+            carried: Tensors; each chunk writes parts of them that no other chunk reads or writes.
+            body: called with the first iteration of a chunk, the one behind its last, and the carried tensors.
+        """
+        if split.count == 1:
+            return body(0, extent, list(carried))
+
+        def chunk(number: Index, inside: list[Value]) -> list[Value]:
+            first = self.mul(number, split.step)
+            end = self.add(first, split.step)
+            return body(first, self.minimum(end, extent) if extent % split.step else end, inside)
+
+        loop = self._for((0, split.count, 1), carried, chunk)
+        loop.attributes[PARALLEL_ATTRIBUTE] = ir.UnitAttr.get()
         return list(loop.results)
 
     # Vector and scalar access to tensors.

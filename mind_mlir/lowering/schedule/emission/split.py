@@ -1,0 +1,57 @@
+"""How a loop is split into chunks that threads share.
+
+A split depends on shapes, dtypes and target alone, never on the number of threads: chunks are claimed one by
+one by whichever thread is free, so that results are the same bits with any number of them. A loop that is
+over sooner than its threads have met stays one chunk.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+#: Nanoseconds of work below which a loop is left to one thread: waking the others would cost as much.
+#: `python -m benchmarks.threads` measures what a parallel region costs.
+WORTHWHILE_NS = 20_000
+#: Nanoseconds of work in a chunk, about: claiming one takes tens of them.
+CHUNK_NS = 8_000
+#: The most chunks of a loop: enough for 64 threads to finish together.
+MOST_CHUNKS = 256
+
+#: Nanoseconds for a byte that comes from memory or goes there, on one core (`python -m benchmarks.threads`).
+BYTE_NS = 0.05
+#: Nanoseconds for a vector operation (`python -m benchmarks.threads`).
+VECTOR_NS = 0.2
+
+
+@dataclasses.dataclass(frozen=True)
+class Split:
+    """A loop cut in chunks.
+
+    Attributes:
+        step: Iterations in a chunk; the last one may have fewer.
+        count: Chunks; with one, the loop is not parallel.
+        reason: Why so many, for people.
+    """
+
+    step: int
+    count: int
+    reason: str
+
+
+def split(extent: int, nanoseconds: float, *, multiple: int = 1) -> Split:
+    """Return how a loop of ``extent`` independent iterations, at least one, is split.
+
+    Args:
+        extent: The number of iterations.
+        nanoseconds: How long one thread takes for all of them, about.
+        multiple: Chunks start at multiples of it.
+    """
+    if nanoseconds < WORTHWHILE_NS:
+        return Split(extent, 1, f"one thread: about {nanoseconds / 1000:.1f} us of work")
+    units = -(-extent // multiple)
+    wanted = min(MOST_CHUNKS, max(2, round(nanoseconds / CHUNK_NS)), units)
+    if wanted < 2:
+        return Split(extent, 1, f"one thread: no more than {multiple} iterations")
+    step = -(-units // wanted) * multiple
+    count = -(-extent // step)
+    return Split(step, count, f"about {nanoseconds / 1000:.0f} us of work")
