@@ -153,7 +153,7 @@ class Emitter:
             split: How the loop is cut.
             extent: Its iterations.
             carried: Tensors; each chunk writes parts of them that no other chunk reads or writes.
-            body: called with the first iteration of a chunk, the one behind its last, and the carried tensors.
+            body: called with the first iteration of a chunk, the one behind its last, and the tensors.
         """
         if split.count == 1:
             return body(0, extent, list(carried))
