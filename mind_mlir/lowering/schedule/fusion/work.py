@@ -109,7 +109,7 @@ def _bytes(value: Value) -> int:
     type_ = value.type
     if not isinstance(type_, ir.RankedTensorType):
         return 0
-    return math.prod(type_.shape) * -(-_width(type_.element_type) // 8)
+    return int(math.prod(type_.shape)) * -(-_width(type_.element_type) // 8)
 
 
 def _width(type_: Type) -> int:
