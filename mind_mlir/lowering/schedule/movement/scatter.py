@@ -60,7 +60,9 @@ def match_scatter(op: Operation) -> Scatter | None:
     inner = _columns(op)
     update = next(each for each in inner.regions[0].blocks[0].operations if each.name == "tensor.extract")
     width = _constant(inner.operands[1])
-    return Scatter(op, update.operands[0], _constant(op.operands[1]), op.results[0].type.shape[0] // width, width)
+    return Scatter(
+        op, update.operands[0], _constant(op.operands[1]), op.results[0].type.shape[0] // width, width
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,7 +85,9 @@ class ScatterSchedule:
         )
 
 
-def choose_scatter_schedule(count: int, rows: int, row_bytes: int, bits: int, target: Target) -> ScatterSchedule:
+def choose_scatter_schedule(
+    count: int, rows: int, row_bytes: int, bits: int, target: Target
+) -> ScatterSchedule:
     """Return how to add ``count`` rows of ``row_bytes`` to a tensor of ``rows``, of elements of ``bits``."""
     each = _ROW_NS + 3 * row_bytes * BYTE_NS
     most = max(1, int(_SKIPPED * each / _SKIP_NS))
@@ -98,9 +102,7 @@ class ScatterEmitter:
         self._scatter = scatter
         self._type = scatter.element
         size = element_bytes(self._type)
-        self._s = choose_scatter_schedule(
-            scatter.count, scatter.rows, scatter.width * size, 8 * size, target
-        )
+        self._s = choose_scatter_schedule(scatter.count, scatter.rows, scatter.width * size, 8 * size, target)
 
     def emit(self) -> Value:
         """Emit the nest at the insertion point and return the result tensor."""
