@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import random
-
+import numpy as np
 import pytest
 
 from mind_mlir.lowering.buffers.placement import Lifetime, most_alive, place
@@ -38,11 +37,9 @@ def test_large_buffers_are_placed_first_where_that_takes_less() -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_random_buffers(seed: int) -> None:
-    draw = random.Random(seed)
-    buffers = []
-    for _ in range(draw.randint(1, 60)):
-        start = draw.randint(0, 40)
-        buffers.append(Lifetime(64 * draw.randint(0, 30), start, start + draw.randint(0, 8)))
+    draw = np.random.default_rng(seed).integers
+    starts = [int(start) for start in draw(0, 40, draw(1, 60))]
+    buffers = [Lifetime(64 * int(draw(0, 30)), start, start + int(draw(0, 8))) for start in starts]
     assert check(buffers) <= 1.25 * most_alive(buffers)
 
 
