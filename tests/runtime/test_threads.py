@@ -265,14 +265,15 @@ def test_workers_compute_as_their_caller() -> None:
     tiny = np.full(2, 2.0**-1050)
     for register, expected in ((0x1F80, 2.0**-1051), (0x9FC0, 0.0), (0x1F80, 2.0**-1051)):
         data = words(4)
-        np.frombuffer(data, np.float64)[:2] = tiny
+        values = np.ctypeslib.as_array(data).view(np.float64)[:2]
+        values[:] = tiny
         data[3] = 2
         set_register(register)
         try:
             region("halve", data, 2)
         finally:
             set_register(0x1F80)
-        assert list(np.frombuffer(data, np.float64)[:2]) == [expected] * 2
+        assert list(values) == [expected] * 2
 
 
 # Processes
