@@ -10,6 +10,7 @@ import sys
 import threading
 
 from mind_mlir import border
+from mind_mlir.diagnostics.display import brief
 
 #: More threads than any machine gains from.
 MOST_THREADS = 1024
@@ -162,5 +163,5 @@ def _default() -> int:
     if not text:
         return min(usable_cores(), MOST_THREADS)
     if not (text.isascii() and text.isdecimal() and len(text) <= border.MAX_DIGITS):
-        raise ValueError(f"the variable {VARIABLE} must be an integer, not {border.describe(text)}")
+        raise ValueError(f"the variable {VARIABLE} must be an integer, not {brief(repr(text))}")
     return check_threads(int(text), f"the variable {VARIABLE}")
