@@ -48,7 +48,9 @@ def load(*names: str) -> Mapping[str, int]:
     """
     with _loading:
         if names not in _loaded:
-            texts = [files(__package__).joinpath(f"{name}.mlir").read_text(encoding="utf-8") for name in names]
+            texts = [
+                files(__package__).joinpath(f"{name}.mlir").read_text(encoding="utf-8") for name in names
+            ]
             _loaded[names] = compile_text("\n".join(texts))
         return _loaded[names]
 
