@@ -10,6 +10,7 @@ import sys
 import threading
 
 from mind_mlir import border
+from mind_mlir.diagnostics.display import brief
 
 #: More threads than any machine gains from.
 MOST_THREADS = 1024
@@ -55,9 +56,9 @@ class _State:
     pool: _Pool | None = None
 
 
-os.register_at_fork(
-    before=_State.lock.acquire, after_in_parent=_State.lock.release, after_in_child=_State.lock.release
-)
+if hasattr(os, "register_at_fork"):  # not on Windows
+    _after = {"after_in_parent": _State.lock.release, "after_in_child": _State.lock.release}
+    os.register_at_fork(before=_State.lock.acquire, **_after)
 
 
 def set_num_threads(threads: int) -> None:
@@ -108,6 +109,19 @@ def check_threads(threads: object, parameter: str) -> int:
     return count
 
 
+def loop_threads(limit: int | None) -> int | None:
+    """Return how many threads may share a loop of an executable, as `to_llvm` takes it.
+
+    Args:
+        limit: What `compile` was asked for, if anything.
+
+    Raises:
+        ValueError: The variable ``MIND_MLIR_NUM_THREADS`` is wrong, and nothing else is set.
+    """
+    get_num_threads()
+    return limit if is_available() else 1
+
+
 def usable_cores() -> int:
     """Return the number of cores that the calling thread may run on."""
     if sys.platform == "linux":
@@ -130,14 +144,17 @@ def parallel_address() -> int:
     """Return where ``mind_parallel`` is, after making the pool if there is none yet.
 
     Raises:
+        RuntimeError: There is no pool for this system.
         ValueError: The variable ``MIND_MLIR_NUM_THREADS`` is wrong, and nothing else is set.
     """
+    if not is_available():
+        raise RuntimeError("there is no pool of threads for this system: lower with threads=1")
     with _State.lock:
         if _State.pool is None:
             count = get_num_threads()
             pool = _Pool()
             pool.configure(count)
-            _State.pool = pool
+            _State.setting, _State.pool = count, pool
         return _State.pool.address
 
 
@@ -146,5 +163,5 @@ def _default() -> int:
     if not text:
         return min(usable_cores(), MOST_THREADS)
     if not (text.isascii() and text.isdecimal() and len(text) <= border.MAX_DIGITS):
-        raise ValueError(f"the variable {VARIABLE} must be an integer, not {border.describe(text)}")
+        raise ValueError(f"the variable {VARIABLE} must be an integer, not {brief(repr(text))}")
     return check_threads(int(text), f"the variable {VARIABLE}")
