@@ -13,6 +13,7 @@ from mind_mlir.bindings import func, ir, linalg, memref
 from mind_mlir.lowering.loop_hints import annotate_loops, attach_annotations
 from mind_mlir.lowering.outline import ALIASING_ATTRIBUTE, outline_kernels
 from mind_mlir.lowering.parts import add_table_functions, cut_into_parts
+from mind_mlir.lowering.schedule.contraction.library import link_library
 from mind_mlir.lowering.vector_math import INLINE_ATTRIBUTE, expand_math, inline_expansions
 from mind_mlir.mlir.memory import is_row_major
 from mind_mlir.mlir.passes import find_all, run_passes
@@ -76,6 +77,7 @@ def to_llvm(module: Module, target: Target | None = None, *, verify: bool = Fals
         add_table_functions(module, tables)
         attach_annotations(module)
         inline_expansions(module)
+        link_library(module)
         for op in module.body.operations:
             if op.operation.name == "llvm.func" and op.regions[0].blocks:
                 _keep_apart(op)
