@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from mind_mlir import dialect
 from mind_mlir.bindings import new_context
 from mind_mlir.core.printer import print_module
 from mind_mlir.diagnostics import InternalError, MindError
@@ -48,6 +47,7 @@ class Lowering:
 
     Attributes:
         target: The machine to schedule for.
+        threads: How many threads share a loop at most, as `to_llvm` takes it.
         observer: Sees each form as it appears.
         debug_info: Whether forms of MLIR are printed with their locations.
         timings: Seconds spent in each stage so far.
@@ -57,6 +57,7 @@ class Lowering:
     """
 
     target: Target = field(default_factory=host_target)
+    threads: int | None = None
     observer: Observer | None = None
     debug_info: bool = False
     timings: dict[str, float] = field(default_factory=dict)
@@ -86,9 +87,8 @@ class Lowering:
             if stage == until:
                 return print_module(module)
         with self._timed("mind", lambda: print_module(module)):
-            context = new_context()
-            dialect.load(context, verify=False)  # the module has been verified
-            self.mlir = emit(module, context)
+            # The module has been verified: loading the dialect for its checks would take a millisecond.
+            self.mlir = emit(module, new_context(unregistered=True))
         self._see("mind", self.text)
         self.lower_mlir(until, after="mind")
         return None
@@ -100,7 +100,7 @@ class Lowering:
             "linalg": self._to_linalg,
             "scheduled": lambda: schedule(self.mlir, self.target),
             "bufferized": lambda: bufferize(self.mlir),
-            "llvm": lambda: to_llvm(self.mlir, self.target),
+            "llvm": lambda: to_llvm(self.mlir, self.target, threads=self.threads),
         }
         for stage in PIPELINE[PIPELINE.index(after) + 1 : PIPELINE.index(until) + 1]:
             with self._timed(stage, self.text):

@@ -10,7 +10,6 @@ import ctypes
 import os
 import threading
 from importlib.resources import files
-from string import Template
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 #: The name of the function that tells the addresses of the others; no text defines it.
 _TABLE = "mind_library_table"
 
-_loaded: dict[str, Mapping[str, int]] = {}
+_loaded: dict[tuple[str, ...], Mapping[str, int]] = {}
 _loading = threading.RLock()
 # A child that is forked while another thread loads something would wait for that thread for ever.
 os.register_at_fork(
@@ -34,25 +33,26 @@ os.register_at_fork(
 
 
 @held()
-def load(name: str, **words: str) -> Mapping[str, int]:
+def load(*names: str) -> Mapping[str, int]:
     """Return the addresses of the public functions of ``<name>.mlir``, by their names.
 
-    They are C functions of the types that the text says. The text is compiled once in a process; any thread
-    may call this.
+    They are C functions of the types that the text says. Several files are one text: what they define, they
+    have in common. It is compiled once in a process; any thread may call this.
 
     Args:
-        name: The file, without its suffix.
-        words: What ``$word`` in the text stands for; the first call decides.
+        names: The files, without their suffix.
 
     Raises:
         MLIRError: MLIR does not take the text.
         RuntimeError: The code refers to symbols that this process does not have, or LLVM cannot make it.
     """
     with _loading:
-        if name not in _loaded:
-            text = files(__package__).joinpath(f"{name}.mlir").read_text(encoding="utf-8")
-            _loaded[name] = compile_text(Template(text).substitute(words))
-        return _loaded[name]
+        if names not in _loaded:
+            texts = [
+                files(__package__).joinpath(f"{name}.mlir").read_text(encoding="utf-8") for name in names
+            ]
+            _loaded[names] = compile_text("\n".join(texts))
+        return _loaded[names]
 
 
 @held()
