@@ -24,8 +24,8 @@ _STEPS = ((2, 4), (8, 2))
 #: Accumulators of a reduction along the vector dimension: enough to hide the latency of an addition.
 _ACCUMULATORS = 4
 
-#: Bytes of a tensor that one chunk works on: a few such fit the second-level cache, beside one another.
-CHUNK_BYTES = 128 << 10
+#: Bytes of a tensor that one chunk works on, at most: a few such fit the second-level cache.
+CHUNK_BYTES = 64 << 10
 #: Chunks that are looked for even if they are smaller: enough for a few threads to finish together.
 FEWEST_CHUNKS = 16
 #: The most chunks.
@@ -166,9 +166,9 @@ def _outer_cuts(work: Work, wanted: int) -> list[Cut]:
     for dim in work.outer:
         extent, still = work.extents[dim], -(-wanted // count)
         if extent > still:
-            rows = -(-extent // still)
-            rows = -(-rows // 16) * 16 if rows > 16 else rows
-            return [*cuts, Cut(dim, rows, -(-extent // rows))] if rows < extent else cuts
+            # Powers of two: chunks of nests over the same rows then fit together (`lowering/buffers/merging`).
+            rows = 1 << ((extent // still).bit_length() - 1)
+            return [*cuts, Cut(dim, rows, -(-extent // rows))]
         if extent > 1:
             cuts.append(Cut(dim, 1, extent))
             count *= extent
@@ -182,7 +182,7 @@ def _pieces(work: Work, wanted: int, step: int) -> list[Cut]:
     pieces = min(wanted, full // page)
     if pieces < 2:
         return []
-    length = -(-full // pieces // page) * page
+    length = page << ((full // page // pieces).bit_length() - 1)
     return [Cut(work.vector, length, -(-full // length))]
 
 
