@@ -30,7 +30,7 @@ def print_form(module: Module, form: str, log: StageLog, opt_level: int, *, debu
     if form != "asm":
         return lowering.text()
     with log.timed("codegen"):
-        text = assembly(NativeModule(lowering.mlir, opt_level=opt_level))
+        text = assembly(NativeModule(lowering.mlir, opt_level=opt_level, together=True))
     log("asm", lambda: text)
     return text
 

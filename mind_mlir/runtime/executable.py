@@ -217,5 +217,5 @@ def stage_text(module: Module, stage: str, *, opt_level: int = DEFAULT_OPT_LEVEL
     if text is not None:
         return text
     if stage == "asm":
-        return assembly(NativeModule(lowering.mlir, opt_level=opt_level))
+        return assembly(NativeModule(lowering.mlir, opt_level=opt_level, together=True))
     return f"{lowering.mlir}"
