@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from mind_mlir.passes.verify import verify
     from mind_mlir.runtime.executable import Executable, compile
     from mind_mlir.runtime.function import CompiledFunction
+    from mind_mlir.runtime.memory import MemoryInfo, memory_info, release_memory, set_memory_limit
+    from mind_mlir.runtime.threads import get_num_threads, set_num_threads
 
 __version__ = "0.1.0"
 
@@ -61,6 +63,7 @@ _HOMES = {
     "InternalError": _DIAGNOSTICS,
     "Location": _DIAGNOSTICS,
     "MindError": _DIAGNOSTICS,
+    "MemoryInfo": "mind_mlir.runtime.memory",
     "Module": "mind_mlir.ir.module",
     "ModuleBuilder": "mind_mlir.core.function_builder",
     "ParseError": _DIAGNOSTICS,
@@ -70,10 +73,15 @@ _HOMES = {
     "canonicalize": "mind_mlir.passes.canonicalize",
     "compile": "mind_mlir.runtime.executable",
     "differentiate": "mind_mlir.passes.autodiff",
+    "get_num_threads": "mind_mlir.runtime.threads",
     "interpret": "mind_mlir.interpreter",
     "load": "mind_mlir.frontends",
+    "memory_info": "mind_mlir.runtime.memory",
     "parse": "mind_mlir.frontends",
     "print_module": "mind_mlir.core.printer",
+    "release_memory": "mind_mlir.runtime.memory",
+    "set_memory_limit": "mind_mlir.runtime.memory",
+    "set_num_threads": "mind_mlir.runtime.threads",
     "verify": "mind_mlir.passes.verify",
 }
 
@@ -92,6 +100,7 @@ __all__ = [
     "Gradient",
     "InternalError",
     "Location",
+    "MemoryInfo",
     "MindError",
     "Module",
     "ModuleBuilder",
@@ -102,10 +111,15 @@ __all__ = [
     "canonicalize",
     "compile",
     "differentiate",
+    "get_num_threads",
     "interpret",
     "load",
+    "memory_info",
     "parse",
     "print_module",
+    "release_memory",
+    "set_memory_limit",
+    "set_num_threads",
     "verify",
 ]
 

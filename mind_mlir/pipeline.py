@@ -47,6 +47,7 @@ class Lowering:
 
     Attributes:
         target: The machine to schedule for.
+        threads: How many threads share a loop at most, as `to_llvm` takes it.
         observer: Sees each form as it appears.
         debug_info: Whether forms of MLIR are printed with their locations.
         timings: Seconds spent in each stage so far.
@@ -56,6 +57,7 @@ class Lowering:
     """
 
     target: Target = field(default_factory=host_target)
+    threads: int | None = None
     observer: Observer | None = None
     debug_info: bool = False
     timings: dict[str, float] = field(default_factory=dict)
@@ -98,7 +100,7 @@ class Lowering:
             "linalg": self._to_linalg,
             "scheduled": lambda: schedule(self.mlir, self.target),
             "bufferized": lambda: bufferize(self.mlir),
-            "llvm": lambda: to_llvm(self.mlir, self.target),
+            "llvm": lambda: to_llvm(self.mlir, self.target, threads=self.threads),
         }
         for stage in PIPELINE[PIPELINE.index(after) + 1 : PIPELINE.index(until) + 1]:
             with self._timed(stage, self.text):

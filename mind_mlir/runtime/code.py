@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import threading
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ExecutionEngine, code_maker
+from mind_mlir.abi import PARALLEL_SYMBOL
+from mind_mlir.bindings import ExecutionEngine, code_maker, ir
 from mind_mlir.runtime.constants import Constants
+from mind_mlir.runtime.threads import get_num_threads, parallel_address, usable_cores
 from mind_mlir.runtime.units import PUBLISH, TABLE, cut_into_units, whole
 
 if TYPE_CHECKING:
@@ -46,12 +47,17 @@ class MachineCode:
             opt_level: The most that LLVM optimises, 0 to 3.
             standalone: Make code that an object file can hold: position-independent, all constants inside.
             together: Make one piece of code, which `write_object` can write.
+
+        Raises:
+            RuntimeError: Threads are to share its loops, and there is no pool of them for this system.
         """
         self._constants = None if standalone else Constants(module)
+        shares_loops = _declares(module, PARALLEL_SYMBOL)
+        self._parallel = ctypes.c_void_p(parallel_address()) if shares_loops else None
         if standalone or together:
             units, slots = [whole(module, opt_level)], 0
         else:
-            units, slots = cut_into_units(module, opt_level, len(os.sched_getaffinity(0)))
+            units, slots = cut_into_units(module, opt_level, min(get_num_threads(), usable_cores()))
         self._table = _Table(slots)
         self._engines = [self._engine(unit, pic=standalone) for unit in units]
         if len(units) > 1:
@@ -61,6 +67,8 @@ class MachineCode:
         engine = ExecutionEngine(unit.module, opt_level=unit.level, enable_pic=pic)
         if self._constants is not None:
             self._constants.define_in(engine)
+        if self._parallel is not None:
+            engine.raw_register_runtime(PARALLEL_SYMBOL, self._parallel)
         engine.raw_register_runtime(TABLE, self._table)
         return engine
 
@@ -68,9 +76,14 @@ class MachineCode:
         """Make the code of all units at the same time, and tell each where the others' functions are."""
         made = list(zip(self._engines, units, strict=True))
         first, *others = [code_maker(engine, unit.function) for engine, unit in made]
-        threads = [threading.Thread(target=make) for make in others]
-        for thread in threads:
-            thread.start()
+        threads = []
+        for make in others:
+            thread = threading.Thread(target=make)
+            try:
+                thread.start()
+            except RuntimeError:  # the process may have no more threads: the code is made below
+                break
+            threads.append(thread)
         first()
         for thread in threads:
             thread.join()
@@ -86,3 +99,10 @@ class MachineCode:
         """Write the code, whose functions have all been asked for, as an object file."""
         (engine,) = self._engines
         engine.dump_to_object_file(path)
+
+
+def _declares(module: Module, symbol: str) -> bool:
+    return any(
+        op.operation.name == "llvm.func" and ir.StringAttr(op.attributes["sym_name"]).value == symbol
+        for op in module.body.operations
+    )

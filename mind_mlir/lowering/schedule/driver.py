@@ -15,6 +15,7 @@ from mind_mlir.lowering.schedule.emission.emitter import Emitter
 from mind_mlir.lowering.schedule.fusion.collapse import collapsed, expand_value, merged_loops
 from mind_mlir.lowering.schedule.fusion.group import vector_dims
 from mind_mlir.lowering.schedule.grouping import Grouping
+from mind_mlir.lowering.schedule.movement.scatter import ScatterEmitter, match_scatter
 from mind_mlir.lowering.schedule.movement.transposition import (
     Transposition,
     TranspositionEmitter,
@@ -60,7 +61,13 @@ class FunctionScheduler:
             if view is not None and self._schedule(view, groups):
                 continue
             groups.close(_read_values(op))
-            if not op.name.startswith("linalg."):
+            scatter = match_scatter(op)
+            if scatter is not None:
+                with ir.InsertionPoint(op), op.location:
+                    result = ScatterEmitter(self._emitter, scatter, self._target).emit()
+                op.results[0].replace_all_uses_with(result)
+                op.erase()
+            elif not op.name.startswith("linalg."):
                 self._regions(op)
         groups.close_all()
         sweep(block)
