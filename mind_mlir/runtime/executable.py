@@ -15,6 +15,7 @@ from mind_mlir.interrupts import deliver, held
 from mind_mlir.ir.entry import DEFAULT_ENTRY, default_entry, exported
 from mind_mlir.ir.module import MODULE, Module
 from mind_mlir.pipeline import Lowering
+from mind_mlir.runtime.call import Called
 from mind_mlir.runtime.disassemble import assembly
 from mind_mlir.runtime.function import CompiledFunction, Signature
 from mind_mlir.runtime.native import NativeFunction, NativeModule
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from mind_mlir.ir.interface import Parameter
     from mind_mlir.ir.types import TensorType
     from mind_mlir.pipeline import Observer
+    from mind_mlir.runtime.bound import BoundFunction
 
 DEFAULT_OPT_LEVEL = 3
 OPT_LEVELS = range(4)
@@ -65,7 +67,7 @@ def compile(
     return Executable(module, function=function, opt_level=opt_level, threads=threads, observer=observer)
 
 
-class Executable:
+class Executable(Called):
     """A module compiled to native code: its exported functions.
 
     Called, it is its function ``main``, or the only one; ``executable["f"]`` is any of them. Calls check
@@ -87,6 +89,7 @@ class Executable:
         threads: int | None,
         observer: Observer | None,
     ) -> None:
+        super().__init__()
         border.expect(module, Module, "module", MODULE)
         opt_level = _opt_level(opt_level)
         threads = None if threads is None else check_threads(threads, "threads")
@@ -167,16 +170,36 @@ class Executable:
     def __call__(self, /, *args: object, **kwargs: object) -> tuple[Array, ...]:
         """Run ``main``, or the only function, on numpy arrays, given by position or by input name.
 
+        With ``out=``, an array or a tuple with one for each output, results are written there (see
+        `CompiledFunction.__call__`).
+
         Returns:
-            One fresh C-contiguous array for each output, always as a tuple.
+            One fresh C-contiguous array for each output, or those given, always as a tuple.
 
         Raises:
-            ArgumentError: The arguments do not fit the inputs (E61xx).
+            ArgumentError: The arguments do not fit the inputs, or ``out`` the outputs (E61xx).
             ExecutionError: E6001, an index was out of bounds; E6004, the memory for outputs or intermediate
                 values could not be had; E6009, an integer was divided by zero.
             ValueError: There are several functions, and none is called ``main``.
         """
-        return (self._entry or self._called())._call(args, kwargs)
+        function = self._called()
+        results = function._call(args, kwargs)
+        self._words = function._words
+        return results
+
+    _call_python = __call__
+
+    def bind(self, /, *args: object, **kwargs: object) -> BoundFunction:
+        """Return ``main``, or the only function, bound to its arguments and outputs.
+
+        It is for loops that use the same arrays again (see `CompiledFunction.bind`).
+
+        Raises:
+            ArgumentError: The arguments do not fit the inputs, or ``out`` the outputs (E61xx).
+            ExecutionError: E6004, there is no memory for the outputs.
+            ValueError: There are several functions, and none is called ``main``.
+        """
+        return self._called().bind(*args, **kwargs)
 
     def as_text(self, stage: str) -> str:
         """Return the module in the form that ``stage`` leaves it in.

@@ -16,6 +16,9 @@
 // among the sleepers before it looks at the ticket for the last time, an owner changes the ticket before it
 // looks for sleepers, and both orders are sequentially consistent.
 //
+// LLVM spends more time on better code than that saves: what has to be quick waits for memory. So the text is
+// compiled without optimisation, and says itself which functions are to be inlined.
+//
 // `relax`, `float_mode`, `set_float_mode` and `futex_number` are those of the machine; their text is another.
 
 // What several threads write has a pair of cache lines for itself.
@@ -91,7 +94,7 @@ llvm.func @mind_parallel(%body: !llvm.ptr, %data: !llvm.ptr, %chunks: i64, %limi
   llvm.return
 }
 
-llvm.func internal @run_alone(%body: !llvm.ptr, %data: !llvm.ptr, %chunks: i64) {
+llvm.func internal @run_alone(%body: !llvm.ptr, %data: !llvm.ptr, %chunks: i64) attributes {always_inline} {
   %zero = llvm.mlir.constant(0 : i64) : i64
   %one = llvm.mlir.constant(1 : i64) : i64
   llvm.br ^next(%zero : i64)
@@ -189,7 +192,7 @@ llvm.func internal @run_shared(%body: !llvm.ptr, %data: !llvm.ptr, %chunks: i64,
 }
 
 // Returns how many workers may help with the job at hand.
-llvm.func internal @seats() -> i64 {
+llvm.func internal @seats() -> i64 attributes {always_inline} {
   %minus_one = llvm.mlir.constant(-1 : i64) : i64
   %setting_at = llvm.mlir.addressof @setting : !llvm.ptr
   %callers_at = llvm.mlir.addressof @callers : !llvm.ptr
@@ -347,7 +350,7 @@ llvm.func internal @worker(%argument: !llvm.ptr) -> !llvm.ptr {
 }
 
 // Wakes up to two workers, if there are any to wake.
-llvm.func internal @wake_workers(%wanted: i64) {
+llvm.func internal @wake_workers(%wanted: i64) attributes {always_inline} {
   %zero = llvm.mlir.constant(0 : i64) : i64
   %two = llvm.mlir.constant(2 : i64) : i64
   %one_wake = llvm.mlir.constant(1 : i32) : i32
@@ -423,7 +426,7 @@ llvm.func internal @start_workers(%wanted: i64) {
   llvm.return
 }
 
-llvm.func internal @nanoseconds() -> i64 {
+llvm.func internal @nanoseconds() -> i64 attributes {always_inline} {
   %monotonic = llvm.mlir.constant(1 : i32) : i32
   %one = llvm.mlir.constant(1 : i32) : i32
   %second = llvm.mlir.constant(1000000000 : i64) : i64

@@ -35,7 +35,7 @@ class _Pool:
     def __init__(self) -> None:
         from mind_mlir.runtime.library import load  # noqa: PLC0415 -- MLIR, which the number of threads does without
 
-        found = load("threads", _MACHINES[platform.machine()])
+        found = load("threads", _MACHINES[platform.machine()], opt_level=0)
         self.address = found["mind_parallel"]
         self._configure = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 3)(found["mind_threads_configure"])
         process = ctypes.CDLL(None)
