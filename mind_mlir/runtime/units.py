@@ -144,7 +144,28 @@ def _movable(module: Module) -> tuple[list[_Function], int]:
             movable.append(_Function(op, len(movable), size))
         else:
             rest += size
-    return movable, rest
+    return _closed(module, movable, rest)
+
+
+def _closed(module: Module, movable: list[_Function], rest: int) -> tuple[list[_Function], int]:
+    """Leave those ``movable`` functions in their place that refer to some that stay; as `_movable`."""
+    copied = INLINE_ATTRIBUTE  # into each unit
+    functions = [op for op in module.body.operations if _is_function(op) and copied not in op.attributes]
+    defined = {op.attributes["sym_name"].value for op in functions}
+    while True:
+        stay = defined - {each.op.attributes["sym_name"].value for each in movable}
+        kept = [each for each in movable if not _refers(each.op, stay)]
+        if len(kept) == len(movable):
+            return [_Function(each.op, slot, each.size) for slot, each in enumerate(kept)], rest
+        rest += sum(each.size for each in movable) - sum(each.size for each in kept)
+        movable = kept
+
+
+def _refers(function: Operation, names: set[str]) -> bool:
+    """Return whether ``function`` calls one of ``names``, or takes its address."""
+    found = [op.attributes["global_name"] for op in find_all(function, llvm.AddressOfOp)]
+    found += [op.attributes["callee"] for op in find_all(function, llvm.CallOp) if "callee" in op.attributes]
+    return any(name.value in names for name in found)
 
 
 def _is_function(op: Operation) -> bool:
