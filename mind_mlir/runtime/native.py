@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mind_mlir.bindings import Module, Operation
+    from mind_mlir.mlir.references import References
 
 # A foreign function of this type runs without the interpreter lock.
 _PACKED = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
@@ -63,19 +64,27 @@ class NativeModule:
     """
 
     @held()
-    def __init__(self, module: Module, *, opt_level: int = 3, standalone: bool = False) -> None:
+    def __init__(
+        self,
+        module: Module,
+        *,
+        opt_level: int = 3,
+        standalone: bool = False,
+        references: References | None = None,
+    ) -> None:
         """Compile an LLVM dialect module, as `to_llvm` leaves it.
 
         Args:
             module: Loses the data of large constants, unless ``standalone``; may be dropped afterwards.
             opt_level: LLVM's optimisation level, 0 to 3.
             standalone: Make code that an object file can hold: position-independent, all constants inside.
+            references: The data of constants that the module knows by name only.
 
         Raises:
             RuntimeError: Threads are to share its loops, and there is no pool of them for this system.
         """
         self.signatures: Mapping[str, _Signature] = MappingProxyType(_signatures(module))
-        self._constants = None if standalone else Constants(module)
+        self._constants = None if standalone else Constants(module, references)
         shares_loops = _declares(module, PARALLEL_SYMBOL)
         self._engine = ExecutionEngine(module, opt_level=opt_level, enable_pic=standalone)
         if self._constants is not None:
