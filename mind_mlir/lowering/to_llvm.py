@@ -14,6 +14,7 @@ from mind_mlir.lowering.closures import ALIASING_ATTRIBUTE
 from mind_mlir.lowering.loop_hints import annotate_loops, attach_annotations
 from mind_mlir.lowering.outline import outline_kernels
 from mind_mlir.lowering.parts import add_table_functions, cut_into_parts
+from mind_mlir.lowering.schedule.contraction.library import link_library
 from mind_mlir.lowering.streaming import stream_stores
 from mind_mlir.lowering.threads import define_launches, outline_chunks
 from mind_mlir.lowering.vector_math import INLINE_ATTRIBUTE, expand_math, inline_expansions
@@ -87,6 +88,7 @@ def to_llvm(
         define_launches(module, launches, limit=threads or 0)
         attach_annotations(module)
         inline_expansions(module)
+        link_library(module)
         for op in module.body.operations:
             if op.operation.name == "llvm.func" and op.regions[0].blocks:
                 _keep_apart(op)
