@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from native_harness import F32
-from test_threads import lowered
+from test_launches import lowered
 
 from mind_mlir.bindings import ir, new_context
 from mind_mlir.lowering.buffers.merging import merge_parallel_loops

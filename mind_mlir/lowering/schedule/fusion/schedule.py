@@ -13,7 +13,7 @@ import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.emission.decision import Choice
-from mind_mlir.lowering.schedule.emission.split import WORTHWHILE_NS
+from mind_mlir.lowering.schedule.emission.split import STREAMED_CACHES, WORTHWHILE_NS
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.fusion.work import Work
@@ -45,8 +45,6 @@ STRIP = 8
 _LONG_ROW = 4096
 #: Bytes of a row of results that stay in the first-level cache from strip to strip.
 _STRIP_BYTES = 64 << 10
-#: Results that are so many times as large as the second-level cache are stored past the caches.
-_STREAMED_CACHES = 4
 #: Strips that are added one after the other, at most, where that rounds.
 _MOST_STRIPS = 32
 
@@ -166,7 +164,7 @@ def _streams(work: Work, target: Target) -> bool:
 
     What is only written, as a broadcast row, is as fast by plain stores: processors see whole lines coming.
     """
-    if work.reductions or work.stored < _STREAMED_CACHES * target.l2_bytes:
+    if work.reductions or work.stored < STREAMED_CACHES * target.l2_bytes:
         return False
     if work.bytes - work.stored < work.stored // 2:
         return False
