@@ -205,6 +205,7 @@ OPERATIONS = (
         derivative=_scatter_vjp,
         lower=_lower_scatter_add,
         rounding=Rounding.ACCUMULATING,
+        terms=lambda shapes, _: 1 + math.prod(shapes[1]),
         same_dtype=False,
         extension=True,
         choices=(

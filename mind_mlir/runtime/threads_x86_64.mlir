@@ -1,13 +1,13 @@
 // What `threads.mlir` needs of an x86-64 processor under Linux.
 
 // Tells the processor that this is a loop that waits.
-llvm.func internal @relax() {
+llvm.func internal @relax() attributes {always_inline} {
   llvm.call_intrinsic "llvm.x86.sse2.pause"() : () -> ()
   llvm.return
 }
 
 // Returns how this thread computes with floating-point numbers: MXCSR but for the flags of what has happened.
-llvm.func internal @float_mode() -> i64 {
+llvm.func internal @float_mode() -> i64 attributes {always_inline} {
   %one = llvm.mlir.constant(1 : i32) : i32
   %control = llvm.mlir.constant(0xFFC0 : i32) : i32
   %register_at = llvm.alloca %one x i32 : (i32) -> !llvm.ptr
@@ -19,7 +19,7 @@ llvm.func internal @float_mode() -> i64 {
 }
 
 // Lets this thread compute as another one does; the register is only written where that changes anything.
-llvm.func internal @set_float_mode(%mode: i64) {
+llvm.func internal @set_float_mode(%mode: i64) attributes {always_inline} {
   %one = llvm.mlir.constant(1 : i32) : i32
   %register_at = llvm.alloca %one x i32 : (i32) -> !llvm.ptr
   %own = llvm.call @float_mode() : () -> i64
@@ -34,7 +34,7 @@ llvm.func internal @set_float_mode(%mode: i64) {
   llvm.return
 }
 
-llvm.func internal @futex_number() -> i64 {
+llvm.func internal @futex_number() -> i64 attributes {always_inline} {
   %number = llvm.mlir.constant(202 : i64) : i64
   llvm.return %number : i64
 }
