@@ -138,7 +138,9 @@ def test_examples_in_units_give_the_same_bits(monkeypatch: pytest.MonkeyPatch, n
     module = mind_mlir.parse((EXAMPLES / f"{name}.ir").read_text(encoding="utf-8"))
     random = np.random.default_rng(5)
     given: list[Array] = [
-        random.integers(0, 4, [int(str(extent)) for extent in parameter.type.shape]).astype(parameter.type.dtype.numpy)
+        random.integers(0, 4, [int(str(extent)) for extent in parameter.type.shape]).astype(
+            parameter.type.dtype.numpy
+        )
         for parameter in mind_mlir.compile(module).parameters
     ]
     assert run(monkeypatch, 3, module, given) == run(monkeypatch, 1, module, given)
