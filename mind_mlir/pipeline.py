@@ -7,7 +7,7 @@ observer sees every form as it appears; nothing is printed unless somebody looks
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from mind_mlir.bindings import Module as MLIRModule
     from mind_mlir.ir.module import Module
     from mind_mlir.mlir.context import Outcome
+    from mind_mlir.mlir.references import References
     from mind_mlir.target import Target
 
 
@@ -50,6 +51,8 @@ class Lowering:
         threads: How many threads share a loop at most, as `to_llvm` takes it.
         observer: Sees each form as it appears.
         debug_info: Whether forms of MLIR are printed with their locations.
+        references: Takes the data of large literals, which MLIR then knows by name; None if their forms in
+            MLIR are to be seen by somebody.
         timings: Seconds spent in each stage so far.
         canonical: The canonical in-memory module, once there is one.
         mlir: The current MLIR module, once there is one.
@@ -60,6 +63,7 @@ class Lowering:
     threads: int | None = None
     observer: Observer | None = None
     debug_info: bool = False
+    references: References | None = None
     timings: dict[str, float] = field(default_factory=dict)
     canonical: Module | None = None
     mlir: MLIRModule | None = None
@@ -77,6 +81,10 @@ class Lowering:
             UnsupportedError: E7004, branches and loops nest too deeply.
             InternalError: A stage failed on a verified module.
         """
+        with nullcontext() if self.references is None else self.references.offered():
+            return self._run(module, until)
+
+    def _run(self, module: Module, until: str) -> str | None:
         self._see("core", lambda: print_module(module))
         if until == "core":
             return print_module(module)

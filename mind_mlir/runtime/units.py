@@ -19,7 +19,7 @@ from mind_mlir.lowering.vector_math import INLINE_ATTRIBUTE
 from mind_mlir.mlir.passes import find_all
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from mind_mlir.bindings import Module, Operation
 
@@ -132,19 +132,40 @@ def _level(module: Module, opt_level: int) -> int:
 
 def _movable(module: Module) -> tuple[list[_Function], int]:
     """Return the functions that may go to other units, and how many operations the others have."""
-    movable: list[_Function] = []
-    rest = 0
+    found: dict[str, Operation] = {}
+    staying: set[str] = set()
     for op in module.body.operations:
         if not _is_function(op):
             continue
-        size = sum(len(block.operations) for block in op.regions[0].blocks)
-        attributes = op.attributes
+        name, attributes = str(op.attributes["sym_name"].value), op.attributes
+        found[name] = op
         private = "sym_visibility" in attributes and INLINE_ATTRIBUTE not in attributes
-        if private and SCALAR_ATTRIBUTE not in attributes and _returns_nothing(op):
-            movable.append(_Function(op, len(movable), size))
-        else:
-            rest += size
-    return movable, rest
+        if not private or SCALAR_ATTRIBUTE in attributes or not _returns_nothing(op):
+            staying.add(name)
+    staying |= _callers(found, {name for name in staying if INLINE_ATTRIBUTE not in found[name].attributes})
+    sizes = {name: sum(len(block.operations) for block in op.regions[0].blocks) for name, op in found.items()}
+    movable = [name for name in found if name not in staying]
+    functions = [_Function(found[name], slot, sizes[name]) for slot, name in enumerate(movable)]
+    return functions, sum(sizes[name] for name in staying)
+
+
+def _callers(functions: Mapping[str, Operation], called: set[str]) -> set[str]:
+    """Return which ``functions`` refer to those ``called``, directly or through others."""
+    refers = {
+        name: {str(use.attributes["global_name"].value) for use in find_all(op, llvm.AddressOfOp)}
+        | {
+            str(use.attributes["callee"].value)
+            for use in find_all(op, llvm.CallOp)
+            if "callee" in use.attributes
+        }
+        for name, op in functions.items()
+    }
+    reached: set[str] = set()
+    pending = called
+    while pending:
+        pending = {name for name, used in refers.items() if used & pending} - reached - called
+        reached |= pending
+    return reached
 
 
 def _is_function(op: Operation) -> bool:

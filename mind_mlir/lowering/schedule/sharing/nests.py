@@ -17,7 +17,7 @@ from mind_mlir.lowering.schedule.reading.values import definition
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
-    from mind_mlir.bindings import Attribute, Operation, Type, Value
+    from mind_mlir.bindings import Operation, Type, Value
 
 #: So many nests of a kind stand where they are used: most programs need no further functions.
 _IN_PLACE = 8
@@ -96,9 +96,3 @@ class SharedNests:
         with ir.InsertionPoint(body):
             func.ReturnOp(list(define(Emitter(function), list(body.arguments))))
         return name
-
-
-def constant_value(value: Value) -> Attribute | None:
-    """Return the attribute of ``value`` if it is a constant."""
-    op = definition(value)
-    return op.attributes["value"] if op is not None and op.name == "arith.constant" else None
