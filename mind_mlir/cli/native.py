@@ -24,11 +24,11 @@ def print_form(module: Module, form: str, log: StageLog, opt_level: int, *, debu
     """Return ``module`` in a form of MLIR, with its locations on request, or as assembly."""
     lowering = Lowering(observer=log, debug_info=debug_info)
     try:
-        lowering.run(module, until="llvm" if form == "asm" else form)
+        text = lowering.run(module, until="llvm" if form == "asm" else form)
     finally:
         log.add(lowering.timings)
     if form != "asm":
-        return lowering.text()
+        return lowering.text() if text is None else text
     with log.timed("codegen"):
         text = assembly(NativeModule(lowering.mlir, opt_level=opt_level))
     log("asm", lambda: text)

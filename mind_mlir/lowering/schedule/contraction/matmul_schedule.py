@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.schedule.emission.decision import Choice
+
 if TYPE_CHECKING:
     from mind_mlir.target import Target
 
@@ -41,6 +43,19 @@ class MatmulSchedule:
     def columns(self) -> int:
         """Columns of the accumulator tile."""
         return self.lanes * self.vectors
+
+    def choices(self) -> tuple[Choice, ...]:
+        """Return what was chosen, and why."""
+        order = "one panel for all rows" if self.panels_first else "all panels for each block of rows"
+        return (
+            Choice("tile", f"{self.rows} x {self.vectors} vectors of {self.lanes}", "least modelled time"),
+            Choice("unroll", f"{self.unroll} steps of k", "more where few accumulators leave room"),
+            Choice("blocks", f"m {self.mc}, n {self.nc}, k {self.kc}", "panels in L1, right factor in L2"),
+            Choice("pack", "right factor", "strided, or rows enough to pay for it")
+            if self.pack
+            else Choice("pack", "nothing", "contiguous, and few rows or a right factor that fits L2"),
+            Choice("order", order, "by whether the right factor fits L2"),
+        )
 
 
 def choose_matmul_schedule(

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import arith, ir, vector
+from mind_mlir.lowering.schedule.emission.decision import Choice
 from mind_mlir.lowering.schedule.fusion.combiner import match_combiners
 from mind_mlir.lowering.schedule.fusion.elements import Chunk, Elements, Known
 from mind_mlir.lowering.schedule.fusion.group import widest
@@ -44,6 +45,40 @@ def in_strips(group: Group) -> bool:
 
 #: Bytes in a row from where on one row after another is no longer prefetched: a page.
 _LONG_ROW = 4096
+
+
+def _chunk_vectors(group: Group, lanes: int) -> int:
+    """Return how many vectors of a parallel vector loop are computed side by side."""
+    wanted = next((vectors for most, vectors in _CHUNKS if group.weight <= most), 1)
+    if group.reductions:
+        wanted = max(wanted, _ACCUMULATORS)
+    return max(1, min(wanted, group.extents[group.vector] // lanes))
+
+
+def _row_accumulators(extent: int, lanes: int) -> int:
+    """Return how many vectors of a reduced vector loop are accumulated side by side."""
+    return max(1, min(_ACCUMULATORS, extent // lanes))
+
+
+def choices(group: Group, target: Target) -> tuple[Choice, ...]:
+    """Return what is chosen for the nest of ``group``, and why."""
+    if group.vector < 0:
+        return (Choice("vectors", "none", "single elements"),)
+    bits = widest(group.members)
+    lanes = target.lanes(bits)
+    along = f"along loop {group.vector}, elements of up to {bits} bits"
+    if group.vector in group.reductions:
+        count = _row_accumulators(group.extents[group.vector], lanes)
+        found = [
+            Choice("vectors", f"1 x {lanes}", along),
+            Choice("sums", f"{count} side by side", "they hide the latency of an addition"),
+        ]
+    else:
+        count = _chunk_vectors(group, lanes)
+        found = [Choice("vectors", f"{count} x {lanes}", f"{along}; operations on each: {group.weight}")]
+    if in_strips(group):
+        found.append(Choice("strips", f"of {STRIP} rows", "rows are too long to be prefetched one by one"))
+    return tuple(found)
 
 
 class GroupEmitter:
@@ -125,7 +160,7 @@ class GroupEmitter:
     ) -> list[Value]:
         """Cut the vector dimension in chunks; what is left of it is one shorter chunk with a masked end."""
         extent = self._g.extents[self._g.vector]
-        vectors = self._chunk_vectors(extent)
+        vectors = _chunk_vectors(self._g, self._lanes)
         step = vectors * self._lanes
         full = extent - extent % step
         carried = self._e.loop(
@@ -138,13 +173,6 @@ class GroupEmitter:
         count = -(-(extent - full) // self._lanes)
         mask = self._e.mask(self._lanes, extent - full - (count - 1) * self._lanes)
         return self._chunk(env, known, strip, Chunk(full, count, mask), carried)
-
-    def _chunk_vectors(self, extent: int) -> int:
-        weight = self._g.weight
-        wanted = next((vectors for most, vectors in _CHUNKS if weight <= most), 1)
-        if self._g.reductions:
-            wanted = max(wanted, _ACCUMULATORS)
-        return max(1, min(wanted, extent // self._lanes))
 
     def _chunk(
         self, env: Env, known: Known, strip: tuple[Index, Index], chunk: Chunk, carried: list[Value]
@@ -223,7 +251,7 @@ class GroupEmitter:
         count = len(self._streams)
         streams, results = carried[:count], carried[count:]
         extent = self._g.extents[self._g.vector]
-        vectors = max(1, min(_ACCUMULATORS, extent // self._lanes))
+        vectors = _row_accumulators(extent, self._lanes)
         neutrals = []
         for output, combiner in zip(self._reducers, self._combiners, strict=True):
             element = ir.RankedTensorType(output.destination.type).element_type

@@ -10,6 +10,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir
+from mind_mlir.lowering.schedule.emission.decision import Choice
 from mind_mlir.lowering.schedule.emission.emitter import zero
 from mind_mlir.lowering.schedule.emission.shuffle import transpose
 
@@ -73,6 +74,11 @@ class TranspositionEmitter:
         self._lanes = 1 << (fitting.bit_length() - 1)
         self._vector = emitter.vector_type(self._lanes, element)
         self._padding = emitter.splat(element, zero(element))
+
+    def choices(self) -> tuple[Choice, ...]:
+        """Return what is chosen for the nest, and why."""
+        square = f"{self._lanes} x {self._lanes}"
+        return (Choice("square", square, f"elements of {self._element.width} bits, shuffled in registers"),)
 
     def emit(self) -> Value:
         """Emit the nest at the insertion point and return the result tensor."""
