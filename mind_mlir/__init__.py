@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from mind_mlir.passes.verify import verify
     from mind_mlir.runtime.executable import Executable, compile
     from mind_mlir.runtime.function import CompiledFunction
+    from mind_mlir.runtime.memory import MemoryInfo, memory_info, release_memory, set_memory_limit
 
 __version__ = "0.1.0"
 
@@ -61,6 +62,7 @@ _HOMES = {
     "InternalError": _DIAGNOSTICS,
     "Location": _DIAGNOSTICS,
     "MindError": _DIAGNOSTICS,
+    "MemoryInfo": "mind_mlir.runtime.memory",
     "Module": "mind_mlir.ir.module",
     "ModuleBuilder": "mind_mlir.core.function_builder",
     "ParseError": _DIAGNOSTICS,
@@ -72,8 +74,11 @@ _HOMES = {
     "differentiate": "mind_mlir.passes.autodiff",
     "interpret": "mind_mlir.interpreter",
     "load": "mind_mlir.frontends",
+    "memory_info": "mind_mlir.runtime.memory",
     "parse": "mind_mlir.frontends",
     "print_module": "mind_mlir.core.printer",
+    "release_memory": "mind_mlir.runtime.memory",
+    "set_memory_limit": "mind_mlir.runtime.memory",
     "verify": "mind_mlir.passes.verify",
 }
 
@@ -92,6 +97,7 @@ __all__ = [
     "Gradient",
     "InternalError",
     "Location",
+    "MemoryInfo",
     "MindError",
     "Module",
     "ModuleBuilder",
@@ -104,8 +110,11 @@ __all__ = [
     "differentiate",
     "interpret",
     "load",
+    "memory_info",
     "parse",
     "print_module",
+    "release_memory",
+    "set_memory_limit",
     "verify",
 ]
 

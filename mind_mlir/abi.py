@@ -11,6 +11,10 @@ SCRATCH_ATTRIBUTE = "mind.scratch_bytes"
 #: Attribute of an LLVM function that is given a table: the number of pointers in it, an i64.
 TABLE_ATTRIBUTE = "mind.table_pointers"
 
+#: What compiled code calls to share a loop between threads: ``void (void (*body)(void *data, int64_t chunk),
+#: void *data, int64_t chunks, int64_t limit)`` runs ``body`` once for each chunk.
+PARALLEL_SYMBOL = "mind_parallel"
+
 #: Alignment in bytes of scratch memory and constants: a cache line, and the widest vector register.
 ALIGNMENT = 64
 
@@ -24,7 +28,7 @@ sincos sincospi sinh sqrt tan tanh tgamma trunc
 _CALLED = frozenset(f"{name}{suffix}" for name in _MATH.split() for suffix in ("", "f", "l"))
 _CALLED_PREFIXES = ("llvm.", "_", "mem", "mind", "str", "wcs", "bcmp", "bzero")
 #: What the lowering calls the functions that it makes of those of the program.
-_MADE = re.compile(r"(?:_part_\d+|_nest_\d+|_caller|\.body)\Z|kernel(?:_\d+)?\Z")
+_MADE = re.compile(r"(?:_part_\d+|_nest_\d+|_chunk_\d+|_launch|_thunk|_caller|\.body)\Z|kernel(?:_\d+)?\Z")
 
 
 def symbol_of(function: str) -> str:

@@ -34,3 +34,15 @@ def test_the_sdist_holds_the_tree(tmp_path: Path) -> None:
 def test_every_extra_installs_something() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert all(project["optional-dependencies"].values())
+
+
+def test_the_wheel_holds_what_modules_read() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    (package,) = project["tool"]["setuptools"]["package-data"].items()
+    packed = {path for pattern in package[1] for path in (ROOT / package[0]).glob(pattern)}
+    needed = {
+        path
+        for path in (ROOT / package[0]).rglob("*")
+        if path.is_file() and path.suffix not in (".py", ".pyc")
+    }
+    assert needed <= packed

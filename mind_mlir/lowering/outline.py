@@ -12,17 +12,10 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import func, ir
 from mind_mlir.interrupts import deliver
-from mind_mlir.mlir.memory import is_contiguous
+from mind_mlir.lowering.closures import ALIASING_ATTRIBUTE, KERNEL_ATTRIBUTE, Closure, share
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from mind_mlir.bindings import Block, Module, Operation, Value
-
-#: Marks kernels, on their way down to the LLVM dialect and there.
-KERNEL_ATTRIBUTE = "mind.kernel"
-#: Marks a kernel that may be given overlapping buffers.
-ALIASING_ATTRIBUTE = "mind.aliasing"
+    from mind_mlir.bindings import Block, Module, Operation
 
 _LOOPS = ("scf.for", "scf.forall", "scf.parallel")
 #: Marks an `scf.for` that is a loop of the program rather than one of a nest.
@@ -32,17 +25,6 @@ PROGRAM_LOOP_ATTRIBUTE = "mind.loop"
 _CONTROL = ("scf.if", "scf.while")
 #: So many nests in a function's control flow stay there.
 _FEW = 4
-#: Operations that say where in a buffer to look: repeated in the kernel, which takes the buffer itself.
-_VIEWS = (
-    "memref.cast",
-    "memref.collapse_shape",
-    "memref.expand_shape",
-    "memref.reinterpret_cast",
-    "memref.subview",
-    "memref.transpose",
-)
-#: Operations whose results overlap no other live buffer.
-_BUFFERS = ("memref.get_global", "memref.view")
 
 
 def outline_kernels(module: Module) -> None:
@@ -55,7 +37,7 @@ def outline_kernels(module: Module) -> None:
     """
     kernels: dict[str, str] = {}  # names by text
     for function in list(module.body.operations):
-        if isinstance(function, func.FuncOp):
+        if isinstance(function, func.FuncOp) and KERNEL_ATTRIBUTE not in function.attributes:
             _outline_nests(function, kernels)
 
 
@@ -67,17 +49,9 @@ def _outline_nests(function: Operation, kernels: dict[str, str]) -> None:
         nests += inside
     elif len(nests) < 2 and not inside:
         return
-    number = {nest: index for index, nest in enumerate(nests)}  # an operation's hash is that of its contents
-    captured: list[dict[Value, list[Operation]]] = [{} for _ in nests]
-    for value in _values([*own, *inner]):
-        for use in value.uses:
-            user = use.owner.operation
-            index = _nest_of(user, function, number)
-            if index is not None:
-                captured[index].setdefault(value, []).append(user)
-    for nest, users in zip(nests, captured, strict=True):
+    for nest in nests:
         deliver()
-        _outline(function, nest, users, kernels)
+        _outline(function, nest, kernels)
 
 
 def _blocks(function: Operation) -> tuple[list[Block], list[Block]]:
@@ -106,102 +80,24 @@ def _is_nest(op: Operation) -> bool:
     return (name.startswith("linalg.") or name in _LOOPS) and not op.results
 
 
-def _values(blocks: Iterable[Block]) -> Iterator[Value]:
-    for block in blocks:
-        yield from block.arguments
-        for op in block.operations:
-            yield from op.results
-
-
-def _nest_of(op: Operation, function: Operation, numbers: Mapping[Operation, int]) -> int | None:
-    """Return the number of the nest that ``op`` is or is inside of, or None; nests may hold control flow."""
-    found = None
-    while op != function:
-        found = numbers.get(op, found)
-        op = op.parent.operation
-    return found
-
-
-def _outline(
-    function: Operation, nest: Operation, users: dict[Value, list[Operation]], kernels: dict[str, str]
-) -> None:
-    """Replace ``nest``, which uses the keys of ``users`` in their values, by a call of a kernel."""
-    clones: dict[Operation, None] = {}
-    arguments: dict[Value, None] = {}
-    for value in _in_order_of_use(nest, users):
-        _gather(value, clones, arguments)
-    if any(isinstance(value.type, ir.MemRefType) and not is_contiguous(value.type) for value in arguments):
-        return  # a buffer that a pointer alone does not describe
+def _outline(function: Operation, nest: Operation, kernels: dict[str, str]) -> None:
+    """Replace ``nest`` by a call of a kernel, unless it takes a buffer that no pointer describes."""
+    closure = Closure([nest])
+    if not closure.is_passable():
+        return
     with nest.location:
         with ir.InsertionPoint(nest):
-            call = func.CallOp([], ir.FlatSymbolRefAttr.get("kernel"), list(arguments))
+            call = func.CallOp([], ir.FlatSymbolRefAttr.get("kernel"), closure.arguments)
         with ir.InsertionPoint(function):
-            kernel = func.FuncOp("kernel", ([value.type for value in arguments], []), visibility="private")
+            kernel = func.FuncOp("kernel", (closure.types, []), visibility="private")
         kernel.attributes[KERNEL_ATTRIBUTE] = ir.UnitAttr.get()
-        if any(_may_alias(function, value) for value in arguments):
+        if closure.may_alias(function):
             kernel.attributes[ALIASING_ATTRIBUTE] = ir.UnitAttr.get()
         body = kernel.add_entry_block()
-        inside = dict(zip(arguments, body.arguments, strict=True))
+        nest.detach_from_parent()
+        body.append(nest)
+        closure.enter(body, body.arguments)
         with ir.InsertionPoint(body):
-            for op in clones:
-                clone = op.clone().operation
-                for index, operand in enumerate(op.operands):
-                    clone.operands[index] = inside[operand]
-                inside |= zip(op.results, clone.results, strict=True)
-            nest.detach_from_parent()
-            body.append(nest)
             func.ReturnOp([])
-    for value, owners in users.items():
-        for user in owners:
-            user.replace_uses_of_with(value, inside[value])
-    call.attributes["callee"] = ir.FlatSymbolRefAttr.get(_share(kernel, function, kernels))
-
-
-def _share(kernel: Operation, function: Operation, kernels: dict[str, str]) -> str:
-    """Return the name of ``kernel``, or of an equal one that was there before."""
-    text = kernel.operation.get_asm(use_local_scope=True)
-    if text in kernels:
-        kernel.operation.erase()
-    else:
-        prefix = ir.StringAttr(function.attributes["sym_name"]).value
-        kernels[text] = f"{prefix}_kernel_{len(kernels)}"
-        kernel.attributes["sym_name"] = ir.StringAttr.get(kernels[text])
-    return kernels[text]
-
-
-def _in_order_of_use(nest: Operation, users: dict[Value, list[Operation]]) -> list[Value]:
-    """Return the captured values in the order in which ``nest`` uses them: equal nests, equal order."""
-    found: dict[Value, None] = {}
-
-    def visit(op: Operation) -> object:
-        for operand in op.operands:
-            if operand in users:
-                found[operand] = None
-        return ir.WalkResult.INTERRUPT if len(found) == len(users) else ir.WalkResult.ADVANCE
-
-    nest.walk(visit, ir.WalkOrder.PRE_ORDER)
-    return list(found)
-
-
-def _gather(value: Value, clones: dict[Operation, None], arguments: dict[Value, None]) -> None:
-    """Enter what the kernel needs for ``value``: operations to repeat inside of it, and arguments."""
-    owner = _owner(value)
-    if owner is None or (owner.name != "arith.constant" and owner.name not in _VIEWS):
-        arguments[value] = None
-        return
-    for operand in owner.operands:
-        _gather(operand, clones, arguments)
-    clones[owner] = None
-
-
-def _owner(value: Value) -> Operation | None:
-    return None if isinstance(value, ir.BlockArgument) else value.owner.operation
-
-
-def _may_alias(function: Operation, value: Value) -> bool:
-    if not isinstance(value.type, ir.MemRefType):
-        return False
-    owner = _owner(value)
-    if owner is None:
-        return bool(value.owner != function.regions[0].blocks[0])
-    return owner.name not in _BUFFERS
+    prefix = ir.StringAttr(function.attributes["sym_name"]).value
+    call.attributes["callee"] = ir.FlatSymbolRefAttr.get(share(kernel, f"{prefix}_kernel", kernels))

@@ -2,7 +2,7 @@
 
 Functions keep their arguments one for one: a contiguous memref becomes a bare pointer. A public function of
 more than `parts.MAX_BUFFERS` buffers takes one pointer instead, to a table of these. Compiled code calls
-nothing but libm and mem* functions.
+nothing but libm and mem* functions, and where threads share its loops, the pool that they belong to.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import func, ir, linalg, memref
+from mind_mlir.lowering.closures import ALIASING_ATTRIBUTE
 from mind_mlir.lowering.loop_hints import annotate_loops, attach_annotations
-from mind_mlir.lowering.outline import ALIASING_ATTRIBUTE, outline_kernels
+from mind_mlir.lowering.outline import outline_kernels
 from mind_mlir.lowering.parts import add_table_functions, cut_into_parts
+from mind_mlir.lowering.threads import define_launches, outline_chunks
 from mind_mlir.lowering.vector_math import INLINE_ATTRIBUTE, expand_math, inline_expansions
 from mind_mlir.mlir.memory import is_row_major
 from mind_mlir.mlir.passes import find_all, run_passes
@@ -52,18 +54,23 @@ _TO_LLVM = ",".join(
 )
 
 
-def to_llvm(module: Module, target: Target | None = None, *, verify: bool = False) -> None:
+def to_llvm(
+    module: Module, target: Target | None = None, *, threads: int | None = None, verify: bool = False
+) -> None:
     """Lower a bufferized ``module`` to the LLVM dialect, in place.
 
     Args:
         module: Functions on contiguous memrefs of static shape. The buffers that a function is given must not
             overlap, except for two that it only reads.
         target: The machine that will run the code; the one at hand by default.
+        threads: How many threads share a parallel loop at most; with 1, all loops stay loops. By default it
+            is what the process is set to when the code runs.
         verify: Run MLIR's verifier after each pass.
     """
     machine = target or host_target()
     with module.context, ir.Location.unknown():
         _expand_strided_copies(module)
+        launches = outline_chunks(module) if threads != 1 else []
         outline_kernels(module)
         tables = cut_into_parts(module)
         for op in module.body.operations:
@@ -74,6 +81,7 @@ def to_llvm(module: Module, target: Target | None = None, *, verify: bool = Fals
         expand_math(module, fma=machine.fma)
         run_passes(module, _TO_LLVM, verify=verify)
         add_table_functions(module, tables)
+        define_launches(module, launches, limit=threads or 0)
         attach_annotations(module)
         inline_expansions(module)
         for op in module.body.operations:

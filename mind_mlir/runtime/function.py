@@ -6,8 +6,6 @@ import inspect
 import keyword
 from typing import TYPE_CHECKING, Protocol
 
-import numpy as np
-
 from mind_mlir import border
 from mind_mlir.arguments import address, bind
 from mind_mlir.diagnostics import ExecutionError
@@ -16,6 +14,7 @@ from mind_mlir.ir.interface import interface_of
 from mind_mlir.ir.module import Function
 from mind_mlir.ir.types import DType
 from mind_mlir.ops.contexts import allocation_failed
+from mind_mlir.runtime.memory import pool
 from mind_mlir.runtime.native import NativeFunction
 
 if TYPE_CHECKING:
@@ -83,6 +82,7 @@ class CompiledFunction:
         self._layouts = [(type_.extents, type_.dtype.numpy) for type_ in self.results]
         if self._checks:
             self._layouts.append(((2 * len(self._checks),), DType.SI64.numpy))
+        self._new = [pool.allocator(shape, dtype) for shape, dtype in self._layouts]
 
     def __str__(self) -> str:
         return str(self._interface)
@@ -134,7 +134,7 @@ class CompiledFunction:
         """Run the function on arguments by position and by name; as calling it does."""
         arrays = bind(self.parameters, args, kwargs)
         try:
-            outputs = tuple([np.empty(shape, dtype) for shape, dtype in self._layouts])
+            outputs = tuple([new() for new in self._new])
             self._native.call([address(array) for array in (*arrays, *outputs)])
         except MemoryError as error:
             what = f"the outputs and {self._native.scratch_bytes} bytes of scratch memory"

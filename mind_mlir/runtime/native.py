@@ -18,6 +18,7 @@ from mind_mlir.abi import ALIGNMENT, SCRATCH_ATTRIBUTE, TABLE_ATTRIBUTE
 from mind_mlir.bindings import ExecutionEngine, ir
 from mind_mlir.interrupts import held
 from mind_mlir.runtime.constants import Constants
+from mind_mlir.runtime.memory import POOLED, pool
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -27,18 +28,24 @@ if TYPE_CHECKING:
 
 # A foreign function of this type runs without the interpreter lock.
 _PACKED = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+#: How many frames a function keeps between calls.
+_IDLE = 16
 
 
 class Frame:
-    """What one running call needs: the pointers to the buffers, how they are passed, and a scratch arena."""
+    """What one running call needs: the pointers to the buffers, how they are passed, and a small arena.
+
+    A large arena is not kept with it: it comes from the pool, where other functions find it after the call.
+    """
 
     __slots__ = ("_arena", "_arguments", "_table", "address", "values")
 
     def __init__(self, parameters: int, scratch_bytes: int, *, takes_table: bool) -> None:
         word = ctypes.sizeof(ctypes.c_void_p)
-        self._arena = np.empty(scratch_bytes + ALIGNMENT, np.uint8)
         self.values = (ctypes.c_void_p * (parameters + 1))()
-        self.values[parameters] = -(-self._arena.ctypes.data // ALIGNMENT) * ALIGNMENT
+        if scratch_bytes < POOLED:
+            self._arena = np.empty(scratch_bytes + ALIGNMENT, np.uint8)
+            self.values[parameters] = -(-self._arena.ctypes.data // ALIGNMENT) * ALIGNMENT
         first = ctypes.addressof(self.values)
         self._table = ctypes.c_void_p(first)
         arguments = [first + word * index for index in range(parameters + 1)]
@@ -128,7 +135,8 @@ class NativeFunction:
         self.address = module.address_of(entry)
         self._invoke = _PACKED(self.address)
         self._pack = struct.Struct(f"{self.parameters}P").pack_into
-        self._idle: deque[Frame] = deque()  # appending and popping are atomic
+        self._takes_scratch = self.scratch_bytes >= POOLED
+        self._idle: deque[Frame] = deque(maxlen=_IDLE)  # appending and popping are atomic
 
     def call(self, pointers: Iterable[int]) -> None:
         """Run the function; any number of threads may do so at the same time.
@@ -139,6 +147,7 @@ class NativeFunction:
 
         Raises:
             ValueError: There are more or fewer than `parameters`, or one is not an integer.
+            MemoryError: There is no memory for the arena.
         """
         try:
             frame = self._idle.pop()
@@ -148,6 +157,9 @@ class NativeFunction:
             self._pack(frame.values, 0, *pointers)
         except struct.error as error:
             raise ValueError(f"the function takes {self.parameters} pointers: {error}") from None
+        if self._takes_scratch:
+            scratch = pool.scratch(self.scratch_bytes)
+            frame.values[self.parameters] = scratch.address
         self._invoke(frame.address)
         self._idle.append(frame)
 

@@ -24,6 +24,7 @@ from mind_mlir.bindings import arith, ir, memref
 from mind_mlir.ir.types import MAX_BYTES
 from mind_mlir.lowering.buffers.aliases import buffer_uses
 from mind_mlir.lowering.buffers.iteration import iteration_number, trip_count
+from mind_mlir.lowering.schedule.emission.emitter import PARALLEL_ATTRIBUTE
 from mind_mlir.mlir.memory import byte_size
 from mind_mlir.mlir.passes import find_all
 from mind_mlir.ops.contexts import allocation_failed
@@ -196,7 +197,7 @@ class _Placer:
                 base = 0 if op.name in _EXCLUSIVE else item.size
                 item.contents += [each._replace(offset=each.offset + base) for each in contents]
                 item.size = max(item.size, base + size)
-        if op.name in _PARALLEL:
+        if op.name in _PARALLEL or (op.name == "scf.for" and PARALLEL_ATTRIBUTE in op.attributes):
             loop = (op, item.size)
             item.contents = [each._replace(loops=(*each.loops, loop)) for each in item.contents]
             item.size *= trip_count(op)

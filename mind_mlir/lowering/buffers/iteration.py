@@ -13,7 +13,7 @@ _DYNAMIC = -(2**63)
 
 
 def trip_count(loop: Operation) -> int:
-    """Return the number of iterations of an `scf.parallel` or `scf.forall` with constant bounds.
+    """Return the number of iterations of an `scf.parallel`, `scf.forall` or `scf.for` with constant bounds.
 
     Raises:
         ValueError: A bound is not a constant.

@@ -1,0 +1,151 @@
+"""Code that becomes a function of its own: what it captures is given to the function, or repeated inside.
+
+Buffers are given as pointers, numbers as they are. Operations that only say where in a buffer to look, and
+constants, are repeated, so that a function takes the buffers themselves.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mind_mlir.bindings import ir
+from mind_mlir.mlir.memory import is_contiguous
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from mind_mlir.bindings import Block, Operation, Type, Value
+
+#: Marks functions that code was moved to, on their way down to the LLVM dialect and there.
+KERNEL_ATTRIBUTE = "mind.kernel"
+#: Marks those among them that may be given overlapping buffers.
+ALIASING_ATTRIBUTE = "mind.aliasing"
+
+#: Operations that say where in a buffer to look: repeated inside, where the buffer itself is given.
+_VIEWS = (
+    "memref.cast",
+    "memref.collapse_shape",
+    "memref.expand_shape",
+    "memref.reinterpret_cast",
+    "memref.subview",
+    "memref.transpose",
+)
+#: Operations whose results overlap no other live buffer.
+_BUFFERS = ("memref.get_global", "memref.view")
+
+
+class Closure:
+    """What some operations use of what is computed outside of them.
+
+    Attributes:
+        arguments: The values to be given, in the order in which they are used: equal code, equal order.
+    """
+
+    def __init__(self, code: Iterable[Operation], inside: Iterable[Value] = ()) -> None:
+        """Find what is captured.
+
+        Args:
+            code: Operations of one block, one after the other; regions belong to them.
+            inside: Values from outside that the function has anyway.
+        """
+        self._users = _captured(code, inside)
+        self._clones: dict[Operation, None] = {}
+        self._arguments: dict[Value, None] = {}
+        for value in self._users:
+            self._gather(value)
+        self.arguments = list(self._arguments)
+
+    @property
+    def types(self) -> list[Type]:
+        """The types of `arguments`."""
+        return [value.type for value in self.arguments]
+
+    def captures(self, value: Value) -> bool:
+        """Return whether the code uses ``value``, which is computed outside of it."""
+        return value in self._users
+
+    def is_passable(self) -> bool:
+        """Return whether pointers and numbers are enough to give the arguments."""
+        return all(
+            is_contiguous(value.type) for value in self.arguments if isinstance(value.type, ir.MemRefType)
+        )
+
+    def may_alias(self, function: Operation) -> bool:
+        """Return whether two of the buffers may overlap, where the code stands in ``function``."""
+        if ALIASING_ATTRIBUTE in function.attributes:
+            return True
+        entry = function.regions[0].blocks[0]
+        return any(_may_alias(entry, value) for value in self.arguments)
+
+    def enter(self, body: Block, given: Sequence[Value]) -> None:
+        """Let the code read ``given`` for the arguments; ``body``, where it is to stand, repeats the rest."""
+        inside = dict(zip(self.arguments, given, strict=True))
+        with ir.InsertionPoint.at_block_begin(body):
+            for op in self._clones:
+                clone = op.clone().operation
+                for index, operand in enumerate(op.operands):
+                    clone.operands[index] = inside[operand]
+                inside |= zip(op.results, clone.results, strict=True)
+        for value, users in self._users.items():
+            for user in users:
+                user.replace_uses_of_with(value, inside[value])
+
+    def _gather(self, value: Value) -> None:
+        """Enter what is needed for ``value``: operations to repeat, and arguments."""
+        owner = _owner(value)
+        if owner is None or (owner.name != "arith.constant" and owner.name not in _VIEWS):
+            self._arguments[value] = None
+            return
+        for operand in owner.operands:
+            self._gather(operand)
+        self._clones[owner] = None
+
+
+def share(function: Operation, prefix: str, names: dict[str, str]) -> str:
+    """Return the name of ``function``, or of an equal one that was there before, and erase the other.
+
+    Args:
+        function: A private function, named alike for all of its kind.
+        prefix: What its own name starts with.
+        names: The names of those of its kind so far, by their texts.
+    """
+    text = function.operation.get_asm(use_local_scope=True)
+    if text in names:
+        function.operation.erase()
+    else:
+        names[text] = f"{prefix}_{len(names)}"
+        function.attributes["sym_name"] = ir.StringAttr.get(names[text])
+    return names[text]
+
+
+def _captured(code: Iterable[Operation], inside: Iterable[Value]) -> dict[Value, list[Operation]]:
+    """Return who uses what of the values from outside of ``code``, in order of first use."""
+    known = set(inside)
+    users: dict[Value, list[Operation]] = {}
+
+    def visit(op: Operation) -> object:
+        for operand in op.operands:
+            if operand not in known:
+                users.setdefault(operand, []).append(op)
+        known.update(op.results)
+        for region in op.regions:
+            for block in region.blocks:
+                known.update(block.arguments)
+        return ir.WalkResult.ADVANCE
+
+    for op in code:
+        op.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return users
+
+
+def _owner(value: Value) -> Operation | None:
+    return None if isinstance(value, ir.BlockArgument) else value.owner.operation
+
+
+def _may_alias(entry: Block, value: Value) -> bool:
+    if not isinstance(value.type, ir.MemRefType):
+        return False
+    owner = _owner(value)
+    if owner is None:
+        return bool(value.owner != entry)
+    return owner.name not in _BUFFERS
