@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from mind_mlir.runtime.executable import Executable, compile
     from mind_mlir.runtime.function import CompiledFunction
     from mind_mlir.runtime.memory import MemoryInfo, memory_info, release_memory, set_memory_limit
+    from mind_mlir.runtime.threads import get_num_threads, set_num_threads
 
 __version__ = "0.1.0"
 
@@ -72,6 +73,7 @@ _HOMES = {
     "canonicalize": "mind_mlir.passes.canonicalize",
     "compile": "mind_mlir.runtime.executable",
     "differentiate": "mind_mlir.passes.autodiff",
+    "get_num_threads": "mind_mlir.runtime.threads",
     "interpret": "mind_mlir.interpreter",
     "load": "mind_mlir.frontends",
     "memory_info": "mind_mlir.runtime.memory",
@@ -79,6 +81,7 @@ _HOMES = {
     "print_module": "mind_mlir.core.printer",
     "release_memory": "mind_mlir.runtime.memory",
     "set_memory_limit": "mind_mlir.runtime.memory",
+    "set_num_threads": "mind_mlir.runtime.threads",
     "verify": "mind_mlir.passes.verify",
 }
 
@@ -108,6 +111,7 @@ __all__ = [
     "canonicalize",
     "compile",
     "differentiate",
+    "get_num_threads",
     "interpret",
     "load",
     "memory_info",
@@ -115,6 +119,7 @@ __all__ = [
     "print_module",
     "release_memory",
     "set_memory_limit",
+    "set_num_threads",
     "verify",
 ]
 

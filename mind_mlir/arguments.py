@@ -64,13 +64,13 @@ def bind(
         values = [named.get(parameter.name) for parameter in parameters]
     else:
         values = ()
-    fitting = [value for value, parameter in zip(values, parameters, strict=False) if _fits(value, parameter)]
+    fitting = [value for value, parameter in zip(values, parameters, strict=False) if fits(value, parameter)]
     if len(fitting) == len(parameters):
         return fitting
     return _bind_with_care(parameters, positional, named)
 
 
-def _fits(value: object, parameter: Parameter) -> TypeGuard[Array]:
+def fits(value: object, parameter: Parameter) -> TypeGuard[Array]:
     """Return whether an argument can be passed as it is; most can, and calls of small functions are short."""
     return (
         type(value) is np.ndarray

@@ -104,14 +104,19 @@ DIALECTS = (
 )
 
 
-def new_context(dialects: Iterable[str] = DIALECTS) -> Context:
+def new_context(dialects: Iterable[str] = DIALECTS, *, unregistered: bool = False) -> Context:
     """Return a fresh context with ``dialects`` loaded and multi-threading off.
 
     Python-defined verifiers and multi-threaded verification do not mix, and one context per compilation
     keeps compilations on different threads apart.
+
+    Args:
+        dialects: Names of dialects.
+        unregistered: Accept operations of other dialects, too, and check nothing about them.
     """
     context = ir.Context(load_on_create_dialects=tuple(dialects))
     context.enable_multithreading(False)
+    context.allow_unregistered_dialects = unregistered
     return context
 
 

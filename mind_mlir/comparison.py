@@ -19,6 +19,8 @@ from mind_mlir.ir.interface import interface_of
 from mind_mlir.ir.module import Functions, Return
 from mind_mlir.ir.regions import reads
 from mind_mlir.ir.types import DType
+from mind_mlir.ops.accumulation import summation_error
+from mind_mlir.ops.infer import complete_attributes
 from mind_mlir.ops.opdef import Rounding
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.passes.canonicalize import canonicalize_with_map
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     from mind_mlir.ops.opdef import OpDef
     from mind_mlir.runtime.executable import Executable
 
-#: Relative error that one operation may have against numpy, or to the sum of its terms' magnitudes.
+#: Relative error that one operation which does not accumulate may have against numpy.
 TOLERANCES = {DType.F32: 1e-6, DType.F64: 1e-12}
 #: Error that a result of control flow may have, relative to the greatest magnitude in it and what it reads.
 CONTROL_TOLERANCES = {DType.F32: 1e-3, DType.F64: 1e-9}
@@ -176,7 +178,8 @@ def allowed_error(operation: CoreOperation, value: Array, operands: Sequence[Arr
     """Return how far each element of a compiled float result may be from its numpy rule's ``value``.
 
     Zero where the record promises the same bits. Else relative: to the value, or, for operations that
-    accumulate, to the sum of the terms' magnitudes, which cancellation may hide in the value. Infinities and
+    accumulate, to the sum of the terms' magnitudes, which cancellation may hide in the value; that grows with
+    the logarithm of how many terms there are (`summation_error`). Infinities and
     NaNs, among the terms or as the value, allow nothing: what they give does not depend on rounding.
     """
     record = by_opcode()[operation.opcode]
@@ -187,11 +190,13 @@ def allowed_error(operation: CoreOperation, value: Array, operands: Sequence[Arr
         return np.full_like(value, CONTROL_TOLERANCES[dtype] * greatest if dtype in TOLERANCES else 0)
     if record.rounding is Rounding.EXACT or dtype not in TOLERANCES:
         return np.zeros_like(value)
-    magnitude = _magnitude(value)
-    if record.rounding is Rounding.ACCUMULATING:
+    magnitude, error = _magnitude(value), TOLERANCES[dtype]
+    if record.terms is not None:
         magnitude = evaluate(operation, [_magnitude(o) if o.dtype.kind == "f" else o for o in operands])
+        attributes = complete_attributes(record, operation.attributes)
+        error = summation_error(record.terms([o.shape for o in operands], attributes), dtype)
     with np.errstate(all="ignore"):
-        return np.asarray(TOLERANCES[dtype] * magnitude + np.finfo(value.dtype).smallest_subnormal)
+        return np.asarray(error * magnitude + np.finfo(value.dtype).smallest_subnormal)
 
 
 def _runs_others(record: OpDef) -> bool:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from mind_mlir import dialect
 from mind_mlir.analysis.call_graph import operations_of
 from mind_mlir.bindings import new_context
 from mind_mlir.core.printer import print_module
@@ -54,6 +53,7 @@ class Lowering:
 
     Attributes:
         target: The machine to schedule for.
+        threads: How many threads share a loop at most, as `to_llvm` takes it.
         observer: Sees each form as it appears.
         debug_info: Whether forms of MLIR are printed with their locations.
         timings: Seconds spent in each stage so far.
@@ -64,6 +64,7 @@ class Lowering:
     """
 
     target: Target = field(default_factory=host_target)
+    threads: int | None = None
     observer: Observer | None = None
     debug_info: bool = False
     timings: dict[str, float] = field(default_factory=dict)
@@ -95,9 +96,8 @@ class Lowering:
             if stage == until:
                 return print_module(module)
         with self._timed("mind", lambda: print_module(module)):
-            context = new_context()
-            dialect.load(context, verify=False)  # the module has been verified
-            self.mlir = emit(module, context)
+            # The module has been verified: loading the dialect for its checks would take a millisecond.
+            self.mlir = emit(module, new_context(unregistered=True))
         self._opcodes = partial(_opcodes, module)
         self._see("mind", self.text)
         self.lower_mlir(until, after="mind")
@@ -110,7 +110,7 @@ class Lowering:
             "linalg": self._to_linalg,
             "scheduled": lambda: self._schedule(until),
             "bufferized": lambda: bufferize(self.mlir),
-            "llvm": lambda: to_llvm(self.mlir, self.target),
+            "llvm": lambda: to_llvm(self.mlir, self.target, threads=self.threads),
         }
         last = "scheduled" if until == "schedule" else until
         for stage in MLIR_FORMS[MLIR_FORMS.index(after) + 1 : MLIR_FORMS.index(last) + 1]:

@@ -16,6 +16,7 @@ from mind_mlir.cli.options import (
     optimization_option,
     output_option,
     stage_options,
+    threads_option,
 )
 from mind_mlir.cli.output import write_output
 from mind_mlir.stages import MLIR_FORMS, STAGES
@@ -47,6 +48,7 @@ def _help() -> str:
 @click.option("--verify-only", is_flag=True, help="Only report what is wrong; print nothing.")
 @click.option("--mlir-print-debuginfo", is_flag=True, help="Print the locations in forms of MLIR.")
 @optimization_option
+@threads_option
 @output_option
 @diagnostic_format
 @stage_options
@@ -64,6 +66,7 @@ def command(
     verify_only: bool,
     mlir_print_debuginfo: bool,
     opt_level: int,
+    threads: int | None,
     output: str | None,
     print_ir_after_all: bool,
     dump_stages: str | None,
@@ -96,7 +99,9 @@ def command(
     # --emit-ir shows the program itself, as the language's own driver does, whatever else was asked for.
     if autodiff and not emit_ir:
         module = gradient_module(module, log, extensions=extensions)
-    text = print_form(module, form, log, opt_level=opt_level, debug_info=mlir_print_debuginfo)
+    text = print_form(
+        module, form, log, opt_level=opt_level, threads=threads, debug_info=mlir_print_debuginfo
+    )
     write_output(text, output)
 
 

@@ -25,11 +25,15 @@ SHOWN_ELEMENTS = 200
 
 
 def execute(
-    module: Module, arguments: Mapping[str, Array], log: StageLog, opt_level: int | None
+    module: Module,
+    arguments: Mapping[str, Array],
+    log: StageLog,
+    opt_level: int | None,
+    threads: int | None,
 ) -> Sequence[Array]:
     """Return the outputs of ``module``, compiled at ``opt_level`` or, where that is None, interpreted."""
     if opt_level is not None:
-        outputs: Sequence[Array] = native(log).execute(module, arguments, log, opt_level)
+        outputs: Sequence[Array] = native(log).execute(module, arguments, log, opt_level, threads)
         return outputs
     with log.timed("interpret"):
         return interpret(module, arguments)

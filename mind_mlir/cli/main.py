@@ -54,6 +54,24 @@ class Program(GuardedCommand, click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
 
+def _show_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not context.resilient_parsing:
+        click.echo(f"mind-mlir, version {__version__}")
+        click.echo(f"threads: {_threads()}")
+        context.exit()
+
+
+def _threads() -> str:
+    """Return how many threads share the loops of compiled code, or why that cannot be said."""
+    from mind_mlir.runtime import threads  # noqa: PLC0415 -- commands that run nothing do without
+
+    try:
+        count = threads.get_num_threads()
+    except ValueError as error:
+        return f"unknown: {error}"
+    return f"{count}" if threads.is_available() else f"{count} (no thread pool on this system)"
+
+
 @click.command(
     cls=Program,
     name="mind-mlir",
@@ -70,7 +88,14 @@ Completion with Tab, until the shell ends (or put the line into its startup file
   fish  _MIND_MLIR_COMPLETE=fish_source mind-mlir | source
 """,
 )
-@click.version_option(__version__, prog_name="mind-mlir")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_version,
+    help="Show the version and the number of threads, and exit.",
+)
 @click.pass_context
 def program(context: click.Context) -> None:
     """Compile MIND Core IR to fast native code, by way of MLIR.

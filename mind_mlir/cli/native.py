@@ -10,6 +10,7 @@ from mind_mlir.pipeline import Lowering
 from mind_mlir.runtime.disassemble import assembly
 from mind_mlir.runtime.executable import compile
 from mind_mlir.runtime.native import NativeModule
+from mind_mlir.runtime.threads import loop_threads
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,9 +21,11 @@ if TYPE_CHECKING:
     from mind_mlir.ir.module import Module
 
 
-def print_form(module: Module, form: str, log: StageLog, opt_level: int, *, debug_info: bool) -> str:
+def print_form(
+    module: Module, form: str, log: StageLog, opt_level: int, *, threads: int | None, debug_info: bool
+) -> str:
     """Return ``module`` in a form of MLIR, with its locations on request, or as assembly."""
-    lowering = Lowering(observer=log, debug_info=debug_info)
+    lowering = Lowering(threads=loop_threads(threads), observer=log, debug_info=debug_info)
     try:
         text = lowering.run(module, until="llvm" if form == "asm" else form)
     finally:
@@ -35,9 +38,11 @@ def print_form(module: Module, form: str, log: StageLog, opt_level: int, *, debu
     return text
 
 
-def execute(module: Module, arguments: Mapping[str, Array], log: StageLog, opt_level: int) -> Sequence[Array]:
+def execute(
+    module: Module, arguments: Mapping[str, Array], log: StageLog, opt_level: int, threads: int | None
+) -> Sequence[Array]:
     """Compile ``module`` and run it."""
-    executable = compile(module, opt_level=opt_level, observer=log)
+    executable = compile(module, opt_level=opt_level, threads=threads, observer=log)
     log.add(executable.timings)
     with log.timed("run"):
         return interruptible(lambda: executable(**arguments))

@@ -9,6 +9,7 @@ import click
 from mind_mlir.cli.completion import complete_directory, complete_file, complete_function
 from mind_mlir.cli.session import DEFAULT_ERROR_LIMIT, Session
 from mind_mlir.diagnostics.render import FORMATS
+from mind_mlir.runtime.threads import MOST_THREADS, VARIABLE
 from mind_mlir.stages import FORMS
 
 if TYPE_CHECKING:
@@ -101,6 +102,17 @@ def optimization_option(command: Command) -> Command:
         default=3,
         show_default=True,
         help="LLVM's optimisation level; results are the same at each.",
+    )(command)
+
+
+def threads_option(command: Command) -> Command:
+    """Add ``--threads``."""
+    return click.option(
+        "--threads",
+        metavar="N",
+        type=click.IntRange(1, MOST_THREADS),
+        help=f"How many threads share a loop at most; {VARIABLE} unless given, or one a core. Results are "
+        "the same with any number.",
     )(command)
 
 

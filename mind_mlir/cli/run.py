@@ -13,6 +13,7 @@ from mind_mlir.cli.options import (
     function_option,
     optimization_option,
     stage_options,
+    threads_option,
 )
 from mind_mlir.cli.session import EXIT_DIAGNOSTICS
 
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     help="Write the outputs to PATH: .npz, or .npy where there is one.",
 )
 @optimization_option
+@threads_option
 @diagnostic_format
 @stage_options
 @click.pass_obj
@@ -64,6 +66,7 @@ def command(
     check: bool,
     output: str | None,
     opt_level: int,
+    threads: int | None,
     print_ir_after_all: bool,
     dump_stages: str | None,
     timing: bool,
@@ -92,7 +95,10 @@ def command(
     from mind_mlir.ir.entry import entry_function  # noqa: PLC0415 -- as above
     from mind_mlir.ir.interface import interface_of  # noqa: PLC0415 -- as above
     from mind_mlir.passes.verify import verify  # noqa: PLC0415 -- as above
+    from mind_mlir.runtime.threads import set_num_threads  # noqa: PLC0415 -- as above
 
+    if threads is not None:
+        set_num_threads(threads)
     specs = InputSpecs.parse(inputs)
     log = StageLog.of(session, print_ir_after_all=print_ir_after_all, dump_stages=dump_stages, timing=timing)
     module = log.read(file)
@@ -108,7 +114,7 @@ def command(
     if check:
         agrees = compare(module, arguments, log)
     else:
-        results = execute(module, arguments, log, None if interpreted else opt_level)
+        results = execute(module, arguments, log, None if interpreted else opt_level, threads)
         deliver(interface.outputs, results, output)
     log.finish()
     if not agrees:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 NAMESPACE = "mind"
 PREFIX = f"{NAMESPACE}."
+#: Where the bindings find the dialect's Python module; else they would search for it at each operation.
+OPVIEWS = "mind_mlir.dialect.opviews"
 
 
 def irdl_text() -> str:
@@ -73,7 +75,7 @@ def load(context: Context, *, verify: bool = True) -> None:
         context: A context that does not have it yet.
         verify: Whether MLIR's verifier runs the records' type rules; off for modules verified before.
     """
-    add_dialect_package("mind_mlir.dialect.opviews")
+    add_dialect_package(OPVIEWS)
     with context, ir.Location.unknown():
         irdl.load_dialects(ir.Module.parse(irdl_text()))
         if not verify:

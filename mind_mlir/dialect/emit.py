@@ -12,8 +12,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.abi import symbol_of
-from mind_mlir.bindings import func, ir
-from mind_mlir.dialect.definition import NAMESPACE, PREFIX, encode_attributes
+from mind_mlir.bindings import add_dialect_package, func, ir
+from mind_mlir.dialect.definition import NAMESPACE, OPVIEWS, PREFIX, encode_attributes
 from mind_mlir.interrupts import deliver
 from mind_mlir.ir.module import Parameter
 from mind_mlir.ir.types import TensorType
@@ -35,12 +35,13 @@ PROFILE_ATTRIBUTE = f"{NAMESPACE}.profile"
 
 
 def emit(module: Module, context: Context) -> MLIRModule:
-    """Return a verified module as `mind` dialect, in a context that has the dialect loaded.
+    """Return a verified module as `mind` dialect.
 
     Args:
         module: In structured form, or flat with `Input` operations.
-        context: Where the operations are made.
+        context: Where the operations are made; it has the dialect loaded or accepts unregistered ones.
     """
+    add_dialect_package(OPVIEWS)
     with context, ir.Location.unknown():
         result = ir.Module.create()
         types: dict[TensorType, Type] = {}

@@ -31,7 +31,7 @@ _VIEWS = (
     "memref.transpose",
 )
 #: Operations whose results overlap no other live buffer.
-_BUFFERS = ("memref.get_global", "memref.view")
+_BUFFERS = ("memref.alloca", "memref.get_global", "memref.view")
 
 
 class Closure:

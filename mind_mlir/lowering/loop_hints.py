@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import arith, ir, llvm, scf
+from mind_mlir.bindings import arith, ir, scf
 from mind_mlir.lowering.outline import is_control
 from mind_mlir.mlir.passes import find_all
 
@@ -32,10 +32,14 @@ def annotate_loops(module: Module) -> None:
 
 def attach_annotations(module: Module) -> None:
     """Move the hints from where the conversion to branches leaves them to where LLVM's translation looks."""
-    for branch in find_all(module, llvm.BrOp):
-        if _ON_LOOP in branch.attributes:
-            branch.attributes["loop_annotation"] = branch.attributes[_ON_LOOP]
-            del branch.attributes[_ON_LOOP]
+    for function in module.body.operations:
+        if function.operation.name != "llvm.func":
+            continue
+        for block in function.regions[0].blocks:
+            branch = block.operations[-1]
+            if _ON_LOOP in branch.attributes:
+                branch.attributes["loop_annotation"] = branch.attributes[_ON_LOOP]
+                del branch.attributes[_ON_LOOP]
 
 
 def _is_short(loop: Operation) -> bool:

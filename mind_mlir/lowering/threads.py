@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from mind_mlir.abi import PARALLEL_SYMBOL
 from mind_mlir.bindings import arith, func, ir, llvm, memref, scf
 from mind_mlir.interrupts import deliver
+from mind_mlir.lowering.buffers.merging import is_parallel
 from mind_mlir.lowering.closures import ALIASING_ATTRIBUTE, KERNEL_ATTRIBUTE, Closure, share
-from mind_mlir.lowering.schedule.emission.emitter import PARALLEL_ATTRIBUTE
 from mind_mlir.mlir.passes import find_all
 
 if TYPE_CHECKING:
@@ -54,11 +54,6 @@ def outline_chunks(module: Module) -> list[Launch]:
                 deliver()
                 _outline(function, loop, names, launches)
     return list(launches.values())
-
-
-def is_parallel(op: Operation) -> bool:
-    """Return whether ``op`` is a loop whose iterations may run in any order and at the same time."""
-    return op.name == "scf.for" and PARALLEL_ATTRIBUTE in op.attributes
 
 
 def _outermost(function: Operation) -> list[Operation]:

@@ -73,6 +73,7 @@ def to_llvm(
         launches = outline_chunks(module) if threads != 1 else []
         outline_kernels(module)
         tables = cut_into_parts(module)
+        _hoist_stack_buffers(module)
         for op in module.body.operations:
             if isinstance(op, func.FuncOp) and op.regions[0].blocks:
                 _describe_pointers(op)
@@ -99,6 +100,17 @@ def _expand_strided_copies(module: Module) -> None:
         with ir.InsertionPoint(op), op.location:
             linalg.copy(source, outs=[target])
         op.erase()
+
+
+def _hoist_stack_buffers(module: Module) -> None:
+    """Let each buffer on the stack be there once: what a loop allocates in each iteration would add up."""
+    for op in find_all(module, memref.AllocaOp):
+        function = op
+        while function.name != "func.func":
+            function = function.parent.operation
+        entry = function.regions[0].blocks[0]
+        if op.operation.block != entry:
+            op.move_before(entry.operations[0])
 
 
 def _describe_pointers(function: Operation) -> None:

@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.ir.types import format_shape
+from mind_mlir.ops.accumulation import ACCURACY
 from mind_mlir.ops.opdef import Alias, Example, OpDef, OperandDef, Rounding
 from mind_mlir.ops.reassociation import reshape
 from mind_mlir.ops.shapes import broadcast
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from mind_mlir.ir.attributes import Array
+    from mind_mlir.ir.attributes import Array, AttributeValue
     from mind_mlir.ir.types import TensorType
     from mind_mlir.ir.value import Value
     from mind_mlir.mlir.context import LoweringContext
@@ -264,11 +265,15 @@ def _without_stretched(context: LoweringContext, index: int, batch: tuple[int, .
     return reshape(context, context.operands[index], type_, shape), axes
 
 
+def _terms(shapes: Sequence[tuple[int, ...]], _: Mapping[str, AttributeValue]) -> int:
+    return shapes[0][-1]
+
+
 INTEGERS_WRAP = "Integers wrap around on overflow (two's complement)."
 SUM_ORDER = (
     "The order of the additions, and whether a product is fused with its addition, are not specified; floats "
     "may differ in the last bits from a sum taken in index order. The order depends on the shapes and the "
-    "instruction set alone, never on the number of threads."
+    f"instruction set alone, never on the number of threads. {ACCURACY}"
 )
 _EMPTY = "A contraction over extent 0 (from an empty Slice) is 0."
 
@@ -287,6 +292,7 @@ OPERATIONS: tuple[OpDef, ...] = (
         derivative=_dot_vjp,
         lower=_lower_dot,
         rounding=Rounding.ACCUMULATING,
+        terms=_terms,
         choices=(INTEGERS_WRAP, SUM_ORDER, _EMPTY),
         examples=(
             Example(("T[7]", "T[7]"), note="inner product"),
@@ -315,6 +321,7 @@ OPERATIONS: tuple[OpDef, ...] = (
         derivative=_matmul_vjp,
         lower=_lower_matmul,
         rounding=Rounding.ACCUMULATING,
+        terms=_terms,
         choices=(INTEGERS_WRAP, SUM_ORDER, _EMPTY),
         aliases=(Alias("core-functions", "tensor.matmul"),),
         examples=(

@@ -247,6 +247,7 @@ OPERATIONS: tuple[OpDef, ...] = (
         derivative_is_extension=True,
         lower=_lower_conv2d,
         rounding=Rounding.ACCUMULATING,
+        terms=lambda shapes, _: math.prod(shapes[1][:3]),
         choices=(
             "`Valid` pads nothing. `Same` gives `H_out = ceil(H / strides[0])`: of the zeros needed in all, "
             "`max((H_out - 1) * strides[0] + H_k - H, 0)`, half (rounded down) go before the first row and "

@@ -55,7 +55,7 @@ class Rounding(Enum):
 
     EXACT = "exact"  # bit for bit: correctly rounded, or only moves data
     APPROXIMATE = "approximate"  # to a relative error of the value
-    ACCUMULATING = "accumulating"  # to the same relative error of the sum of the terms' magnitudes
+    ACCUMULATING = "accumulating"  # relative to the sum of the terms' magnitudes: `accumulation`
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +170,7 @@ FlowRule: TypeAlias = "Callable[[FlowContext], Iterable[tuple[ValueId, ValueId]]
 NormalizeRule: TypeAlias = (
     "Callable[[Mapping[str, AttributeValue], TensorType], Mapping[str, AttributeValue]]"
 )
+TermsRule: TypeAlias = "Callable[[Sequence[tuple[int, ...]], Mapping[str, AttributeValue]], int]"
 LinalgRule: TypeAlias = "Callable[[LoweringContext], Any]"
 #: Returns the results of the operations that it emitted.
 EmitRule: TypeAlias = "Callable[[EmitContext], list[Any]]"
@@ -205,6 +206,8 @@ class OpDef:
         same_dtype: Whether all operands must share one dtype (E2004).
         commutative: Whether the canonicaliser may order the operands.
         rounding: How closely compiled code agrees with ``evaluate``; only exact operations are folded.
+        terms: For operations that accumulate, how many terms an element of the result is the sum of, from the
+            shapes of the operands and the complete attributes (see `ops.accumulation`).
         extension: Whether it stands outside Core v1 (named as PTIR names it).
         aliases: Its other names, by profile.
         examples: Valid uses, including the edge cases.
@@ -232,6 +235,7 @@ class OpDef:
     same_dtype: bool = True
     commutative: bool = False
     rounding: Rounding = Rounding.EXACT
+    terms: TermsRule | None = None
     extension: bool = False
     aliases: tuple[Alias, ...] = ()
     examples: tuple[Example, ...] = ()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.ops.accumulation import ACCURACY
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.opdef import Alias, AttributeDef, Example, OpDef, OperandDef, Rounding
 from mind_mlir.ops.reassociation import reshape
@@ -93,9 +94,18 @@ def _reduced_count(shape: Sequence[int], axes: Sequence[int]) -> int:
     return math.prod(shape[axis] for axis in reduced_axes(axes, len(shape)))
 
 
+def _terms(shapes: Sequence[tuple[int, ...]], attributes: Mapping[str, AttributeValue]) -> int:
+    return _reduced_count(shapes[0], cast("tuple[int, ...]", attributes["axes"]))
+
+
 def _numpy_sum(context: EvalContext, dtype: np.dtype[Any]) -> Array:
     (operand,) = context.operands
     axes = reduced_axes(context.attributes["axes"], operand.ndim)
+    kept = tuple(axis for axis in range(operand.ndim) if axis not in axes)
+    # Along contiguous memory numpy sums pairwise; along other axes its error would grow with the length.
+    count = _reduced_count(operand.shape, context.attributes["axes"])
+    if operand.size:
+        operand, axes = np.ascontiguousarray(operand.transpose(*kept, *axes)).reshape(-1, count), (-1,)
     total = np.sum(operand, axis=axes, dtype=dtype, initial=dtype.type(0))
     return np.asarray(total).reshape(context.result_type.extents)
 
@@ -194,7 +204,8 @@ _ALL: Mapping[str, AttributeValue] = MappingProxyType({"axes": (), "keepdims": F
 _NEGATIVE_AXES = "Negative axes count from the end: -1 is the last, and naming it by both numbers is E3005."
 _ORDER = (
     "Floats accumulate in the input dtype from +0.0 on (so a sum of negative zeros is +0.0), in an order "
-    "that depends only on the shape and the compiler's version, never on the number of threads."
+    "that depends only on the shape, the instruction set and the compiler's version, never on the number of "
+    f"threads. {ACCURACY} The last step of a long sum may be taken in f64."
 )
 _EXAMPLES = (
     Example(("T[3, 4, 5]",), {"axes": (1,), "keepdims": False}),
@@ -223,6 +234,7 @@ OPERATIONS = (
         lower=_lower_sum,
         normalize=_normalize,
         rounding=Rounding.ACCUMULATING,
+        terms=_terms,
         choices=(_NEGATIVE_AXES, _ORDER, "Integers wrap around on overflow (two's complement)."),
         aliases=(Alias("core-functions", "tensor.sum"), Alias("core-functions", "tensor.sum_all", _ALL)),
         examples=_EXAMPLES,
@@ -242,6 +254,7 @@ OPERATIONS = (
         lower=_lower_mean,
         normalize=_normalize,
         rounding=Rounding.ACCUMULATING,
+        terms=_terms,
         choices=(
             _NEGATIVE_AXES,
             _ORDER,

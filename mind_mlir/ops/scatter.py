@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from mind_mlir.ops.vjp import VjpContext
 
 
+#: Marks the loop over the rows of updates, whose body ends with the loop over the columns.
+SCATTER_ATTRIBUTE = "mind.scatter"
+
+
 def row_form(operand_rank: int, indices_rank: int) -> dict[str, Any]:
     """Return the attributes with which ScatterAdd adds rows along the first axis, as Gather reads them."""
     return {
@@ -128,6 +132,7 @@ def _lower_scatter_add(context: LoweringContext) -> Any:
         return _add_row(context, accumulator, position, flat_updates, at, width)
 
     added = _loop(context, indices_type.element_count, start, add_row)
+    added.owner.attributes[SCATTER_ATTRIBUTE] = context.mlir.ir.UnitAttr.get()
     return reshape(context, added, flat_type, result.extents)
 
 
@@ -200,6 +205,7 @@ OPERATIONS = (
         derivative=_scatter_vjp,
         lower=_lower_scatter_add,
         rounding=Rounding.ACCUMULATING,
+        terms=lambda shapes, _: 1 + math.prod(shapes[1]),
         same_dtype=False,
         extension=True,
         choices=(

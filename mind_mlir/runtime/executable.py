@@ -15,10 +15,12 @@ from mind_mlir.interrupts import deliver, held
 from mind_mlir.ir.entry import DEFAULT_ENTRY, default_entry, exported
 from mind_mlir.ir.module import MODULE, Module
 from mind_mlir.pipeline import Lowering
+from mind_mlir.runtime.call import Called
 from mind_mlir.runtime.disassemble import assembly
 from mind_mlir.runtime.function import CompiledFunction, Signature
 from mind_mlir.runtime.native import NativeFunction, NativeModule
 from mind_mlir.runtime.places import Places
+from mind_mlir.runtime.threads import check_threads, loop_threads
 from mind_mlir.stages import FORMS
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from mind_mlir.ir.interface import Parameter
     from mind_mlir.ir.types import TensorType
     from mind_mlir.pipeline import Observer
+    from mind_mlir.runtime.bound import BoundFunction
 
 DEFAULT_OPT_LEVEL = 3
 OPT_LEVELS = range(4)
@@ -39,6 +42,7 @@ def compile(
     *,
     function: str | None = None,
     opt_level: int = DEFAULT_OPT_LEVEL,
+    threads: int | None = None,
     observer: Observer | None = None,
 ) -> Executable:
     """Compile a module for this machine.
@@ -47,6 +51,8 @@ def compile(
         module: A module of any profile; it is verified and canonicalised first.
         function: The exported function to compile, with what it calls; all of them unless given.
         opt_level: LLVM's optimisation level, 0 to 3; results are the same at each.
+        threads: How many threads share a loop at most, 1 to 1024; `get_num_threads` says how many do where
+            that is less, or nothing is given. Results are the same with any number.
         observer: Sees every stage's form as it appears.
 
     Raises:
@@ -54,13 +60,14 @@ def compile(
             is no such function, or it is not exported.
         ExecutionError: E6004, intermediate values need more scratch memory than any address space has.
         TypeError: An argument is not of the type above.
-        ValueError: ``opt_level`` is none of 0 to 3.
+        ValueError: ``opt_level`` is none of 0 to 3, ``threads`` is out of range, or the variable
+            ``MIND_MLIR_NUM_THREADS`` is.
         InternalError: A stage failed on a verified module: a bug of the compiler.
     """
-    return Executable(module, function=function, opt_level=opt_level, observer=observer)
+    return Executable(module, function=function, opt_level=opt_level, threads=threads, observer=observer)
 
 
-class Executable:
+class Executable(Called):
     """A module compiled to native code: its exported functions.
 
     Called, it is its function ``main``, or the only one; ``executable["f"]`` is any of them. Calls check
@@ -74,16 +81,25 @@ class Executable:
     """
 
     def __init__(
-        self, module: Module, *, function: str | None = None, opt_level: int, observer: Observer | None
+        self,
+        module: Module,
+        *,
+        function: str | None = None,
+        opt_level: int,
+        threads: int | None,
+        observer: Observer | None,
     ) -> None:
+        super().__init__()
         border.expect(module, Module, "module", MODULE)
         opt_level = _opt_level(opt_level)
+        threads = None if threads is None else check_threads(threads, "threads")
+        limit = loop_threads(threads)  # before anything is done, for what the environment says may be wrong
         if observer is not None and not callable(observer):
             border.reject("observer", "callable, or None", observer)
         self._source = module = restricted(module, function)
-        self._opt_level = opt_level
+        self._options = (opt_level, threads)
         with held():
-            lowering = Lowering(observer=observer)
+            lowering = Lowering(threads=limit, observer=observer)
             lowering.run(module)
             start = time.perf_counter()
             native = NativeModule(lowering.mlir, opt_level=opt_level)
@@ -105,7 +121,7 @@ class Executable:
             # The MLIR values in the checks die with the module; only their facts are kept.
             checks = [outcome.check for outcome in lowering.checks_of[symbol]]
             found = [(check, places.of(check) if places else None) for check in checks]
-            reload = (_recompile_function, (self._source, self._opt_level, name))
+            reload = (_recompile_function, (self._source, *self._options, name))
             yield name, CompiledFunction(function, NativeFunction(native, entry=symbol), found, reload)
 
     def __str__(self) -> str:
@@ -130,8 +146,8 @@ class Executable:
         """Return what a call takes and returns (see `CompiledFunction.signature`)."""
         return self._called().signature()
 
-    def __reduce__(self) -> tuple[Callable[[Module, int], Executable], tuple[Module, int]]:
-        return _recompile, (self._source, self._opt_level)
+    def __reduce__(self) -> tuple[Callable[..., Executable], tuple[object, ...]]:
+        return _recompile, (self._source, *self._options)
 
     def __copy__(self) -> Executable:
         return self  # nothing about it can be changed
@@ -154,16 +170,36 @@ class Executable:
     def __call__(self, /, *args: object, **kwargs: object) -> tuple[Array, ...]:
         """Run ``main``, or the only function, on numpy arrays, given by position or by input name.
 
+        With ``out=``, an array or a tuple with one for each output, results are written there (see
+        `CompiledFunction.__call__`).
+
         Returns:
-            One fresh C-contiguous array for each output, always as a tuple.
+            One fresh C-contiguous array for each output, or those given, always as a tuple.
 
         Raises:
-            ArgumentError: The arguments do not fit the inputs (E61xx).
+            ArgumentError: The arguments do not fit the inputs, or ``out`` the outputs (E61xx).
             ExecutionError: E6001, an index was out of bounds; E6004, the memory for outputs or intermediate
                 values could not be had; E6009, an integer was divided by zero.
             ValueError: There are several functions, and none is called ``main``.
         """
-        return (self._entry or self._called())._call(args, kwargs)
+        function = self._called()
+        results = function._call(args, kwargs)
+        self._words = function._words
+        return results
+
+    _call_python = __call__
+
+    def bind(self, /, *args: object, **kwargs: object) -> BoundFunction:
+        """Return ``main``, or the only function, bound to its arguments and outputs.
+
+        It is for loops that use the same arrays again (see `CompiledFunction.bind`).
+
+        Raises:
+            ArgumentError: The arguments do not fit the inputs, or ``out`` the outputs (E61xx).
+            ExecutionError: E6004, there is no memory for the outputs.
+            ValueError: There are several functions, and none is called ``main``.
+        """
+        return self._called().bind(*args, **kwargs)
 
     def as_text(self, stage: str) -> str:
         """Return the module in the form that ``stage`` leaves it in.
@@ -177,7 +213,8 @@ class Executable:
             UnsupportedError: E7003, the tools that print assembly are not installed.
         """
         border.choice(stage, FORMS, "stage")
-        return stage_text(self._source, stage, opt_level=self._opt_level)
+        opt_level, threads = self._options
+        return stage_text(self._source, stage, opt_level=opt_level, threads=threads)
 
     def _called(self) -> CompiledFunction:
         """Return the function that a call runs."""
@@ -192,14 +229,14 @@ class Executable:
         return brief(", ".join(self.functions) or "none")
 
 
-def _recompile(module: Module, opt_level: int) -> Executable:
+def _recompile(module: Module, opt_level: int, threads: int | None) -> Executable:
     """Return what a pickled executable stands for; its machine code is made for the machine that loads it."""
-    return compile(module, opt_level=opt_level)
+    return compile(module, opt_level=opt_level, threads=threads)
 
 
-def _recompile_function(module: Module, opt_level: int, name: str) -> CompiledFunction:
+def _recompile_function(module: Module, opt_level: int, threads: int | None, name: str) -> CompiledFunction:
     """Return what a pickled function stands for."""
-    return compile(module, function=name, opt_level=opt_level)[name]
+    return compile(module, function=name, opt_level=opt_level, threads=threads)[name]
 
 
 def _opt_level(value: object) -> int:
@@ -210,9 +247,11 @@ def _opt_level(value: object) -> int:
 
 
 @held()
-def stage_text(module: Module, stage: str, *, opt_level: int = DEFAULT_OPT_LEVEL) -> str:
+def stage_text(
+    module: Module, stage: str, *, opt_level: int = DEFAULT_OPT_LEVEL, threads: int | None = None
+) -> str:
     """Return ``module`` in the form that ``stage`` leaves it in (see `Executable.as_text`)."""
-    lowering = Lowering()
+    lowering = Lowering(threads=loop_threads(threads))
     text = lowering.run(module, until="llvm" if stage == "asm" else stage)
     if text is not None:
         return text

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import inspect
 import keyword
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
+
+import numpy as np
 
 from mind_mlir import border
 from mind_mlir.arguments import address, bind
-from mind_mlir.diagnostics import ExecutionError
+from mind_mlir.diagnostics import ArgumentError, ExecutionError
 from mind_mlir.diagnostics.display import brief
 from mind_mlir.ir.interface import interface_of
 from mind_mlir.ir.module import Function
 from mind_mlir.ir.types import DType
 from mind_mlir.ops.contexts import allocation_failed
+from mind_mlir.runtime.bound import BoundFunction
+from mind_mlir.runtime.buffers import as_outputs, check_outputs, input_problems
+from mind_mlir.runtime.call import Called, wants_record
+from mind_mlir.runtime.call_record import OUT, CallRecord
 from mind_mlir.runtime.memory import pool
 from mind_mlir.runtime.native import NativeFunction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from mind_mlir.diagnostics import Location
+    from mind_mlir.diagnostics import Diagnostic, Location
     from mind_mlir.diagnostics.checks import Check
     from mind_mlir.ir.attributes import Array
 
@@ -38,7 +44,7 @@ class Signature:
         return function.signature()
 
 
-class CompiledFunction:
+class CompiledFunction(Called):
     """A function compiled to native code, one of those of an `Executable`.
 
     Calls check their arguments, never write to them, and return fresh arrays. The interpreter lock is
@@ -70,6 +76,7 @@ class CompiledFunction:
         """
         border.expect(function, Function, "function", "a Function")
         border.expect(native, NativeFunction, "native", "native code (mind_mlir.compile makes it)")
+        super().__init__()
         interface = interface_of(function)
         self.name = interface.name
         self.parameters = interface.parameters
@@ -82,7 +89,10 @@ class CompiledFunction:
         self._layouts = [(type_.extents, type_.dtype.numpy) for type_ in self.results]
         if self._checks:
             self._layouts.append(((2 * len(self._checks),), DType.SI64.numpy))
-        self._new = [pool.allocator(shape, dtype) for shape, dtype in self._layouts]
+        self._new = [pool.allocator(type_.extents, type_.dtype.numpy) for type_ in self.results]
+        #: Whether ``out=`` is for outputs: it is an input where one is called so.
+        self._takes_out = all(parameter.name != OUT for parameter in self.parameters)
+        self._record: CallRecord | None = None
 
     def __str__(self) -> str:
         return str(self._interface)
@@ -120,30 +130,119 @@ class CompiledFunction:
     def __call__(self, /, *args: object, **kwargs: object) -> tuple[Array, ...]:
         """Run the function on numpy arrays, given by position or by input name.
 
+        With ``out=``, an array or a tuple with one for each output, results are written there and these
+        arrays are returned. They must have exactly the dtypes and shapes of the outputs, be C-contiguous,
+        aligned and writeable, and overlap neither inputs nor one another. Where a run-time check fails, what
+        they hold is not defined. Of a function that has an input called ``out``, that is what ``out=`` gives.
+
         Returns:
-            One fresh C-contiguous array for each output, always as a tuple.
+            One fresh C-contiguous array for each output, or those given, always as a tuple.
 
         Raises:
-            ArgumentError: The arguments do not fit the inputs (E61xx).
+            ArgumentError: The arguments do not fit the inputs, or ``out`` the outputs (E61xx).
             ExecutionError: E6001, an index was out of bounds; E6004, the memory for outputs or intermediate
                 values could not be had; E6009, an integer was divided by zero.
         """
         return self._call(args, kwargs)
 
+    _call_python = __call__
+
+    def bind(self, /, *args: object, **kwargs: object) -> BoundFunction:
+        """Return this function bound to its arguments and outputs, for loops that use the same arrays again.
+
+        Everything is checked once here. Calling what is returned, without arguments, runs the function on
+        what the arrays hold then, writes the same outputs each time, and returns them: who needs a result
+        beyond the next call copies it. Double buffering is two of them, each of which reads what the other
+        has written::
+
+            forth = step.bind(a, out=b)
+            back = step.bind(b, out=a)
+
+        Args:
+            args: The inputs by position, as in a call. Arrays are used in place, so they must be C-contiguous
+                and aligned; numbers and nested lists are taken once.
+            kwargs: The inputs by name, and ``out=``, as in a call; fresh arrays unless given.
+
+        Raises:
+            ArgumentError: The arguments do not fit the inputs, or ``out`` the outputs (E61xx).
+            ExecutionError: E6004, there is no memory for the outputs.
+        """
+        arrays, outputs = self._accept(args, *self._split(kwargs), in_place=True)
+        return BoundFunction(self, arrays, self._fresh() if outputs is None else outputs)
+
     def _call(self, args: Sequence[object], kwargs: Mapping[str, object]) -> tuple[Array, ...]:
         """Run the function on arguments by position and by name; as calling it does."""
-        arrays = bind(self.parameters, args, kwargs)
+        if OUT in kwargs and self._takes_out:
+            arrays, outputs = self._accept(args, *self._split(kwargs), in_place=False)
+        else:
+            arrays, outputs = bind(self.parameters, args, kwargs), None
+        results = self._run(arrays, outputs)
+        if self._words is None and wants_record():
+            self._record = self._new_record()
+            self._words = self._record.words
+        return results
+
+    def _split(self, kwargs: Mapping[str, object]) -> tuple[dict[str, object], object]:
+        """Return the inputs that are given by name, and what is given for the outputs."""
+        named = dict(kwargs)
+        return named, named.pop(OUT, None) if self._takes_out else None
+
+    def _accept(
+        self, args: Sequence[object], named: Mapping[str, object], out: object, *, in_place: bool
+    ) -> tuple[list[Array], tuple[Array, ...] | None]:
+        """Return the arrays that inputs are read from, and those for the outputs if ``out`` gives any."""
+        findings: list[Diagnostic] = []
+        arrays: list[Array] = []
         try:
-            outputs = tuple([new() for new in self._new])
-            self._native.call([address(array) for array in (*arrays, *outputs)])
+            arrays = bind(self.parameters, args, named)
+        except ArgumentError as error:
+            findings += error.diagnostics
+        given = [*args, *(named.get(parameter.name) for parameter in self.parameters[len(args) :])]
+        read = list(zip(self.parameters, given, arrays, strict=False))
+        if in_place:
+            findings += [problem for each in read for problem in input_problems(*each)]
+        outputs = None if out is None else as_outputs(out, len(self.results), findings)
+        if outputs:
+            memory = [
+                (parameter.name, array)
+                for parameter, value, copy in read
+                for array in ((value, copy) if isinstance(value, np.ndarray) else (copy,))
+            ]
+            findings += check_outputs(self._interface.outputs, outputs, memory)
+        if findings:
+            raise ArgumentError(findings)
+        return arrays, cast("tuple[Array, ...] | None", outputs)
+
+    def _fresh(self) -> tuple[Array, ...]:
+        """Return arrays for the outputs."""
+        try:
+            return tuple([new() for new in self._new])
         except MemoryError as error:
-            what = f"the outputs and {self._native.scratch_bytes} bytes of scratch memory"
-            raise allocation_failed(what, self.results) from error
-        if not self._checks:
-            return outputs
-        *results, status = outputs
-        self._raise_for(status.tolist())
-        return tuple(results)
+            raise self._no_memory() from error
+
+    def _no_memory(self) -> ExecutionError:
+        what = f"the outputs and {self._native.scratch_bytes} bytes of scratch memory"
+        return allocation_failed(what, self.results)
+
+    def _run(self, arrays: Sequence[Array], outputs: tuple[Array, ...] | None) -> tuple[Array, ...]:
+        """Run the function on arrays that have been checked."""
+        if outputs is None:
+            outputs = self._fresh()
+        status = np.empty(2 * len(self._checks), np.int64)
+        written = (*outputs, status) if self._checks else outputs
+        try:
+            self._native.call([address(array) for array in (*arrays, *written)])
+        except MemoryError as error:
+            raise self._no_memory() from error
+        if self._checks:
+            self._raise_for(status.tolist())
+        return outputs
+
+    def _new_record(self, bound: tuple[Sequence[Array], tuple[Array, ...]] | None = None) -> CallRecord:
+        inputs = [(parameter.name, parameter.type) for parameter in self.parameters]
+        return CallRecord(
+            self._native, inputs, self.results, [check.allowed for check, _ in self._checks], bound
+        )
 
     def _raise_for(self, status: Sequence[int]) -> None:
         ends = zip(status[::2], status[1::2], strict=True)

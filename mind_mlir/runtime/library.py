@@ -10,64 +10,71 @@ import ctypes
 import os
 import threading
 from importlib.resources import files
-from string import Template
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ExecutionEngine, ir, new_context
+from mind_mlir.bindings import ExecutionEngine, ir, llvm, new_context
 from mind_mlir.interrupts import held
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from mind_mlir.bindings import Module
 
 #: The name of the function that tells the addresses of the others; no text defines it.
 _TABLE = "mind_library_table"
 
-_loaded: dict[str, Mapping[str, int]] = {}
+_loaded: dict[tuple[str, ...], Mapping[str, int]] = {}
 _loading = threading.RLock()
-# A child that is forked while another thread loads something would wait for that thread for ever.
-os.register_at_fork(
-    before=_loading.acquire, after_in_parent=_loading.release, after_in_child=_loading.release
-)
+if hasattr(os, "register_at_fork"):  # a child forked while another thread loads would wait for it for ever
+    _after = {"after_in_parent": _loading.release, "after_in_child": _loading.release}
+    os.register_at_fork(before=_loading.acquire, **_after)
 
 
 @held()
-def load(name: str, **words: str) -> Mapping[str, int]:
+def load(*names: str, opt_level: int = 2) -> Mapping[str, int]:
     """Return the addresses of the public functions of ``<name>.mlir``, by their names.
 
-    They are C functions of the types that the text says. The text is compiled once in a process; any thread
-    may call this.
+    They are C functions of the types that the text says. Several files are one text: what they define, they
+    have in common. It is compiled once in a process; any thread may call this.
 
     Args:
-        name: The file, without its suffix.
-        words: What ``$word`` in the text stands for; the first call decides.
+        names: The files, without their suffix.
+        opt_level: LLVM's optimisation level; the first call decides.
 
     Raises:
         MLIRError: MLIR does not take the text.
         RuntimeError: The code refers to symbols that this process does not have, or LLVM cannot make it.
     """
     with _loading:
-        if name not in _loaded:
-            text = files(__package__).joinpath(f"{name}.mlir").read_text(encoding="utf-8")
-            _loaded[name] = compile_text(Template(text).substitute(words))
-        return _loaded[name]
+        if names not in _loaded:
+            texts = [
+                files(__package__).joinpath(f"{name}.mlir").read_text(encoding="utf-8") for name in names
+            ]
+            _loaded[names] = compile_text("\n".join(texts), opt_level=opt_level)
+        return _loaded[names]
 
 
 @held()
-def compile_text(text: str) -> Mapping[str, int]:
+def compile_text(text: str, *, opt_level: int = 2) -> Mapping[str, int]:
     """Return the addresses of the public functions of a text, operations of the LLVM dialect, by their names.
 
     The code stays until the process ends, also while the interpreter shuts down: threads may be running it.
+
+    Args:
+        text: The operations. Half of LLVM's time goes to its passes: with ``opt_level`` 0 there are none but
+            the inlining of functions that are ``always_inline``.
+        opt_level: LLVM's optimisation level, 0 to 3.
 
     Raises:
         MLIRError: MLIR does not take the text.
         RuntimeError: The code refers to symbols that this process does not have, or LLVM cannot make it.
     """
     with new_context(("llvm",)), ir.Location.unknown():
-        names = _public_functions(ir.Module.parse(text))
-        engine = ExecutionEngine(ir.Module.parse(f"{text}\n{_table_function(names)}"), opt_level=2)
+        module = ir.Module.parse(text)
+        names = _hide_functions(module)
+        _append_table(module, names)
+        engine = ExecutionEngine(module, opt_level=opt_level)
     wrapper = engine.raw_lookup(_TABLE)  # a wrapper, which takes the addresses of its arguments
     if not wrapper:
         raise RuntimeError("native code of the runtime refers to what this process does not have")
@@ -79,22 +86,27 @@ def compile_text(text: str) -> Mapping[str, int]:
     return MappingProxyType(dict(zip(names, table, strict=True)))
 
 
-def _public_functions(module: Module) -> list[str]:
-    return [
-        ir.StringAttr(op.attributes["sym_name"]).value
-        for op in module.body.operations
-        if op.operation.name == "llvm.func"
-        and op.regions[0].blocks
-        and str(op.attributes["linkage"]) == "#llvm.linkage<external>"
-    ]
+def _hide_functions(module: Module) -> list[str]:
+    """Make the public functions internal, which spares LLVM a wrapper of each, and return their names."""
+    names = []
+    for op in module.body.operations:
+        if op.operation.name == "llvm.func" and op.regions[0].blocks:
+            if str(op.attributes["linkage"]) != "#llvm.linkage<external>":
+                continue
+            op.attributes["linkage"] = ir.Attribute.parse("#llvm.linkage<internal>")
+            names.append(ir.StringAttr(op.attributes["sym_name"]).value)
+    return names
 
 
-def _table_function(names: list[str]) -> str:
-    """Return a function that writes the addresses of the functions ``names`` to a table."""
-    stores = "".join(
-        f"%f{index} = llvm.mlir.addressof @{name} : !llvm.ptr\n"
-        f"%p{index} = llvm.getelementptr %table[{index}] : (!llvm.ptr) -> !llvm.ptr, i64\n"
-        f"llvm.store %f{index}, %p{index} : !llvm.ptr, !llvm.ptr\n"
-        for index, name in enumerate(names)
-    )
-    return f"llvm.func @{_TABLE}(%table: !llvm.ptr) {{\n{stores}llvm.return\n}}"
+def _append_table(module: Module, names: Iterable[str]) -> None:
+    """Append a function that writes the addresses of the functions ``names`` to a table."""
+    pointer = llvm.PointerType.get()
+    type_ = ir.TypeAttr.get(ir.Type.parse("!llvm.func<void (ptr)>"))
+    with ir.InsertionPoint(module.body):
+        function = llvm.LLVMFuncOp(_TABLE, type_)
+    block = function.regions[0].blocks.append(pointer)
+    with ir.InsertionPoint(block):
+        for index, name in enumerate(names):
+            place = llvm.GEPOp(pointer, block.arguments[0], [], [index], pointer, None)
+            llvm.StoreOp(llvm.AddressOfOp(pointer, name).result, place)
+        llvm.ReturnOp()

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from mind_mlir.abi import ALIGNMENT, SCRATCH_ATTRIBUTE, TABLE_ATTRIBUTE
+from mind_mlir.abi import ALIGNMENT, PARALLEL_SYMBOL, SCRATCH_ATTRIBUTE, TABLE_ATTRIBUTE
 from mind_mlir.bindings import ExecutionEngine, ir
 from mind_mlir.interrupts import held
 from mind_mlir.runtime.constants import Constants
 from mind_mlir.runtime.memory import POOLED, pool
+from mind_mlir.runtime.threads import parallel_address
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -69,12 +70,18 @@ class NativeModule:
             module: Loses the data of large constants, unless ``standalone``; may be dropped afterwards.
             opt_level: LLVM's optimisation level, 0 to 3.
             standalone: Make code that an object file can hold: position-independent, all constants inside.
+
+        Raises:
+            RuntimeError: Threads are to share its loops, and there is no pool of them for this system.
         """
         self.signatures: Mapping[str, _Signature] = MappingProxyType(_signatures(module))
         self._constants = None if standalone else Constants(module)
+        shares_loops = _declares(module, PARALLEL_SYMBOL)
         self._engine = ExecutionEngine(module, opt_level=opt_level, enable_pic=standalone)
         if self._constants is not None:
             self._constants.define_in(self._engine)
+        if shares_loops:
+            self._engine.raw_register_runtime(PARALLEL_SYMBOL, ctypes.c_void_p(parallel_address()))
 
     def address_of(self, function: str) -> int:
         """Return where the code of a function is (see `NativeFunction.address`)."""
@@ -183,6 +190,13 @@ def _signatures(module: Module) -> dict[str, _Signature]:
         for op in module.body.operations
         if op.operation.name == "llvm.func" and op.regions[0].blocks and "sym_visibility" not in op.attributes
     }
+
+
+def _declares(module: Module, symbol: str) -> bool:
+    return any(
+        op.operation.name == "llvm.func" and ir.StringAttr(op.attributes["sym_name"]).value == symbol
+        for op in module.body.operations
+    )
 
 
 def _signature(module: Module, function: Operation) -> _Signature:

@@ -16,7 +16,7 @@ import pytest
 from cli_harness import BIN, SUM, invoke, spawn, succeed
 from click.shell_completion import ShellComplete
 
-from mind_mlir import __version__, pipeline
+from mind_mlir import __version__, get_num_threads, pipeline
 from mind_mlir.cli import forms, mlir_passes, opt, stage_log
 from mind_mlir.cli.main import COMMANDS, program
 from mind_mlir.cli.opcode_names import OPCODES
@@ -50,7 +50,9 @@ def test_every_command_has_help(name: str) -> None:
 
 
 def test_the_version() -> None:
-    assert succeed("--version") == f"mind-mlir, version {__version__}\n"
+    first, second = succeed("--version").splitlines()
+    assert first == f"mind-mlir, version {__version__}"
+    assert second == f"threads: {get_num_threads()}"
 
 
 @pytest.mark.parametrize(
@@ -100,7 +102,8 @@ def test_what_must_be_quick_loads_neither_numpy_nor_mlir() -> None:
         "        tool(args)\n"
         "    assert not {'numpy', 'torch_mlir'} & set(sys.modules), args\n"
         "run(mind_opt, '--help')\n"
-        "for args in ([], ['explain', 'E3001'], ['nope'], *([name, '--help'] for name in COMMANDS)):\n"
+        "helps = [[name, '--help'] for name in COMMANDS]\n"
+        "for args in ([], ['--version'], ['explain', 'E3001'], ['nope'], *helps):\n"
         "    run(program, *args)\n"
         "os.environ.update(_X_COMPLETE='bash_complete', COMP_WORDS='x ops ', COMP_CWORD='2')\n"
         "run(lambda _: program(prog_name='x'))\n"
@@ -111,7 +114,7 @@ def test_what_must_be_quick_loads_neither_numpy_nor_mlir() -> None:
 def test_the_package_runs_as_a_program() -> None:
     command = [sys.executable, "-m", "mind_mlir", "--version"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
-    assert done.stdout.endswith(f"version {__version__}\n")
+    assert done.stdout.startswith(f"mind-mlir, version {__version__}\n")
 
 
 @pytest.mark.parametrize(

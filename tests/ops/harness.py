@@ -13,6 +13,7 @@ from mind_mlir import interpreter
 from mind_mlir.core.builder import Builder
 from mind_mlir.ir.module import Functions, Module
 from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.ops.accumulation import summation_error
 from mind_mlir.ops.contexts import EvalContext, TypeContext
 from mind_mlir.ops.infer import infer_type
 from mind_mlir.ops.opdef import Domain, Example, NotDifferentiable, OpDef, Rounding
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.value import Value
 
-#: Relative error that a float result may have.
+#: Relative error that a float result may have that is not accumulated.
 TOLERANCES = {DType.F32: 1e-6, DType.F64: 1e-12}
 
 
@@ -281,13 +282,14 @@ def assert_agrees(
         return
     finite = np.isfinite(expected)
     np.testing.assert_array_equal(actual[~finite], expected[~finite], "infinities differ")
-    magnitude = np.abs(expected)
-    if record.rounding is Rounding.ACCUMULATING:
+    magnitude, relative = np.abs(expected), TOLERANCES[dtype]
+    if record.terms is not None:
+        relative = summation_error(record.terms([o.shape for o in operands], attributes), dtype)
         # Rounding errors are relative to the sum of the terms' magnitudes, which cancellation may hide.
         absolute = [np.abs(o) if o.dtype.kind == "f" else o for o in operands]
         magnitude = run_numpy(record, absolute, attributes)
     with np.errstate(all="ignore"):
-        allowed = TOLERANCES[dtype] * magnitude + np.finfo(dtype.numpy).smallest_subnormal
+        allowed = relative * magnitude + np.finfo(dtype.numpy).smallest_subnormal
         error = np.abs(actual.astype(np.float64) - expected)
         excess = np.asarray(error > allowed)[finite]
     assert not excess.any(), (

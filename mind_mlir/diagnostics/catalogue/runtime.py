@@ -112,7 +112,9 @@ ENTRIES = (
     Entry(
         code="E6101",
         title="argument missing",
-        explanation=("Every input of the module needs an array."),
+        explanation=(
+            "Every input of the module needs an array, and every output does where `out=` gives arrays."
+        ),
         language="python",
         bad=_GATHER + "gather(x=x)\n",
         good=_GATHER + "gather(x=x, i=i)\n",
@@ -153,6 +155,18 @@ ENTRIES = (
         language="python",
         bad=_GATHER + "gather(x=['a', 'b', 'c'], i=i)\n",
         good=_GATHER + "gather(x=x, i=i)\n",
+    ),
+    Entry(
+        code="E6106",
+        title="array that cannot be used in place",
+        explanation=(
+            "Arrays that outputs are written to (`out=`) are C-contiguous, aligned and writeable, and "
+            "overlap neither inputs nor one another. Inputs that stay bound to a call (`bind`) are used as "
+            "they lie, too: a copy would not see what is written to them later."
+        ),
+        language="python",
+        bad=_GATHER + "gather(x=x, i=i, out=np.zeros(4, np.float32)[::2])\n",
+        good=_GATHER + "gather(x=x, i=i, out=np.zeros(2, np.float32))\n",
     ),
     Entry(
         code="E7001",

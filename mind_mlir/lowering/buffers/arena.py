@@ -14,9 +14,7 @@ provides, at an offset that is a multiple of 64 bytes. Buffers whose lifetimes d
 
 from __future__ import annotations
 
-import bisect
-import heapq
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from mind_mlir.abi import ALIGNMENT
@@ -24,6 +22,7 @@ from mind_mlir.bindings import arith, ir, memref
 from mind_mlir.ir.types import MAX_BYTES
 from mind_mlir.lowering.buffers.aliases import buffer_uses
 from mind_mlir.lowering.buffers.iteration import iteration_number, trip_count
+from mind_mlir.lowering.buffers.placement import Lifetime, place
 from mind_mlir.lowering.schedule.emission.emitter import PARALLEL_ATTRIBUTE
 from mind_mlir.mlir.memory import byte_size
 from mind_mlir.mlir.passes import find_all
@@ -52,41 +51,6 @@ class _Item:
     start: int
     end: int
     contents: list[Placement]
-    offset: int = 0
-
-
-@dataclass(slots=True)
-class _FreeList:
-    """Free ranges of an arena that grows at its end; best fit, neighbours are merged."""
-
-    size: int = 0
-    ranges: list[tuple[int, int]] = field(default_factory=list)  # (offset, size) by offset
-
-    def take(self, size: int) -> int:
-        """Return the offset of ``size`` bytes that are free now."""
-        fitting = [(length, offset) for offset, length in self.ranges if length >= size]
-        if fitting:
-            length, offset = min(fitting)
-            self.ranges.remove((offset, length))
-            if length > size:
-                bisect.insort(self.ranges, (offset + size, length - size))
-            return offset
-        offset = self.size
-        if self.ranges and sum(self.ranges[-1]) == self.size:
-            offset, _ = self.ranges.pop()
-        self.size = offset + size
-        return offset
-
-    def give(self, offset: int, size: int) -> None:
-        """Take back ``size`` bytes at ``offset``."""
-        at = bisect.bisect(self.ranges, (offset, size))
-        if at < len(self.ranges) and self.ranges[at][0] == offset + size:
-            size += self.ranges.pop(at)[1]
-        if at and sum(self.ranges[at - 1]) == offset:
-            at -= 1
-            before, length = self.ranges.pop(at)
-            offset, size = before, size + length
-        self.ranges.insert(at, (offset, size))
 
 
 def place_buffers(function: Operation, *, always: bool = True) -> int | None:
@@ -207,20 +171,12 @@ class _Placer:
         items = self.buffers[block] + [
             self._place_regions(owner, self._ordinal(block, owner)) for owner in self.owners[block]
         ]
-        items.sort(key=lambda item: item.start)
-        free = _FreeList()
-        live: list[tuple[int, int, int]] = []  # (end, offset, size), a heap
-        for item in items:
-            while live and live[0][0] < item.start:
-                _, offset, size = heapq.heappop(live)
-                free.give(offset, size)
-            if item.size:
-                item.offset = free.take(item.size)
-                heapq.heappush(live, (item.end, item.offset, item.size))
-        contents = [
-            each._replace(offset=each.offset + item.offset) for item in items for each in item.contents
+        size, offsets = place([Lifetime(item.size, item.start, item.end) for item in items])
+        return size, [
+            each._replace(offset=each.offset + offset)
+            for item, offset in zip(items, offsets, strict=True)
+            for each in item.contents
         ]
-        return free.size, contents
 
 
 def _replace(placement: Placement, scratch: Value, function: Operation) -> None:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from mind_mlir.bindings import ir, linalg, memref
 from mind_mlir.lowering.buffers.accesses import Accesses
 from mind_mlir.lowering.buffers.aliases import VIEWS, Use, Uses, buffer_uses, root_of, within
+from mind_mlir.lowering.buffers.destination import reshaped
+from mind_mlir.mlir.memory import is_contiguous
 from mind_mlir.mlir.passes import find_all
 
 if TYPE_CHECKING:
@@ -27,13 +29,14 @@ _ANY_LAYOUT = (
     "vector.transfer_read",
     "vector.transfer_write",
 )
+_RESHAPES = ("memref.collapse_shape", "memref.expand_shape")
 _READERS = ("memref.load", "vector.load", "vector.transfer_read")
 
 
 def coalesce_copies(module: Module) -> None:
     """Remove the copies in ``module`` whose source can be computed in their destination."""
     coalescer = _Coalescer()
-    for copy in find_all(module, memref.CopyOp):
+    for copy in [_unshaped(copy) for copy in find_all(module, memref.CopyOp)]:
         source, target = copy.operands
         root = root_of(target)
         if source == target:
@@ -41,6 +44,24 @@ def coalesce_copies(module: Module) -> None:
             continue
         if root is not None and root != source and _is_temporary_of(source, copy):
             coalescer.coalesce(copy, source, target, root)
+
+
+def _unshaped(copy: Operation) -> Operation:
+    """Return ``copy``, or what takes its place, if its source is a whole temporary in another shape.
+
+    That is a copy of the temporary itself, to the same memory in its shape.
+    """
+    source, target = copy.operands
+    shaped = source
+    while not isinstance(source, ir.BlockArgument) and source.owner.operation.name in _RESHAPES:
+        source = source.owner.operands[0]
+    if source == shaped or not _is_temporary_of(source, copy) or not is_contiguous(target.type):
+        return copy
+    with ir.InsertionPoint(copy), copy.location:
+        target = reshaped(target, source.type)
+        new = ir.Operation.create("memref.copy", [], [source, target])
+    copy.erase()
+    return new
 
 
 def _is_temporary_of(source: Value, copy: Operation) -> bool:

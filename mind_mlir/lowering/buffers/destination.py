@@ -141,7 +141,7 @@ def _materialize(value: Value, output: Value, first: dict[Value, Value]) -> None
         source = source.owner.operands[0]
     if source != value:
         with ir.InsertionPoint.at_block_begin(output.owner):  # early enough for all that writes it
-            output = _reshaped(output, buffer_type(source.type))
+            output = reshaped(output, buffer_type(source.type))
     if source in first:
         ir.Operation.create("memref.copy", [], [first[source], output])
         return
@@ -150,7 +150,7 @@ def _materialize(value: Value, output: Value, first: dict[Value, Value]) -> None
     ir.Operation.create("bufferization.materialize_in_destination", [], [source, output], attributes)
 
 
-def _reshaped(buffer: Value, type_: Type) -> Value:
+def reshaped(buffer: Value, type_: Type) -> Value:
     """Return contiguous ``buffer`` seen with the shape of the contiguous memref type ``type_``."""
     shape = list(type_.shape)
     strides = [1] * len(shape)

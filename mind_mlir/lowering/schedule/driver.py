@@ -16,6 +16,7 @@ from mind_mlir.lowering.schedule.emission.emitter import Emitter
 from mind_mlir.lowering.schedule.fusion.collapse import collapsed, expand_value, merged_loops
 from mind_mlir.lowering.schedule.fusion.group import vector_dims
 from mind_mlir.lowering.schedule.grouping import Grouping
+from mind_mlir.lowering.schedule.movement.scatter import ScatterEmitter, match_scatter
 from mind_mlir.lowering.schedule.movement.transposition import (
     Transposition,
     TranspositionEmitter,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from mind_mlir.bindings import Block, Operation, OpOperand, Value
     from mind_mlir.lowering.schedule.emission.decision import Decisions
+    from mind_mlir.lowering.schedule.movement.scatter import Scatter
     from mind_mlir.lowering.schedule.reading.view import View
     from mind_mlir.target import Target
 
@@ -68,7 +70,10 @@ class FunctionScheduler:
             if view is not None and self._schedule(view, groups):
                 continue
             groups.close(_read_values(op))
-            if op.name == "linalg.fill":
+            scatter = match_scatter(op)
+            if scatter is not None:
+                self._scatter(scatter)
+            elif op.name == "linalg.fill":
                 fills[op] = self._decisions.place
             elif op.name.startswith("linalg."):
                 self._plain(op, view)
@@ -86,6 +91,18 @@ class FunctionScheduler:
             dims = () if view is None else vector_dims(view)
             if view is not None and dims:
                 groups.add_alone(view, dims, places.get(view.op))
+
+    def _scatter(self, scatter: Scatter) -> None:
+        op = scatter.loop
+        with ir.InsertionPoint(op), op.location:
+            emitter = ScatterEmitter(self._emitter, scatter, self._target)
+            extents = (scatter.count, scatter.width)
+            self._decisions.add(
+                lambda: Decision("scatter", computed([op]), extents, emitter.schedule.choices())
+            )
+            result = emitter.emit()
+        op.results[0].replace_all_uses_with(result)
+        op.erase()
 
     def _plain(self, op: Operation, view: View | None) -> None:
         """Note that ``op`` is left as it is."""
@@ -123,7 +140,7 @@ class FunctionScheduler:
         emitter = TranspositionEmitter(self._emitter, transposition, self._target)
         view = transposition.view
         self._decisions.add(
-            lambda: Decision("transposition", computed([view.op]), view.extents, emitter.choices())
+            lambda: Decision("transposition", computed([view.op]), view.extents, emitter.schedule.choices())
         )
         return emitter.emit()
 

@@ -10,8 +10,10 @@ from mind_mlir.lowering.schedule.fusion.collapse import collapse, collapse_value
 from mind_mlir.lowering.schedule.fusion.elements import Known
 from mind_mlir.lowering.schedule.fusion.group import Group, extractions
 from mind_mlir.lowering.schedule.fusion.in_place import overwritten
-from mind_mlir.lowering.schedule.fusion.nest import GroupEmitter, choices, in_strips
+from mind_mlir.lowering.schedule.fusion.nest import GroupEmitter
 from mind_mlir.lowering.schedule.fusion.output import Output
+from mind_mlir.lowering.schedule.fusion.schedule import choose_schedule
+from mind_mlir.lowering.schedule.fusion.work import work_of
 from mind_mlir.lowering.schedule.reading.values import definition, filler
 from mind_mlir.lowering.schedule.sharing.groups import share_group
 from mind_mlir.lowering.schedule.sharing.nests import choices_of_sharing
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from mind_mlir.bindings import Operation, Value
     from mind_mlir.lowering.schedule.emission.decision import Decisions
     from mind_mlir.lowering.schedule.emission.emitter import Emitter
+    from mind_mlir.lowering.schedule.fusion.schedule import FusedSchedule
     from mind_mlir.lowering.schedule.reading.view import View
     from mind_mlir.lowering.schedule.sharing.nests import SharedNests
     from mind_mlir.target import Target
@@ -150,20 +153,22 @@ class Grouping:
             loops = merged_loops(group.members)
             if loops is not None:
                 collapse(group, loops)
+            written = [operations[number].results[place] for number, place in results]
+            schedule = choose_schedule(work_of(group, written), self._target)
             outputs = [
-                self._output(group, number, place, operations[number], target)
+                self._output(group, schedule, number, place, operations[number], target)
                 for (number, place), target in zip(results, targets, strict=True)
             ]
-            tensors = share_group(self._shared, group, outputs, self._target)
+            tensors = share_group(self._shared, group, outputs, schedule, self._target)
             shared = choices_of_sharing(tensors)
             self._decisions.add(
                 lambda: Decision(
-                    "fused", computed(operations), group.extents, (*choices(group, self._target), *shared)
+                    "fused", computed(operations), group.extents, (*schedule.choices(), *shared)
                 ),
                 group.place,
             )
             if tensors is None:
-                tensors = GroupEmitter(self._emitter, group, outputs, self._target).emit(Known())
+                tensors = GroupEmitter(self._emitter, group, outputs, schedule, self._target).emit(Known())
             for (number, place), value in zip(results, tensors, strict=True):
                 old = operations[number].results[place]
                 old.replace_all_uses_with(expand_value(value, list(old.type.shape)))
@@ -180,7 +185,15 @@ class Grouping:
                 taken[target] = None
         return targets
 
-    def _output(self, group: Group, number: int, place: int, op: Operation, target: Value | None) -> Output:
+    def _output(
+        self,
+        group: Group,
+        schedule: FusedSchedule,
+        number: int,
+        place: int,
+        op: Operation,
+        target: Value | None,
+    ) -> Output:
         """Return where a result is written: ``target``, its init if it starts from that, or a new tensor."""
         view = group.members[number]
         operand = len(view.inputs) + place
@@ -188,7 +201,7 @@ class Grouping:
         init = op.operands[operand]
         if target is not None:
             return Output(view, place, _form(group, target, shape))
-        start = None if in_strips(group) else filler(init)
+        start = None if schedule.in_memory else filler(init)
         if view.reductions and start is None:
             return Output(view, place, collapse_value(init, shape))
         element = ir.RankedTensorType(init.type).element_type

@@ -14,8 +14,8 @@ import dataclasses
 WORTHWHILE_NS = 20_000
 #: Nanoseconds of work in a chunk, about: claiming one takes tens of them.
 CHUNK_NS = 8_000
-#: The most chunks of a loop: enough for 64 threads to finish together.
-MOST_CHUNKS = 256
+#: Half the most chunks of a loop: enough for 64 threads to finish together.
+MOST_CHUNKS = 128
 
 #: Nanoseconds for a byte that comes from memory or goes there, on one core (`python -m benchmarks.threads`).
 BYTE_NS = 0.05
@@ -52,6 +52,8 @@ def split(extent: int, nanoseconds: float, *, multiple: int = 1) -> Split:
     wanted = min(MOST_CHUNKS, max(2, round(nanoseconds / CHUNK_NS)), units)
     if wanted < 2:
         return Split(extent, 1, f"one thread: no more than {multiple} iterations")
-    step = -(-units // wanted) * multiple
+    # Powers of two: chunks of loops over the same rows then fit together (see `buffers/merging`).
+    each = -(-units // wanted)
+    step = (1 << (each.bit_length() - 1)) * multiple
     count = -(-extent // step)
     return Split(step, count, f"about {nanoseconds / 1000:.0f} us of work")

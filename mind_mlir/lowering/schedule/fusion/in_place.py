@@ -1,33 +1,91 @@
-"""Results of a loop's iteration that may overwrite what the iteration was given.
+"""Results that may be written over what they are computed from, element by element.
 
 A value that a loop carries lies in one buffer. Where a group reads it element by element, nothing needs it
 any more afterwards and a result takes its place in the next iteration, the result is written over it: then
-there is neither a second buffer nor a copy.
+there is neither a second buffer nor a copy. So it is with an intermediate value that the group reads last.
+
+Bufferization looks once more at what is written over, and copies it where something still reads it.
 """
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.fusion.group import is_identity
+from mind_mlir.lowering.schedule.reading.values import definition, filler
 
 if TYPE_CHECKING:
     from collections.abc import Container
 
     from mind_mlir.bindings import Block, Operation, Value
     from mind_mlir.lowering.schedule.fusion.group import Group
+    from mind_mlir.lowering.schedule.reading.view import View
+
+
+_RESHAPES = ("tensor.collapse_shape", "tensor.expand_shape")
+#: Operations that compute a tensor in a buffer of its own.
+_COMPUTING = ("func.call", "scf.for")
+#: With more readers than these, bufferization is told that nothing writes a value (see `buffers.fan_out`).
+_MANY = 16
 
 
 def overwritten(group: Group, result: Value, pending: Container[Value]) -> Value | None:
-    """Return the value of a loop that ``result`` of a member of ``group`` may be written over, or None.
+    """Return the value that ``result`` of a member of ``group`` may be written over, or None.
 
     Args:
         group: It is to be emitted in the place of its last member.
-        result: One of its results, which is used outside of it.
+        result: One of its results, which is used outside of it and is no reduction.
         pending: Results of operations that stand in the block, but are emitted later.
     """
     if group.vector < 0:
         return None
+    carried = _next_in_loop(group, result, pending)
+    return carried if carried is not None else _read_last(group, result, pending)
+
+
+def _read_last(group: Group, result: Value, pending: Container[Value]) -> Value | None:
+    """Return an intermediate value like ``result`` that nothing but ``group`` still reads, or None."""
+    last = group.members[-1].op
+    for view in group.members:
+        for value in view.inputs:
+            if value.type != result.type or value in group.produced or filler(value) is not None:
+                continue
+            source = value
+            while (op := definition(source)) is not None and op.name in _RESHAPES:
+                source = op.operands[0]
+            if op is None or not (op.name in _COMPUTING or op.name.startswith("linalg.")):
+                continue
+            if op.operation.block == last.block and _dies(group, source, last, pending):
+                return value
+    return None
+
+
+def _dies(group: Group, value: Value, last: Operation, pending: Container[Value]) -> bool:
+    """Return whether ``value`` is read by ``group``, element by element, and then by nothing any more."""
+    if len(list(islice(value.uses, _MANY + 1))) > _MANY:
+        return False
+    for use in value.uses:
+        user = use.owner.operation
+        view = group.produced.get(user.results[0]) if len(user.results) else None
+        if view is not None:
+            if not _reads_each(view, use.operand_number):
+                return False
+        elif user.name in _RESHAPES:
+            if not _dies(group, user.results[0], last, pending):
+                return False
+        elif user.block != last.block or not _is_before(user, [last], pending):
+            return False
+    return True
+
+
+def _reads_each(view: View, operand: int) -> bool:
+    """Return whether ``view`` reads ``operand`` element by element, in the order of its loops."""
+    return operand < len(view.inputs) and is_identity(view.accesses[operand], len(view.extents))
+
+
+def _next_in_loop(group: Group, result: Value, pending: Container[Value]) -> Value | None:
+    """Return the value of a loop whose next one ``result`` is and that it may be written over, or None."""
     chain = [group.members[-1].op]
     value = result
     while True:
@@ -77,8 +135,7 @@ def _is_last_user(group: Group, carried: Value, chain: list[Operation], pending:
         user = use.owner.operation
         view = group.produced.get(user.results[0]) if len(user.results) else None
         if view is not None:
-            number = use.operand_number
-            if number >= len(view.inputs) or not is_identity(view.accesses[number], len(view.extents)):
+            if not _reads_each(view, use.operand_number):
                 return False
         elif not _is_before(user, chain, pending):
             return False

@@ -64,22 +64,34 @@ class Stores:
         self._dim = group.vector
         self._lanes = lanes
 
-    def store(self, output: Output, result: Value, env: Env, chunk: Chunk, values: list[Value]) -> Value:
-        """Write the vectors of a chunk to ``result``."""
+    def store(
+        self,
+        output: Output,
+        result: Value,
+        env: Env,
+        chunk: Chunk,
+        values: list[Value],
+        slot: Index | None = None,
+    ) -> Value:
+        """Write the vectors of a chunk to ``result``, to part ``slot`` of it if it holds partial results."""
         for v, value in enumerate(values):
-            indices = self._place(output, env, chunk, v)
+            indices = self._place(output, env, chunk, v, slot)
             result = self._e.write(value, result, indices, chunk.mask_of(v))
         return result
 
-    def start(self, output: Output, result: Value, env: Env, chunk: Chunk, v: int) -> Value:
+    def start(
+        self, output: Output, result: Value, env: Env, chunk: Chunk, v: int, slot: Index | None
+    ) -> Value:
         """Return what the accumulators of vector ``v`` start from: a number, or elements of ``result``."""
-        if output.start is not None:
+        if output.start is not None and slot is None:
             return self._e.broadcast(self._e.vector_type(self._lanes, output.start.type), output.start)
-        return read_vector(self._e, self._lanes, result, self._place(output, env, chunk, v), chunk.mask_of(v))
+        indices = self._place(output, env, chunk, v, slot)
+        return read_vector(self._e, self._lanes, result, indices, chunk.mask_of(v))
 
-    def _place(self, output: Output, env: Env, chunk: Chunk, v: int) -> list[Index]:
+    def _place(self, output: Output, env: Env, chunk: Chunk, v: int, slot: Index | None) -> list[Index]:
         here = env | {self._dim: self._e.add(chunk.start, v * self._lanes)}
-        return [index.emit(self._e, here) for index in output.access]
+        indices = [index.emit(self._e, here) for index in output.access]
+        return indices if slot is None else [slot, *indices]
 
     def store_total(
         self,
@@ -88,8 +100,14 @@ class Stores:
         env: Env,
         combine: Callable[[Value, Value], Value],
         total: Value,
+        slot: Index | None,
     ) -> Value:
-        """Combine ``total`` with what its element of ``result`` starts from, and store it there."""
+        """Combine ``total`` with what its element of ``result`` starts from, and store it there.
+
+        Partial results, of which this is part ``slot``, start from nothing.
+        """
         indices = [index.emit(self._e, env) for index in output.access]
+        if slot is not None:
+            return self._e.insert(total, result, [*indices, slot])
         start = self._e.extract(result, indices) if output.start is None else output.start
         return self._e.insert(combine(start, total), result, indices)

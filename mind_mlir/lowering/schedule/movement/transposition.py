@@ -1,18 +1,22 @@
 """Transposes tensors in squares that fit the vector registers.
 
 Squares at the end of a dimension overlap their neighbours rather than be smaller: what is written twice is
-written the same.
+written the same. Several squares next to one another in the result are done together, a band of rows of the
+source, so that what is written is longer than a line of the cache.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir
 from mind_mlir.lowering.schedule.emission.decision import Choice
 from mind_mlir.lowering.schedule.emission.emitter import zero
 from mind_mlir.lowering.schedule.emission.shuffle import transpose
+from mind_mlir.lowering.schedule.emission.split import BYTE_NS, Split, split
+from mind_mlir.mlir.memory import element_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,6 +28,10 @@ if TYPE_CHECKING:
 
 #: Larger squares than this take more registers than there are.
 _LARGEST = 16
+#: Squares in a band: with more, the rows that are read at the same time are too many for the prefetcher.
+_BAND = 4
+#: Fewer iterations of a loop than this make chunks too unequal for threads.
+_MANY = 8
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,8 +68,64 @@ def match_transposition(view: View) -> Transposition | None:
     return Transposition(view, row, column)
 
 
+@dataclasses.dataclass(frozen=True)
+class TranspositionSchedule:
+    """How a transposition is done.
+
+    Attributes:
+        lanes: The extent of a square.
+        band: Rows of the source in a band, a multiple of ``lanes``.
+        shared: The loop that threads share: one of those around the squares, or ``column``.
+        split: How it is split.
+    """
+
+    lanes: int
+    band: int
+    shared: int
+    split: Split
+
+    def choices(self) -> tuple[Choice, ...]:
+        """Return what was chosen, and why."""
+        return (
+            Choice("square", str(self.lanes), "a vector register has that many elements, or the matrix"),
+            Choice("band", str(self.band), "whole lines of the result are written at once"),
+            Choice("chunks", f"{self.split.count} of loop {self.shared}", self.split.reason),
+        )
+
+
+def choose_transposition_schedule(
+    extents: tuple[int, ...], row: int, column: int, bits: int, target: Target
+) -> TranspositionSchedule:
+    """Return how to transpose.
+
+    Args:
+        extents: The extents of the loops.
+        row: The loop along which the source is contiguous.
+        column: The loop along which the result is contiguous.
+        bits: The width of an element.
+        target: The processor.
+    """
+    fitting = min(extents[row], extents[column], target.lanes(max(8, bits)), _LARGEST)
+    lanes = 1 << (fitting.bit_length() - 1)
+    band = _BAND * lanes if extents[column] >= _MANY * _BAND * lanes else lanes
+    units = [-(-extent // band) if dim == column else extent for dim, extent in enumerate(extents)]
+    units[row] = 0
+    shared = next((dim for dim, count in enumerate(units) if count >= _MANY), units.index(max(units)))
+    nanoseconds = 2 * math.prod(extents) * max(8, bits) // 8 * BYTE_NS
+    chosen = split(extents[shared], nanoseconds, multiple=band if shared == column else 1)
+    if shared == column and 0 < extents[column] % chosen.step < lanes:
+        # The squares of the last chunk would overlap those of the one before.
+        step = chosen.step + lanes
+        chosen = dataclasses.replace(chosen, step=step, count=-(-extents[column] // step))
+    return TranspositionSchedule(lanes, band, shared, chosen)
+
+
 class TranspositionEmitter:
-    """Emits one transposition."""
+    """Emits one transposition.
+
+    Attributes:
+        schedule: How it is done.
+    """
 
     def __init__(self, emitter: Emitter, transposition: Transposition, target: Target) -> None:
         self._e = emitter
@@ -69,51 +133,84 @@ class TranspositionEmitter:
         self._view = transposition.view
         element = ir.RankedTensorType(self._view.operands[0].type).element_type
         self._element = element
-        smallest = min(self._view.extents[transposition.row], self._view.extents[transposition.column])
-        fitting = min(smallest, target.lanes(max(8, element.width)), _LARGEST)
-        self._lanes = 1 << (fitting.bit_length() - 1)
+        self.schedule = choose_transposition_schedule(
+            self._view.extents, transposition.row, transposition.column, 8 * element_bytes(element), target
+        )
+        self._lanes = self.schedule.lanes
         self._vector = emitter.vector_type(self._lanes, element)
         self._padding = emitter.splat(element, zero(element))
-
-    def choices(self) -> tuple[Choice, ...]:
-        """Return what is chosen for the nest, and why."""
-        square = f"{self._lanes} x {self._lanes}"
-        return (Choice("square", square, f"elements of {self._element.width} bits, shuffled in registers"),)
 
     def emit(self) -> Value:
         """Emit the nest at the insertion point and return the result tensor."""
         shape = list(self._view.operands[1].type.shape)
         result = self._e.empty(shape, self._element)
         outer = [dim for dim in range(len(self._view.extents)) if dim not in (self._t.row, self._t.column)]
-        return self._loops(outer, {}, [result])[0]
+        shared = self.schedule.shared
+        order = [shared, *(dim for dim in (*outer, self._t.column) if dim != shared)]
 
-    def _loops(self, dims: list[int], env: Env, carried: list[Value]) -> list[Value]:
-        if dims:
-            return self._e.loop(
-                (0, self._view.extents[dims[0]], 1),
-                carried,
-                lambda i, inside: self._loops(dims[1:], env | {dims[0]: i}, inside),
-            )
-        return self._squares(
-            self._t.column,
-            carried,
-            lambda i, outer: self._squares(
+        def chunk(first: Index, end: Index, carried: list[Value]) -> list[Value]:
+            return self._loops(order, (first, end), (0, 0), {}, carried)
+
+        return self._e.chunks(self.schedule.split, self._view.extents[shared], [result], chunk)[0]
+
+    def _loops(
+        self,
+        dims: list[int],
+        bounds: tuple[Index, Index],
+        band: tuple[Index, Index],
+        env: Env,
+        carried: list[Value],
+    ) -> list[Value]:
+        """Emit the loops over ``dims``, of which the first runs within ``bounds``, and what is inside.
+
+        ``band`` is where the column loop is, once it has been emitted.
+        """
+        if not dims:
+            return self._squares(
                 self._t.row,
-                outer,
-                lambda j, inner: [self._square(env | {self._t.column: i, self._t.row: j}, inner[0])],
-            ),
-        )
+                (0, self._view.extents[self._t.row]),
+                carried,
+                lambda j, inner: self._across(band, env | {self._t.row: j}, inner),
+            )
+        dim, *rest = dims
+        following = (0, self._view.extents[rest[0]]) if rest else (0, 0)
+        if dim != self._t.column:
+            return self._e.loop(
+                (*bounds, 1),
+                carried,
+                lambda i, inside: self._loops(rest, following, band, env | {dim: i}, inside),
+            )
+
+        def body(i: Index, inside: list[Value]) -> list[Value]:
+            end = self._e.minimum(self._e.add(i, self.schedule.band), bounds[1])
+            return self._loops(rest, following, (i, end), env, inside)
+
+        return self._e.loop((*bounds, self.schedule.band), carried, body)
+
+    def _across(self, band: tuple[Index, Index], env: Env, carried: list[Value]) -> list[Value]:
+        """Emit the squares of ``band``."""
+        column = self._t.column
+        if self.schedule.band > self._lanes:
+            return self._squares(
+                column, band, carried, lambda i, inner: [self._square(env | {column: i}, inner[0])]
+            )
+        return [self._square(env | {column: self._inside(column, band[0])}, carried[0])]
 
     def _squares(
-        self, dim: int, carried: list[Value], body: Callable[[Index, list[Value]], list[Value]]
+        self,
+        dim: int,
+        bounds: tuple[Index, Index],
+        carried: list[Value],
+        body: Callable[[Index, list[Value]], list[Value]],
     ) -> list[Value]:
-        extent = self._view.extents[dim]
-        last = extent - self._lanes
         return self._e.loop(
-            (0, extent, self._lanes),
-            carried,
-            lambda i, inside: body(self._e.minimum(i, last) if extent % self._lanes else i, inside),
+            (*bounds, self._lanes), carried, lambda i, inside: body(self._inside(dim, i), inside)
         )
+
+    def _inside(self, dim: int, i: Index) -> Index:
+        """Return where a square at ``i`` or so begins in order not to end behind the end of ``dim``."""
+        extent = self._view.extents[dim]
+        return self._e.minimum(i, extent - self._lanes) if extent % self._lanes else i
 
     def _square(self, env: Env, result: Value) -> Value:
         source = self._view.operands[0]

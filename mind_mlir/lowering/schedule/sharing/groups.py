@@ -18,13 +18,14 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.emission.emitter import Emitter
     from mind_mlir.lowering.schedule.fusion.group import Group
     from mind_mlir.lowering.schedule.fusion.output import Output
+    from mind_mlir.lowering.schedule.fusion.schedule import FusedSchedule
     from mind_mlir.lowering.schedule.reading.view import View
     from mind_mlir.lowering.schedule.sharing.nests import SharedNests
     from mind_mlir.target import Target
 
 
 def share_group(
-    shared: SharedNests, group: Group, outputs: list[Output], target: Target
+    shared: SharedNests, group: Group, outputs: list[Output], schedule: FusedSchedule, target: Target
 ) -> list[Value] | None:
     """Emit ``group`` as a call, and return the tensors of its outputs, in their order.
 
@@ -61,7 +62,7 @@ def share_group(
             )
             for output, place in zip(outputs, places, strict=True)
         ]
-        return GroupEmitter(emitter, inside, new, target).emit(Known(constants))
+        return GroupEmitter(emitter, inside, new, schedule, target).emit(Known(constants))
 
     types = [output.destination.type for output in outputs]
     return shared.call(description.key, list(description.inputs), types, define)

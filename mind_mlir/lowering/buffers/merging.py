@@ -1,0 +1,230 @@
+"""Neighbouring parallel loops as one, where each chunk needs of the others what it has computed itself.
+
+A softmax is three nests over the same rows. One after the other, each waits for all threads to be done with
+the one before, and finds its rows in memory again. As one loop, a chunk goes through all three with its rows,
+which stay in the cache. That this is the same is shown by the elements that an iteration of each loop
+touches: those of one chunk lie within a window of each buffer that is written, and windows do not overlap.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING, NamedTuple
+
+from mind_mlir.bindings import arith, func, ir, scf
+from mind_mlir.interrupts import deliver
+from mind_mlir.lowering.buffers.aliases import VIEWS
+from mind_mlir.lowering.buffers.footprint import Span, Touch, bounds_of, hull, touched
+from mind_mlir.lowering.buffers.private import make_private
+from mind_mlir.lowering.schedule.emission.emitter import PARALLEL_ATTRIBUTE
+from mind_mlir.mlir.passes import find_all
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mind_mlir.bindings import Block, Module, Operation, Value
+
+#: Operations between two loops that may as well stand before both.
+_MOVABLE = (*VIEWS, "arith.constant", "memref.alloc", "memref.get_global")
+#: A merged loop has at least so many chunks, unless its parts have fewer: enough for threads to share.
+_CHUNKS = 8
+
+
+class _Part(NamedTuple):
+    """A loop that is to be merged with others.
+
+    Attributes:
+        loop: The loop.
+        trips: How many iterations it has.
+        parallel: Whether they are known to be independent.
+        touches: What each of them touches.
+        rate: How many of them make up as much as one of the first part.
+    """
+
+    loop: Operation
+    trips: int
+    parallel: bool
+    touches: dict[Value, Touch]
+    rate: Fraction
+
+
+def merge_parallel_loops(module: Module) -> None:
+    """Merge neighbouring parallel loops of ``module``, and small loops between them, where that is sound.
+
+    What only one merged loop uses, and a chunk finds only where it has written itself, becomes memory of that
+    chunk (see `make_private`).
+
+    Args:
+        module: A bufferized module whose buffers are not placed yet: each is memory of its own.
+    """
+    for function in module.body.operations:
+        if not isinstance(function, func.FuncOp):
+            continue
+        loops = [loop.operation for loop in find_all(function, scf.ForOp) if is_parallel(loop)]
+        for block in dict.fromkeys(loop.block for loop in loops):
+            if sum(loop.block == block for loop in loops) > 1:
+                for run in _runs(block):
+                    deliver()
+                    _merge(run)
+
+
+def is_parallel(op: Operation) -> bool:
+    """Return whether ``op`` is a loop whose iterations may run in any order and at the same time."""
+    return op.operation.name == "scf.for" and PARALLEL_ATTRIBUTE in op.attributes
+
+
+def _runs(block: Block) -> list[list[_Part]]:
+    """Return what is to be merged in ``block``: two loops or more each, the first and the last parallel."""
+    runs: list[list[_Part]] = []
+    run: list[_Part] = []
+
+    def close() -> None:
+        while run and not run[-1].parallel:
+            run.pop()
+        if len(run) > 1:
+            runs.append(list(run))
+        run.clear()
+
+    for view in block.operations:
+        op = view.operation
+        if op.name in _MOVABLE:
+            continue
+        first = is_parallel(op)
+        if op.name != "scf.for" or op.results or not (run or first):
+            close()
+            continue
+        part = _part(op, run)
+        if part is None and run:
+            close()
+            part = _part(op, run) if first else None
+        if part is not None:
+            run.append(part)
+    close()
+    return runs
+
+
+def _part(loop: Operation, run: list[_Part]) -> _Part | None:
+    """Return ``loop`` as what follows on ``run``; None if it cannot be merged with it."""
+    bounds = bounds_of(loop)
+    touches = touched(loop) if bounds is not None else None
+    if bounds is None or touches is None:
+        return None
+    lower, upper, step = bounds
+    trips = -(-(upper - lower) // step)
+    if trips < 1 or lower != 0:
+        return None
+    rate = Fraction(1)
+    rates = {
+        part.rate * one.pitch / other.pitch
+        for part in run
+        for one, other in _shared(part.touches, touches)
+        if one.pitch > 0 and other.pitch > 0
+    }
+    if run:
+        if len(rates) != 1:
+            return None
+        (rate,) = rates
+    part = _Part(loop, trips, is_parallel(loop), touches, rate)
+    return part if not run or _is_sound([*run, part]) else None
+
+
+def _shared(one: dict[Value, Touch], other: dict[Value, Touch]) -> list[tuple[Span, Span]]:
+    """Return what is known to be touched of the buffers that both touch and one of them writes."""
+    found = []
+    for root, mine in one.items():
+        theirs = other.get(root)
+        if theirs is not None and (mine.writes or theirs.writes) and mine.span and theirs.span:
+            found.append((mine.span, theirs.span))
+    return found
+
+
+def _counts(run: list[_Part]) -> list[int]:
+    """Return how many iterations of each part make up a chunk: the fewest possible."""
+    scale = math.lcm(*(part.rate.denominator for part in run))
+    return [int(part.rate * scale) for part in run]
+
+
+def _is_sound(run: list[_Part]) -> bool:
+    """Return whether chunks of all parts of ``run``, one after the other, compute what its loops do."""
+    counts = _counts(run)
+    chunks = {-(-part.trips // count) for part, count in zip(run, counts, strict=True)}
+    if len(chunks) != 1 or min(chunks) < min(_CHUNKS, *(part.trips for part in run if part.parallel)):
+        return False
+    for root in _written(run):
+        spans = [
+            (part.touches[root].span, count)
+            for part, count in zip(run, counts, strict=True)
+            if root in part.touches
+        ]
+        windows = []
+        for span, count in spans:
+            if span is None or span.pitch <= 0:
+                return False
+            high = span.high + span.pitch * (count - 1)
+            windows.append(span._replace(pitch=span.pitch * count, high=high))
+        window = hull(windows)
+        if window is None or window.high - window.low >= window.pitch:
+            return False
+    return True
+
+
+def _written(run: list[_Part]) -> Iterable[Value]:
+    """Return the buffers that are written, but for those of which a parallel loop alone takes care."""
+    users: dict[Value, list[_Part]] = {}
+    for part in run:
+        for root in part.touches:
+            users.setdefault(root, []).append(part)
+    return [
+        root
+        for root, parts in users.items()
+        if any(part.touches[root].writes for part in parts) and (len(parts) > 1 or not parts[0].parallel)
+    ]
+
+
+def _merge(run: list[_Part]) -> None:
+    """Replace the loops of ``run`` by one."""
+    first = run[0].loop
+    counts = _counts(run)
+    chunks = -(-run[0].trips // counts[0])
+    _gather(first, run[-1].loop)
+    with ir.InsertionPoint(first), first.location:
+        index = ir.IndexType.get()
+        zero, end, one = (arith.ConstantOp(index, value).result for value in (0, chunks, 1))
+        merged = scf.ForOp(zero, end, one)
+        merged.attributes[PARALLEL_ATTRIBUTE] = ir.UnitAttr.get()
+    body = merged.regions[0].blocks[0]
+    number = body.arguments[0]
+    for part, count in zip(run, counts, strict=True):
+        loop = part.loop
+        bounds = bounds_of(loop)
+        assert bounds is not None
+        loop.detach_from_parent()
+        body.append(loop)
+        if PARALLEL_ATTRIBUTE in loop.attributes:
+            del loop.attributes[PARALLEL_ATTRIBUTE]
+        with ir.InsertionPoint(loop), loop.location:
+            size = arith.ConstantOp(index, count * bounds[2]).result
+            start = arith.MulIOp(number, size).result
+            last = arith.AddIOp(start, size).result
+            if part.trips % count:
+                last = arith.MinUIOp(last, loop.operands[1]).result
+        loop.operands[0], loop.operands[1] = start, last
+    with ir.InsertionPoint(body), first.location:
+        scf.YieldOp([])
+    make_private(merged.operation, [(part.touches, count) for part, count in zip(run, counts, strict=True)])
+
+
+def _gather(first: Operation, last: Operation) -> None:
+    """Move what stands between ``first`` and ``last``, loops apart, before ``first``."""
+    between: list[Operation] = []
+    inside = False
+    for view in first.block.operations:
+        op = view.operation
+        if op == last:
+            break
+        if inside and op.name != "scf.for":
+            between.append(op)
+        inside = inside or op == first
+    for op in between:
+        op.move_before(first)

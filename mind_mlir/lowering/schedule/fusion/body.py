@@ -1,0 +1,157 @@
+"""What a group's nest does in its innermost loop: compute, store, accumulate."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from mind_mlir.bindings import arith, ir, vector
+from mind_mlir.lowering.schedule.fusion.cascade import Accumulators
+from mind_mlir.lowering.schedule.fusion.combiner import match_combiners
+from mind_mlir.lowering.schedule.fusion.elements import Elements
+from mind_mlir.lowering.schedule.fusion.output import Stores, wanted_values
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mind_mlir.bindings import Value
+    from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
+    from mind_mlir.lowering.schedule.fusion.combiner import Combiner
+    from mind_mlir.lowering.schedule.fusion.elements import Chunk, Known
+    from mind_mlir.lowering.schedule.fusion.group import Group
+    from mind_mlir.lowering.schedule.fusion.output import Output
+    from mind_mlir.lowering.schedule.fusion.schedule import FusedSchedule
+    from mind_mlir.lowering.schedule.reading.view import Env
+    from mind_mlir.target import Target
+
+
+@dataclasses.dataclass(frozen=True)
+class Range:
+    """Iterations of one loop.
+
+    Attributes:
+        lower: The first one.
+        upper: The one behind the last.
+        end: For the vector loop: whether what follows its last full step belongs to it.
+    """
+
+    lower: Index
+    upper: Index
+    end: bool = True
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """Where in the nest something is computed.
+
+    Attributes:
+        env: The loops around it.
+        known: The elements that they determine.
+        ranges: The iterations of loops that are not run as a whole.
+        slot: Which of the partial results is computed; None where there are none.
+    """
+
+    env: Env
+    known: Known
+    ranges: Mapping[int, Range]
+    slot: Index | None = None
+
+    def at(self, env: Env, known: Known) -> Place:
+        """Return the place within further loops."""
+        return dataclasses.replace(self, env=env, known=known)
+
+
+class Body:
+    """The innermost part of the nest of one group.
+
+    Args:
+        emitter: Where to emit.
+        group: What to compute.
+        outputs: The results that are used outside of the group, reductions among them.
+        schedule: How.
+        target: The processor.
+    """
+
+    def __init__(
+        self, emitter: Emitter, group: Group, outputs: list[Output], schedule: FusedSchedule, target: Target
+    ) -> None:
+        self.e = emitter
+        self.group = group
+        self.schedule = schedule
+        self._fma = target.fma
+        wanted = [value for output in outputs for value in wanted_values(output)]
+        self.elements = Elements(emitter, group, schedule.lanes, wanted)
+        self.stores = Stores(emitter, group, schedule.lanes)
+        self.reducers = [output for output in outputs if output.member.reductions]
+        self.streams = [output for output in outputs if not output.member.reductions]
+        self.combiners: list[Combiner] = []
+        for output in self.reducers:
+            combiners = match_combiners(output.member.body, output.member.results)
+            assert combiners is not None  # `vector_dims` is empty otherwise
+            self.combiners.append(combiners[output.number])
+
+    @property
+    def full(self) -> int:
+        """How much of the vector loop are full steps."""
+        extent = self.group.extents[self.group.vector]
+        return extent - extent % (self.schedule.vectors * self.schedule.lanes)
+
+    def range_of(self, place: Place, dim: int) -> Range:
+        """Return the iterations of loop ``dim``, of the vector loop those in full steps."""
+        whole = self.full if dim == self.group.vector else self.group.extents[dim]
+        return place.ranges.get(dim, Range(0, whole))
+
+    def most(self, dim: int) -> int:
+        """Return the most iterations that a chunk runs of loop ``dim``."""
+        cut = self.schedule.cut(dim)
+        return self.group.extents[dim] if cut is None else cut.step
+
+    def neutral(self, number: int) -> Value:
+        """Return the vector that reducer ``number`` combines with any other to that one."""
+        element = ir.RankedTensorType(self.reducers[number].destination.type).element_type
+        type_ = self.e.vector_type(self.schedule.lanes, element)
+        return self.e.splat(type_, self.combiners[number].neutral_attribute(element))
+
+    def accumulators(self, vectors: int) -> Accumulators:
+        """Return ``vectors`` accumulators for each reducer."""
+        combiners = [combiner for combiner in self.combiners for _ in range(vectors)]
+        neutral = [self.neutral(number) for number in range(len(self.reducers)) for _ in range(vectors)]
+        return Accumulators(self.e, combiners, neutral)
+
+    def accumulate(self, place: Place, chunk: Chunk, carried: list[Value]) -> list[Value]:
+        """Compute one chunk and combine its reductions with the accumulators, which follow the streams."""
+        count = len(self.streams)
+        computed = self.elements.chunk(place.env, place.known, chunk, self._now(carried))
+        following = self.store_streams(place, chunk, computed, carried[:count])
+        accumulators = iter(carried[count:])
+        for output, combiner in zip(self.reducers, self.combiners, strict=True):
+            following += [self._combine(output, combiner, next(accumulators), lanes) for lanes in computed]
+        return following
+
+    def stream(self, place: Place, chunk: Chunk, carried: list[Value]) -> list[Value]:
+        """Compute and store one chunk of a group without reductions."""
+        computed = self.elements.chunk(place.env, place.known, chunk, self._now(carried))
+        return self.store_streams(place, chunk, computed, carried)
+
+    def store_streams(
+        self, place: Place, chunk: Chunk, computed: list[Known], carried: list[Value]
+    ) -> list[Value]:
+        """Store the results that are not reduced, which ``carried`` starts with."""
+        stored = list(carried)
+        for number, output in enumerate(self.streams):
+            values = [self.elements.vector(output.result, known) for known in computed]
+            stored[number] = self.stores.store(output, stored[number], place.env, chunk, values)
+        return stored
+
+    def _now(self, carried: list[Value]) -> dict[Value, Value]:
+        """Return what the destinations of the streams are by now, which ``carried`` starts with."""
+        return {output.destination: now for output, now in zip(self.streams, carried, strict=False)}
+
+    def _combine(self, output: Output, combiner: Combiner, accumulator: Value, known: Known) -> Value:
+        """Combine what a reduction computed with an accumulator, fused if it is a product."""
+        values = [self.elements.vector(value, known) for value in wanted_values(output)]
+        if len(values) == 1:
+            return combiner.combine(accumulator, values[0])
+        if self._fma:
+            return vector.FMAOp(*values, accumulator).result
+        return combiner.combine(accumulator, arith.MulFOp(*values).result)

@@ -1,0 +1,120 @@
+"""Nests whose vector loop is reduced: it is innermost, its accumulators are joined at its end."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from mind_mlir.lowering.schedule.fusion.elements import Chunk
+
+if TYPE_CHECKING:
+    from mind_mlir.bindings import Value
+    from mind_mlir.lowering.schedule.emission.emitter import Index
+    from mind_mlir.lowering.schedule.fusion.body import Body, Place
+    from mind_mlir.lowering.schedule.fusion.cascade import Accumulators
+    from mind_mlir.lowering.schedule.fusion.combiner import Combiner
+
+#: Additions along a row below which the next row goes on with the same accumulators.
+_SHORT = 8
+
+
+class Rows:
+    """Emits the loops that are reduced, the vector loop among them."""
+
+    def __init__(self, body: Body) -> None:
+        self._b = body
+        self._e = body.e
+        self._g = body.group
+        self._s = body.schedule
+
+    def emit(self, place: Place, carried: list[Value]) -> list[Value]:
+        """Emit them at ``place``; ``carried`` are the tensors of the streams, then those of the reducers."""
+        count, vectors = len(self._b.streams), self._s.vectors
+        streams, results = carried[:count], carried[count:]
+        accumulators = self._b.accumulators(vectors)
+        others = tuple(dim for dim in self._g.reductions if dim != self._g.vector)
+        values = self._loops(others, place, accumulators, [*streams, *accumulators.neutral])
+        streams, totals = values[:count], values[count:]
+        for number, (output, combiner) in enumerate(zip(self._b.reducers, self._b.combiners, strict=True)):
+            total = combiner.horizontal(
+                join_pairwise(combiner, totals[number * vectors : (number + 1) * vectors])
+            )
+            results[number] = self._b.stores.store_total(
+                output, results[number], place.env, combiner.combine, total, place.slot
+            )
+        return [*streams, *results]
+
+    def _terms(self, others: tuple[int, ...]) -> int:
+        """Return how many terms an accumulator takes in the loops ``others`` and the vector loop, at most."""
+        along = -(-self._b.most(self._g.vector) // (self._s.vectors * self._s.lanes))
+        return along * math.prod(self._b.most(dim) for dim in others)
+
+    def _loops(
+        self, others: tuple[int, ...], place: Place, accumulators: Accumulators, carried: list[Value]
+    ) -> list[Value]:
+        if not others:
+            return self._row(place, accumulators, carried)
+        dim, *inner = others
+        terms = self._terms(tuple(inner))
+        apart = terms > _SHORT and accumulators.folds(terms * self._b.most(dim))
+        count = len(self._b.streams)
+
+        def body(i: Index, inside: list[Value]) -> list[Value]:
+            env = place.env | {dim: i}
+            here = place.at(env, self._b.elements.advance(env, place.known))
+            given = [*inside[:count], *accumulators.neutral] if apart else inside
+            given = self._loops(tuple(inner), here, accumulators, given)
+            if not apart:
+                return given
+            return [*given[:count], *accumulators.join(inside[count:], given[count:])]
+
+        rows = self._b.range_of(place, dim)
+        bounds = rows.lower, rows.upper, 1
+        return accumulators.loop(bounds, self._b.most(dim), 1 if apart else terms, carried, body)
+
+    def _row(self, place: Place, accumulators: Accumulators, carried: list[Value]) -> list[Value]:
+        columns = self._b.range_of(place, self._g.vector)
+        vectors = self._s.vectors
+        step = vectors * self._s.lanes
+        carried = accumulators.loop(
+            (columns.lower, columns.upper, step),
+            -(-self._b.most(self._g.vector) // step),
+            1,
+            carried,
+            lambda i, inside: self._b.accumulate(place, Chunk(i, vectors, None), inside),
+        )
+        return self._end(place, carried) if columns.end else carried
+
+    def _end(self, place: Place, carried: list[Value]) -> list[Value]:
+        """Accumulate what is left of a row after its full steps: single vectors, the last one masked."""
+        extent, lanes, vectors = self._g.extents[self._g.vector], self._s.lanes, self._s.vectors
+        count = len(self._b.streams)
+        for number, at in enumerate(range(self._b.full, extent, lanes)):
+            mask = self._e.mask(lanes, extent - at)
+            picked = [count + reducer * vectors + number for reducer in range(len(self._b.reducers))]
+            given = [*carried[:count], *(carried[index] for index in picked)]
+            taken = self._accumulate_masked(place, Chunk(at, 1, mask), given)
+            carried = [*taken[:count], *carried[count:]]
+            for index, value in zip(picked, taken[count:], strict=True):
+                carried[index] = value
+        return carried
+
+    def _accumulate_masked(self, place: Place, chunk: Chunk, carried: list[Value]) -> list[Value]:
+        following = self._b.accumulate(place, chunk, carried)
+        if chunk.mask is None:
+            return following
+        count = len(self._b.streams)
+        kept = [
+            self._e.select(chunk.mask, new, old)
+            for new, old in zip(following[count:], carried[count:], strict=True)
+        ]
+        return [*following[:count], *kept]
+
+
+def join_pairwise(combiner: Combiner, values: list[Value]) -> Value:
+    """Combine ``values`` pairwise, the first half with the second."""
+    while len(values) > 1:
+        half = (len(values) + 1) // 2
+        rest = values[half:]
+        values = [combiner.combine(values[i], rest[i]) if i < len(rest) else values[i] for i in range(half)]
+    return values[0]

@@ -1,0 +1,205 @@
+"""How a group's nest is computed, as data: chosen from its work and the target alone.
+
+So that threads can share a nest, some of its loops are cut; each combination of their pieces is a chunk.
+Nests over the same rows are cut alike, so that a thread finds in its cache what it computed in the one
+before. Where there is too little to cut among the loops that are kept, a reduced one is: each part of it is
+reduced into a partial result, and a second nest joins these.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING
+
+from mind_mlir.lowering.schedule.emission.decision import Choice
+from mind_mlir.lowering.schedule.emission.split import WORTHWHILE_NS
+
+if TYPE_CHECKING:
+    from mind_mlir.lowering.schedule.fusion.work import Work
+    from mind_mlir.target import Target
+
+#: Vectors in a step of the vector loop, for bodies of up to so many operations each.
+_STEPS = ((2, 4), (8, 2))
+#: Accumulators of a reduction along the vector dimension: enough to hide the latency of an addition.
+_ACCUMULATORS = 4
+
+#: Bytes of a tensor that one chunk works on: a few such fit the second-level cache, beside one another.
+CHUNK_BYTES = 128 << 10
+#: Chunks that are looked for even if they are smaller: enough for a few threads to finish together.
+FEWEST_CHUNKS = 16
+#: The most chunks.
+MOST_CHUNKS = 1024
+#: The most parts of a reduced loop.
+MOST_PARTS = 64
+#: Rows that a part of a reduction over rows has at least: so small is what the partial results add to memory
+#: traffic.
+_PART_ROWS = 64
+#: Chunks start at multiples of so many bytes, a page, where they are pieces of one row.
+_PAGE = 4096
+
+#: Rows of a reduction over rows that are read side by side where there are many long ones: so few that the
+#: processor prefetches all of them.
+STRIP = 8
+#: Bytes in a row from where on one row after another is no longer prefetched: a page.
+_LONG_ROW = 4096
+#: Bytes of a row of results that stay in the first-level cache from strip to strip.
+_STRIP_BYTES = 64 << 10
+#: Strips that are added one after the other, at most, where that rounds.
+_MOST_STRIPS = 32
+
+
+@dataclasses.dataclass(frozen=True)
+class Cut:
+    """A loop in pieces.
+
+    Attributes:
+        dim: The loop.
+        step: Iterations in a piece; the last one may have fewer.
+        count: Pieces, at least two.
+    """
+
+    dim: int
+    step: int
+    count: int
+
+
+@dataclasses.dataclass(frozen=True)
+class FusedSchedule:
+    """How a group's nest is computed.
+
+    Attributes:
+        lanes: Elements in a vector.
+        vectors: Vectors in a step of the vector loop; accumulators, where that is reduced.
+        strip: Rows that are reduced before the next elements of the results are looked at; 0: all of them.
+        cuts: The loops that are cut for chunks, outermost first, at most one of them reduced.
+        parts: The cut of a reduced loop, which is one of ``cuts``; None if no reduced loop is cut.
+        parallel: Whether threads may share the chunks.
+        reason: Why it is cut so, for people.
+    """
+
+    lanes: int
+    vectors: int
+    strip: int
+    cuts: tuple[Cut, ...]
+    parts: Cut | None
+    parallel: bool
+    reason: str
+
+    @property
+    def chunks(self) -> int:
+        """How many chunks there are."""
+        return math.prod(cut.count for cut in self.cuts)
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether reductions accumulate where their results are, so that these hold what they start from."""
+        return bool(self.strip) and self.parts is None
+
+    def cut(self, dim: int) -> Cut | None:
+        """Return how loop ``dim`` is cut; None if it is not."""
+        return next((cut for cut in self.cuts if cut.dim == dim), None)
+
+    def choices(self) -> tuple[Choice, ...]:
+        """Return what was chosen, in words."""
+        found = [Choice("vectors", f"{self.vectors} x {self.lanes}", "independent vectors hide latency")]
+        if self.strip:
+            found.append(Choice("strip", f"{self.strip} rows", "that many are prefetched at once"))
+        pieces = " x ".join(f"d{cut.dim} by {cut.step}" for cut in self.cuts)
+        found.append(Choice("chunks", f"{self.chunks} ({pieces})" if pieces else "1", self.reason))
+        if self.parts is not None:
+            found.append(Choice("parts", f"{self.parts.count} of d{self.parts.dim}", "joined afterwards"))
+        return tuple(found)
+
+
+def choose_schedule(work: Work, target: Target) -> FusedSchedule:
+    """Return how a group is computed that does ``work``."""
+    lanes = target.lanes(work.bits)
+    if work.vector < 0:
+        return FusedSchedule(lanes, 1, 0, (), None, parallel=False, reason="a single element")
+    vectors = _vectors(work, lanes)
+    full = vectors * lanes
+    nanoseconds = work.nanoseconds(target)
+    parallel = nanoseconds >= WORTHWHILE_NS
+    wanted = min(MOST_CHUNKS, max(FEWEST_CHUNKS, work.iteration_bytes // CHUNK_BYTES))
+    cuts = _outer_cuts(work, wanted) if parallel else []
+    count = math.prod(cut.count for cut in cuts)
+    strip = _strip(work)
+    parts = None
+    if strip and work.sums and work.extents[work.reductions[0]] > _MOST_STRIPS * STRIP:
+        parts = _row_parts(work, work.reductions[0])
+    if parallel and parts is None and count < FEWEST_CHUNKS:
+        pieces = [] if work.vector in work.reductions else _pieces(work, -(-wanted // count), full)
+        count *= math.prod(cut.count for cut in pieces)
+        if work.reductions and count < FEWEST_CHUNKS:
+            parts = _parts(work, -(-wanted // count), full)
+        cuts += pieces
+    elif parallel and parts is not None:
+        cuts += _pieces(work, work.row_bytes // _STRIP_BYTES, full)
+    if parts is not None:
+        cuts.append(parts)
+        strip = max(strip, -(-parts.step // _MOST_STRIPS)) if strip else 0
+    about = f"about {nanoseconds / 1000:.1f} us of work"
+    parallel = parallel and bool(cuts)
+    reason = about if parallel else f"one thread: {about}"
+    return FusedSchedule(lanes, vectors, strip, tuple(cuts), parts, parallel, reason)
+
+
+def _vectors(work: Work, lanes: int) -> int:
+    wanted = next((vectors for most, vectors in _STEPS if work.weight <= most), 1)
+    if work.reductions:
+        wanted = max(wanted, _ACCUMULATORS)
+    return max(1, min(wanted, work.extents[work.vector] // lanes))
+
+
+def _strip(work: Work) -> int:
+    """Return the rows of a strip of a reduction over so many and long rows that it pays; else 0."""
+    if not work.reductions or work.vector in work.reductions:
+        return 0
+    return STRIP if work.row_bytes >= _LONG_ROW and work.extents[work.reductions[0]] > 2 * STRIP else 0
+
+
+def _outer_cuts(work: Work, wanted: int) -> list[Cut]:
+    """Cut the loops around the vector loop, from the outermost on, in about ``wanted`` chunks."""
+    cuts: list[Cut] = []
+    count = 1
+    for dim in work.outer:
+        extent, still = work.extents[dim], -(-wanted // count)
+        if extent > still:
+            rows = -(-extent // still)
+            rows = -(-rows // 16) * 16 if rows > 16 else rows
+            return [*cuts, Cut(dim, rows, -(-extent // rows))] if rows < extent else cuts
+        if extent > 1:
+            cuts.append(Cut(dim, 1, extent))
+            count *= extent
+    return cuts
+
+
+def _pieces(work: Work, wanted: int, step: int) -> list[Cut]:
+    """Cut the vector loop, but for what is left of it after the last full step, at multiples of a page."""
+    full = work.extents[work.vector] // step * step
+    page = max(step, _PAGE * 8 // work.bits // step * step)
+    pieces = min(wanted, full // page)
+    if pieces < 2:
+        return []
+    length = -(-full // pieces // page) * page
+    return [Cut(work.vector, length, -(-full // length))]
+
+
+def _row_parts(work: Work, dim: int) -> Cut | None:
+    rows = work.extents[dim]
+    others = math.prod(work.extents[other] for other in work.reductions if other != dim)
+    least = 1 if work.vector in work.reductions else max(1, _PART_ROWS // others)
+    step = max(least, -(-rows // MOST_PARTS))
+    step = -(-step // STRIP) * STRIP if step > STRIP else step
+    count = -(-rows // step)
+    return Cut(dim, step, count) if count > 1 else None
+
+
+def _parts(work: Work, wanted: int, step: int) -> Cut | None:
+    """Cut the longest reduced loop."""
+    dim = max(work.reductions, key=lambda reduced: work.extents[reduced])
+    if dim != work.vector:
+        return _row_parts(work, dim)
+    pieces = _pieces(work, min(wanted, MOST_PARTS), step)
+    return pieces[0] if pieces else None

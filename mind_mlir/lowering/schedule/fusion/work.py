@@ -1,0 +1,124 @@
+"""What a group's nest costs, as numbers: all that its schedule is chosen from."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING
+
+from mind_mlir.bindings import ir
+from mind_mlir.lowering.schedule.emission.split import BYTE_NS, VECTOR_NS
+from mind_mlir.lowering.schedule.fusion.group import widest
+from mind_mlir.lowering.schedule.reading.values import filler
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mind_mlir.bindings import Type, Value
+    from mind_mlir.lowering.schedule.fusion.group import Group
+    from mind_mlir.lowering.schedule.reading.view import View
+    from mind_mlir.target import Target
+
+#: Operations that take the time of several, and of how many: those that processors do not pipeline, and those
+#: that are functions of many instructions.
+_SLOW = {
+    "arith.divf": 8,
+    "arith.divsi": 20,
+    "arith.remsi": 20,
+    "arith.remf": 40,
+    "math.exp": 16,
+    "math.log": 16,
+    "math.sqrt": 8,
+}
+#: How much faster than memory the second-level cache is.
+_CACHE_SPEEDUP = 4
+
+
+@dataclasses.dataclass(frozen=True)
+class Work:
+    """A group's nest in numbers.
+
+    Attributes:
+        extents: Iterations of each loop.
+        vector: The loop along which vectors run; -1 where there is none.
+        reductions: The loops that are reduced.
+        bits: Width of the widest element.
+        weight: Operations in the bodies.
+        operations: The same, with those that take longer counted as often as they are slower.
+        bytes: Bytes that are read or written, each once.
+        sums: Whether floating-point numbers are summed: then the order matters for accuracy.
+    """
+
+    extents: tuple[int, ...]
+    vector: int
+    reductions: tuple[int, ...]
+    bits: int
+    weight: int
+    operations: int
+    bytes: int
+    sums: bool
+
+    @property
+    def outer(self) -> tuple[int, ...]:
+        """The loops around the vector loop that are not reduced, outermost first."""
+        dims = range(len(self.extents))
+        return tuple(dim for dim in dims if dim != self.vector and dim not in self.reductions)
+
+    @property
+    def iteration_bytes(self) -> int:
+        """Bytes of a tensor with an element for each iteration: equal for all nests over the same rows."""
+        return math.prod(self.extents) * self.bits // 8
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of the elements along the vector loop."""
+        return self.extents[self.vector] * self.bits // 8
+
+    def nanoseconds(self, target: Target) -> float:
+        """Return how long one thread takes, about."""
+        vectors = math.prod(self.extents) / target.lanes(self.bits)
+        moving = self.bytes * (BYTE_NS if self.bytes > target.l2_bytes else BYTE_NS / _CACHE_SPEEDUP)
+        return max(moving, vectors * self.operations * VECTOR_NS)
+
+
+def work_of(group: Group, results: Iterable[Value]) -> Work:
+    """Return the work of ``group``.
+
+    Args:
+        group: Operations over the same loops.
+        results: Those of its results that are written to memory.
+    """
+    touched = {result: _bytes(result) for result in results}
+    for view in group.members:
+        for number, value in enumerate(view.inputs):
+            if view.used(number) and value not in group.produced and filler(value) is None:
+                touched[value] = _bytes(value)
+    return Work(
+        group.extents,
+        group.vector,
+        group.reductions,
+        widest(group.members),
+        group.weight,
+        sum(_operations(view) for view in group.members),
+        sum(touched.values()),
+        any(_sums(view) for view in group.members),
+    )
+
+
+def _bytes(value: Value) -> int:
+    type_ = value.type
+    if not isinstance(type_, ir.RankedTensorType):
+        return 0
+    return int(math.prod(type_.shape)) * -(-_width(type_.element_type) // 8)
+
+
+def _width(type_: Type) -> int:
+    return 64 if isinstance(type_, ir.IndexType) else int(type_.width)
+
+
+def _operations(view: View) -> int:
+    return sum(_SLOW.get(str(op.operation.name), 1) for op in view.body.operations) - 1
+
+
+def _sums(view: View) -> bool:
+    return bool(view.reductions) and any(op.operation.name == "arith.addf" for op in view.body.operations)

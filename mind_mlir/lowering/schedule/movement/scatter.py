@@ -1,0 +1,166 @@
+"""Adds rows to a tensor at positions that are known when the program runs.
+
+Rows that are added to the same place are added in their order, whichever thread does it: a chunk of the work
+is a range of rows of the result, and each goes through all updates and takes those that belong there.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from mind_mlir.bindings import arith, ir
+from mind_mlir.lowering.schedule.emission.decision import Choice
+from mind_mlir.lowering.schedule.emission.emitter import zero
+from mind_mlir.lowering.schedule.emission.split import BYTE_NS, Split, split
+from mind_mlir.mlir.memory import element_bytes
+from mind_mlir.ops.scatter import SCATTER_ATTRIBUTE
+
+if TYPE_CHECKING:
+    from mind_mlir.bindings import Operation, Type, Value
+    from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
+    from mind_mlir.target import Target
+
+#: Nanoseconds that it takes to find a row in memory (`python -m benchmarks.threads`).
+_ROW_NS = 40
+#: Nanoseconds that it takes to see that an update belongs to another chunk, and which part of the work may go
+#: there.
+_SKIP_NS, _SKIPPED = 0.7, 0.1
+
+
+@dataclasses.dataclass(frozen=True)
+class Scatter:
+    """A loop over rows of updates, as ScatterAdd is lowered to, on flat tensors.
+
+    Attributes:
+        loop: The `scf.for` over the updates. Its body computes where a row begins, in the updates and in the
+            result, and ends with the loop over the columns.
+        updates: The flat tensor of updates.
+        count: How many updates there are.
+        rows: The rows of the result.
+        width: The elements of a row.
+    """
+
+    loop: Operation
+    updates: Value
+    count: int
+    rows: int
+    width: int
+
+    @property
+    def element(self) -> Type:
+        """The type of the elements."""
+        return ir.RankedTensorType(self.updates.type).element_type
+
+
+def match_scatter(op: Operation) -> Scatter | None:
+    """Return ``op`` as a scatter if it is marked as one."""
+    if op.name != "scf.for" or SCATTER_ATTRIBUTE not in op.attributes:
+        return None
+    inner = _columns(op)
+    update = next(each for each in inner.regions[0].blocks[0].operations if each.name == "tensor.extract")
+    width = _constant(inner.operands[1])
+    return Scatter(
+        op, update.operands[0], _constant(op.operands[1]), op.results[0].type.shape[0] // width, width
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class ScatterSchedule:
+    """How rows are added.
+
+    Attributes:
+        lanes: Elements that are added at once.
+        split: How the rows of the result are split.
+    """
+
+    lanes: int
+    split: Split
+
+    def choices(self) -> tuple[Choice, ...]:
+        """Return what was chosen, and why."""
+        return (
+            Choice("vector", str(self.lanes), "a vector register has that many elements"),
+            Choice("chunks", f"{self.split.count} of the result's rows", self.split.reason),
+        )
+
+
+def choose_scatter_schedule(
+    count: int, rows: int, row_bytes: int, bits: int, target: Target
+) -> ScatterSchedule:
+    """Return how to add ``count`` rows of ``row_bytes`` to a tensor of ``rows``, of elements of ``bits``."""
+    each = _ROW_NS + 3 * row_bytes * BYTE_NS
+    most = max(1, int(_SKIPPED * each / _SKIP_NS))
+    return ScatterSchedule(target.lanes(bits), split(rows, count * each, multiple=-(-rows // most)))
+
+
+class ScatterEmitter:
+    """Emits one scatter.
+
+    Attributes:
+        schedule: How it is done.
+    """
+
+    def __init__(self, emitter: Emitter, scatter: Scatter, target: Target) -> None:
+        self._e = emitter
+        self._scatter = scatter
+        self._type = scatter.element
+        size = element_bytes(self._type)
+        self.schedule = choose_scatter_schedule(
+            scatter.count, scatter.rows, scatter.width * size, 8 * size, target
+        )
+
+    def emit(self) -> Value:
+        """Emit the nest at the insertion point and return the result tensor."""
+        init = self._scatter.loop.operands[3]
+        return self._e.chunks(self.schedule.split, self._scatter.rows, [init], self._chunk)[0]
+
+    def _chunk(self, first: Index, end: Index, carried: list[Value]) -> list[Value]:
+        """Emit the loop over the updates, for rows ``first`` to ``end`` of the result."""
+        clone = self._scatter.loop.clone().operation
+        del clone.attributes[SCATTER_ATTRIBUTE]
+        clone.operands[3] = carried[0]
+        inner = _columns(clone)
+        width, lanes = self._scatter.width, self.schedule.lanes
+        full = width - width % lanes
+        to_target, to_update = (op.operands[0] for op in list(inner.regions[0].blocks[0].operations)[:2])
+        with ir.InsertionPoint(inner):
+            ends: list[Index] = [full, width]
+            if self.schedule.split.count > 1:
+                below = arith.CmpIPredicate.ult
+                offset = arith.SubIOp(to_target, self._e.index(self._e.mul(first, width))).result
+                size = self._e.index(self._e.mul(self._e.sub(end, first), width))
+                here = arith.CmpIOp(below, offset, size).result
+                nothing = self._e.index(0)
+                ends = [arith.SelectOp(here, self._e.index(each), nothing).result for each in ends]
+            inner.operands[3] = self._vectors(inner.operands[3], to_target, to_update, ends[0])
+            inner.operands[0] = self._e.index(full)
+            inner.operands[1] = self._e.index(ends[1])
+        if full == width:
+            inner.results[0].replace_all_uses_with(inner.operands[3])
+            inner.erase()
+        return list(clone.results)
+
+    def _vectors(self, result: Value, to_target: Value, to_update: Value, end: Index) -> Value:
+        """Emit the addition of the columns below ``end`` of a row in vectors."""
+        type_ = self._e.vector_type(self.schedule.lanes, self._type)
+        padding = self._e.splat(self._type, zero(self._type))
+        add = arith.AddIOp if isinstance(self._type, ir.IntegerType) else arith.AddFOp
+
+        def body(column: Index, inside: list[Value]) -> list[Value]:
+            place = [self._e.add(to_target, column)]
+            update = self._e.read(type_, self._scatter.updates, [self._e.add(to_update, column)], padding)
+            sum_ = add(self._e.read(type_, inside[0], place, padding), update).result
+            return [self._e.write(sum_, inside[0], place)]
+
+        return self._e.loop((0, end, self.schedule.lanes), [result], body)[0]
+
+
+def _columns(loop: Operation) -> Operation:
+    """Return the loop over the columns, which the body of ``loop`` over the updates ends with."""
+    operations = loop.regions[0].blocks[0].operations
+    return operations[len(operations) - 2].operation
+
+
+def _constant(value: Value) -> int:
+    return int(ir.IntegerAttr(value.owner.attributes["value"]).value)

@@ -1,0 +1,49 @@
+"""How far a floating-point sum may be off: the bound that schedules keep to and tests hold them to.
+
+No accumulator takes more than `BLOCK` terms one after the other: sums of so many are summed in turn, and so
+on. Between a term and the result there are then at most `roundings` additions that round, each off by at most
+the unit roundoff, relative to what has been summed, which the sum of the terms' magnitudes bounds. So the
+error grows with the block and the logarithm of the length; added in index order it grows with the length.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from mind_mlir.ir.types import DType
+
+#: Terms that are summed one after the other, at most.
+BLOCK = 256
+
+#: The bound in words, for the records.
+ACCURACY = (
+    f"Floats are summed in blocks of at most {BLOCK} terms: relative to the sum of the terms' magnitudes, "
+    "the error is at most the unit roundoff times a number that grows with the block and the logarithm of "
+    "how many terms there are, not with how many there are."
+)
+
+
+def roundings(terms: int) -> int:
+    """Return how many roundings there are between a term and the sum of ``terms`` products, at most.
+
+    Example:
+        >>> roundings(100), roundings(4096), roundings(1 << 24)
+        (101, 273, 769)
+    """
+    count = 1  # of the product, or of the division of a mean
+    while terms > BLOCK:
+        count += BLOCK
+        terms = -(-terms // BLOCK)
+    return count + terms
+
+
+def summation_error(terms: int, dtype: DType) -> float:
+    """Return how far two sums of the same ``terms`` numbers may be apart, each as accurate as said above.
+
+    Relative to the sum of the terms' magnitudes; ``dtype`` is a float, in which they are summed.
+    """
+    numbers: np.dtype[Any] = dtype.numpy
+    return roundings(terms) * float(np.finfo(numbers).eps)

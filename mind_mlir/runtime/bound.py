@@ -1,0 +1,81 @@
+"""`BoundFunction`: a compiled function with the arrays that it reads and writes at every call."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, NoReturn
+
+from mind_mlir.arguments import fits
+from mind_mlir.diagnostics.display import brief
+from mind_mlir.runtime.buffers import output_fits
+from mind_mlir.runtime.call import Called, wants_record
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mind_mlir.ir.attributes import Array
+    from mind_mlir.runtime.call_record import CallRecord
+    from mind_mlir.runtime.function import CompiledFunction
+
+
+class BoundFunction(Called):
+    """A compiled function bound to arrays, which `CompiledFunction.bind` and `Executable.bind` make.
+
+    Calling it runs the function on what its inputs hold at that moment and writes its outputs, the same
+    arrays each time. The interpreter lock is released meanwhile; two threads that call it at once write to
+    the same outputs.
+
+    Attributes:
+        function: The function.
+        inputs: The arrays that are read, in the order of the parameters.
+        outputs: The arrays that are written, in the order of the results; what a call returns.
+    """
+
+    def __init__(
+        self, function: CompiledFunction, inputs: Sequence[Array], outputs: tuple[Array, ...]
+    ) -> None:
+        """Hold arrays that `CompiledFunction.bind` has checked."""
+        super().__init__()
+        self.function = function
+        self.inputs = tuple(inputs)
+        self.outputs = outputs
+        self._record: CallRecord | None = None
+
+    def __repr__(self) -> str:
+        return f"<BoundFunction {brief(str(self.function))}>"
+
+    __signature__ = inspect.Signature()
+
+    def __call__(self) -> tuple[Array, ...]:
+        """Run the function on what `inputs` hold now, and return `outputs`.
+
+        Raises:
+            ArgumentError: An array has been changed since in a way that makes it unfit (E61xx): another
+                shape or dtype, write protection, bytes that are no truth values.
+            ExecutionError: E6001, an index was out of bounds; E6004, the memory for intermediate values could
+                not be had; E6009, an integer was divided by zero. What the outputs hold then is not defined.
+        """
+        function = self.function
+        if not (
+            all(map(fits, self.inputs, function.parameters))
+            and all(map(output_fits, self.outputs, function._interface.outputs))
+        ):
+            function._accept(self.inputs, {}, self.outputs, in_place=True)
+        function._run(self.inputs, self.outputs)
+        if self._words is None and wants_record():
+            self._record = function._new_record((self.inputs, self.outputs))
+            self._words = self._record.words
+        return self.outputs
+
+    _call_python = __call__
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a BoundFunction stands for arrays in this process; pickle its function and bind it anew"
+        )
+
+    def __copy__(self) -> BoundFunction:
+        return self  # the same buffers
+
+    def __deepcopy__(self, memo: object) -> BoundFunction:
+        return self

@@ -1,0 +1,127 @@
+"""Calls without Python in between: the native method ``__call__`` of compiled functions (`call.mlir`).
+
+It is compiled once in a process, when functions have been called a few times, and then takes the place of the
+methods ``__call__`` that are written in Python. These go on doing what it leaves to them: the first call of a
+function, arguments that do not fit as they are, calls at the same time, and every error.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from importlib.resources import files
+from string import Template
+from typing import TYPE_CHECKING, TypeVar
+
+from mind_mlir.bindings import ir, new_context
+from mind_mlir.interrupts import held
+from mind_mlir.mlir.passes import run_passes
+from mind_mlir.runtime.call_abi import layout
+from mind_mlir.runtime.call_record import WORDS
+from mind_mlir.runtime.library import compile_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mind_mlir.ir.attributes import Array
+
+T = TypeVar("T")
+
+#: After so many calls from Python, native ones pay: compiling them takes as long as some thousand calls.
+CALLS_BEFORE = 16
+
+_TEXTS = ("call_arrays", "call")
+_DIALECTS = ("arith", "cf", "func", "llvm", "scf")
+_PASSES = """
+inline, symbol-dce, cse, convert-scf-to-cf, convert-cf-to-llvm, convert-arith-to-llvm, convert-func-to-llvm
+"""
+
+_PYTHON_METHOD = "_call_python"
+_METH_KEYWORDS, _METH_FASTCALL = 0x2, 0x80
+
+
+class Called:
+    """What is called natively: the base of classes whose method ``__call__`` has a native form.
+
+    They define ``__call__`` and call the same function ``_call_python``. Their objects have a record once
+    they may be called natively.
+    """
+
+    #: The first slot; `call.mlir` finds it by its place.
+    __slots__ = ("_words",)
+
+    def __init__(self) -> None:
+        #: The record's words, or None.
+        self._words: Array | None = None
+
+
+class _MethodDefinition(ctypes.Structure):
+    """CPython's PyMethodDef."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
+
+
+class _State:
+    """What this process knows of native calls."""
+
+    #: How many calls from Python come before native code is made.
+    left = CALLS_BEFORE
+    #: Whether there are native calls; None before that is known.
+    available: bool | None = None
+
+
+def wants_record() -> bool:
+    """Return whether functions are to have records now; asked after each call from Python that went well."""
+    if _State.available is None:
+        _State.left -= 1
+        if _State.left <= 0:
+            enable()
+    return bool(_State.available)
+
+
+@held()
+def enable() -> bool:
+    """Make calls native now, if they can be here, and return whether they can.
+
+    Two threads may do so at the same time; then either's code is in use.
+    """
+    if _State.available is None:
+        offsets = layout()
+        if offsets is not None:
+            address = _compile(offsets)
+            for kind in Called.__subclasses__():
+                _install(kind, address)
+        _State.available = offsets is not None
+    return _State.available
+
+
+def _compile(offsets: Mapping[str, int]) -> int:
+    """Return the address of the native method."""
+    folder = files(__package__)
+    text = "\n".join(folder.joinpath(f"{name}.mlir").read_text(encoding="utf-8") for name in _TEXTS)
+    words = {**WORDS, **offsets, "python_method": id(_forever(sys.intern(_PYTHON_METHOD)))}
+    with new_context(_DIALECTS), ir.Location.unknown():
+        module = ir.Module.parse(Template(text).substitute(words))
+        run_passes(module, _PASSES)
+        return compile_text("\n".join(map(str, module.body.operations)))["mind_call"]
+
+
+def _install(kind: type[Called], address: int) -> None:
+    doc = f"__call__($self, /, *args, **kwargs)\n--\n\n{kind.__call__.__doc__}"
+    definition = _MethodDefinition(b"__call__", address, _METH_FASTCALL | _METH_KEYWORDS, doc.encode())
+    new_method = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object, ctypes.c_void_p)(
+        ("PyDescr_NewMethod", ctypes.pythonapi)
+    )
+    method = new_method(kind, ctypes.addressof(_forever(definition)))
+    setattr(kind, "__call__", method)  # noqa: B010 -- mypy wants no assignments to methods
+
+
+def _forever(thing: T) -> T:
+    """Keep what native code refers to alive until the process ends, also while the interpreter shuts down."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
+    return thing

@@ -1,0 +1,156 @@
+"""Where CPython and numpy keep what `call.mlir` reads, and whether they do so in this process.
+
+numpy promises its offsets to extension modules for all of version 2, and CPython its own to those built for
+one of its versions. They are looked at nevertheless, in known objects, before anything relies on them: where
+one differs, calls are made from Python.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import platform
+import sys
+import sysconfig
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mind_mlir.ir.attributes import Array
+
+# Offsets in bytes: within any object, within one whose class has a first slot, within an array.
+_OBJECT_TYPE = 8
+RECORD_SLOT = 16
+_DATA, _RANK, _SHAPE, _DTYPE, _FLAGS = 16, 24, 32, 56, 64
+_C_CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x1, 0x100, 0x400
+
+#: Entries of numpy's table: the version of the table itself, the class of arrays, what makes an array.
+_API_VERSION, _API_NDARRAY, _API_NEW_FROM_DESCR = 0, 2, 94
+_NUMPY_2 = 0x02000000
+
+_MACHINES = ("x86_64", "aarch64")
+
+
+class _Slotted:
+    """A class as those that `call.mlir` is a method of: its first slot is the first thing in its objects."""
+
+    __slots__ = ("first",)
+
+    def __init__(self, first: object) -> None:
+        self.first = first
+
+
+class _SlottedAndMore(_Slotted):
+    """A class derived from such a one, with attributes of its own."""
+
+    def __init__(self, first: object) -> None:
+        super().__init__(first)
+        self.more = first
+
+
+@functools.cache
+def layout() -> Mapping[str, int] | None:
+    """Return the words of the texts that stand for offsets, flags and addresses in this process.
+
+    Returns:
+        The values by name; None where calls have to be made from Python.
+    """
+    if not _is_known_system():
+        return None
+    table = _numpy_table()
+    if table is None or not all(map(_is_laid_out_as_known, _examples())) or not _has_slot_as_known():
+        return None
+    return MappingProxyType(
+        {
+            "object_type": _OBJECT_TYPE,
+            "record_slot": RECORD_SLOT,
+            "array_data": _DATA,
+            "array_rank": _RANK,
+            "array_shape": _SHAPE,
+            "array_dtype": _DTYPE,
+            "array_flags": _FLAGS,
+            "readable": _C_CONTIGUOUS | _ALIGNED,
+            "writeable": _C_CONTIGUOUS | _ALIGNED | _WRITEABLE,
+            "ndarray": id(np.ndarray),
+            "tuple": id(tuple),
+            "memory_error": id(MemoryError),
+            "new_from_descr": table[_API_NEW_FROM_DESCR],
+        }
+    )
+
+
+def _is_known_system() -> bool:
+    """Return whether this is a CPython with its lock, not one for debugging, on 64-bit Linux."""
+    return (
+        sys.implementation.name == "cpython"
+        and not sysconfig.get_config_var("Py_GIL_DISABLED")
+        and not sysconfig.get_config_var("Py_DEBUG")
+        and not sysconfig.get_config_var("Py_TRACE_REFS")
+        and sys.platform == "linux"
+        and platform.machine() in _MACHINES
+        and ctypes.sizeof(ctypes.c_void_p) == ctypes.sizeof(ctypes.c_ssize_t) == ctypes.sizeof(ctypes.c_int64)
+        and np.dtype(np.intp).itemsize == ctypes.sizeof(ctypes.c_void_p)
+    )
+
+
+def _numpy_table() -> ctypes.Array[ctypes.c_size_t] | None:
+    """Return the start of numpy's table of functions, if it is that of numpy 2."""
+    module: Any = getattr(np, "_core", None)
+    capsule = getattr(getattr(module, "_multiarray_umath", None), "_ARRAY_API", None)
+    if type(capsule).__name__ != "PyCapsule":
+        return None
+    pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+        ("PyCapsule_GetPointer", ctypes.pythonapi)
+    )(capsule, None)
+    if not pointer:
+        return None
+    table = (ctypes.c_size_t * (_API_NEW_FROM_DESCR + 1)).from_address(pointer)
+    version = ctypes.PYFUNCTYPE(ctypes.c_uint)(table[_API_VERSION])()
+    return table if version == _NUMPY_2 and table[_API_NDARRAY] == id(np.ndarray) else None
+
+
+def _examples() -> list[Array]:
+    """Return arrays that differ in all that is read of them."""
+    memory = np.zeros(97, np.uint8)
+    fixed = np.arange(6, dtype=np.int64).reshape(2, 3)
+    fixed.setflags(write=False)
+    return [
+        np.zeros((), np.float32),
+        np.zeros((3, 5, 7), np.float64),
+        np.zeros((4, 6), np.int8)[:, ::2],
+        np.asfortranarray(np.zeros((2, 3), np.bool_)),
+        memory[1:].view(np.float32),
+        fixed,
+    ]
+
+
+def _is_laid_out_as_known(array: Array) -> bool:
+    start = id(array)
+    if type(array).__basicsize__ < _FLAGS + 4 or _word(start + _OBJECT_TYPE) != id(np.ndarray):
+        return False
+    rank = ctypes.c_int.from_address(start + _RANK).value
+    if rank != array.ndim:
+        return False
+    shape = _word(start + _SHAPE)
+    flags = ctypes.c_int.from_address(start + _FLAGS).value
+    return (
+        _word(start + _DATA) == array.ctypes.data
+        and all(_word(shape + 8 * axis) == extent for axis, extent in enumerate(array.shape))
+        and _word(start + _DTYPE) == id(array.dtype)
+        and bool(flags & _C_CONTIGUOUS) == array.flags.c_contiguous
+        and bool(flags & _ALIGNED) == array.flags.aligned
+        and bool(flags & _WRITEABLE) == array.flags.writeable
+    )
+
+
+def _has_slot_as_known() -> bool:
+    mark = object()
+    return all(_word(id(each) + RECORD_SLOT) == id(mark) for each in (_Slotted(mark), _SlottedAndMore(mark)))
+
+
+def _word(address: int) -> int:
+    return ctypes.c_size_t.from_address(address).value

@@ -1,0 +1,167 @@
+"""How many threads compiled code uses, and the pool that they stand in (`threads.mlir`)."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import platform
+import sys
+import threading
+
+from mind_mlir import border
+from mind_mlir.diagnostics.display import brief
+
+#: More threads than any machine gains from.
+MOST_THREADS = 1024
+
+VARIABLE = "MIND_MLIR_NUM_THREADS"
+
+#: How long an idle worker waits for more work before it sleeps. Waking it takes some tens of microseconds
+#: (`python -m benchmarks.threads`); so between two loops a worker burns no more than a few times that.
+SPIN_NS = 200_000
+
+_MACHINES = {"x86_64": "threads_x86_64", "aarch64": "threads_aarch64"}
+#: What the pool calls, and what tells of forks: under one name in glibc, under another in musl.
+_CALLED = """
+clock_gettime prctl pthread_create pthread_detach pthread_sigmask sched_yield sigdelset sigfillset syscall
+"""
+_AT_FORK = ("__register_atfork", "pthread_atfork")
+
+
+class _Pool:
+    """The pool of this process."""
+
+    def __init__(self) -> None:
+        from mind_mlir.runtime.library import load  # noqa: PLC0415 -- MLIR, which the number of threads does without
+
+        found = load("threads", _MACHINES[platform.machine()], opt_level=0)
+        self.address = found["mind_parallel"]
+        self._configure = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 3)(found["mind_threads_configure"])
+        process = ctypes.CDLL(None)
+        register = next(getattr(process, name) for name in _AT_FORK if hasattr(process, name))
+        # Three handlers and, for glibc, the library that they stand in: none, since they are never unloaded.
+        register(None, None, ctypes.c_void_p(found["mind_threads_forked"]), None)
+
+    def configure(self, threads: int) -> None:
+        """Let loops use so many threads from now on."""
+        self._configure(threads, SPIN_NS, int(threads > usable_cores()))
+
+
+class _State:
+    """What this process has been told, and the pool once it is needed."""
+
+    lock = threading.RLock()
+    setting: int | None = None
+    pool: _Pool | None = None
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    _after = {"after_in_parent": _State.lock.release, "after_in_child": _State.lock.release}
+    os.register_at_fork(before=_State.lock.acquire, **_after)
+
+
+def set_num_threads(threads: int) -> None:
+    """Set how many threads of this process compiled code may use at any time, those of callers included.
+
+    Loops that start from now on see it, those of executables that exist as well. Where there is no pool for
+    this system (see `is_available`), loops run on one thread whatever is set.
+
+    Args:
+        threads: 1 to 1024.
+
+    Raises:
+        TypeError: ``threads`` is no integer.
+        ValueError: It is out of range.
+    """
+    count = check_threads(threads, "threads")
+    with _State.lock:
+        _State.setting = count
+        if _State.pool is not None:
+            _State.pool.configure(count)
+
+
+def get_num_threads() -> int:
+    """Return how many threads compiled code may use.
+
+    Unless `set_num_threads` has said so, this is the variable ``MIND_MLIR_NUM_THREADS`` and, without one, the
+    number of cores that this process may run on.
+
+    Raises:
+        ValueError: The variable is not an integer from 1 to 1024.
+    """
+    if not is_available():
+        return 1
+    setting = _State.setting
+    return _default() if setting is None else setting
+
+
+def check_threads(threads: object, parameter: str) -> int:
+    """Return a number of threads that somebody has asked for.
+
+    Raises:
+        TypeError: It is no integer.
+        ValueError: It is out of range.
+    """
+    count = border.integer(threads, parameter)
+    if not 1 <= count <= MOST_THREADS:
+        raise ValueError(f"{parameter} must be between 1 and {MOST_THREADS}, not {count}")
+    return count
+
+
+def loop_threads(limit: int | None) -> int | None:
+    """Return how many threads may share a loop of an executable, as `to_llvm` takes it.
+
+    Args:
+        limit: What `compile` was asked for, if anything.
+
+    Raises:
+        ValueError: The variable ``MIND_MLIR_NUM_THREADS`` is wrong, and nothing else is set.
+    """
+    get_num_threads()
+    return limit if is_available() else 1
+
+
+def usable_cores() -> int:
+    """Return the number of cores that the calling thread may run on."""
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@functools.cache
+def is_available() -> bool:
+    """Return whether there is a thread pool for this system: Linux on 64-bit x86 or Arm."""
+    if sys.platform != "linux" or platform.machine() not in _MACHINES or sys.maxsize < 1 << 32:
+        return False
+    process = ctypes.CDLL(None)
+    return all(hasattr(process, name) for name in _CALLED.split()) and any(
+        hasattr(process, name) for name in _AT_FORK
+    )
+
+
+def parallel_address() -> int:
+    """Return where ``mind_parallel`` is, after making the pool if there is none yet.
+
+    Raises:
+        RuntimeError: There is no pool for this system.
+        ValueError: The variable ``MIND_MLIR_NUM_THREADS`` is wrong, and nothing else is set.
+    """
+    if not is_available():
+        raise RuntimeError("there is no pool of threads for this system: lower with threads=1")
+    with _State.lock:
+        if _State.pool is None:
+            count = get_num_threads()
+            pool = _Pool()
+            pool.configure(count)
+            _State.setting, _State.pool = count, pool
+        return _State.pool.address
+
+
+def _default() -> int:
+    text = os.environ.get(VARIABLE, "").strip()
+    if not text:
+        return min(usable_cores(), MOST_THREADS)
+    if not (text.isascii() and text.isdecimal() and len(text) <= border.MAX_DIGITS):
+        raise ValueError(f"the variable {VARIABLE} must be an integer, not {brief(repr(text))}")
+    return check_threads(int(text), f"the variable {VARIABLE}")

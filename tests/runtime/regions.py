@@ -1,0 +1,124 @@
+"""Loops for the pool of threads to run, in native code: Python's threads take turns."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mind_mlir.runtime import library, threads
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_TEXT = """
+llvm.func @sched_yield() -> i32
+
+// Counts chunk c in word c.
+llvm.func @count(%data: !llvm.ptr, %chunk: i64) {
+  %one = llvm.mlir.constant(1 : i64) : i64
+  %word = llvm.getelementptr %data[%chunk] : (!llvm.ptr, i64) -> !llvm.ptr, i64
+  %before = llvm.atomicrmw add %word, %one acq_rel : !llvm.ptr, i64
+  llvm.return
+}
+
+// Counts all chunks in one word.
+llvm.func @total(%data: !llvm.ptr, %chunk: i64) {
+  %one = llvm.mlir.constant(1 : i64) : i64
+  %before = llvm.atomicrmw add %data, %one acq_rel : !llvm.ptr, i64
+  llvm.return
+}
+
+// Waits until as many chunks are running as the second word says; the first word counts them.
+llvm.func @meet(%data: !llvm.ptr, %chunk: i64) {
+  %one = llvm.mlir.constant(1 : i64) : i64
+  %wanted_at = llvm.getelementptr %data[1] : (!llvm.ptr) -> !llvm.ptr, i64
+  %before = llvm.atomicrmw add %data, %one acq_rel : !llvm.ptr, i64
+  llvm.br ^wait
+^wait:
+  %yielded = llvm.call @sched_yield() : () -> i32
+  %present = llvm.load %data atomic acquire {alignment = 8 : i64} : !llvm.ptr -> i64
+  %wanted = llvm.load %wanted_at atomic acquire {alignment = 8 : i64} : !llvm.ptr -> i64
+  %are_few = llvm.icmp "slt" %present, %wanted : i64
+  llvm.cond_br %are_few, ^wait, ^end
+^end:
+  llvm.return
+}
+
+// Stays for a while; the first word is the number of chunks that are running, the second the most there were.
+llvm.func @crowd(%data: !llvm.ptr, %chunk: i64) {
+  %one = llvm.mlir.constant(1 : i64) : i64
+  %minus_one = llvm.mlir.constant(-1 : i64) : i64
+  %zero = llvm.mlir.constant(0 : i64) : i64
+  %stay = llvm.mlir.constant(50 : i64) : i64
+  %most_at = llvm.getelementptr %data[1] : (!llvm.ptr) -> !llvm.ptr, i64
+  %before = llvm.atomicrmw add %data, %one acq_rel : !llvm.ptr, i64
+  %present = llvm.add %before, %one : i64
+  %most = llvm.atomicrmw max %most_at, %present acq_rel : !llvm.ptr, i64
+  llvm.br ^wait(%zero : i64)
+^wait(%turn: i64):
+  %yielded = llvm.call @sched_yield() : () -> i32
+  %next = llvm.add %turn, %one : i64
+  %is_over = llvm.icmp "sge" %next, %stay : i64
+  llvm.cond_br %is_over, ^end, ^wait(%next : i64)
+^end:
+  %others = llvm.atomicrmw add %data, %minus_one acq_rel : !llvm.ptr, i64
+  llvm.return
+}
+
+// Counts 16 chunks in the words from 16 c on, in a loop of its own.
+llvm.func @nest(%data: !llvm.ptr, %chunk: i64) {
+  %sixteen = llvm.mlir.constant(16 : i64) : i64
+  %zero = llvm.mlir.constant(0 : i64) : i64
+  %first = llvm.mul %chunk, %sixteen : i64
+  %word = llvm.getelementptr %data[%first] : (!llvm.ptr, i64) -> !llvm.ptr, i64
+  %body = llvm.mlir.addressof @count : !llvm.ptr
+  %address = llvm.mlir.constant(ADDRESS : i64) : i64
+  %parallel = llvm.inttoptr %address : i64 to !llvm.ptr
+  llvm.call %parallel(%body, %word, %sixteen, %zero) : !llvm.ptr, (!llvm.ptr, !llvm.ptr, i64, i64) -> ()
+  llvm.return
+}
+
+// Halves the double in word c, when two chunks are running.
+llvm.func @halve(%data: !llvm.ptr, %chunk: i64) {
+  %half = llvm.mlir.constant(0.5 : f64) : f64
+  %counters = llvm.getelementptr %data[2] : (!llvm.ptr) -> !llvm.ptr, i64
+  llvm.call @meet(%counters, %chunk) : (!llvm.ptr, i64) -> ()
+  %word = llvm.getelementptr %data[%chunk] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  %value = llvm.load volatile %word : !llvm.ptr -> f64
+  %product = llvm.fmul %value, %half : f64
+  llvm.store %product, %word : f64, !llvm.ptr
+  llvm.return
+}
+"""
+
+_PARALLEL = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2, *[ctypes.c_int64] * 2)
+
+
+@functools.cache
+def bodies() -> Mapping[str, int]:
+    return library.compile_text(_TEXT.replace("ADDRESS", str(threads.parallel_address())))
+
+
+def region(body: str, data: ctypes.Array[ctypes.c_int64], chunks: int, limit: int = 0) -> None:
+    """Run one of the functions above for all ``chunks``."""
+    _PARALLEL(threads.parallel_address())(bodies()[body], ctypes.addressof(data), chunks, limit)
+
+
+def words(count: int) -> ctypes.Array[ctypes.c_int64]:
+    return (ctypes.c_int64 * count)()
+
+
+def meet(count: int) -> None:
+    """Return when ``count`` threads have run a chunk at the same time."""
+    data = words(2)
+    data[1] = count
+    region("meet", data, count)
+
+
+def workers() -> list[Path]:
+    """Return where the system tells about each worker of this process."""
+    return [
+        task for task in Path("/proc/self/task").iterdir() if (task / "comm").read_text() == "mind-mlir\n"
+    ]
