@@ -13,6 +13,7 @@ ALL = (
     "training_loop",
     "compile_time",
     "call_overhead",
+    "threads",
     "import_time",
     "check_memory",
 )

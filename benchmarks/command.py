@@ -22,7 +22,12 @@ if TYPE_CHECKING:
 
     from benchmarks.report import Report
 
-ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+ONE_THREAD = {
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "MIND_MLIR_NUM_THREADS": "1",
+}
 _LIBRARIES = ("OPENBLAS", "MKL", "OMP", "BLIS", "GOTO")
 
 #: Marks the child, which measures instead of starting another one.

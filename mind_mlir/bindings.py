@@ -7,15 +7,17 @@ build of it is installed. The bindings carry few type stubs, so their names are 
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import importlib.metadata
 import os
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mind_mlir.interrupts import held
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 #: The torch-mlir release that this compiler is tested with; MLIR promises no stable API between releases.
 PINNED_VERSION = "20261001"
@@ -124,3 +126,47 @@ def add_dialect_package(package: str) -> None:
     """Let the bindings look for the Python module of a dialect in ``package``, too."""
     if package not in ir._globals.dialect_search_modules:
         ir._globals.append_dialect_search_prefix(package)
+
+
+class _EngineHandle(ctypes.Structure):
+    """`MlirExecutionEngine` of MLIR's C API."""
+
+    _fields_ = (("ptr", ctypes.c_void_p),)
+
+
+class _StringRef(ctypes.Structure):
+    """`MlirStringRef` of MLIR's C API."""
+
+    _fields_ = (("data", ctypes.c_char_p), ("length", ctypes.c_size_t))
+
+
+def _engine_lookup() -> Any:
+    """Return the C function behind `ExecutionEngine.raw_lookup`; None where the bindings do not show it."""
+    try:
+        found: Any = ctypes.CDLL(execution_engine._execution_engine.__file__).mlirExecutionEngineLookupPacked
+    except (AttributeError, OSError):
+        return None
+    found.argtypes, found.restype = (_EngineHandle, _StringRef), ctypes.c_void_p
+    return found
+
+
+_lookup = _engine_lookup()
+
+
+def code_maker(engine: Any, function: str) -> Callable[[], object]:
+    """Return what makes the machine code of an `ExecutionEngine`, which any thread may call.
+
+    `ExecutionEngine.raw_lookup` of a first function does so, too, but holds the interpreter lock meanwhile.
+
+    Args:
+        engine: It must live until the code has been made.
+        function: The name of one of its functions.
+    """
+    if _lookup is None:
+        return partial(engine.raw_lookup, function)
+    capsule, name = engine._CAPIPtr, ctypes.pythonapi.PyCapsule_GetName
+    name.argtypes, name.restype = (ctypes.py_object,), ctypes.c_char_p
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.argtypes, pointer.restype = (ctypes.py_object, ctypes.c_char_p), ctypes.c_void_p
+    symbol = function.encode()
+    return partial(_lookup, _EngineHandle(pointer(capsule, name(capsule))), _StringRef(symbol, len(symbol)))

@@ -138,6 +138,7 @@ QUICK = {
     "training_loop": ["--epochs", "1", "--seconds", "0.001"],
     "compile_time": ["--lengths", "4", "8", "--repeats", "1"],
     "call_overhead": ["--inputs", "2", "3", "--seconds", "0.001"],
+    "threads": ["--threads", "3", "--megabytes", "1"],
     "import_time": ["--repeats", "1"],
     "check_memory": ["--megabytes", "0.1", "--kinds", "literal of f64", "outputs"],
 }
@@ -146,7 +147,16 @@ QUICK = {
 def test_all_benchmarks_are_run_here() -> None:
     assert tuple(QUICK) == ALL
     modules = {path.stem for path in (ROOT / "benchmarks").glob("*.py")}
-    helpers = {"__init__", "__main__", "command", "hostile_texts", "large_programs", "measure", "report"}
+    helpers = {
+        "__init__",
+        "__main__",
+        "command",
+        "hostile_texts",
+        "large_programs",
+        "measure",
+        "native_loops",
+        "report",
+    }
     assert modules - helpers == set(ALL)
 
 

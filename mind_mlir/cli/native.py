@@ -33,7 +33,7 @@ def print_form(
     if form != "asm":
         return lowering.text() if text is None else text
     with log.timed("codegen"):
-        text = assembly(NativeModule(lowering.mlir, opt_level=opt_level))
+        text = assembly(NativeModule(lowering.mlir, opt_level=opt_level, together=True))
     log("asm", lambda: text)
     return text
 

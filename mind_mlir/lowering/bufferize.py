@@ -20,6 +20,7 @@ from mind_mlir.lowering.buffers.destination import create_alloc, pass_destinatio
 from mind_mlir.lowering.buffers.fan_out import split_fan_out
 from mind_mlir.lowering.buffers.insert_chains import bufferize_insert_chains
 from mind_mlir.lowering.buffers.merging import merge_parallel_loops
+from mind_mlir.lowering.schedule.contraction.emission import emit_contractions
 from mind_mlir.mlir.passes import find_all, run_passes
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ def bufferize(module: Module, *, verify: bool = False) -> None:
             run_passes(module, "canonicalize", verify=verify)
             coalesce_copies(module)
             merge_parallel_loops(module)
+            emit_contractions(module)
             scratch = _place_all(module)
         except (MLIRError, EscapeError, CycleError, ValueError) as error:
             raise BufferizationError(str(error)) from error

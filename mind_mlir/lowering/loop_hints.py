@@ -4,30 +4,57 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import arith, ir, scf
+from mind_mlir.bindings import arith, func, ir, scf
 from mind_mlir.lowering.outline import is_control
 from mind_mlir.mlir.passes import find_all
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Module, Operation, Value
+    from mind_mlir.bindings import Block, Module, Operation, Value
 
 #: Loops that run at most so often may be unrolled completely.
 _SHORT = 8
 _ON_LOOP = "llvm.loop_annotation"
+#: Marks functions with loops that LLVM's passes make faster.
+SCALAR_ATTRIBUTE = "mind.scalar"
 
 
 def annotate_loops(module: Module) -> None:
-    """Ask LLVM not to unroll the longer loops of ``module``; hints that are there already stay.
+    """Ask LLVM not to unroll the longer loops of ``module``, and mark functions that its passes make faster.
+
+    Hints that are there already stay.
 
     Unrolling a vectorized loop sixteen times doubles the compile time, and no processor with out-of-order
     execution runs it faster.
     """
+    scalar = ir.UnitAttr.get()
+    for function in module.body.operations:
+        if isinstance(function, func.FuncOp) and any(map(_branches, function.regions[0].blocks)):
+            function.attributes[SCALAR_ATTRIBUTE] = scalar
     hint = ir.Attribute.parse("#llvm.loop_annotation<unroll = <disable = true>>")
     for loop in find_all(module, scf.ForOp):
+        if _gains(loop):
+            _function_of(loop).attributes[SCALAR_ATTRIBUTE] = scalar
         if is_control(loop.operation):
             continue
         if _ON_LOOP not in loop.attributes and not _is_short(loop):
             loop.attributes[_ON_LOOP] = hint
+
+
+def _branches(block: Block) -> bool:
+    """Return whether control flow of the program stands in ``block``."""
+    return any(is_control(op.operation) for op in block.operations)
+
+
+def _gains(loop: Operation) -> bool:
+    """Return whether LLVM's passes make ``loop`` faster: they do so of inner loops over scalars."""
+    names = [op.operation.name for op in loop.regions[0].blocks[0].operations]
+    return not any(name == "scf.for" or name.startswith("vector.") for name in names)
+
+
+def _function_of(op: Operation) -> Operation:
+    while op.name != "func.func":
+        op = op.parent.operation
+    return op
 
 
 def attach_annotations(module: Module) -> None:

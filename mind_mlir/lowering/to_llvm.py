@@ -14,6 +14,8 @@ from mind_mlir.lowering.closures import ALIASING_ATTRIBUTE
 from mind_mlir.lowering.loop_hints import annotate_loops, attach_annotations
 from mind_mlir.lowering.outline import outline_kernels
 from mind_mlir.lowering.parts import add_table_functions, cut_into_parts
+from mind_mlir.lowering.schedule.contraction.library import link_library
+from mind_mlir.lowering.streaming import stream_stores
 from mind_mlir.lowering.threads import define_launches, outline_chunks
 from mind_mlir.lowering.vector_math import INLINE_ATTRIBUTE, expand_math, inline_expansions
 from mind_mlir.mlir.memory import is_row_major
@@ -70,6 +72,7 @@ def to_llvm(
     machine = target or host_target()
     with module.context, ir.Location.unknown():
         _expand_strided_copies(module)
+        stream_stores(module)
         launches = outline_chunks(module) if threads != 1 else []
         outline_kernels(module)
         tables = cut_into_parts(module)
@@ -85,6 +88,7 @@ def to_llvm(
         define_launches(module, launches, limit=threads or 0)
         attach_annotations(module)
         inline_expansions(module)
+        link_library(module)
         for op in module.body.operations:
             if op.operation.name == "llvm.func" and op.regions[0].blocks:
                 _keep_apart(op)

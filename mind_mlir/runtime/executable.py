@@ -256,5 +256,5 @@ def stage_text(
     if text is not None:
         return text
     if stage == "asm":
-        return assembly(NativeModule(lowering.mlir, opt_level=opt_level))
+        return assembly(NativeModule(lowering.mlir, opt_level=opt_level, together=True))
     return f"{lowering.mlir}"

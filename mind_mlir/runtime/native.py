@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from mind_mlir.abi import ALIGNMENT, PARALLEL_SYMBOL, SCRATCH_ATTRIBUTE, TABLE_ATTRIBUTE
-from mind_mlir.bindings import ExecutionEngine, ir
+from mind_mlir.abi import ALIGNMENT, SCRATCH_ATTRIBUTE, TABLE_ATTRIBUTE
+from mind_mlir.bindings import ir
 from mind_mlir.interrupts import held
-from mind_mlir.runtime.constants import Constants
+from mind_mlir.runtime.code import MachineCode
 from mind_mlir.runtime.memory import POOLED, pool
-from mind_mlir.runtime.threads import parallel_address
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -63,33 +62,32 @@ class NativeModule:
     """
 
     @held()
-    def __init__(self, module: Module, *, opt_level: int = 3, standalone: bool = False) -> None:
+    def __init__(
+        self, module: Module, *, opt_level: int = 3, standalone: bool = False, together: bool = False
+    ) -> None:
         """Compile an LLVM dialect module, as `to_llvm` leaves it.
 
         Args:
-            module: Loses the data of large constants, unless ``standalone``; may be dropped afterwards.
-            opt_level: LLVM's optimisation level, 0 to 3.
+            module: May be dropped afterwards; loses what `MachineCode` says.
+            opt_level: The most that LLVM optimises, 0 to 3.
             standalone: Make code that an object file can hold: position-independent, all constants inside.
+            together: Make one piece of code, which `write_object` can write.
 
         Raises:
             RuntimeError: Threads are to share its loops, and there is no pool of them for this system.
         """
         self.signatures: Mapping[str, _Signature] = MappingProxyType(_signatures(module))
-        self._constants = None if standalone else Constants(module)
-        shares_loops = _declares(module, PARALLEL_SYMBOL)
-        self._engine = ExecutionEngine(module, opt_level=opt_level, enable_pic=standalone)
-        if self._constants is not None:
-            self._constants.define_in(self._engine)
-        if shares_loops:
-            self._engine.raw_register_runtime(PARALLEL_SYMBOL, ctypes.c_void_p(parallel_address()))
+        self._code = MachineCode(module, opt_level=opt_level, standalone=standalone, together=together)
 
     def address_of(self, function: str) -> int:
         """Return where the code of a function is (see `NativeFunction.address`)."""
-        return int(self._engine.raw_lookup(function))
+        return self._code.address_of(function)
 
     @held()
     def write_object(self, path: Path) -> None:
         """Write the machine code as an object file; it can be linked if it was made ``standalone``.
+
+        It was made so, or ``together``.
 
         Functions have the names that they have in the module: C functions that take the pointers to inputs,
         outputs and a scratch arena of `NativeFunction.scratch_bytes` at a multiple of 64, in this order. If
@@ -99,7 +97,7 @@ class NativeModule:
         # nobody can call from outside, and write nothing where one has no wrapper for that.
         for function in self.signatures:
             self.address_of(function)
-        self._engine.dump_to_object_file(str(path))
+        self._code.write_object(str(path))
 
 
 class NativeFunction:
@@ -190,13 +188,6 @@ def _signatures(module: Module) -> dict[str, _Signature]:
         for op in module.body.operations
         if op.operation.name == "llvm.func" and op.regions[0].blocks and "sym_visibility" not in op.attributes
     }
-
-
-def _declares(module: Module, symbol: str) -> bool:
-    return any(
-        op.operation.name == "llvm.func" and ir.StringAttr(op.attributes["sym_name"]).value == symbol
-        for op in module.body.operations
-    )
 
 
 def _signature(module: Module, function: Operation) -> _Signature:

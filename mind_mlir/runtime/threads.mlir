@@ -4,7 +4,7 @@
 // chunks itself, and returns when those that workers have taken are done; it never waits for a worker to wake
 // up. Whoever finds the slot taken runs its loop alone.
 //
-// The ticket is the number of the job above REMAINING_BITS bits, and the number of chunks that nobody has
+// The ticket is the number of the job above 24 bits, and the number of chunks that nobody has
 // taken yet in these. A chunk is taken by a compare-and-exchange of the whole ticket, which fails if another
 // job has begun meanwhile: fields that were read before it are those of the job whose ticket it was, because
 // a job with chunks left is not over, and only the next one writes the fields.
@@ -12,14 +12,10 @@
 // Workers are helpers while they run chunks. There are at most `setting` threads in loops, callers and
 // helpers together: a worker looks for that before each chunk, and leaves when other callers have come.
 //
-// An idle worker spins for a while, then sleeps on the futex `wake`. Nobody is missed: a worker counts itself
-// among the sleepers before it looks at the ticket for the last time, an owner changes the ticket before it
-// looks for sleepers, and both orders are sequentially consistent.
-//
 // LLVM spends more time on better code than that saves: what has to be quick waits for memory. So the text is
 // compiled without optimisation, and says itself which functions are to be inlined.
 //
-// `relax`, `float_mode`, `set_float_mode` and `futex_number` are those of the machine; their text is another.
+// The workers, and what the machine is asked for (`relax`, `float_mode`, ...), have texts of their own.
 
 // What several threads write has a pair of cache lines for itself.
 llvm.mlir.global internal @ticket(0 : i64) {alignment = 128 : i64} : i64
@@ -33,21 +29,9 @@ llvm.mlir.global internal @wake(0 : i32) {alignment = 128 : i64} : i32
 llvm.mlir.global internal @job(dense<0> : tensor<5xi64>) {alignment = 128 : i64} : !llvm.array<5 x i64>
 // What only owners write, and `mind_threads_configure`.
 llvm.mlir.global internal @workers(0 : i64) {alignment = 128 : i64} : i64
-llvm.mlir.global internal @refused(0 : i64) : i64
 llvm.mlir.global internal @setting(1 : i64) {alignment = 128 : i64} : i64
-llvm.mlir.global internal @spin_ns(0 : i64) : i64
-llvm.mlir.global internal @crowded(0 : i64) : i64
-llvm.mlir.global internal constant @thread_name("mind-mlir\00") : !llvm.array<10 x i8>
 
-llvm.func @clock_gettime(i32, !llvm.ptr) -> i32
-llvm.func @prctl(i32, ...) -> i32
-llvm.func @pthread_create(!llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr) -> i32
-llvm.func @pthread_detach(i64) -> i32
-llvm.func @pthread_sigmask(i32, !llvm.ptr, !llvm.ptr) -> i32
 llvm.func @sched_yield() -> i32
-llvm.func @sigdelset(!llvm.ptr, i32) -> i32
-llvm.func @sigfillset(!llvm.ptr) -> i32
-llvm.func @syscall(i64, ...) -> i64
 
 // Runs body(data, chunk) exactly once for each chunk in [0, chunks), on at most `limit` threads (0: as many as
 // are set), and returns when all are done, their writes visible.
@@ -265,216 +249,4 @@ llvm.func internal @help() -> i64 {
 ^stand_up:
   %others = llvm.atomicrmw add %helping_at, %minus_one acq_rel : !llvm.ptr, i64
   llvm.return %mine : i64
-}
-
-// What a worker does all its life.
-llvm.func internal @worker(%argument: !llvm.ptr) -> !llvm.ptr {
-  %zero = llvm.mlir.constant(0 : i64) : i64
-  %one = llvm.mlir.constant(1 : i64) : i64
-  %minus_one = llvm.mlir.constant(-1 : i64) : i64
-  %polls_a_look = llvm.mlir.constant(63 : i64) : i64
-  %remaining_mask = llvm.mlir.constant(0xFFFFFF : i64) : i64
-  %set_name = llvm.mlir.constant(15 : i32) : i32
-  %wait_private = llvm.mlir.constant(128 : i32) : i32
-  %for_ever = llvm.mlir.zero : !llvm.ptr
-  %ticket_at = llvm.mlir.addressof @ticket : !llvm.ptr
-  %helping_at = llvm.mlir.addressof @helping : !llvm.ptr
-  %sleepers_at = llvm.mlir.addressof @sleepers : !llvm.ptr
-  %wake_at = llvm.mlir.addressof @wake : !llvm.ptr
-  %spin_ns_at = llvm.mlir.addressof @spin_ns : !llvm.ptr
-  %crowded_at = llvm.mlir.addressof @crowded : !llvm.ptr
-  %name_at = llvm.mlir.addressof @thread_name : !llvm.ptr
-  %futex = llvm.call @futex_number() : () -> i64
-  %named = llvm.call @prctl(%set_name, %name_at) vararg(!llvm.func<i32 (i32, ...)>) : (i32, !llvm.ptr) -> i32
-  llvm.br ^busy
-^busy:
-  %start = llvm.call @nanoseconds() : () -> i64
-  llvm.br ^poll(%one : i64)
-^poll(%polls: i64):
-  %ticket = llvm.load %ticket_at atomic acquire {alignment = 8 : i64} : !llvm.ptr -> i64
-  %remaining = llvm.and %ticket, %remaining_mask : i64
-  %is_work = llvm.icmp "ne" %remaining, %zero : i64
-  llvm.cond_br %is_work, ^work, ^pause
-^work:
-  %ran = llvm.call @help() : () -> i64
-  %has_worked = llvm.icmp "ne" %ran, %zero : i64
-  llvm.cond_br %has_worked, ^busy, ^pause
-^pause:
-  llvm.call @relax() : () -> ()
-  %one_more = llvm.add %polls, %one : i64
-  %phase = llvm.and %polls, %polls_a_look : i64
-  %is_look = llvm.icmp "eq" %phase, %zero : i64
-  llvm.cond_br %is_look, ^look, ^poll(%one_more : i64)
-^look:
-  // With more threads than cores, a spinning one may keep one that works from its core.
-  %crowded = llvm.load %crowded_at atomic monotonic {alignment = 8 : i64} : !llvm.ptr -> i64
-  %is_crowded = llvm.icmp "ne" %crowded, %zero : i64
-  llvm.cond_br %is_crowded, ^give_way, ^judge
-^give_way:
-  %yielded = llvm.call @sched_yield() : () -> i32
-  llvm.br ^judge
-^judge:
-  %spin_ns = llvm.load %spin_ns_at atomic monotonic {alignment = 8 : i64} : !llvm.ptr -> i64
-  %now = llvm.call @nanoseconds() : () -> i64
-  %idle = llvm.sub %now, %start : i64
-  %is_idle = llvm.icmp "sgt" %idle, %spin_ns : i64
-  llvm.cond_br %is_idle, ^lie_down, ^poll(%one_more : i64)
-^lie_down:
-  %seen = llvm.load %wake_at atomic acquire {alignment = 4 : i64} : !llvm.ptr -> i32
-  %asleep = llvm.atomicrmw add %sleepers_at, %one seq_cst : !llvm.ptr, i64
-  %last = llvm.load %ticket_at atomic seq_cst {alignment = 8 : i64} : !llvm.ptr -> i64
-  %left = llvm.and %last, %remaining_mask : i64
-  %are_left = llvm.icmp "ne" %left, %zero : i64
-  %seats = llvm.call @seats() : () -> i64
-  %helpers = llvm.load %helping_at atomic monotonic {alignment = 8 : i64} : !llvm.ptr -> i64
-  %is_seat = llvm.icmp "slt" %helpers, %seats : i64
-  %is_needed = llvm.and %are_left, %is_seat : i1
-  llvm.cond_br %is_needed, ^rise, ^sleep
-^sleep:
-  %slept = llvm.call @syscall(%futex, %wake_at, %wait_private, %seen, %for_ever) vararg(!llvm.func<i64 (i64, ...)>) : (i64, !llvm.ptr, i32, i32, !llvm.ptr) -> i64
-  llvm.br ^rise
-^rise:
-  %others = llvm.atomicrmw add %sleepers_at, %minus_one seq_cst : !llvm.ptr, i64
-  // An owner wakes two: each wakes two more while there are chunks and seats left.
-  %present = llvm.load %ticket_at atomic acquire {alignment = 8 : i64} : !llvm.ptr -> i64
-  %open = llvm.and %present, %remaining_mask : i64
-  %more_seats = llvm.call @seats() : () -> i64
-  %seated = llvm.load %helping_at atomic monotonic {alignment = 8 : i64} : !llvm.ptr -> i64
-  %vacant = llvm.sub %more_seats, %seated : i64
-  %useful = llvm.intr.smin(%open, %vacant) : (i64, i64) -> i64
-  %further = llvm.add %useful, %minus_one : i64
-  %still_asleep = llvm.add %others, %minus_one : i64
-  %to_wake = llvm.intr.smin(%further, %still_asleep) : (i64, i64) -> i64
-  llvm.call @wake_workers(%to_wake) : (i64) -> ()
-  llvm.br ^busy
-}
-
-// Wakes up to two workers, if there are any to wake.
-llvm.func internal @wake_workers(%wanted: i64) attributes {always_inline} {
-  %zero = llvm.mlir.constant(0 : i64) : i64
-  %two = llvm.mlir.constant(2 : i64) : i64
-  %one_wake = llvm.mlir.constant(1 : i32) : i32
-  %wake_private = llvm.mlir.constant(129 : i32) : i32
-  %wake_at = llvm.mlir.addressof @wake : !llvm.ptr
-  %are_any = llvm.icmp "sgt" %wanted, %zero : i64
-  llvm.cond_br %are_any, ^wake, ^end
-^wake:
-  %before = llvm.atomicrmw add %wake_at, %one_wake seq_cst : !llvm.ptr, i32
-  %few = llvm.intr.smin(%wanted, %two) : (i64, i64) -> i64
-  %count = llvm.trunc %few : i64 to i32
-  %futex = llvm.call @futex_number() : () -> i64
-  %woken = llvm.call @syscall(%futex, %wake_at, %wake_private, %count) vararg(!llvm.func<i64 (i64, ...)>) : (i64, !llvm.ptr, i32, i32) -> i64
-  llvm.br ^end
-^end:
-  llvm.return
-}
-
-// Starts workers until there are `wanted`, by the owner of the slot. If the system refuses one, there are no
-// more until the next `mind_threads_configure`.
-llvm.func internal @start_workers(%wanted: i64) {
-  %zero = llvm.mlir.constant(0 : i64) : i64
-  %one = llvm.mlir.constant(1 : i64) : i64
-  %nothing = llvm.mlir.zero : !llvm.ptr
-  %success = llvm.mlir.constant(0 : i32) : i32
-  %set_mask = llvm.mlir.constant(2 : i32) : i32
-  %illegal = llvm.mlir.constant(4 : i32) : i32
-  %bus = llvm.mlir.constant(7 : i32) : i32
-  %arithmetic = llvm.mlir.constant(8 : i32) : i32
-  %segmentation = llvm.mlir.constant(11 : i32) : i32
-  %mask_words = llvm.mlir.constant(16 : i32) : i32
-  %one_word = llvm.mlir.constant(1 : i32) : i32
-  %refused_at = llvm.mlir.addressof @refused : !llvm.ptr
-  %workers_at = llvm.mlir.addressof @workers : !llvm.ptr
-  %worker = llvm.mlir.addressof @worker : !llvm.ptr
-  %blocked = llvm.alloca %mask_words x i64 : (i32) -> !llvm.ptr
-  %previous = llvm.alloca %mask_words x i64 : (i32) -> !llvm.ptr
-  %thread_at = llvm.alloca %one_word x i64 : (i32) -> !llvm.ptr
-  %refused = llvm.load %refused_at atomic monotonic {alignment = 8 : i64} : !llvm.ptr -> i64
-  %is_open = llvm.icmp "eq" %refused, %zero : i64
-  llvm.cond_br %is_open, ^block, ^end
-^block:
-  // A new thread takes over the mask. Python handles signals in its main thread, so none may go to a worker,
-  // but for those that a fault raises in the thread itself.
-  %filled = llvm.call @sigfillset(%blocked) : (!llvm.ptr) -> i32
-  %without_0 = llvm.call @sigdelset(%blocked, %illegal) : (!llvm.ptr, i32) -> i32
-  %without_1 = llvm.call @sigdelset(%blocked, %bus) : (!llvm.ptr, i32) -> i32
-  %without_2 = llvm.call @sigdelset(%blocked, %arithmetic) : (!llvm.ptr, i32) -> i32
-  %without_3 = llvm.call @sigdelset(%blocked, %segmentation) : (!llvm.ptr, i32) -> i32
-  %masked = llvm.call @pthread_sigmask(%set_mask, %blocked, %previous) : (i32, !llvm.ptr, !llvm.ptr) -> i32
-  %started = llvm.load %workers_at atomic monotonic {alignment = 8 : i64} : !llvm.ptr -> i64
-  llvm.br ^next(%started : i64)
-^next(%count: i64):
-  llvm.store %count, %workers_at atomic monotonic {alignment = 8 : i64} : i64, !llvm.ptr
-  %are_missing = llvm.icmp "slt" %count, %wanted : i64
-  llvm.cond_br %are_missing, ^create, ^unblock
-^create:
-  %error = llvm.call @pthread_create(%thread_at, %nothing, %worker, %nothing) : (!llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr) -> i32
-  %is_created = llvm.icmp "eq" %error, %success : i32
-  llvm.cond_br %is_created, ^detach, ^refuse
-^detach:
-  %thread = llvm.load %thread_at : !llvm.ptr -> i64
-  %detached = llvm.call @pthread_detach(%thread) : (i64) -> i32
-  %one_more = llvm.add %count, %one : i64
-  llvm.br ^next(%one_more : i64)
-^refuse:
-  llvm.store %one, %refused_at atomic monotonic {alignment = 8 : i64} : i64, !llvm.ptr
-  llvm.br ^unblock
-^unblock:
-  %unmasked = llvm.call @pthread_sigmask(%set_mask, %previous, %nothing) : (i32, !llvm.ptr, !llvm.ptr) -> i32
-  llvm.br ^end
-^end:
-  llvm.return
-}
-
-llvm.func internal @nanoseconds() -> i64 attributes {always_inline} {
-  %monotonic = llvm.mlir.constant(1 : i32) : i32
-  %one = llvm.mlir.constant(1 : i32) : i32
-  %second = llvm.mlir.constant(1000000000 : i64) : i64
-  %time_at = llvm.alloca %one x !llvm.struct<(i64, i64)> : (i32) -> !llvm.ptr
-  %status = llvm.call @clock_gettime(%monotonic, %time_at) : (i32, !llvm.ptr) -> i32
-  %time = llvm.load %time_at : !llvm.ptr -> !llvm.struct<(i64, i64)>
-  %seconds = llvm.extractvalue %time[0] : !llvm.struct<(i64, i64)>
-  %rest = llvm.extractvalue %time[1] : !llvm.struct<(i64, i64)>
-  %whole = llvm.mul %seconds, %second : i64
-  %sum = llvm.add %whole, %rest : i64
-  llvm.return %sum : i64
-}
-
-// Sets how many threads loops may use, how long idle workers spin, and whether there are more than cores.
-llvm.func @mind_threads_configure(%threads: i64, %nanoseconds: i64, %is_crowded: i64) {
-  %zero = llvm.mlir.constant(0 : i64) : i64
-  %setting_at = llvm.mlir.addressof @setting : !llvm.ptr
-  %spin_ns_at = llvm.mlir.addressof @spin_ns : !llvm.ptr
-  %crowded_at = llvm.mlir.addressof @crowded : !llvm.ptr
-  %refused_at = llvm.mlir.addressof @refused : !llvm.ptr
-  llvm.store %nanoseconds, %spin_ns_at atomic monotonic {alignment = 8 : i64} : i64, !llvm.ptr
-  llvm.store %is_crowded, %crowded_at atomic monotonic {alignment = 8 : i64} : i64, !llvm.ptr
-  llvm.store %zero, %refused_at atomic monotonic {alignment = 8 : i64} : i64, !llvm.ptr
-  llvm.store %threads, %setting_at atomic monotonic {alignment = 8 : i64} : i64, !llvm.ptr
-  llvm.return
-}
-
-// To be called in a forked child, which has but the thread that forked: no workers, and nobody in a loop.
-llvm.func @mind_threads_forked() {
-  %zero = llvm.mlir.constant(0 : i64) : i64
-  %job_mask = llvm.mlir.constant(-0x1000000 : i64) : i64
-  %ticket_at = llvm.mlir.addressof @ticket : !llvm.ptr
-  %done_at = llvm.mlir.addressof @done : !llvm.ptr
-  %callers_at = llvm.mlir.addressof @callers : !llvm.ptr
-  %taken_at = llvm.mlir.addressof @taken : !llvm.ptr
-  %helping_at = llvm.mlir.addressof @helping : !llvm.ptr
-  %sleepers_at = llvm.mlir.addressof @sleepers : !llvm.ptr
-  %workers_at = llvm.mlir.addressof @workers : !llvm.ptr
-  %refused_at = llvm.mlir.addressof @refused : !llvm.ptr
-  %last = llvm.load %ticket_at : !llvm.ptr -> i64
-  %empty = llvm.and %last, %job_mask : i64
-  llvm.store %empty, %ticket_at : i64, !llvm.ptr
-  llvm.store %zero, %done_at : i64, !llvm.ptr
-  llvm.store %zero, %callers_at : i64, !llvm.ptr
-  llvm.store %zero, %taken_at : i64, !llvm.ptr
-  llvm.store %zero, %helping_at : i64, !llvm.ptr
-  llvm.store %zero, %sleepers_at : i64, !llvm.ptr
-  llvm.store %zero, %workers_at : i64, !llvm.ptr
-  llvm.store %zero, %refused_at : i64, !llvm.ptr
-  llvm.return
 }

@@ -5,12 +5,15 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
-import platform
 import sys
 import threading
+from typing import TYPE_CHECKING
 
 from mind_mlir import border
 from mind_mlir.diagnostics.display import brief
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 #: More threads than any machine gains from.
 MOST_THREADS = 1024
@@ -32,10 +35,7 @@ _AT_FORK = ("__register_atfork", "pthread_atfork")
 class _Pool:
     """The pool of this process."""
 
-    def __init__(self) -> None:
-        from mind_mlir.runtime.library import load  # noqa: PLC0415 -- MLIR, which the number of threads does without
-
-        found = load("threads", _MACHINES[platform.machine()], opt_level=0)
+    def __init__(self, found: Mapping[str, int]) -> None:
         self.address = found["mind_parallel"]
         self._configure = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 3)(found["mind_threads_configure"])
         process = ctypes.CDLL(None)
@@ -132,7 +132,7 @@ def usable_cores() -> int:
 @functools.cache
 def is_available() -> bool:
     """Return whether there is a thread pool for this system: Linux on 64-bit x86 or Arm."""
-    if sys.platform != "linux" or platform.machine() not in _MACHINES or sys.maxsize < 1 << 32:
+    if sys.platform != "linux" or os.uname().machine not in _MACHINES or sys.maxsize < 1 << 32:
         return False
     process = ctypes.CDLL(None)
     return all(hasattr(process, name) for name in _CALLED.split()) and any(
@@ -149,10 +149,16 @@ def parallel_address() -> int:
     """
     if not is_available():
         raise RuntimeError("there is no pool of threads for this system: lower with threads=1")
+    if _State.pool is not None:
+        return _State.pool.address
+    from mind_mlir.runtime.library import load  # noqa: PLC0415 -- MLIR, which the number of threads does without
+
+    # Loading has a lock of its own. A fork takes all locks, in another order than doing this below would.
+    found = load("threads", "threads_workers", _MACHINES[os.uname().machine], opt_level=0)
     with _State.lock:
         if _State.pool is None:
             count = get_num_threads()
-            pool = _Pool()
+            pool = _Pool(found)
             pool.configure(count)
             _State.setting, _State.pool = count, pool
         return _State.pool.address

@@ -56,8 +56,10 @@ def test_conv_2d(
       ins(%a0, %a1 : {types[0]}, {types[1]}) outs(%init : {types[2]}) -> {types[2]}"""
     out = np.zeros(expected.shape, x.dtype)
     text = function(types[:2], types[2:], body, ["%r"])
-    assert "linalg." not in scheduled(text)
-    assert "memref.copy" not in bufferized(text)
+    assert scheduled(text).count("mind.product") == 1
+    memory = bufferized(text)
+    assert "linalg." not in memory
+    assert "memref.copy" not in memory
     run(text, [x, w], [out])
     np.testing.assert_allclose(out, expected, rtol=1e-4, atol=1e-3 * image[3])
 

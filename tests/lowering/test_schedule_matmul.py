@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from schedule_harness import DTYPES, Array, bufferized, function, run, scheduled, tensor_type
 
-from mind_mlir.lowering.schedule.contraction.matmul_schedule import choose_matmul_schedule
+from mind_mlir.lowering.schedule.contraction.geometry import Geometry, Loop
+from mind_mlir.lowering.schedule.contraction.matmul_schedule import MatmulSchedule, choose_matmul_schedule
 from mind_mlir.target import Target
 
 AVX2 = Target(vector_bytes=32, vector_registers=16, fma=True)
@@ -109,8 +110,7 @@ def test_other_targets(shape: tuple[int, int, int], layout: str, target: Target)
 def test_packed_right_factors(shape: tuple[int, int, int], layout: str, width: int) -> None:
     """A small second-level cache makes small products pack, and gives them several blocks each way."""
     target = Target(width, 16 if width < 64 else 32, fma=width > 16, masks=width == 64, l2_bytes=4096)
-    m, n, k = shape
-    assert choose_matmul_schedule(m, n, k, bits=32, target=target, strided_right=layout[1] == "t").pack
+    assert chosen(*shape, target, strided_right=layout[1] == "t").pack
     check(*shape, "f32", layout, target)
 
 
@@ -170,60 +170,73 @@ def test_bufferizes_without_copies(shape: tuple[int, int, int]) -> None:
     assert "memref.alloc" not in text
 
 
+def chosen(m: int, n: int, k: int, target: Target, *, strided_right: bool = False) -> MatmulSchedule:
+    """Return the schedule of a product of f32 matrices."""
+    columns = Loop(n, 0, k if strided_right else 1, 1)
+    depth = Loop(k, 1, 1 if strided_right else n, 0)
+    loops = Geometry(columns, (Loop(m, k, 0, n),), (), (depth,), (0, 0, 0))
+    return choose_matmul_schedule(loops, bits=32, target=target)
+
+
+AVX512 = Target(64, 32, fma=True, masks=True, l2_bytes=2 << 20)
+
+
 def test_small_products_do_not_pack() -> None:
-    target = Target(64, 32, fma=True, masks=True)
     for m, n, k in [(64, 10, 64), (16, 8, 4), (64, 64, 64), (1, 4096, 4096)]:
-        assert not choose_matmul_schedule(m, n, k, bits=32, strided_right=False, target=target).pack
-    assert choose_matmul_schedule(512, 512, 512, bits=32, strided_right=False, target=target).pack
+        assert not chosen(m, n, k, AVX512).pack
+    assert chosen(1024, 1024, 1024, AVX512).pack
 
 
-@pytest.mark.parametrize("target", [AVX2, SSE, Target(64, 32, fma=True, masks=True)])
+def test_edges_without_masks_are_packed() -> None:
+    assert chosen(64, 10, 64, AVX2).pack
+    assert not chosen(64, 64, 64, AVX2).pack
+
+
+@pytest.mark.parametrize("target", [AVX2, SSE, AVX512])
 def test_tiles_fit_the_registers(target: Target) -> None:
     for m in (1, 2, 3, 7, 8, 13, 64, 1000):
         for n in (1, 5, 16, 33, 48, 512):
-            chosen = choose_matmul_schedule(m, n, 100, bits=32, strided_right=False, target=target)
-            assert chosen.rows * chosen.vectors + chosen.vectors + 1 <= target.vector_registers
-            assert chosen.rows <= m
-            assert chosen.mc % chosen.rows == 0
-            assert chosen.nc % chosen.columns == 0
+            schedule = chosen(m, n, 100, target)
+            assert schedule.rows * schedule.vectors + schedule.vectors + 1 <= target.vector_registers
+            assert schedule.nc % schedule.columns == 0
+            assert schedule.mc <= m
 
 
-AVX512 = Target(64, 32, fma=True, masks=True)
+@pytest.mark.parametrize("target", [AVX2, SSE, AVX512])
+def test_large_products_have_pieces_for_many_threads(target: Target) -> None:
+    for m, n, k in [(512, 512, 512), (2048, 2048, 2048), (4096, 4096, 64), (64, 4096, 4096)]:
+        schedule = chosen(m, n, k, target)
+        pieces = -(-m // schedule.mc) * -(-n // schedule.nc)
+        assert pieces // schedule.pieces >= 16
+    schedule = chosen(20, 20, 20, target)
+    assert (schedule.mc, schedule.pieces, schedule.panels) == (20, 1, -(-20 // schedule.columns))
+
+
+def test_choices_say_what_and_why() -> None:
+    found = {choice.name: choice for choice in chosen(1024, 1024, 1024, AVX512).choices()}
+    assert found["tile"].value == "8 x 48"
+    assert found["right"].value == "panels of 48 columns"
+    assert all(choice.reason for choice in found.values())
 
 
 @pytest.mark.parametrize(
-    ("target", "shape", "tile", "blocks", "pack"),
+    ("target", "shape", "tile", "piece", "pack"),
     [
-        # Eight rows of two or three vectors fill the registers of AVX-512, four of two those of AVX2.
-        (AVX512, (1000, 1000, 1000), (8, 3, 2), (336, 104, 432), True),
-        (AVX512, (512, 512, 512), (8, 2, 2), (512, 64, 256), True),
-        (AVX2, (1000, 1000, 1000), (4, 2, 4), (1000, 32, 144), True),
-        (SSE, (512, 512, 512), (4, 2, 4), (512, 64, 256), True),
-        # Small ones are one block, and their tiles leave few rows over.
-        (AVX512, (64, 64, 64), (8, 2, 2), (64, 64, 64), False),
-        (AVX512, (13, 48, 64), (5, 3, 2), (64, 15, 48), False),
-        (AVX512, (12, 12, 12), (12, 1, 2), (12, 12, 16), False),
-        (AVX512, (100, 10, 50), (10, 1, 4), (50, 100, 16), False),
-        (AVX512, (7, 200, 9), (7, 2, 2), (9, 7, 224), False),
-        (AVX2, (12, 12, 12), (6, 2, 2), (12, 12, 16), False),
-        (SSE, (13, 48, 64), (2, 4, 4), (64, 14, 48), False),
-        # Few rows: the right factor is read once, some of its rows side by side, in wide tiles.
-        (AVX512, (1, 4096, 4096), (1, 8, 4), (8, 1, 4096), False),
-        (AVX512, (16, 1000, 1000), (8, 3, 2), (16, 16, 1008), False),
-        (AVX2, (1, 4096, 4096), (1, 6, 4), (8, 1, 4128), False),
-        (AVX2, (3, 1000, 100), (3, 3, 4), (16, 3, 1008), False),
-        (AVX2, (40, 2000, 1000), (4, 2, 4), (32, 40, 1648), False),
+        # Eight rows of three vectors fill the registers of AVX-512, six of two those of AVX2.
+        (AVX512, (1000, 1000, 1000), (8, 3), (256, 144), True),
+        (AVX512, (64, 64, 64), (8, 2), (64, 64), False),
+        (AVX512, (100, 10, 50), (8, 1), (100, 16), False),
+        # Few rows: the right factor is read once, rows of it side by side, in wide tiles.
+        (AVX512, (1, 4096, 4096), (1, 8), (1, 1024), False),
+        (AVX2, (1000, 1000, 1000), (6, 2), (126, 128), True),
+        (SSE, (512, 512, 512), (6, 2), (132, 64), True),
     ],
 )
 def test_schedules_of_well_known_products(
-    target: Target,
-    shape: tuple[int, int, int],
-    tile: tuple[int, int, int],
-    blocks: tuple[int, int, int],
-    pack: bool,
+    target: Target, shape: tuple[int, int, int], tile: tuple[int, int], piece: tuple[int, int], pack: bool
 ) -> None:
     """What the model chooses; whoever changes it has measured, with `make bench`, that it is better."""
-    chosen = choose_matmul_schedule(*shape, bits=32, target=target)
-    assert (chosen.rows, chosen.vectors, chosen.unroll) == tile
-    assert (chosen.kc, chosen.mc, chosen.nc) == blocks
-    assert chosen.pack == pack
+    schedule = chosen(*shape, target)
+    assert (schedule.rows, schedule.vectors) == tile
+    assert (schedule.mc, schedule.nc) == piece
+    assert schedule.pack == pack

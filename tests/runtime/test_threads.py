@@ -16,6 +16,7 @@ import pytest
 from regions import meet, region, words, workers
 
 import mind_mlir
+from mind_mlir.bindings import ir, llvm, new_context
 from mind_mlir.runtime import library, threads
 
 if TYPE_CHECKING:
@@ -48,6 +49,20 @@ def child(script: str, **options: Any) -> subprocess.CompletedProcess[str]:
 def succeeds(script: str) -> None:
     done = child(script)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+# For each machine
+
+
+@pytest.mark.parametrize("machine", threads._MACHINES.values())
+def test_the_text_for_each_machine_is_one_of_llvm(machine: str) -> None:
+    files = ("threads", "threads_workers", machine)
+    folder = Path(threads.__file__).parent
+    text = "\n".join((folder / f"{file}.mlir").read_text(encoding="utf-8") for file in files)
+    with new_context(("llvm",)):
+        module = ir.Module.parse(text)
+        translated = llvm.translate_module_to_llvmir(module.operation)
+    assert "define void @mind_parallel(" in translated
 
 
 # Each chunk once

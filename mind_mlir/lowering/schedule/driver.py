@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir
 from mind_mlir.interrupts import deliver
+from mind_mlir.lowering.schedule.contraction.geometry import contiguous_strides, geometry
+from mind_mlir.lowering.schedule.contraction.marked import mark
 from mind_mlir.lowering.schedule.contraction.match import Contraction, match_contraction
-from mind_mlir.lowering.schedule.contraction.matmul import MatmulEmitter
 from mind_mlir.lowering.schedule.contraction.matmul_schedule import choose_matmul_schedule
 from mind_mlir.lowering.schedule.emission.decision import Choice, Decision, computed
 from mind_mlir.lowering.schedule.emission.emitter import Emitter
@@ -23,10 +23,15 @@ from mind_mlir.lowering.schedule.movement.transposition import (
     match_transposition,
     through_transposes,
 )
-from mind_mlir.lowering.schedule.reading.values import definition, filler, sweep
+from mind_mlir.lowering.schedule.reading.values import (
+    constant_value,
+    definition,
+    filler,
+    loops_without,
+    sweep,
+)
 from mind_mlir.lowering.schedule.reading.view import Views
-from mind_mlir.lowering.schedule.sharing.nests import SharedNests, choices_of_sharing
-from mind_mlir.lowering.schedule.sharing.products import share_product
+from mind_mlir.lowering.schedule.sharing.nests import SharedNests
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -180,33 +185,27 @@ class FunctionScheduler:
         return few and rows and not contraction.inner
 
     def _product(self, contraction: Contraction, original: View) -> Value:
-        """Emit ``contraction``, the form of ``original`` with few loops, and return the result."""
-        chosen = choose_matmul_schedule(
-            contraction.extent(contraction.m),
-            contraction.extent(contraction.n),
-            contraction.extent(contraction.k),
-            repeats=math.prod(contraction.extent(dim) for dim in contraction.rows),
-            depths=math.prod(contraction.extent(dim) for dim in contraction.inner),
-            bits=contraction.element.width,
-            strided_right=not contraction.right.contiguous(contraction.n),
-            target=self._target,
-        )
+        """Emit ``contraction``, a form of ``original`` with few loops, as one operation."""
+        factors = contraction.left, contraction.right
+        strides = [contiguous_strides(factor.value.type.shape) for factor in factors]
         init = contraction.view.inits[0]
+        loops = geometry(contraction, [*strides, contiguous_strides(init.type.shape)])
+        chosen = choose_matmul_schedule(
+            loops,
+            bits=contraction.element.width,
+            target=self._target,
+            outside=loops_without(contraction.view.op, contraction.right.value),
+        )
         start = filler(init)
-        shared = share_product(self._shared, contraction, chosen, start)
         self._decisions.add(
             lambda: Decision(
                 "product",
                 computed([*_transposes(original), original.op]),
                 contraction.view.extents,
-                (*chosen.choices(), *choices_of_sharing(None if shared is None else [shared])),
+                chosen.choices(),
             )
         )
-        if shared is not None:
-            return shared
-        if start is not None:
-            init = self._emitter.empty(list(init.type.shape), contraction.element)
-        return MatmulEmitter(self._emitter, contraction, chosen, start).emit(init)
+        return mark(contraction, chosen, None if start is None else constant_value(start))
 
 
 #: So few rows are computed one by one rather than repack the other factor for them.

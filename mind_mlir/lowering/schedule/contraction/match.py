@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.reading.view import Access, View
 
 
+_COMPUTED = {"i8", "i16", "i32", "i64", "f32", "f64"}
+_STORED = {*_COMPUTED, "f16", "bf16"}
+
+
 @dataclasses.dataclass(frozen=True)
 class Operand:
     """One factor: a tensor, how it is indexed, and the conversions of its elements to accumulators."""
@@ -24,7 +28,7 @@ class Operand:
     @property
     def element(self) -> Type:
         """The element type as stored."""
-        return ir.RankedTensorType(self.value.type).element_type
+        return ir.ShapedType(self.value.type).element_type
 
     def contiguous(self, dim: int) -> bool:
         """Return whether steps along ``dim`` are steps to the next element and nothing else."""
@@ -70,7 +74,7 @@ class Contraction:
     @property
     def element(self) -> Type:
         """The type of accumulators and result elements."""
-        return ir.RankedTensorType(self.view.inits[0].type).element_type
+        return ir.ShapedType(self.view.inits[0].type).element_type
 
     @property
     def out(self) -> Access:
@@ -93,7 +97,7 @@ def match_contraction(view: View) -> Contraction | None:
     factors = [
         Operand(view.operands[i], view.accesses[i], product.casts[i])
         for i in range(2)
-        if isinstance(view.operands[i].type, ir.RankedTensorType)
+        if isinstance(view.operands[i].type, ir.RankedTensorType | ir.MemRefType)
     ]
     if len(factors) != 2 or factors[0].uses(n) == factors[1].uses(n):
         return None
@@ -123,11 +127,20 @@ def _with_roles(
         inner=tuple(dim for dim in view.reductions if dim != k),
         floating=product.floating,
     )
-    return contraction if right.contiguous(n) or _packable(contraction) else None
+    fits = right.contiguous(n) or _packable(contraction)
+    return contraction if fits and _has_kernel(contraction) else None
 
 
 def _packable(contraction: Contraction) -> bool:
-    """Return whether the right factor is contiguous along ``k``, the one reduction, and has a plain ``n``."""
+    """Return whether the right factor is contiguous along ``k`` and has a plain ``n``."""
     right = contraction.right
     plain = any(index.dim == contraction.n for index in right.access)
-    return plain and right.contiguous(contraction.k) and not contraction.inner
+    return plain and right.contiguous(contraction.k)
+
+
+def _has_kernel(contraction: Contraction) -> bool:
+    """Return whether kernels compute with the types of ``contraction``."""
+    casts = [*contraction.left.casts, *contraction.right.casts]
+    computed = {str(contraction.element), *(str(op.results[0].type) for op in casts)}
+    stored = {str(operand.element) for operand in (contraction.left, contraction.right)}
+    return computed <= _COMPUTED and stored <= _STORED

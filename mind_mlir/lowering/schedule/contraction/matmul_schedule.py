@@ -3,41 +3,51 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.schedule.contraction.geometry import ONCE, Loop
 from mind_mlir.lowering.schedule.emission.decision import Choice
+from mind_mlir.lowering.schedule.emission.split import BYTE_NS, WORTHWHILE_NS, split
 
 if TYPE_CHECKING:
+    from mind_mlir.lowering.schedule.contraction.geometry import Geometry
     from mind_mlir.target import Target
 
 
 @dataclasses.dataclass(frozen=True)
 class MatmulSchedule:
-    """How a product of ``M x K`` by ``K x N`` is tiled.
+    """How a contraction is computed: in pieces of the result, by calls of a kernel.
 
     Attributes:
-        lanes: elements in a vector.
-        rows: rows of the accumulator tile.
-        vectors: vectors in a row of the accumulator tile.
-        unroll: steps of K in one iteration of the innermost loop.
-        kc: block of K after which accumulators go back to memory.
-        mc: block of M for which a panel of the right factor stays in the first-level cache.
-        nc: block of N for which the packed right factor stays in the second-level cache.
-        pack: whether the right factor is copied into panels ``[nc / columns][kc][columns]`` first.
-        panels_first: whether all rows are multiplied with one panel before the next, or the other way round.
-        fma: whether products of floats are fused with their addition.
+        lanes: Elements in a vector.
+        rows: Rows of the accumulator tile.
+        vectors: Vectors in a row of the accumulator tile.
+        kc: Products, at most about, that one accumulator sums before it is added to the result.
+        mc: Rows of a piece.
+        planes: For how many values of the other loops over rows a piece stands.
+        nc: Columns of a piece.
+        pieces: Pieces in a chunk, the unit of threads.
+        pack: Whether the right factor is copied into panels ``[columns][step][column]`` first.
+        panels: Panels in a chunk of that.
+        fma: Whether products of floats are fused with their addition.
+        masks: Whether vectors at edges are masked; else they go through a buffer.
+        outside: Out of how many loops packing is taken, since they do not change the right factor.
     """
 
     lanes: int
     rows: int
     vectors: int
-    unroll: int
     kc: int
     mc: int
+    planes: int
     nc: int
+    pieces: int
     pack: bool
-    panels_first: bool
+    panels: int
     fma: bool
+    masks: bool
+    outside: int = 0
 
     @property
     def columns(self) -> int:
@@ -45,74 +55,158 @@ class MatmulSchedule:
         return self.lanes * self.vectors
 
     def choices(self) -> tuple[Choice, ...]:
-        """Return what was chosen, and why."""
-        order = "one panel for all rows" if self.panels_first else "all panels for each block of rows"
+        """Return what was chosen, for people."""
+        planes = f"{self.planes} x " if self.planes > 1 else ""
+        size = f"{planes}{self.mc} x {self.nc}"
+        packed = f"panels of {self.columns} columns" if self.pack else "in place"
         return (
-            Choice("tile", f"{self.rows} x {self.vectors} vectors of {self.lanes}", "least modelled time"),
-            Choice("unroll", f"{self.unroll} steps of k", "more where few accumulators leave room"),
-            Choice("blocks", f"m {self.mc}, n {self.nc}, k {self.kc}", "panels in L1, right factor in L2"),
-            Choice("pack", "right factor", "strided, or rows enough to pay for it")
-            if self.pack
-            else Choice("pack", "nothing", "contiguous, and few rows or a right factor that fits L2"),
-            Choice("order", order, "by whether the right factor fits L2"),
+            Choice("tile", f"{self.rows} x {self.columns}", "fits the vector registers, and the result"),
+            Choice("sums", str(self.kc), "products in registers before they are added to the result"),
+            Choice("piece", size, "the part of the right factor that it reads stays in the second-level cache"),
+            Choice("chunk", f"{self.pieces} pieces", "enough work to be worth a claim"),
+            Choice("right", packed, "packed where it is strided, or read often enough from afar"),
         )
 
 
+@dataclasses.dataclass(frozen=True)
+class Reduction:
+    """The reductions as a kernel runs through them.
+
+    Attributes:
+        step: The innermost loop.
+        last: Its extent in the last block.
+        tap: The loop around it, in the same registers.
+        block: The loop around that one; accumulators go to memory after each iteration.
+        around: What is left, innermost first.
+    """
+
+    step: Loop
+    last: int
+    tap: Loop
+    block: Loop
+    around: tuple[Loop, ...]
+
+
+def reduction(depth: tuple[Loop, ...], kc: int) -> Reduction:
+    """Return how to run through the reductions ``depth``, innermost first, at most about ``kc`` at once."""
+    first, *rest = depth
+    if first.extent > kc:
+        size = _even_block(first.extent, kc, 4)
+        count = -(-first.extent // size)
+        block = Loop(count, size * first.left, size * first.right, 0)
+        step = dataclasses.replace(first, extent=size)
+        return Reduction(step, first.extent - (count - 1) * size, ONCE, block, tuple(rest))
+    tap = block = ONCE
+    if rest and first.extent * rest[0].extent <= kc * 3 // 2:
+        tap = rest.pop(0)
+    if rest:
+        block = rest.pop(0)
+    return Reduction(first, first.extent, tap, block, tuple(rest))
+
+
 def choose_matmul_schedule(
-    m: int,
-    n: int,
-    k: int,
-    *,
-    bits: int,
-    target: Target,
-    repeats: int = 1,
-    depths: int = 1,
-    strided_right: bool = False,
+    geometry: Geometry, *, bits: int, target: Target, outside: int = 0
 ) -> MatmulSchedule:
-    """Return the schedule of a product of ``m x k`` by ``k x n``, all positive.
+    """Return the schedule of a contraction.
 
     Args:
-        m: rows of the result.
-        n: columns of the result, along which vectors run.
-        k: extent of the reduction.
-        bits: width of an accumulator in bits.
-        target: the processor.
-        repeats: how often the same right factor is multiplied, for other rows.
-        depths: how many such products are summed.
-        strided_right: whether the right factor is not contiguous along ``n``, so that it has to be packed.
+        geometry: Its loops, all of one iteration or more.
+        bits: Width of an accumulator in bits.
+        target: The processor.
+        outside: Out of how many loops the packing of its right factor can be taken.
     """
     lanes = target.lanes(bits)
     size = bits // 8
-    rows, vectors = _tile(m, -(-n // lanes), target)
+    m, n, k = geometry.rows[0].extent, geometry.columns.extent, geometry.steps
+    planes = math.prod(loop.extent for loop in geometry.rows[1:])
+    batch = math.prod(loop.extent for loop in geometry.batch)
+    nanoseconds = max(m * planes * batch * k * -(-n // lanes) * _FMA_NS, k * n * batch * size * BYTE_NS)
+    rows, vectors = _tile(m, -(-n // lanes), target, 1.05 if nanoseconds > _SMALL_NS else 1.3)
     columns = lanes * vectors
-    right = depths * k * n * size
-    pack = strided_right or (depths == 1 and m * repeats >= _PACK_ROWS and right > target.l2_bytes // 2)
-    if pack:
-        kc = _even_block(k, _KC_BYTES // (columns * size), lanes if strided_right else 4)
-        nc = target.l2_bytes // (kc * size)
-    else:
-        streamed = depths * repeats == 1 and right > target.l2_bytes // 2
-        kc = _even_block(k, _strip(m) if streamed else _KC_BYTES // (columns * size), 4)
-        nc = target.l2_bytes // 2 // (m * size)
-    mc = min(m, max(rows, target.l2_bytes // 4 // (kc * size)))
+    right = k * n * size
+    ragged = n % columns > 0 and not target.masks
+    far = right > target.l2_bytes // 2
+    pack = is_strided(geometry) or ragged or (m * planes >= _PACK_ROWS and far)
+    streamed = far and not pack
+    kc = _strip(m) if streamed else max(_SUM, _round_up(math.isqrt(k), 4))
+    room = target.l2_bytes // 4 // (min(kc, k) * size)
+    mc, nc, together = _pieces(
+        (m, n, planes, batch),
+        (rows, columns, _STREAM_BYTES // size if streamed else columns),
+        room,
+        0 if nanoseconds < WORTHWHILE_NS else min(_MOST_PIECES, max(2, round(nanoseconds / _PIECE_NS))),
+    )
+    pieces = batch * -(-m // mc) * -(-planes // together) * -(-n // nc)
+    packings = batch if batch > 1 else -(-n // columns)
     return MatmulSchedule(
         lanes=lanes,
         rows=rows,
         vectors=vectors,
-        unroll=min(2 if rows * vectors >= 12 else 4, k),
         kc=kc,
-        mc=_round_up(mc, rows),
-        nc=_round_up(min(n, max(columns, nc)), columns),
+        mc=mc,
+        planes=together,
+        nc=nc,
+        pieces=split(pieces, nanoseconds).step,
         pack=pack,
-        panels_first=pack or right > target.l2_bytes // 2,
+        panels=split(packings, 2 * right * batch * BYTE_NS).step,
         fma=target.fma,
+        masks=target.masks,
+        outside=outside if pack else 0,
     )
 
 
-#: A panel of the right factor: larger than the first-level cache on purpose, for it is streamed.
-_KC_BYTES = 64 << 10
+def is_strided(geometry: Geometry) -> bool:
+    """Return whether the right factor is not contiguous along the columns, so that it has to be packed."""
+    return geometry.columns.right != 1 and geometry.columns.extent > 1
+
+
+#: Nanoseconds for a vector multiply-add among others, about.
+_FMA_NS = 0.17
+#: Nanoseconds of work of a contraction that the choice of its tile does not matter for.
+_SMALL_NS = 3_000
+#: Products that one accumulator sums: twice as many are 1.3 times less accurate, half as many cost 1 %.
+_SUM = 256
 #: Fewer rows than this do not pay for packing.
 _PACK_ROWS = 48
+#: Bytes of a row of the right factor that are read from afar in one go.
+_STREAM_BYTES = 4096
+#: Nanoseconds of work in a piece, about, where there is enough of it.
+_PIECE_NS = 10_000
+#: The least number of pieces of a large contraction.
+_MOST_PIECES = 32
+
+
+def _pieces(
+    extents: tuple[int, int, int, int], least: tuple[int, int, int], room: int, wanted: int
+) -> tuple[int, int, int]:
+    """Return rows, columns and planes of the pieces of a result.
+
+    Args:
+        extents: Rows, columns, planes and batches.
+        least: Rows and columns of the tile, and the fewest columns of a piece.
+        room: The most rows or columns of the factors that a piece is to read.
+        wanted: How many pieces there are to be at least, if that can be.
+    """
+    m, n, planes, batch = extents
+    rows, columns, fewest = least
+    row_blocks = -(-m // max(room, rows))
+    column_blocks = -(-n // max(room, fewest))
+    plane_blocks = -(-planes // max(1, room // m))
+    while batch * row_blocks * column_blocks * plane_blocks < wanted:
+        mc, nc = -(-m // row_blocks), -(-n // column_blocks)
+        if plane_blocks < planes:
+            plane_blocks = min(planes, 2 * plane_blocks)
+        elif nc >= 2 * fewest and (nc >= mc or mc < 2 * rows):
+            column_blocks *= 2
+        elif mc >= 2 * rows:
+            row_blocks *= 2
+        else:
+            break
+    return (
+        min(m, _round_up(-(-m // row_blocks), rows)),
+        _round_up(-(-n // column_blocks), columns),
+        -(-planes // plane_blocks),
+    )
 
 
 def _strip(rows: int) -> int:
@@ -123,22 +217,25 @@ def _strip(rows: int) -> int:
     return 8 if rows == 1 else 16 if rows <= 16 else 32
 
 
-def _tile(m: int, vectors: int, target: Target) -> tuple[int, int]:
-    """Return the rows and vectors of the tile with the lowest modelled time; the first of equals."""
-    candidates = [
+def _tile(m: int, vectors: int, target: Target, tolerance: float) -> tuple[int, int]:
+    """Return the first of the tiles whose modelled time is within ``tolerance`` of the lowest.
+
+    The first ones are the most efficient where the result is large. There are few of them, so that the
+    contractions of a program share their kernels.
+    """
+    fitting = [
         (rows, width)
-        for width in (2, 3, 4, 1, 6, 8)
-        for rows in (8, 6, 4, 12, 5, 7, 10, 14, 3, 2, 1)
-        if rows * width + width + 1 <= target.vector_registers and rows <= m and width <= vectors
+        for rows, width in _TILES
+        if rows * width + width + 1 <= target.vector_registers
     ]
-    return min(candidates, key=lambda tile: _cost(m, vectors, *tile))
+    costs = [-(-m // rows) * -(-vectors // width) * _tile_cost(rows, width) for rows, width in fitting]
+    return next(
+        tile for tile, cost in zip(fitting, costs, strict=True) if cost <= min(costs) * tolerance
+    )
 
 
-def _cost(m: int, vectors: int, rows: int, width: int) -> float:
-    """Modelled cycles of one step of K over the whole result; a second kernel for odd rows has a price."""
-    panels = -(-vectors // width)
-    remainder = _tile_cost(m % rows, width) * 1.1 if m % rows else 0.0
-    return panels * (m // rows * _tile_cost(rows, width) + remainder)
+#: Rows and vectors of the tiles there are.
+_TILES = ((8, 3), (8, 2), (6, 2), (4, 3), (8, 1), (4, 2), (4, 4), (2, 4), (2, 8), (1, 8), (1, 4), (4, 1), (1, 1))
 
 
 def _tile_cost(rows: int, width: int) -> float:

@@ -20,6 +20,9 @@ Index: TypeAlias = "int | Value"
 #: Marks an `scf.for` from 0 by 1 whose iterations, called chunks, are independent: threads may run them in
 #: any order and at the same time. It is no more than permission; one thread runs them as the loop says.
 PARALLEL_ATTRIBUTE = "mind.parallel"
+#: Marks an `scf.for` whose vectors are stored at multiples of their size from the start of a buffer, and may
+#: go past the cache (see `lowering/streaming.py`).
+STREAMING_ATTRIBUTE = "mind.streaming"
 
 
 class Emitter:
@@ -110,6 +113,8 @@ class Emitter:
         bounds: tuple[Index, Index, int],
         carried: Sequence[Value],
         body: Callable[[Index, list[Value]], list[Value]],
+        *,
+        mark: str | None = None,
     ) -> list[Value]:
         """Emit ``for (lower, upper, step)`` around ``body`` and return what it carries out.
 
@@ -117,6 +122,7 @@ class Emitter:
             bounds: lower bound, exclusive upper bound and step.
             carried: initial values of the loop-carried values.
             body: called once with the induction variable and the carried values; returns their next values.
+            mark: a unit attribute for the loop.
         """
         lower, upper, step = bounds
         if isinstance(lower, int) and isinstance(upper, int):
@@ -124,7 +130,10 @@ class Emitter:
                 return list(carried)
             if upper - lower <= step:
                 return body(lower, list(carried))
-        return list(self._for(bounds, carried, body).results)
+        loop = self._for(bounds, carried, body)
+        if mark is not None:
+            loop.attributes[mark] = ir.UnitAttr.get()
+        return list(loop.results)
 
     def _for(
         self,

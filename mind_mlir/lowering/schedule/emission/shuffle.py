@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from mind_mlir.bindings import vector
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from mind_mlir.bindings import Value
 
+_Vector = TypeVar("_Vector")
+
 
 def transpose(rows: Sequence[Value]) -> list[Value]:
-    """Return the columns of a square of vectors: as many vectors as each has lanes, a power of two.
+    """Return the columns of a square of vectors: as many vectors as each has lanes, a power of two."""
+    return exchange(rows, lambda left, right, lanes: vector.ShuffleOp(left, right, lanes).result)
+
+
+def exchange(
+    rows: Sequence[_Vector], shuffle: Callable[[_Vector, _Vector, list[int]], _Vector]
+) -> list[_Vector]:
+    """Return the columns of a square of vectors, given what emits a shuffle of two of them.
 
     Each stage exchanges between partners at one distance: off-diagonal blocks of two by two blocks swap.
     """
@@ -27,7 +36,7 @@ def transpose(rows: Sequence[Value]) -> list[Value]:
             if row & distance:
                 continue
             pair = values[row], values[row + distance]
-            values[row] = vector.ShuffleOp(*pair, low).result
-            values[row + distance] = vector.ShuffleOp(*pair, high).result
+            values[row] = shuffle(*pair, low)
+            values[row + distance] = shuffle(*pair, high)
         distance *= 2
     return values

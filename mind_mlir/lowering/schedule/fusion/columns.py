@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.schedule.emission.emitter import STREAMING_ATTRIBUTE
 from mind_mlir.lowering.schedule.fusion.body import Range
 from mind_mlir.lowering.schedule.fusion.elements import Chunk
 
@@ -74,6 +75,7 @@ class Columns:
             (columns.lower, columns.upper, vectors * lanes),
             carried,
             lambda i, inside: self._step(place, strip, Chunk(i, vectors, None), inside),
+            mark=STREAMING_ATTRIBUTE if self._s.streaming else None,
         )
         full, extent = self._b.full, self._g.extents[self._g.vector]
         if extent == full or not columns.end:

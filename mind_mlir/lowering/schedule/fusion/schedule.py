@@ -24,8 +24,8 @@ _STEPS = ((2, 4), (8, 2))
 #: Accumulators of a reduction along the vector dimension: enough to hide the latency of an addition.
 _ACCUMULATORS = 4
 
-#: Bytes of a tensor that one chunk works on: a few such fit the second-level cache, beside one another.
-CHUNK_BYTES = 128 << 10
+#: Bytes of a tensor that one chunk works on, at most: a few such fit the second-level cache.
+CHUNK_BYTES = 64 << 10
 #: Chunks that are looked for even if they are smaller: enough for a few threads to finish together.
 FEWEST_CHUNKS = 16
 #: The most chunks.
@@ -45,6 +45,8 @@ STRIP = 8
 _LONG_ROW = 4096
 #: Bytes of a row of results that stay in the first-level cache from strip to strip.
 _STRIP_BYTES = 64 << 10
+#: Results that are so many times as large as the second-level cache are stored past the caches.
+_STREAMED_CACHES = 4
 #: Strips that are added one after the other, at most, where that rounds.
 _MOST_STRIPS = 32
 
@@ -75,6 +77,7 @@ class FusedSchedule:
         cuts: The loops that are cut for chunks, outermost first, at most one of them reduced.
         parts: The cut of a reduced loop, which is one of ``cuts``; None if no reduced loop is cut.
         parallel: Whether threads may share the chunks.
+        streaming: Whether stores may go past the cache.
         reason: Why it is cut so, for people.
     """
 
@@ -84,6 +87,7 @@ class FusedSchedule:
     cuts: tuple[Cut, ...]
     parts: Cut | None
     parallel: bool
+    streaming: bool
     reason: str
 
     @property
@@ -107,6 +111,8 @@ class FusedSchedule:
             found.append(Choice("strip", f"{self.strip} rows", "that many are prefetched at once"))
         pieces = " x ".join(f"d{cut.dim} by {cut.step}" for cut in self.cuts)
         found.append(Choice("chunks", f"{self.chunks} ({pieces})" if pieces else "1", self.reason))
+        if self.streaming:
+            found.append(Choice("stores", "past the cache", "the results are larger than it"))
         if self.parts is not None:
             found.append(Choice("parts", f"{self.parts.count} of d{self.parts.dim}", "joined afterwards"))
         return tuple(found)
@@ -116,7 +122,9 @@ def choose_schedule(work: Work, target: Target) -> FusedSchedule:
     """Return how a group is computed that does ``work``."""
     lanes = target.lanes(work.bits)
     if work.vector < 0:
-        return FusedSchedule(lanes, 1, 0, (), None, parallel=False, reason="a single element")
+        return FusedSchedule(
+            lanes, 1, 0, (), None, parallel=False, streaming=False, reason="a single element"
+        )
     vectors = _vectors(work, lanes)
     full = vectors * lanes
     nanoseconds = work.nanoseconds(target)
@@ -142,7 +150,15 @@ def choose_schedule(work: Work, target: Target) -> FusedSchedule:
     about = f"about {nanoseconds / 1000:.1f} us of work"
     parallel = parallel and bool(cuts)
     reason = about if parallel else f"one thread: {about}"
-    return FusedSchedule(lanes, vectors, strip, tuple(cuts), parts, parallel, reason)
+    return FusedSchedule(lanes, vectors, strip, tuple(cuts), parts, parallel, _streams(work, target), reason)
+
+
+def _streams(work: Work, target: Target) -> bool:
+    """Return whether the results are worth storing past the cache, and all vectors of them aligned alike."""
+    if work.reductions or work.stored < _STREAMED_CACHES * target.l2_bytes:
+        return False
+    aligned = work.row_bytes % target.vector_bytes == 0 or not work.outer
+    return aligned and work.extents[work.vector] >= target.lanes(work.bits)
 
 
 def _vectors(work: Work, lanes: int) -> int:
@@ -166,9 +182,9 @@ def _outer_cuts(work: Work, wanted: int) -> list[Cut]:
     for dim in work.outer:
         extent, still = work.extents[dim], -(-wanted // count)
         if extent > still:
-            rows = -(-extent // still)
-            rows = -(-rows // 16) * 16 if rows > 16 else rows
-            return [*cuts, Cut(dim, rows, -(-extent // rows))] if rows < extent else cuts
+            # Powers of two: chunks of nests over the same rows then fit together.
+            rows = 1 << ((extent // still).bit_length() - 1)
+            return [*cuts, Cut(dim, rows, -(-extent // rows))]
         if extent > 1:
             cuts.append(Cut(dim, 1, extent))
             count *= extent
@@ -182,7 +198,7 @@ def _pieces(work: Work, wanted: int, step: int) -> list[Cut]:
     pieces = min(wanted, full // page)
     if pieces < 2:
         return []
-    length = -(-full // pieces // page) * page
+    length = page << ((full // page // pieces).bit_length() - 1)
     return [Cut(work.vector, length, -(-full // length))]
 
 

@@ -46,6 +46,7 @@ class Work:
         weight: Operations in the bodies.
         operations: The same, with those that take longer counted as often as they are slower.
         bytes: Bytes that are read or written, each once.
+        stored: Bytes of the results, those of reductions left out.
         sums: Whether floating-point numbers are summed: then the order matters for accuracy.
     """
 
@@ -56,6 +57,7 @@ class Work:
     weight: int
     operations: int
     bytes: int
+    stored: int
     sums: bool
 
     @property
@@ -88,7 +90,8 @@ def work_of(group: Group, results: Iterable[Value]) -> Work:
         group: Operations over the same loops.
         results: Those of its results that are written to memory.
     """
-    touched = {result: _bytes(result) for result in results}
+    written = list(results)
+    touched = {result: _bytes(result) for result in written}
     for view in group.members:
         for number, value in enumerate(view.inputs):
             if view.used(number) and value not in group.produced and filler(value) is None:
@@ -101,6 +104,7 @@ def work_of(group: Group, results: Iterable[Value]) -> Work:
         group.weight,
         sum(_operations(view) for view in group.members),
         sum(touched.values()),
+        sum(_bytes(result) for result in written if not group.produced[result].reductions),
         any(_sums(view) for view in group.members),
     )
 

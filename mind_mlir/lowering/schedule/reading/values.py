@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Block, Operation, Value
+    from mind_mlir.bindings import Attribute, Block, Operation, Value
 
 _RESHAPES = frozenset(("tensor.collapse_shape", "tensor.expand_shape"))
 _LOOPS = ("scf.for", "scf.while")
@@ -39,24 +40,26 @@ def filler(value: Value) -> Value | None:
     return None if isinstance(scalar.type, ir.RankedTensorType) else scalar
 
 
-def loop_without(op: Operation, value: Value) -> Operation | None:
-    """Return the outermost loop around ``op`` that ``value`` comes from outside of; None if there is none.
+def loops_without(op: Operation, value: Value) -> int:
+    """Return out of how many loops, one around the other, ``op`` could be taken if it read ``value`` alone.
 
-    Only loops lie between it and ``op``: what stands before it is computed at most once too often.
+    Only loops count that nothing but loops lies between: what stands before them is computed at most once
+    too often.
     """
     home = value.owner if isinstance(value, ir.BlockArgument) else value.owner.operation.block
     around: list[Operation] = []
     while op.block != home:
         op = op.parent.operation
         if op.name == "func.func":
-            return None  # ``value`` is one of another function, which is to compute what ``op`` does
+            return 0  # ``value`` is one of another function, which is to compute what ``op`` does
         around.append(op)
-    found = None
-    for op in around:
-        if op.name not in _LOOPS:
-            break
-        found = op
-    return found
+    return len(list(itertools.takewhile(lambda each: each.name in _LOOPS, around)))
+
+
+def constant_value(value: Value) -> Attribute | None:
+    """Return the attribute of ``value`` if it is a constant."""
+    op = definition(value)
+    return op.attributes["value"] if op is not None and op.name == "arith.constant" else None
 
 
 def used(value: Value) -> bool:

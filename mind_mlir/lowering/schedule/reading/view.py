@@ -52,7 +52,7 @@ Access: TypeAlias = tuple[Linear, ...]
 
 @dataclasses.dataclass(frozen=True)
 class View:
-    """A linalg operation with one or more tensor results.
+    """A linalg operation with one or more tensor results, or one on memory with one output.
 
     Attributes:
         op: the operation.
@@ -81,8 +81,8 @@ class View:
 
     @property
     def results(self) -> int:
-        """How many results, and so inits, there are."""
-        return len(self.op.results)
+        """How many results, and so inits, there are; on memory, where there are no results, it is one."""
+        return len(self.op.results) or 1
 
     @property
     def inputs(self) -> tuple[Value, ...]:
@@ -112,7 +112,9 @@ class Views:
 
     def of(self, op: Operation) -> View | None:
         """Return the view of ``op``, or None when ``op`` is not of the kind described by :class:`View`."""
-        if not op.name.startswith("linalg.") or not len(op.results) or len(op.regions) != 1:
+        if not op.name.startswith("linalg.") or len(op.regions) != 1:
+            return None
+        if not len(op.results) and not _has_one_output(op):
             return None
         if len(op.regions[0].blocks) != 1:
             return None
@@ -132,7 +134,7 @@ class Views:
         extents = _extents(shapes, accesses, dims)
         if extents is None:
             return None
-        written = accesses[len(operands) - len(op.results) :]
+        written = accesses[len(operands) - (len(op.results) or 1) :]
         indexed = {dim for access in written for index in access for dim, _ in index.terms}
         reductions = tuple(dim for dim in range(dims) if dim not in indexed)
         body = op.regions[0].blocks[0]
@@ -180,7 +182,13 @@ def _linear(expr: AffineExpr) -> Linear | None:
 
 def _shape(value: Value) -> tuple[int, ...]:
     type_ = value.type
-    return tuple(type_.shape) if isinstance(type_, ir.RankedTensorType) else ()
+    return tuple(type_.shape) if isinstance(type_, ir.RankedTensorType | ir.MemRefType) else ()
+
+
+def _has_one_output(op: Operation) -> bool:
+    """Return whether an operation on memory writes to one operand."""
+    sizes = "operandSegmentSizes"
+    return sizes in op.attributes and ir.DenseI32ArrayAttr(op.attributes[sizes])[1] == 1
 
 
 def _extents(

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.bindings import ir
 from mind_mlir.lowering.schedule.fusion.elements import Known
 from mind_mlir.lowering.schedule.fusion.nest import GroupEmitter
-from mind_mlir.lowering.schedule.reading.values import filler
-from mind_mlir.lowering.schedule.sharing.nests import constant_value
+from mind_mlir.lowering.schedule.reading.values import constant_value, filler
 
 if TYPE_CHECKING:
     from collections.abc import Hashable

@@ -18,7 +18,7 @@ from mind_mlir.lowering.schedule.reading.values import definition
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
-    from mind_mlir.bindings import Attribute, Operation, Type, Value
+    from mind_mlir.bindings import Operation, Type, Value
 
 #: So many nests of a kind stand where they are used: most programs need no further functions.
 _IN_PLACE = 8
@@ -105,9 +105,3 @@ def choices_of_sharing(results: Sequence[Value] | None) -> tuple[Choice, ...]:
         return ()
     callee = ir.FlatSymbolRefAttr(results[0].owner.attributes["callee"]).value
     return (Choice("call", f"@{callee}", f"one function for all but {_IN_PLACE} nests of this kind"),)
-
-
-def constant_value(value: Value) -> Attribute | None:
-    """Return the attribute of ``value`` if it is a constant."""
-    op = definition(value)
-    return op.attributes["value"] if op is not None and op.name == "arith.constant" else None

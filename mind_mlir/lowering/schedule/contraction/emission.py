@@ -1,0 +1,377 @@
+"""Emits contractions on memory: the right factor is packed if need be, then pieces of the result are computed.
+
+Both are loops over chunks that threads may share, around calls of kernels. Each element of a result is
+computed by one call of one chunk, in an order that depends on the shape and the target alone.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING
+
+from mind_mlir.bindings import arith, func, ir, linalg, memref
+from mind_mlir.lowering.schedule.contraction.geometry import ONCE, Loop, geometry
+from mind_mlir.lowering.schedule.contraction.kernels import PRODUCT_ARGUMENTS, PackKernel, ProductKernel
+from mind_mlir.lowering.schedule.contraction.library import Library
+from mind_mlir.lowering.schedule.contraction.marked import SCHEDULE_ATTRIBUTE, START_ATTRIBUTE, schedule_of
+from mind_mlir.lowering.schedule.contraction.match import match_contraction
+from mind_mlir.lowering.schedule.contraction.matmul_schedule import is_strided, reduction
+from mind_mlir.lowering.schedule.emission.emitter import Emitter, zero
+from mind_mlir.lowering.schedule.emission.split import Split
+from mind_mlir.lowering.schedule.reading.view import Views
+from mind_mlir.mlir.passes import find_all
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from mind_mlir.bindings import Attribute, Module, Operation, Value
+    from mind_mlir.lowering.schedule.contraction.match import Contraction, Operand
+    from mind_mlir.lowering.schedule.contraction.matmul_schedule import MatmulSchedule
+    from mind_mlir.lowering.schedule.emission.emitter import Index
+
+#: LLVM's names for the conversions of factors.
+_CONVERSIONS = {
+    "arith.extf": "fpext",
+    "arith.extsi": "sext",
+    "arith.extui": "zext",
+    "arith.truncf": "fptrunc",
+    "arith.trunci": "trunc",
+    "arith.sitofp": "sitofp",
+    "arith.uitofp": "uitofp",
+}
+_LOOPS = ("scf.for", "scf.while")
+
+
+def emit_contractions(module: Module) -> None:
+    """Replace the marked contractions of a bufferized ``module`` by loops around calls of kernels."""
+    library = Library(module)
+    views = Views()
+    for function in list(module.body.operations):
+        if not isinstance(function, func.FuncOp) or not function.regions[0].blocks:
+            continue
+        marked = [op for op in find_all(function, linalg.GenericOp) if SCHEDULE_ATTRIBUTE in op.attributes]
+        emitter = Emitter(function) if marked else None
+        for op in marked:
+            assert emitter is not None
+            with ir.InsertionPoint(op), op.location:
+                _emit(op.operation, emitter, library, views)
+            op.operation.erase()
+
+
+def _emit(op: Operation, emitter: Emitter, library: Library, views: Views) -> None:
+    view = views.of(op)
+    contraction = None if view is None else match_contraction(view)
+    assert contraction is not None, "what has been marked is a contraction"
+    out = contraction.view.operands[2]
+    placed = [_Buffer.of(value) for value in (contraction.left.value, contraction.right.value)]
+    result = _Buffer.of(out)
+    _Emission(contraction, schedule_of(op), (*placed, result), emitter, library).emit()
+
+
+@dataclasses.dataclass(frozen=True)
+class _Buffer:
+    """A buffer as kernels take it.
+
+    Attributes:
+        value: The whole of it.
+        base: The pointer to its elements, a memref of rank 0.
+        first: Where it starts there, in elements.
+        strides: Its strides in elements.
+    """
+
+    value: Value
+    base: Value
+    first: Index
+    strides: tuple[int, ...]
+
+    @staticmethod
+    def of(value: Value) -> _Buffer:
+        """Emit what says where ``value`` lies."""
+        type_ = ir.MemRefType(value.type)
+        strides, offset = type_.get_strides_and_offset()
+        index = ir.IndexType.get()
+        numbers = [index] * (1 + 2 * len(strides))
+        base_type = ir.MemRefType.get([], type_.element_type, memory_space=type_.memory_space)
+        parts = ir.Operation.create("memref.extract_strided_metadata", [base_type, *numbers], [value]).results
+        dynamic = offset == ir.ShapedType.get_dynamic_stride_or_offset()
+        return _Buffer(value, parts[0], parts[1] if dynamic else offset, tuple(strides))
+
+
+class _Emission:
+    """Emits one contraction at the insertion point."""
+
+    def __init__(
+        self,
+        contraction: Contraction,
+        schedule: MatmulSchedule,
+        buffers: tuple[_Buffer, _Buffer, _Buffer],
+        emitter: Emitter,
+        library: Library,
+    ) -> None:
+        self._c = contraction
+        self._s = schedule
+        self._left, self._right, self._out = buffers
+        self._g = geometry(contraction, [buffer.strides for buffer in buffers])
+        self._e = emitter
+        self._library = library
+        self._depth = self._g.depth
+        #: By how many elements the right factor moves: from one panel to the next, and in each batch loop.
+        self._panel = schedule.columns
+        self._batch = [loop.right for loop in self._g.batch]
+
+    def emit(self) -> None:
+        """Emit the packing and the pieces."""
+        g, s = self._g, self._s
+        if s.pack:
+            self._pack()
+        planes = g.rows[1] if len(g.rows) > 1 else ONCE
+        extents = (g.rows[0].extent, planes.extent, g.columns.extent)
+        sizes = (s.mc, s.planes, s.nc)
+        right = s.nc // s.columns * self._panel
+        #: A loop over pieces: how many there are, and how far each operand moves.
+        loops = [
+            Loop(-(-extents[0] // s.mc), s.mc * g.rows[0].left, 0, s.mc * g.rows[0].out),
+            Loop(-(-extents[1] // s.planes), s.planes * planes.left, 0, s.planes * planes.out),
+            Loop(-(-extents[2] // s.nc), 0, right, s.nc * g.columns.out),
+            *g.rows[2:],
+            *(
+                dataclasses.replace(loop, right=right)
+                for loop, right in zip(g.batch, self._batch, strict=True)
+            ),
+        ]
+
+        def piece(digits: Sequence[Index]) -> None:
+            bounds = [
+                self._least(extent, digit, size)
+                for extent, digit, size in zip(extents, digits, sizes, strict=False)
+            ]
+            self._product(list(zip(digits, loops, strict=True)), bounds, planes)
+
+        self._chunks([loop.extent for loop in loops], s.pieces, piece)
+
+    def _chunks(
+        self, counts: Sequence[int], together: int, body: Callable[[Sequence[Index]], None]
+    ) -> None:
+        """Emit ``body`` for each index of nested loops, the first one innermost, in chunks of ``together``."""
+        e = self._e
+        total = math.prod(counts)
+
+        def one(number: Index) -> list[Value]:
+            digits: list[Index] = []
+            for place, count in enumerate(counts):
+                is_last = math.prod(counts[place:]) == count
+                digits.append(0 if count == 1 else number if is_last else e.modulo(number, count))
+                number = 0 if is_last else e.floordiv(number, count)
+            body(digits)
+            return []
+
+        e.chunks(
+            Split(together, -(-total // together), ""),
+            total,
+            [],
+            lambda first, end, _: e.loop((first, end, 1), [], lambda number, _: one(number)),
+        )
+
+    def _least(self, extent: int, digit: Index, size: int) -> Index:
+        """Return how much of ``extent`` the piece ``digit`` of ``size`` has."""
+        if extent % size == 0:
+            return size
+        return self._e.minimum(self._e.sub(extent, self._e.mul(digit, size)), size)
+
+    def _product(
+        self, places: Sequence[tuple[Index, Loop]], bounds: Sequence[Index], planes: Loop
+    ) -> None:
+        """Emit the calls for one piece: in loops over the reductions that the kernel does not run over."""
+        e, s, g = self._e, self._s, self._g
+        plan = reduction(self._depth, s.kc)
+        left, right, out = (buffer.first for buffer in (self._left, self._right, self._out))
+        left, right, out = e.add(left, g.first[0]), e.add(right, g.first[1]), e.add(out, g.first[2])
+        if s.pack:
+            right = 0
+        for index, loop in places:
+            left = e.add(left, e.mul(index, loop.left))
+            right = e.add(right, e.mul(index, loop.right))
+            out = e.add(out, e.mul(index, loop.out))
+        rest = {
+            "out_first": out,
+            **dict(zip(("rows", "planes", "columns"), bounds, strict=True)),
+            "depth": plan.step.extent,
+            "last_depth": plan.last,
+            "taps": plan.tap.extent,
+            "blocks": plan.block.extent,
+            "left_row": g.rows[0].left,
+            "left_plane": planes.left,
+            "left_step": plan.step.left,
+            "left_tap": plan.tap.left,
+            "left_block": plan.block.left,
+            "right_panel": self._panel,
+            "right_step": plan.step.right,
+            "right_tap": plan.tap.right,
+            "right_block": plan.block.right,
+            "out_row": g.rows[0].out,
+            "out_plane": planes.out,
+        }
+
+        def around(loops: Sequence[Loop], left: Index, right: Index, adds: Value) -> list[Value]:
+            if not loops:
+                self._call({"left_first": left, "right_first": right, **rest}, adds)
+                return []
+            *inner, loop = loops
+
+            def again(index: Index, _: list[Value]) -> list[Value]:
+                later = arith.CmpIOp(arith.CmpIPredicate.ne, e.index(index), e.index(0)).result
+                return around(
+                    inner,
+                    e.add(left, e.mul(index, loop.left)),
+                    e.add(right, e.mul(index, loop.right)),
+                    arith.OrIOp(adds, later).result,
+                )
+
+            return e.loop((0, loop.extent, 1), [], again)
+
+        bit = ir.IntegerType.get_signless(1)
+        around(plan.around, left, right, e.constant(bit, ir.BoolAttr.get(self._start is None)))
+
+    @property
+    def _start(self) -> Attribute | None:
+        """The number that sums start from."""
+        attributes = self._c.view.op.attributes
+        return attributes[START_ATTRIBUTE] if START_ATTRIBUTE in attributes else None
+
+    def _call(self, numbers: Mapping[str, Index], adds: Value) -> None:
+        s, element = self._s, self._c.element
+        kernel = ProductKernel(
+            rows=s.rows,
+            vectors=s.vectors,
+            lanes=s.lanes,
+            element=str(element),
+            left=_conversions(self._c.left),
+            right=str(element) if s.pack else _conversions(self._c.right),
+            fma=s.fma and self._c.floating,
+            masks=s.masks,
+        )
+        start = self._e.constant(element, self._start or zero(element))
+        buffers = [buffer.base for buffer in (self._left, self._right, self._out)]
+        values = [self._e.index(numbers[name]) for name in PRODUCT_ARGUMENTS]
+        self._library.call(kernel, [*buffers, *values, start, adds])
+
+    def _pack(self) -> None:
+        """Emit panels of the right factor, and take these in its place."""
+        e, s, g = self._e, self._s, self._g
+        element = self._c.element
+        kernel = PackKernel(
+            columns=s.columns,
+            lanes=s.lanes,
+            element=str(element),
+            source=_conversions(self._c.right),
+            transposes=is_strided(g),
+            masks=s.masks,
+        )
+        inner, *outer = g.packed or (ONCE,)
+        steps = -(-inner.extent // kernel.square) * kernel.square if kernel.transposes else inner.extent
+        panel = steps * math.prod(loop.extent for loop in outer) * s.columns
+        panels = -(-g.columns.extent // s.columns)
+        anchor = self._before_loops()
+        with ir.InsertionPoint(anchor):
+            size = panels * panel * math.prod(loop.extent for loop in g.batch)
+            packed = _Buffer.of(memref.AllocOp(ir.MemRefType.get([size], element), [], []).result)
+            grouped = not g.batch
+            counts = [-(-panels // s.panels) if grouped else 1, *(loop.extent for loop in g.batch)]
+            source = e.add(self._right.first, g.first[1])
+
+            def pack(digits: Sequence[Index]) -> None:
+                first = e.mul(digits[0], s.panels)
+                columns = g.columns.extent
+                live = self._least(columns, digits[0], s.panels * s.columns) if grouped else columns
+                here = e.add(source, e.mul(first, s.columns * g.columns.right))
+                there = e.mul(first, panel)
+                width = panels * panel
+                for digit, loop in zip(digits[1:], g.batch, strict=True):
+                    here, there = e.add(here, e.mul(digit, loop.right)), e.add(there, e.mul(digit, width))
+                    width *= loop.extent
+                stride = g.columns.right if kernel.transposes else inner.right
+                bounds = (live, inner.extent, stride, panel)
+                self._pack_call(kernel, packed, (here, there, *bounds), outer, steps * s.columns)
+
+            self._chunks(counts, 1 if grouped else s.panels, pack)
+        self._use(packed, kernel, panel, panels)
+
+    def _pack_call(
+        self,
+        kernel: PackKernel,
+        packed: _Buffer,
+        numbers: tuple[Index, ...],
+        outer: Sequence[Loop],
+        width: int,
+    ) -> None:
+        """Emit the calls that pack, in loops over the reductions ``outer`` of ``width`` elements each."""
+        e = self._e
+        if not outer:
+            values = [e.index(number) for number in numbers]
+            self._library.call(kernel, [self._right.base, packed.base, *values])
+            return
+        *rest, loop = outer
+        whole = width * math.prod(each.extent for each in rest)
+
+        def again(index: Index, _: list[Value]) -> list[Value]:
+            here, there, *others = numbers
+            moved = e.add(here, e.mul(index, loop.right)), e.add(there, e.mul(index, whole))
+            self._pack_call(kernel, packed, (*moved, *others), rest, width)
+            return []
+
+        e.loop((0, loop.extent, 1), [], again)
+
+    def _use(self, packed: _Buffer, kernel: PackKernel, panel: int, panels: int) -> None:
+        """Read the right factor from ``packed`` from now on."""
+        columns = self._s.columns
+        inner = self._g.packed[0].extent if self._g.packed else 1
+        depth: list[Loop] = []
+        steps = 1
+        for loop in self._g.depth:
+            depth.append(dataclasses.replace(loop, right=steps * columns))
+            steps *= loop.extent
+            if steps == inner and kernel.transposes:
+                steps = -(-steps // kernel.square) * kernel.square
+        self._depth = tuple(depth)
+        self._panel = panel
+        self._batch = []
+        width = panels * panel
+        for loop in self._g.batch:
+            self._batch.append(width)
+            width *= loop.extent
+        self._right = packed
+
+    def _before_loops(self) -> Operation:
+        """Return the operation that the right factor is packed before: the contraction, or a loop around it.
+
+        A buffer from outside of a loop that does not change the tensor in it is the same in each iteration.
+        """
+        value = self._right.value
+        anchor = self._c.view.op
+        for _ in range(self._s.outside):
+            parent = anchor.parent.operation
+            if parent.name not in _LOOPS or is_defined_inside(value, parent):
+                break
+            anchor = parent
+        if anchor != self._c.view.op:
+            with ir.InsertionPoint(anchor):
+                self._right = _Buffer.of(value)
+        return anchor
+
+
+def is_defined_inside(value: Value, ancestor: Operation) -> bool:
+    """Return whether ``value`` is defined in a region of ``ancestor``, at any depth."""
+    block = value.owner if isinstance(value, ir.BlockArgument) else value.owner.operation.block
+    op = block.owner.operation
+    while op.name not in ("func.func", "builtin.module"):
+        if op == ancestor:
+            return True
+        op = op.parent.operation
+    return False
+
+
+def _conversions(operand: Operand) -> str:
+    """Return the element type of ``operand`` in memory and what is done to elements, as kernels take it."""
+    steps = (f"{_CONVERSIONS[op.name]} {op.results[0].type}" for op in operand.casts)
+    return ":".join((str(operand.element), *steps))

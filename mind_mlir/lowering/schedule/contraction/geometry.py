@@ -1,0 +1,115 @@
+"""A contraction as loops over memory: extents, and how far each operand moves in a step."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from mind_mlir.lowering.schedule.contraction.match import Contraction
+    from mind_mlir.lowering.schedule.reading.view import Access
+
+
+@dataclasses.dataclass(frozen=True)
+class Loop:
+    """A loop, and by how many elements a step of it moves in each operand."""
+
+    extent: int
+    left: int
+    right: int
+    out: int
+
+    def follows(self, inner: Loop) -> bool:
+        """Return whether a step of this loop is as far as all of ``inner`` in each operand."""
+        return all(
+            getattr(self, name) == inner.extent * getattr(inner, name) for name in ("left", "right", "out")
+        )
+
+
+#: A loop of one iteration.
+ONCE = Loop(1, 0, 0, 0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Geometry:
+    """The loops of a contraction by their roles, neighbours merged where memory allows.
+
+    Attributes:
+        columns: The loop along which vectors run.
+        rows: The loops that only the left factor has, besides batches: the rows of tiles first, innermost.
+        batch: Those that the right factor has, too, innermost first.
+        depth: The reductions, innermost first.
+        first: Where each operand starts: left, right, out, in elements.
+    """
+
+    columns: Loop
+    rows: tuple[Loop, ...]
+    batch: tuple[Loop, ...]
+    depth: tuple[Loop, ...]
+    first: tuple[int, int, int]
+
+    @property
+    def steps(self) -> int:
+        """Products in a sum."""
+        return math.prod(loop.extent for loop in self.depth)
+
+    @property
+    def packed(self) -> tuple[Loop, ...]:
+        """The reductions as the right factor alone sees them, which merge more often."""
+        return merged(dataclasses.replace(loop, left=loop.right, out=0) for loop in self.depth)
+
+
+def geometry(contraction: Contraction, strides: Sequence[Sequence[int]]) -> Geometry:
+    """Return the loops of ``contraction``, whose left factor, right factor and result have ``strides``."""
+    accesses = (contraction.left.access, contraction.right.access, contraction.out)
+
+    def loop(dim: int) -> Loop:
+        steps = (_stride(access, each, dim) for access, each in zip(accesses, strides, strict=True))
+        return Loop(contraction.extent(dim), *steps)
+
+    def innermost_first(dims: Iterable[int]) -> tuple[Loop, ...]:
+        return merged(loop(dim) for dim in reversed(sorted(dims)))
+
+    rows = innermost_first((*contraction.rows, *(() if contraction.m is None else (contraction.m,))))
+    tiled = max(rows, key=lambda each: min(each.extent, 16), default=ONCE)
+    first = [
+        sum(index.constant * stride for index, stride in zip(access, each, strict=True))
+        for access, each in zip(accesses, strides, strict=True)
+    ]
+    return Geometry(
+        columns=loop(contraction.n),
+        rows=(tiled, *(each for each in rows if each is not tiled)) if rows else (ONCE,),
+        batch=innermost_first(contraction.batch),
+        depth=merged([loop(contraction.k), *innermost_first(contraction.inner)]) or (ONCE,),
+        first=(first[0], first[1], first[2]),
+    )
+
+
+def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
+    """Return the strides in elements of a row-major buffer."""
+    return tuple(math.prod(shape[place + 1 :]) for place in range(len(shape)))
+
+
+def merged(loops: Iterable[Loop]) -> tuple[Loop, ...]:
+    """Return ``loops``, innermost first, with neighbours as one where they run on through memory."""
+    found: list[Loop] = []
+    for loop in loops:
+        if loop.extent == 1:
+            continue
+        if found and loop.follows(found[-1]):
+            found[-1] = dataclasses.replace(found[-1], extent=found[-1].extent * loop.extent)
+        else:
+            found.append(loop)
+    return tuple(found)
+
+
+def _stride(access: Access, strides: Sequence[int], dim: int) -> int:
+    return sum(
+        coefficient * stride
+        for index, stride in zip(access, strides, strict=True)
+        for term, coefficient in index.terms
+        if term == dim
+    )

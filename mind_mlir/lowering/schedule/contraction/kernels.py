@@ -1,0 +1,478 @@
+"""The micro-kernels of contractions: what is computed behind each call.
+
+A kernel is a function of pointers, strides and bounds. It depends on element types, the register tile and the
+instruction set, never on a shape: all products of a program share one or two, and so do those of all programs
+of a process.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import TYPE_CHECKING
+
+from mind_mlir.lowering.schedule.contraction.text import Text, byte_width, vector
+from mind_mlir.lowering.schedule.emission.shuffle import exchange
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+#: The arguments behind the three buffers of a product: offsets, extents and strides in elements.
+PRODUCT_ARGUMENTS = (
+    *("left_first", "right_first", "out_first"),
+    *("rows", "planes", "columns", "depth", "last_depth", "taps", "blocks"),
+    *("left_row", "left_plane", "left_step", "left_tap", "left_block"),
+    *("right_panel", "right_step", "right_tap", "right_block"),
+    *("out_row", "out_plane"),
+)
+#: The arguments behind the two buffers of a packing.
+PACK_ARGUMENTS = ("source_first", "target_first", "columns", "depth", "stride", "panel")
+#: Larger squares than this take more registers than there are.
+_LARGEST_SQUARE = 16
+
+
+@dataclasses.dataclass(frozen=True)
+class ProductKernel:
+    """Sums of products in tiles of vector registers.
+
+    It computes ``out[p, i, j] (+)= sum over b, t, k of left[p, i, b, t, k] * right[j, b, t, k]`` for planes
+    ``p``, rows ``i`` and columns ``j``. Sums of one block ``b`` start at zero in registers; then they are added
+    to what is in memory, or to a start value in the first block, if so told. Each row and each column counts
+    on its own: rows past the last one repeat it, columns past it are masked.
+
+    Attributes:
+        rows: Rows of the tile.
+        vectors: Vectors in a row of it.
+        lanes: Elements in a vector.
+        element: The type of accumulators and results, ``f32``, ``i64``.
+        left: The type of elements of the left factor in memory, and conversions to accumulators, as in
+            ``bf16:extf f32``.
+        right: The same of the right factor.
+        fma: Whether products of floats are fused with their addition.
+        masks: Whether loads and stores take masks; without them, right factors are whole panels.
+    """
+
+    rows: int
+    vectors: int
+    lanes: int
+    element: str
+    left: str
+    right: str
+    fma: bool
+    masks: bool
+
+    @property
+    def name(self) -> str:
+        """The symbol of the function."""
+        parts = [f"{self.rows}x{self.vectors}x{self.lanes}", self.left, self.right, self.element]
+        parts += [flag for flag, on in (("fma", self.fma), ("masks", self.masks)) if on]
+        return "mind_product_" + "_".join(part.replace(":", "_").replace(" ", "_") for part in parts)
+
+    def text(self) -> str:
+        """Return the function in the LLVM dialect."""
+        return _product_text(self)
+
+
+@dataclasses.dataclass(frozen=True)
+class PackKernel:
+    """A right factor on its way into panels ``[column / columns][step][columns]`` of accumulator elements.
+
+    Columns past the last one hold anything: what is computed from them is never stored.
+
+    Attributes:
+        columns: Columns of a panel.
+        lanes: Elements of an accumulator vector, of which panels are a multiple wide.
+        element: The type of accumulators.
+        source: The type of elements in memory, and conversions to accumulators.
+        transposes: Whether the source is contiguous along the steps, not along the columns. Then a panel
+            holds a multiple of ``square`` steps.
+        masks: Whether loads take masks.
+    """
+
+    columns: int
+    lanes: int
+    element: str
+    source: str
+    transposes: bool
+    masks: bool
+
+    @property
+    def name(self) -> str:
+        """The symbol of the function."""
+        kind = "transpose" if self.transposes else "pack"
+        parts = [f"{self.columns}x{self.lanes}", self.source, self.element, *(["masks"] if self.masks else [])]
+        return f"mind_{kind}_" + "_".join(part.replace(":", "_").replace(" ", "_") for part in parts)
+
+    @property
+    def square(self) -> int:
+        """Rows and columns of the squares that are transposed in registers."""
+        return min(self.lanes, _LARGEST_SQUARE)
+
+    def text(self) -> str:
+        """Return the function in the LLVM dialect."""
+        return _transpose_text(self) if self.transposes else _copy_text(self)
+
+
+@functools.cache
+def _product_text(kernel: ProductKernel) -> str:
+    return _Product(kernel).text()
+
+
+class _Product:
+    """Writes one product kernel."""
+
+    def __init__(self, kernel: ProductKernel) -> None:
+        self._kernel = kernel
+        self._t = Text()
+        self._element = kernel.element
+        self._columns = kernel.vectors * kernel.lanes
+        self._vector = vector(kernel.lanes, kernel.element)
+        self._stored = {"left": kernel.left.split(":")[0], "right": kernel.right.split(":")[0]}
+        self._float = kernel.element[0] == "f"
+        self._zero = "dense<0.0>" if self._float else "dense<0>"
+        self._cells = [(row, v) for row in range(kernel.rows) for v in range(kernel.vectors)]
+
+    def text(self) -> str:
+        t, kernel = self._t, self._kernel
+        left, right, out = (
+            t.step(f"%{name}", f"%{name}_first", self._stored.get(name, self._element))
+            for name in ("left", "right", "out")
+        )
+        start = t.splat("%start", kernel.lanes, self._element)
+        self._start = start
+        self._edge = "" if kernel.masks else self._buffer()
+        last = t.binary("sub", "%blocks", t.number(1))
+
+        def block(number: str, inside: list[str]) -> list[str]:
+            here, there, adds = inside
+            is_last = t.compare("eq", number, last)
+            depth = t.select(is_last, "%last_depth", "%depth", "i64")
+            self._panels(here, there, out, depth, adds)
+            return [
+                t.step(here, "%left_block", self._stored["left"]),
+                t.step(there, "%right_block", self._stored["right"]),
+                t.constant("true", "i1"),
+            ]
+
+        t.loop("%blocks", [(left, "!llvm.ptr"), (right, "!llvm.ptr"), ("%adds", "i1")], block)
+        buffers = [(f"%{name}", "!llvm.ptr") for name in ("left", "right", "out")]
+        numbers = [(f"%{name}", "i64") for name in PRODUCT_ARGUMENTS]
+        return t.function(kernel.name, [*buffers, *numbers, ("%start", self._element), ("%adds", "i1")])
+
+    def _buffer(self) -> str:
+        """Append memory for one tile, where those past the last column are put together."""
+        cells = self._t.number(self._kernel.rows * self._columns)
+        return self._t.op(f"llvm.alloca {cells} x {self._element} {{alignment = 64 : i64}} : (i64) -> !llvm.ptr")
+
+    def _panels(self, left: str, right: str, out: str, depth: str, adds: str) -> None:
+        t = self._t
+        width = t.number(self._columns)
+        count = t.binary("udiv", t.add("%columns", t.number(self._columns - 1)), width)
+
+        def panel(_: str, inside: list[str]) -> list[str]:
+            there, result, live = inside
+            masks = self._masks(live, adds)
+            t.loop(
+                "%planes",
+                [(left, "!llvm.ptr"), (result, "!llvm.ptr")],
+                lambda _, plane: self._plane(plane, there, depth, masks, (live, adds)),
+            )
+            return [
+                t.step(there, "%right_panel", self._stored["right"]),
+                t.step(result, self._columns, self._element),
+                t.binary("sub", live, width),
+            ]
+
+        t.loop(count, [(right, "!llvm.ptr"), (out, "!llvm.ptr"), ("%columns", "i64")], panel)
+
+    def _masks(self, live: str, adds: str) -> tuple[list[str], list[str]]:
+        """Append the masks of the columns, and of those whose results are added to what there is."""
+        if not self._kernel.masks:
+            return [], []
+        lanes = self._kernel.lanes
+        added = self._t.select(adds, live, self._t.number(0), "i64")
+        firsts = [v * lanes for v in range(self._kernel.vectors)]
+        return (
+            [self._t.mask(live, first, lanes) for first in firsts],
+            [self._t.mask(added, first, lanes) for first in firsts],
+        )
+
+    def _plane(
+        self,
+        plane: list[str],
+        right: str,
+        depth: str,
+        masks: tuple[list[str], list[str]],
+        bounds: tuple[str, str],
+    ) -> list[str]:
+        t = self._t
+        rows = t.number(self._kernel.rows)
+        count = t.binary("udiv", t.add("%rows", t.number(self._kernel.rows - 1)), rows)
+        next_left, next_out = t.mul("%left_row", rows), t.mul("%out_row", rows)
+
+        def tile(_: str, inside: list[str]) -> list[str]:
+            left, out, live = inside
+            last = t.binary("sub", t.minimum(live, rows), t.number(1))
+            numbers = [t.minimum(t.number(row), last) for row in range(self._kernel.rows)]
+            lefts = [t.step(left, t.mul(n, "%left_row"), self._stored["left"]) for n in numbers]
+            sums = self._taps(lefts, right, depth, masks[0])
+            outs = [t.step(out, t.mul(n, "%out_row"), self._element) for n in numbers]
+            if self._kernel.masks:
+                self._add_masked(outs, sums, masks)
+            else:
+                self._add_by_way_of_buffer(outs, sums, last, bounds)
+            return [
+                t.step(left, next_left, self._stored["left"]),
+                t.step(out, next_out, self._element),
+                t.binary("sub", live, rows),
+            ]
+
+        left, out = plane
+        t.loop(count, [(left, "!llvm.ptr"), (out, "!llvm.ptr"), ("%rows", "i64")], tile)
+        return [
+            t.step(left, "%left_plane", self._stored["left"]),
+            t.step(out, "%out_plane", self._element),
+        ]
+
+    def _taps(self, lefts: list[str], right: str, depth: str, masks: list[str]) -> list[str]:
+        """Append the loops over taps and steps around the accumulators."""
+        t = self._t
+        zeros = [(t.constant(self._zero, self._vector), self._vector) for _ in self._cells]
+
+        def step(inside: list[str]) -> list[str]:
+            offset, pointer, *sums = inside
+            rights = self._rights(pointer, masks)
+            following = list(sums)
+            for row, left in enumerate(lefts):
+                value = self._left(t.step(left, offset, self._stored["left"]))
+                for v, factor in enumerate(rights):
+                    cell = row * self._kernel.vectors + v
+                    following[cell] = self._multiply_add(value, factor, sums[cell])
+            after = t.add(offset, "%left_step")
+            return [after, t.step(pointer, "%right_step", self._stored["right"]), *following]
+
+        def tap(_: str, inside: list[str]) -> list[str]:
+            offset, pointer, *sums = inside
+            carried = [(offset, "i64"), (pointer, "!llvm.ptr"), *((each, self._vector) for each in sums)]
+            _, _, *sums = t.loop(depth, carried, lambda _, inner: step(inner))
+            after = t.add(offset, "%left_tap")
+            return [after, t.step(pointer, "%right_tap", self._stored["right"]), *sums]
+
+        return t.loop("%taps", [(t.number(0), "i64"), (right, "!llvm.ptr"), *zeros], tap)[2:]
+
+    def _left(self, pointer: str) -> str:
+        t = self._t
+        scalar = t.load(pointer, self._stored["left"], byte_width(self._stored["left"]))
+        return t.splat(convert(t, self._kernel.left, scalar, 0), self._kernel.lanes, self._element)
+
+    def _rights(self, pointer: str, masks: list[str]) -> list[str]:
+        t, lanes, stored = self._t, self._kernel.lanes, self._stored["right"]
+        values = []
+        for v in range(self._kernel.vectors):
+            place = t.step(pointer, v * lanes, stored)
+            if masks:
+                type_ = vector(lanes, stored)
+                off = t.constant("dense<0.0>" if stored[0] != "i" else "dense<0>", type_)
+                value = t.masked_load(place, masks[v], off, lanes, stored)
+            else:
+                value = t.load(place, vector(lanes, stored), byte_width(stored))
+            values.append(convert(t, self._kernel.right, value, lanes))
+        return values
+
+    def _multiply_add(self, left: str, right: str, sums: str) -> str:
+        t, type_ = self._t, self._vector
+        if not self._float:
+            return t.binary("add", sums, t.binary("mul", left, right, type_), type_)
+        if self._kernel.fma:
+            return t.op(f"llvm.intr.fma({left}, {right}, {sums}) : ({type_}, {type_}, {type_}) -> {type_}")
+        return t.binary("fadd", sums, t.binary("fmul", left, right, type_), type_)
+
+    def _sum(self, left: str, right: str) -> str:
+        return self._t.binary("fadd" if self._float else "add", left, right, self._vector)
+
+    def _add_masked(self, outs: list[str], sums: list[str], masks: tuple[list[str], list[str]]) -> None:
+        """Append results: all are read before any is written, for rows past the last one are that row."""
+        t, lanes = self._t, self._kernel.lanes
+        places = [t.step(outs[row], v * lanes, self._element) for row, v in self._cells]
+        totals = []
+        for (_, v), place, value in zip(self._cells, places, sums, strict=True):
+            old = t.masked_load(place, masks[1][v], self._start, lanes, self._element)
+            totals.append(self._sum(old, value))
+        for (_, v), place, value in zip(self._cells, places, totals, strict=True):
+            t.masked_store(value, place, masks[0][v], lanes, self._element)
+
+    def _add_by_way_of_buffer(
+        self, outs: list[str], sums: list[str], last: str, bounds: tuple[str, str]
+    ) -> None:
+        """Append results: in place if all columns are there, else in memory of their own on the way."""
+        t, lanes, element = self._t, self._kernel.lanes, self._element
+        live, adds = bounds
+        whole = t.compare("uge", live, t.number(self._columns))
+        partial = t.compare("ult", live, t.number(self._columns))
+        rows = t.add(last, t.number(1))
+        first = outs[0]
+
+        def copy(into: bool) -> None:
+            def cell(row: str, column: str) -> list[str]:
+                place = t.step(first, t.add(t.mul(row, "%out_row"), column), element)
+                own = t.step(self._edge, t.add(t.mul(row, t.number(self._columns)), column), element)
+                source, target = (place, own) if into else (own, place)
+                width = byte_width(element)
+                t.store(t.load(source, element, width), target, element, width)
+                return []
+
+            def row(number: str, _: list[str]) -> list[str]:
+                return t.loop(live, [], lambda column, _: cell(number, column))
+
+            t.loop(rows, [], row)
+
+        t.either(t.binary("and", partial, adds, "i1"), lambda: copy(into=True))
+        values = []
+        places = []
+        for (row, v), value in zip(self._cells, sums, strict=True):
+            start = t.step(self._edge, row * self._columns + v * lanes, element)
+            place = t.select(whole, t.step(outs[row], v * lanes, element), start, "!llvm.ptr")
+            old = t.load(place, self._vector, byte_width(element))
+            values.append(self._sum(t.select(adds, old, self._start, self._vector), value))
+            places.append(place)
+        for place, value in zip(places, values, strict=True):
+            t.store(value, place, self._vector, byte_width(element))
+        t.either(partial, lambda: copy(into=False))
+
+
+def convert(t: Text, conversions: str, value: str, lanes: int) -> str:
+    """Append the conversions of an element type, as in ``bf16:extf f32``, for a vector or a scalar."""
+    element, *steps = conversions.split(":")
+    for step in steps:
+        op, result = step.split(" ")
+        before, after = (vector(lanes, each) if lanes else each for each in (element, result))
+        value = t.op(f"llvm.{op} {value} : {before} to {after}")
+        element = result
+    return value
+
+
+@functools.cache
+def _copy_text(kernel: PackKernel) -> str:
+    t = Text()
+    stored = kernel.source.split(":")[0]
+    lanes, element = kernel.lanes, kernel.element
+    type_ = vector(lanes, stored)
+    width = t.number(kernel.columns)
+    source, target = t.step("%source", "%source_first", stored), t.step("%target", "%target_first", element)
+    panels = t.binary("udiv", t.add("%columns", t.number(kernel.columns - 1)), width)
+    off = t.constant("dense<0.0>" if stored[0] != "i" else "dense<0>", type_)
+
+    def vectors(here: str, there: str, live: str | None) -> None:
+        for first in range(0, kernel.columns, lanes):
+            place = t.step(here, first, stored)
+            if live is None:
+                value = t.load(place, type_, byte_width(stored))
+            else:
+                value = t.masked_load(place, t.mask(live, first, lanes), off, lanes, stored)
+            value = convert(t, kernel.source, value, lanes)
+            t.store(value, t.step(there, first, element), vector(lanes, element), byte_width(element))
+
+    def single(here: str, there: str, column: str) -> list[str]:
+        value = convert(t, kernel.source, t.load(t.step(here, column, stored), stored, byte_width(stored)), 0)
+        t.store(value, t.step(there, column, element), element, byte_width(element))
+        return []
+
+    def panel(inside: list[str]) -> list[str]:
+        here, there, live = inside
+        if kernel.masks:
+            vectors(here, there, live)
+        else:
+            t.either(
+                t.compare("uge", live, width),
+                lambda: vectors(here, there, None),
+                lambda: _ignore(t.loop(live, [], lambda column, _: single(here, there, column))),
+            )
+        return [
+            t.step(here, kernel.columns, stored),
+            t.step(there, "%panel", element),
+            t.binary("sub", live, width),
+        ]
+
+    def step(inside: list[str]) -> list[str]:
+        here, there = inside
+        carried = [(here, "!llvm.ptr"), (there, "!llvm.ptr"), ("%columns", "i64")]
+        t.loop(panels, carried, lambda _, inner: panel(inner))
+        return [t.step(here, "%stride", stored), t.step(there, kernel.columns, element)]
+
+    t.loop("%depth", [(source, "!llvm.ptr"), (target, "!llvm.ptr")], lambda _, inside: step(inside))
+    return _pack_function(t, kernel)
+
+
+@functools.cache
+def _transpose_text(kernel: PackKernel) -> str:
+    t = Text()
+    stored = kernel.source.split(":")[0]
+    size, element = kernel.square, kernel.element
+    type_ = vector(size, stored)
+    source, target = t.step("%source", "%source_first", stored), t.step("%target", "%target_first", element)
+    panels = t.binary("udiv", t.add("%columns", t.number(kernel.columns - 1)), t.number(kernel.columns))
+    squares = t.binary("udiv", t.add("%depth", t.number(size - 1)), t.number(size))
+    last_column = t.binary("sub", "%columns", t.number(1))
+    off = t.constant("dense<0.0>" if stored[0] != "i" else "dense<0>", type_)
+
+    def square(there: str, rows: list[str], number: str) -> list[str]:
+        first = t.mul(number, t.number(size))
+        if kernel.masks:
+            mask = t.mask(t.binary("sub", "%depth", first), 0, size)
+            stored_rows = [t.masked_load(t.step(row, first, stored), mask, off, size, stored) for row in rows]
+        else:
+            first = t.minimum(first, t.binary("sub", "%depth", t.number(size)))
+            stored_rows = [t.load(t.step(row, first, stored), type_, byte_width(stored)) for row in rows]
+        place = t.step(there, t.mul(first, t.number(kernel.columns)), element)
+        for step, value in enumerate(_transposed(t, stored_rows, type_)):
+            value = convert(t, kernel.source, value, size)
+            pointer = t.step(place, step * kernel.columns, element)
+            t.store(value, pointer, vector(size, element), byte_width(element))
+        return []
+
+    def singles(there: str, rows: list[str], step: str) -> list[str]:
+        place = t.step(there, t.mul(step, t.number(kernel.columns)), element)
+        for lane, row in enumerate(rows):
+            value = t.load(t.step(row, step, stored), stored, byte_width(stored))
+            t.store(convert(t, kernel.source, value, 0), t.step(place, lane, element), element, byte_width(element))
+        return []
+
+    def group(there: str, column: str) -> list[str]:
+        numbers = [t.minimum(t.add(column, t.number(lane)), last_column) for lane in range(size)]
+        rows = [t.step(source, t.mul(number, "%stride"), stored) for number in numbers]
+
+        def in_squares() -> None:
+            t.loop(squares, [], lambda number, _: square(there, rows, number))
+
+        if kernel.masks:
+            in_squares()
+        else:
+            t.either(
+                t.compare("uge", "%depth", t.number(size)),
+                in_squares,
+                lambda: _ignore(t.loop("%depth", [], lambda step, _: singles(there, rows, step))),
+            )
+        return [t.step(there, size, element), t.add(column, t.number(size))]
+
+    def panel(inside: list[str]) -> list[str]:
+        there, column = inside
+        groups = t.number(kernel.columns // size)
+        t.loop(groups, [(there, "!llvm.ptr"), (column, "i64")], lambda _, inner: group(*inner))
+        return [t.step(there, "%panel", element), t.add(column, t.number(kernel.columns))]
+
+    t.loop(panels, [(target, "!llvm.ptr"), (t.number(0), "i64")], lambda _, inside: panel(inside))
+    return _pack_function(t, kernel)
+
+
+def _pack_function(t: Text, kernel: PackKernel) -> str:
+    buffers = [("%source", "!llvm.ptr"), ("%target", "!llvm.ptr")]
+    return t.function(kernel.name, [*buffers, *((f"%{name}", "i64") for name in PACK_ARGUMENTS)])
+
+
+def _transposed(t: Text, rows: list[str], type_: str) -> list[str]:
+    """Append the network of shuffles that turns rows of a square into its columns."""
+    return exchange(rows, lambda left, right, lanes: t.shuffle(left, right, lanes, type_))
+
+
+def _ignore(_: object) -> None:
+    """Drop what a loop carries out: nothing."""

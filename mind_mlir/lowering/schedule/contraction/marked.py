@@ -1,0 +1,96 @@
+"""A contraction as one operation that carries its schedule.
+
+Scheduling leaves a contraction on tensors a single `linalg.generic`; `contraction.emission` makes calls of it
+once it is on memory. Between the two, bufferization and all that is done to buffers see one operation.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from mind_mlir.bindings import ir, tensor
+from mind_mlir.lowering.schedule.contraction.matmul_schedule import MatmulSchedule
+
+if TYPE_CHECKING:
+    from mind_mlir.bindings import Attribute, Operation, Value
+    from mind_mlir.lowering.schedule.contraction.match import Contraction
+    from mind_mlir.lowering.schedule.reading.view import Access
+
+#: The schedule of a contraction, a dictionary.
+SCHEDULE_ATTRIBUTE = "mind.product"
+#: The number that its sums start from; without it, they start from what is in the result.
+START_ATTRIBUTE = "mind.start"
+
+
+def mark(contraction: Contraction, schedule: MatmulSchedule, start: Attribute | None) -> Value:
+    """Emit ``contraction`` as a marked operation and return its result.
+
+    Args:
+        contraction: What to compute, at the insertion point.
+        schedule: How.
+        start: The number that all sums start from, or None for the init operand.
+    """
+    view = contraction.view
+    *inputs, init = view.operands
+    if start is not None:
+        init = tensor.EmptyOp(list(init.type.shape), contraction.element).result
+    maps = [ir.AffineMapAttr.get(_affine_map(access, len(view.extents))) for access in view.accesses]
+    kinds = ("reduction" if dim in view.reductions else "parallel" for dim in range(len(view.extents)))
+    attributes = {
+        "indexing_maps": ir.ArrayAttr.get(maps),
+        "iterator_types": ir.ArrayAttr.get(
+            [ir.Attribute.parse(f"#linalg.iterator_type<{kind}>") for kind in kinds]
+        ),
+        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([2, 1]),
+        SCHEDULE_ATTRIBUTE: _to_attribute(schedule),
+    }
+    if start is not None:
+        attributes[START_ATTRIBUTE] = start
+    op = ir.Operation.create("linalg.generic", [init.type], [*inputs, init], attributes, regions=1)
+    _copy_body(view.op, op)
+    return op.results[0]
+
+
+def schedule_of(op: Operation) -> MatmulSchedule:
+    """Return the schedule of a marked operation."""
+    values = ir.DictAttr(op.attributes[SCHEDULE_ATTRIBUTE])
+    fields = {}
+    for field in dataclasses.fields(MatmulSchedule):
+        attribute = values[field.name]
+        is_flag = isinstance(attribute, ir.BoolAttr)
+        fields[field.name] = ir.BoolAttr(attribute).value if is_flag else int(ir.IntegerAttr(attribute).value)
+    return MatmulSchedule(**fields)
+
+
+def _to_attribute(schedule: MatmulSchedule) -> Attribute:
+    word = ir.IntegerType.get_signless(64)
+    return ir.DictAttr.get(
+        {
+            name: ir.BoolAttr.get(value) if isinstance(value, bool) else ir.IntegerAttr.get(word, value)
+            for name, value in dataclasses.asdict(schedule).items()
+        }
+    )
+
+
+def _affine_map(access: Access, dims: int) -> Attribute:
+    results = []
+    for index in access:
+        expr = ir.AffineConstantExpr.get(index.constant)
+        for dim, coefficient in index.terms:
+            expr = expr + ir.AffineDimExpr.get(dim) * coefficient
+        results.append(expr)
+    return ir.AffineMap.get(dims, 0, results)
+
+
+def _copy_body(source: Operation, target: Operation) -> None:
+    body = source.regions[0].blocks[0]
+    types = [argument.type for argument in body.arguments]
+    block = target.regions[0].blocks.append(*types, arg_locs=[source.location] * len(types))
+    inside = dict(zip(body.arguments, block.arguments, strict=True))
+    with ir.InsertionPoint(block):
+        for op in body.operations:
+            clone = op.operation.clone().operation
+            for index, operand in enumerate(op.operation.operands):
+                clone.operands[index] = inside.get(operand, operand)
+            inside |= zip(op.operation.results, clone.results, strict=True)

@@ -1,0 +1,204 @@
+"""Writes functions of the LLVM dialect as text.
+
+Micro-kernels are the same for every program, so they are written once, as text, which reads in a fraction of
+the time that building and converting their operations would take.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+#: Loops are written as they are to run.
+_AS_WRITTEN = (
+    "#llvm.loop_annotation<vectorize = <disable = true>, unroll = <disable = true>, mustProgress = true>"
+)
+
+#: A value: its name and its type.
+Typed = tuple[str, str]
+
+
+def vector(lanes: int, element: str) -> str:
+    """Return a vector type."""
+    return f"vector<{lanes}x{element}>"
+
+
+class Text:
+    """The body of one function, line by line; counts names and blocks."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self._names = 0
+        self._blocks = 0
+        self._constants: dict[str, str] = {}
+
+    def function(self, name: str, arguments: Sequence[Typed]) -> str:
+        """Return the function ``name`` of ``arguments``, which has this body and returns nothing."""
+        head = ", ".join(f"{argument}: {type_}" for argument, type_ in arguments)
+        constants = [f"  {value} = {text}" for text, value in self._constants.items()]
+        return "\n".join(
+            (
+                f"llvm.func @{name}({head}) attributes {{sym_visibility = \"private\"}} {{",
+                *constants,
+                *self._lines,
+                "  llvm.return",
+                "}",
+            )
+        )
+
+    def line(self, text: str) -> None:
+        """Append an operation without a result."""
+        self._lines.append(f"  {text}")
+
+    def op(self, text: str) -> str:
+        """Append an operation and return the name of its result."""
+        self._names += 1
+        name = f"%{self._names}"
+        self._lines.append(f"  {name} = {text}")
+        return name
+
+    def constant(self, value: str, type_: str) -> str:
+        """Return a constant, which stands at the head of the function: ``0`` of ``i64``, ``dense<0>``."""
+        typed = value if type_ == "i1" else f"{value} : {type_}"
+        text = f"llvm.mlir.constant({typed}) : {type_}"
+        return self._constants.setdefault(text, f"%c{len(self._constants)}")
+
+    def number(self, value: int) -> str:
+        """Return an i64 constant."""
+        return self.constant(str(value), "i64")
+
+    def binary(self, op: str, left: str, right: str, type_: str = "i64") -> str:
+        """Append ``llvm.<op>``."""
+        return self.op(f"llvm.{op} {left}, {right} : {type_}")
+
+    def add(self, left: str, right: str) -> str:
+        """Append an addition of i64."""
+        return self.binary("add", left, right)
+
+    def mul(self, left: str, right: str) -> str:
+        """Append a multiplication of i64."""
+        return self.binary("mul", left, right)
+
+    def minimum(self, left: str, right: str) -> str:
+        """Append the minimum of two non-negative i64."""
+        return self.op(f"llvm.intr.umin({left}, {right}) : (i64, i64) -> i64")
+
+    def compare(self, predicate: str, left: str, right: str, type_: str = "i64") -> str:
+        """Append a comparison."""
+        return self.op(f'llvm.icmp "{predicate}" {left}, {right} : {type_}')
+
+    def select(self, condition: str, on: str, off: str, type_: str, kind: str = "i1") -> str:
+        """Append a selection by a condition of type ``kind``."""
+        return self.op(f"llvm.select {condition}, {on}, {off} : {kind}, {type_}")
+
+    def step(self, pointer: str, offset: str | int, element: str) -> str:
+        """Append the pointer ``offset`` elements further on."""
+        if isinstance(offset, int):
+            if offset == 0:
+                return pointer
+            return self.op(f"llvm.getelementptr {pointer}[{offset}] : (!llvm.ptr) -> !llvm.ptr, {element}")
+        return self.op(f"llvm.getelementptr {pointer}[{offset}] : (!llvm.ptr, i64) -> !llvm.ptr, {element}")
+
+    def load(self, pointer: str, type_: str, alignment: int) -> str:
+        """Append a load of memory aligned to ``alignment`` bytes."""
+        return self.op(f"llvm.load {pointer} {{alignment = {alignment} : i64}} : !llvm.ptr -> {type_}")
+
+    def store(self, value: str, pointer: str, type_: str, alignment: int) -> None:
+        """Append a store to memory aligned to ``alignment`` bytes."""
+        self.line(f"llvm.store {value}, {pointer} {{alignment = {alignment} : i64}} : {type_}, !llvm.ptr")
+
+    def masked_load(self, pointer: str, mask: str, off: str, lanes: int, element: str) -> str:
+        """Append a load of the lanes that are on; the others are those of ``off``."""
+        type_ = vector(lanes, element)
+        return self.op(
+            f"llvm.intr.masked.load {pointer}, {mask}, {off} {{alignment = {byte_width(element)} : i32}}"
+            f" : (!llvm.ptr, vector<{lanes}xi1>, {type_}) -> {type_}"
+        )
+
+    def masked_store(self, value: str, pointer: str, mask: str, lanes: int, element: str) -> None:
+        """Append a store of the lanes that are on."""
+        self.line(
+            f"llvm.intr.masked.store {value}, {pointer}, {mask} {{alignment = {byte_width(element)} : i32}}"
+            f" : {vector(lanes, element)}, vector<{lanes}xi1> into !llvm.ptr"
+        )
+
+    def splat(self, scalar: str, lanes: int, element: str) -> str:
+        """Append a vector of ``scalar`` in every lane."""
+        type_ = vector(lanes, element)
+        undefined = self.op(f"llvm.mlir.poison : {type_}")
+        one = self.op(f"llvm.insertelement {scalar}, {undefined}[{self.number(0)} : i64] : {type_}")
+        return self.shuffle(one, one, [0] * lanes, type_)
+
+    def shuffle(self, left: str, right: str, lanes: Sequence[int], type_: str) -> str:
+        """Append a shuffle of the lanes of two vectors."""
+        return self.op(f"llvm.shufflevector {left}, {right} {list(lanes)} : {type_}")
+
+    def mask(self, live: str, first: int, lanes: int) -> str:
+        """Append the mask of a vector whose lanes are numbers ``first`` and up: on are those below ``live``."""
+        type_ = vector(lanes, "i32")
+        numbers = ", ".join(str(first + lane) for lane in range(lanes))
+        narrow = self.op(f"llvm.trunc {self.minimum(live, self.number(first + lanes))} : i64 to i32")
+        return self.compare(
+            "slt", self.constant(f"dense<[{numbers}]>", type_), self.splat(narrow, lanes, "i32"), type_
+        )
+
+    def loop(
+        self, count: str, carried: Sequence[Typed], body: Callable[[str, list[str]], list[str]]
+    ) -> list[str]:
+        """Append a loop of ``count`` iterations, at least one, and return what it carries out.
+
+        Args:
+            count: An i64.
+            carried: Initial values of what it carries.
+            body: Appends the body, given the number of the iteration and what is carried; returns the next.
+        """
+        head, end = self._block(), self._block()
+        types = [type_ for _, type_ in carried]
+        self._names += 1
+        number = f"%{self._names}"
+        inside = [self._name() for _ in carried]
+        self.line(f"llvm.br {head}{_list([(self.number(0), 'i64'), *carried])}")
+        self._lines.append(f"{head}{_list([(number, 'i64'), *zip(inside, types, strict=True)], ': ')}:")
+        following = list(zip(body(number, inside), types, strict=True))
+        after = self.add(number, self.number(1))
+        more = self.compare("ult", after, count)
+        again = f"{head}{_list([(after, 'i64'), *following])}"
+        self.line(f"llvm.cond_br {more}, {again}, {end}{_list(following)} {{loop_annotation = {_AS_WRITTEN}}}")
+        results = [self._name() for _ in carried]
+        self._lines.append(f"{end}{_list(list(zip(results, types, strict=True)), ': ')}:")
+        return results
+
+    def either(self, condition: str, on: Callable[[], None], off: Callable[[], None] | None = None) -> None:
+        """Append a branch."""
+        first, second, end = self._block(), self._block(), self._block()
+        self.line(f"llvm.cond_br {condition}, {first}, {second}")
+        for block, body in ((first, on), (second, off)):
+            self._lines.append(f"{block}:")
+            if body is not None:
+                body()
+            self.line(f"llvm.br {end}")
+        self._lines.append(f"{end}:")
+
+    def _name(self) -> str:
+        self._names += 1
+        return f"%{self._names}"
+
+    def _block(self) -> str:
+        self._blocks += 1
+        return f"^bb{self._blocks}"
+
+
+def _list(values: Sequence[Typed], colon: str = "") -> str:
+    """Return values with their types: one by one as a block declares them, or together as a branch does."""
+    if not values:
+        return ""
+    if colon:
+        return f"({', '.join(f'{name}{colon}{type_}' for name, type_ in values)})"
+    return f"({', '.join(name for name, _ in values)} : {', '.join(type_ for _, type_ in values)})"
+
+
+def byte_width(element: str) -> int:
+    """Return the bytes of an element type: ``f32``, ``bf16``, ``i8``."""
+    return int(element.lstrip("bfi")) // 8

@@ -1,0 +1,132 @@
+"""Stores that go past the cache: results that are larger than it, and that nothing reads again.
+
+A plain store reads the cache line that it writes to first, and pushes others out. The scheduler marks the
+loops whose stores may go past the cache; which buffer they write to, and whether anything else reads it, is
+known here. Such a store must be aligned to its own size: numpy's arrays need not be, so each of these loops
+gets a twin, and the address of the buffer decides which of the two runs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mind_mlir.bindings import arith, ir, llvm, memref, scf, vector
+from mind_mlir.lowering.schedule.emission.emitter import PARALLEL_ATTRIBUTE, STREAMING_ATTRIBUTE
+from mind_mlir.mlir.memory import is_row_major
+from mind_mlir.mlir.passes import find_all
+
+if TYPE_CHECKING:
+    from mind_mlir.bindings import Module, Operation, Value
+
+_VIEWS = ("memref.cast", "memref.collapse_shape", "memref.expand_shape")
+_WRITES = ("vector.transfer_write", "memref.store")
+
+
+def stream_stores(module: Module) -> None:
+    """Let stores in marked loops of ``module`` go past the cache where they may, in place.
+
+    Args:
+        module: A bufferized module whose kernels have not been moved to functions of their own.
+    """
+    fenced: dict[Operation, None] = {}
+    for loop in find_all(module, scf.ForOp):
+        if STREAMING_ATTRIBUTE not in loop.attributes:
+            continue
+        del loop.attributes[STREAMING_ATTRIBUTE]
+        stores = [op.operation for op in loop.regions[0].blocks[0].operations if op.operation.name in _WRITES]
+        if stores and all(_may_stream(store) for store in stores):
+            _add_twin(loop.operation, stores)
+            fenced[_outermost(loop.operation)] = None
+    for loop in fenced:
+        _fence(loop)
+
+
+def _may_stream(store: Operation) -> bool:
+    """Return whether ``store`` writes a whole vector to a result of the function that nothing reads."""
+    if store.name != "vector.transfer_write" or len(store.operands) != 2 + _rank(store.operands[1]):
+        return False  # a scalar, or masked
+    root = store.operands[1]
+    while not isinstance(root, ir.BlockArgument):
+        if root.owner.operation.name not in _VIEWS:
+            return False
+        root = root.owner.operands[0]
+    if not is_row_major(store.operands[1].type) or root.owner.owner.operation.name != "func.func":
+        return False
+    return _only_written(root)
+
+
+def _rank(buffer: Value) -> int:
+    return len(ir.MemRefType(buffer.type).shape)
+
+
+def _only_written(buffer: Value) -> bool:
+    for use in buffer.uses:
+        user = use.owner.operation
+        if user.name in _VIEWS:
+            if not _only_written(user.results[0]):
+                return False
+        elif user.name not in _WRITES or use.operand_number != 1:
+            return False
+    return True
+
+
+def _add_twin(loop: Operation, stores: list[Operation]) -> None:
+    """Put a copy of ``loop`` whose ``stores`` go past the cache beside it, for aligned buffers."""
+    numbers = {
+        number for number, op in enumerate(loop.regions[0].blocks[0].operations) if op.operation in stores
+    }
+    with loop.location, ir.InsertionPoint(loop):
+        choice = scf.IfOp(_all_aligned(stores), has_else=True)
+        with ir.InsertionPoint(choice.then_block):
+            twin = loop.clone().operation
+            scf.YieldOp([])
+        with ir.InsertionPoint(choice.else_block):
+            end = scf.YieldOp([])
+        loop.move_before(end.operation)
+    for number, op in enumerate(list(twin.regions[0].blocks[0].operations)):
+        if number in numbers:
+            value, buffer, *indices = op.operation.operands
+            with op.location, ir.InsertionPoint(op):
+                vector.StoreOp(value, buffer, indices, nontemporal=True, alignment=_size(value))
+            op.operation.erase()
+
+
+def _size(value: Value) -> int:
+    type_ = ir.VectorType(value.type)
+    return int(type_.shape[0]) * int(type_.element_type.width) // 8
+
+
+def _all_aligned(stores: list[Operation]) -> Value:
+    """Return whether the buffers that ``stores`` write to are aligned to the vectors that they write."""
+    index = ir.IndexType.get()
+    misplaced = None
+    for buffer, size in dict.fromkeys((store.operands[1], _size(store.operands[0])) for store in stores):
+        address = memref.ExtractAlignedPointerAsIndexOp(buffer).result
+        mask = arith.ConstantOp(index, ir.IntegerAttr.get(index, size - 1)).result
+        bits = arith.AndIOp(address, mask).result
+        misplaced = bits if misplaced is None else arith.OrIOp(misplaced, bits).result
+    zero = arith.ConstantOp(index, ir.IntegerAttr.get(index, 0)).result
+    return arith.CmpIOp(arith.CmpIPredicate.eq, misplaced, zero).result
+
+
+def _outermost(loop: Operation) -> Operation:
+    """Return the parallel loop that ``loop`` is in, or else the outermost loop around it."""
+    found = op = loop
+    while op.name != "func.func":
+        if op.name == "scf.for":
+            found = op
+            if PARALLEL_ATTRIBUTE in op.attributes:
+                return op
+        op = op.parent.operation
+    return found
+
+
+def _fence(loop: Operation) -> None:
+    """Make what a chunk stored visible to other threads before it counts as done."""
+    if PARALLEL_ATTRIBUTE in loop.attributes:
+        block = loop.regions[0].blocks[0]
+        point = ir.InsertionPoint(block.operations[len(block.operations) - 1])
+    else:
+        point = ir.InsertionPoint.after(loop)
+    with loop.location, point:
+        llvm.FenceOp(llvm.AtomicOrdering.seq_cst)

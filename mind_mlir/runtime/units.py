@@ -1,0 +1,250 @@
+"""A module cut in units, each of which becomes machine code by itself, at a level of its own.
+
+LLVM's passes gain nothing on kernels that are vector code already, and take as long as making the machine
+code does. So such kernels are left at level 0, apart from what has loops over scalars. The kernels of a large
+module make several units, which become machine code at the same time.
+
+What a unit calls in another one it calls through a table of addresses: no unit waits for another. Which
+function is in which unit changes nothing about its code.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from mind_mlir.bindings import ir, llvm
+from mind_mlir.lowering.loop_hints import SCALAR_ATTRIBUTE
+from mind_mlir.lowering.vector_math import INLINE_ATTRIBUTE
+from mind_mlir.mlir.passes import find_all
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from mind_mlir.bindings import Module, Operation
+
+#: The table of addresses, in every unit.
+TABLE = "mind.unit_table"
+#: The function of a unit that enters the addresses of its own functions in the table.
+PUBLISH = "mind.publish"
+
+#: Operations that are worth a unit of their own: another one costs 3 ms, an operation 20 us.
+_WORTHWHILE = 400
+
+
+@dataclass(slots=True)
+class Unit:
+    """A part of a module that is compiled by itself.
+
+    Attributes:
+        module: The functions of the unit, and what they refer to.
+        level: The level of optimisation.
+        publishes: Whether it defines `PUBLISH`.
+        function: The name of one of its public functions.
+    """
+
+    module: Module
+    level: int
+    publishes: bool
+    function: str
+
+
+@dataclass(slots=True)
+class _Bin:
+    """Functions that are to make a unit, and how many operations these have."""
+
+    level: int
+    size: int = 0
+    functions: list[_Function] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Function:
+    """A function that any unit may hold, its place in the table and how many operations it has."""
+
+    op: Operation
+    slot: int
+    size: int
+
+
+def cut_into_units(module: Module, opt_level: int, most: int) -> tuple[list[Unit], int]:
+    """Cut an LLVM dialect module, as `to_llvm` leaves it, into units, the first of which is ``module``.
+
+    Args:
+        module: Loses the functions that go to other units.
+        opt_level: The level of optimisation of code that gains by it.
+        most: How many units are made at most to have them compiled at the same time.
+
+    Returns:
+        The units, and the number of addresses in the table.
+    """
+    with module.context, ir.Location.unknown():
+        return _cut(module, opt_level, most)
+
+
+def _cut(module: Module, opt_level: int, most: int) -> tuple[list[Unit], int]:
+    level = _level(module, opt_level)
+    movable, rest = _movable(module)
+    total = sum(each.size for each in movable)
+    first = _Bin(level, rest)
+    bins = [first]
+    if _has_variables(module):
+        pass  # there is one of each
+    elif level:
+        bins += [_Bin(0) for _ in range(min(max(most - 1, 1), total // _WORTHWHILE))]
+        free = bins[1:]
+    else:
+        bins += [_Bin(0) for _ in range(min(most, (rest + total) // _WORTHWHILE) - 1)]
+        free = bins
+    if len(bins) == 1:
+        return [whole(module, opt_level)], 0
+    for function in sorted(movable, key=lambda each: -each.size):
+        smallest = min(free, key=lambda each: each.size)
+        smallest.functions.append(function)
+        smallest.size += function.size
+    units = [
+        Unit(_moved(module, each, movable), each.level, publishes=True, function=PUBLISH)
+        for each in bins[1:]
+        if each.functions
+    ]
+    _complete(module, first, movable)
+    main = Unit(module, level, publishes=bool(first.functions), function=_public(module))
+    return [main, *units], len(movable)
+
+
+def whole(module: Module, opt_level: int) -> Unit:
+    """Return ``module`` as one unit, at ``opt_level`` where that gains anything."""
+    return Unit(module, _level(module, opt_level), publishes=False, function=_public(module))
+
+
+def _public(module: Module) -> str:
+    """Return the name of a public function of ``module``."""
+    return next(
+        str(op.attributes["sym_name"].value)
+        for op in module.body.operations
+        if _is_function(op) and "sym_visibility" not in op.attributes
+    )
+
+
+def _level(module: Module, opt_level: int) -> int:
+    return opt_level if any(SCALAR_ATTRIBUTE in op.attributes for op in module.body.operations) else 0
+
+
+def _movable(module: Module) -> tuple[list[_Function], int]:
+    """Return the functions that may go to other units, and how many operations the others have."""
+    found: dict[str, Operation] = {}
+    staying: set[str] = set()
+    for op in module.body.operations:
+        if not _is_function(op):
+            continue
+        name, attributes = str(op.attributes["sym_name"].value), op.attributes
+        found[name] = op
+        private = "sym_visibility" in attributes and INLINE_ATTRIBUTE not in attributes
+        if not private or SCALAR_ATTRIBUTE in attributes or not _returns_nothing(op):
+            staying.add(name)
+    staying |= _callers(found, {name for name in staying if INLINE_ATTRIBUTE not in found[name].attributes})
+    sizes = {name: sum(len(block.operations) for block in op.regions[0].blocks) for name, op in found.items()}
+    movable = [name for name in found if name not in staying]
+    functions = [_Function(found[name], slot, sizes[name]) for slot, name in enumerate(movable)]
+    return functions, sum(sizes[name] for name in staying)
+
+
+def _callers(functions: Mapping[str, Operation], called: set[str]) -> set[str]:
+    """Return which ``functions`` refer to those ``called``, directly or through others."""
+    refers = {
+        name: {str(use.attributes["global_name"].value) for use in find_all(op, llvm.AddressOfOp)}
+        | {
+            str(use.attributes["callee"].value)
+            for use in find_all(op, llvm.CallOp)
+            if "callee" in use.attributes
+        }
+        for name, op in functions.items()
+    }
+    reached: set[str] = set()
+    pending = called
+    while pending:
+        pending = {name for name, used in refers.items() if used & pending} - reached - called
+        reached |= pending
+    return reached
+
+
+def _is_function(op: Operation) -> bool:
+    return op.operation.name == "llvm.func" and bool(op.regions[0].blocks)
+
+
+def _returns_nothing(function: Operation) -> bool:
+    return str(function.attributes["function_type"]).startswith("!llvm.func<void ")
+
+
+def _has_variables(module: Module) -> bool:
+    """Return whether ``module`` has data that is written to."""
+    return any(
+        op.operation.name == "llvm.mlir.global" and "constant" not in op.attributes
+        for op in module.body.operations
+    )
+
+
+def _moved(module: Module, own: _Bin, functions: Iterable[_Function]) -> Module:
+    """Return a module of the functions of ``own``, moved, and copies of what they refer to."""
+    unit = ir.Module.create()
+    for function in own.functions:
+        function.op.detach_from_parent()
+        unit.body.append(function.op)
+    used = {str(op.attributes["global_name"].value) for op in find_all(unit, llvm.AddressOfOp)}
+    for op in module.body.operations:
+        kind = op.operation.name
+        if (
+            (kind == "llvm.mlir.global" and op.attributes["sym_name"].value in used)
+            or (kind == "llvm.func" and (not op.regions[0].blocks or INLINE_ATTRIBUTE in op.attributes))
+        ):  # fmt: skip
+            unit.body.append(op.operation.clone())
+    _complete(unit, own, functions)
+    return unit
+
+
+def _complete(unit: Module, own: _Bin, functions: Iterable[_Function]) -> None:
+    """Add the table to ``unit``, and what connects its functions with those of other units."""
+    own_slots = {each.slot for each in own.functions}
+    functions = list(functions)
+    text = [f"llvm.mlir.global external @{TABLE}() : !llvm.array<{len(functions)} x ptr>"]
+    text += [_trampoline(each) for each in functions if each.slot not in own_slots]
+    if own.functions:
+        text.append(_publish(own.functions))
+    # What is published is declared as long as the text stands by itself.
+    text += [f"llvm.func @{_symbol(each)}()" for each in own.functions]
+    parsed = ir.Module.parse("\n".join(text))  # it has to outlive what is taken out of it
+    for op in list(parsed.body.operations):
+        if op.operation.name != "llvm.func" or op.regions[0].blocks:
+            op.operation.detach_from_parent()
+            unit.body.append(op)
+
+
+def _trampoline(function: _Function) -> str:
+    """Return a function that calls the one of another unit; it is inlined."""
+    types = [str(argument.type) for argument in function.op.regions[0].blocks[0].arguments]
+    parameters = ", ".join(f"%{number}: {type_}" for number, type_ in enumerate(types))
+    arguments = ", ".join(f"%{number}" for number in range(len(types)))
+    return f"""
+    llvm.func internal @{_symbol(function)}({parameters}) attributes {{always_inline}} {{
+      %t = llvm.mlir.addressof @{TABLE} : !llvm.ptr
+      %p = llvm.getelementptr %t[{function.slot}] : (!llvm.ptr) -> !llvm.ptr, !llvm.ptr
+      %f = llvm.load %p : !llvm.ptr -> !llvm.ptr
+      llvm.call %f({arguments}) : !llvm.ptr, ({", ".join(types)}) -> ()
+      llvm.return
+    }}"""
+
+
+def _publish(functions: Sequence[_Function]) -> str:
+    """Return the function that enters the addresses of ``functions`` in a table, its argument."""
+    stores = "\n".join(
+        f"%f{each.slot} = llvm.mlir.addressof @{_symbol(each)} : !llvm.ptr\n"
+        f"%p{each.slot} = llvm.getelementptr %t[{each.slot}] : (!llvm.ptr) -> !llvm.ptr, !llvm.ptr\n"
+        f"llvm.store %f{each.slot}, %p{each.slot} : !llvm.ptr, !llvm.ptr"
+        for each in functions
+    )
+    return f"llvm.func @{PUBLISH}(%t: !llvm.ptr) {{\n{stores}\nllvm.return\n}}"
+
+
+def _symbol(function: _Function) -> str:
+    """Return the function's name, quoted where that is needed."""
+    return str(ir.FlatSymbolRefAttr.get(function.op.attributes["sym_name"].value)).removeprefix("@")

@@ -1,0 +1,150 @@
+"""Modules in units: the same results whatever is made apart, and LLVM's passes only where they gain."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mind_mlir
+from mind_mlir import bindings
+from mind_mlir.lowering.loop_hints import SCALAR_ATTRIBUTE
+from mind_mlir.pipeline import Lowering
+from mind_mlir.runtime import code, units
+
+Array = np.ndarray[Any, np.dtype[Any]]
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SIZES = (33, 47, 64, 71, 96, 130)
+
+
+@pytest.fixture
+def any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a function of one operation be worth a unit."""
+    monkeypatch.setattr(units, "_WORTHWHILE", 1)
+
+
+def exponentials() -> mind_mlir.Module:
+    """Return a module of many kernels: exponentials and their sums for matrices of different sizes."""
+    lines = [f'%{i} = Input {{name="x{i}"}} : tensor<f32[7, {size}]>' for i, size in enumerate(SIZES)]
+    outputs = []
+    for i, size in enumerate(SIZES):
+        whole, column, number = f"tensor<f32[7, {size}]>", "tensor<f32[7, 1]>", len(SIZES) + 3 * i
+        lines += [
+            f"%{number} = Exp (%{i}) : {whole}",
+            f"%{number + 1} = Sum (%{number}) {{axes=[1], keepdims=true}} : {column}",
+            f"%{number + 2} = Sub (%{number}, %{number + 1}) : {whole}",
+        ]
+        outputs.append(f"%{number + 2}")
+    return mind_mlir.parse("\n".join([*lines, f"outputs: {', '.join(outputs)}", ""]))
+
+
+def inputs() -> list[Array]:
+    random = np.random.default_rng(3)
+    return [random.standard_normal((7, size), np.float32) for size in SIZES]
+
+
+def run(monkeypatch: pytest.MonkeyPatch, cores: int, module: mind_mlir.Module, given: list[Array]) -> bytes:
+    """Return the results of ``module``, compiled as where there are so many cores."""
+    monkeypatch.setattr(code, "usable_cores", lambda: cores)
+    monkeypatch.setattr(code, "get_num_threads", lambda: cores)
+    return b"".join(result.tobytes() for result in mind_mlir.compile(module)(*given))
+
+
+def lowered(module: mind_mlir.Module) -> Any:
+    lowering = Lowering()
+    lowering.run(module)
+    return lowering.mlir
+
+
+@pytest.mark.usefixtures("any_size")
+def test_any_number_of_units_gives_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    module, given = exponentials(), inputs()
+    alone = run(monkeypatch, 1, module, given)
+    for cores in (2, 3, 5):
+        assert run(monkeypatch, cores, module, given) == alone
+
+
+@pytest.mark.usefixtures("any_size")
+def test_units_hold_every_function_once() -> None:
+    module = lowered(exponentials())
+    private = sum("sym_visibility" in op.attributes for op in module.body.operations)
+    made, slots = units.cut_into_units(module, 3, 3)
+    assert len(made) == 3
+    assert all(unit.level == 0 for unit in made)
+    assert 0 < slots <= private
+    published = [
+        sum(op.operation.name == "llvm.store" for op in function.regions[0].blocks[0].operations)
+        for unit in made
+        for function in unit.module.body.operations
+        if function.attributes["sym_name"].value == units.PUBLISH
+    ]
+    assert sum(published) == slots
+
+
+def test_a_small_module_is_one_unit() -> None:
+    module = mind_mlir.parse((EXAMPLES / "quickstart.ir").read_text(encoding="utf-8"))
+    made, slots = units.cut_into_units(lowered(module), 3, 8)
+    assert (len(made), slots) == (1, 0)
+
+
+@pytest.mark.usefixtures("any_size")
+def test_functions_with_loops_over_scalars_are_optimised(monkeypatch: pytest.MonkeyPatch) -> None:
+    module, given = exponentials(), inputs()
+    alone = run(monkeypatch, 1, module, given)
+
+    def mark(module: Any, opt_level: int, most: int) -> tuple[list[units.Unit], int]:
+        kernel = next(op for op in module.body.operations if "mind.kernel" in op.attributes)
+        with module.context:
+            kernel.attributes[SCALAR_ATTRIBUTE] = bindings.ir.UnitAttr.get()
+        made = cut(module, opt_level, most)
+        levels.append([unit.level for unit in made[0]])
+        return made
+
+    cut, levels = units.cut_into_units, list[list[int]]()
+    monkeypatch.setattr(code, "cut_into_units", mark)
+    assert run(monkeypatch, 1, module, given) == alone
+    assert run(monkeypatch, 3, module, given) == alone
+    assert levels == [[3, 0], [3, 0, 0]]
+
+
+def test_loops_of_programs_are_optimised() -> None:
+    text = (EXAMPLES / "control" / "newton_sqrt.ir").read_text(encoding="utf-8")
+    made, _ = units.cut_into_units(lowered(mind_mlir.parse(text)), 2, 4)
+    assert made[0].level == 2
+
+
+@pytest.mark.usefixtures("any_size")
+@pytest.mark.parametrize("hindrance", ["no threads", "no C function"])
+def test_units_are_made_one_by_one_where_they_must(monkeypatch: pytest.MonkeyPatch, hindrance: str) -> None:
+    module, given = exponentials(), inputs()
+    alone = run(monkeypatch, 1, module, given)
+
+    def fail(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    if hindrance == "no threads":
+        monkeypatch.setattr(threading.Thread, "start", fail)
+    else:
+        monkeypatch.setattr(bindings, "_lookup", None)
+    assert run(monkeypatch, 4, module, given) == alone
+
+
+@pytest.mark.usefixtures("any_size")
+@pytest.mark.parametrize("name", sorted(path.stem for path in EXAMPLES.glob("*.ir")))
+def test_examples_in_units_give_the_same_bits(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    module = mind_mlir.parse((EXAMPLES / f"{name}.ir").read_text(encoding="utf-8"))
+    random = np.random.default_rng(5)
+    given: list[Array] = [
+        random.integers(0, 4, [int(str(extent)) for extent in parameter.type.shape]).astype(parameter.type.dtype.numpy)
+        for parameter in mind_mlir.compile(module).parameters
+    ]
+    assert run(monkeypatch, 3, module, given) == run(monkeypatch, 1, module, given)
+
+
+def test_a_large_module_compiles_apart_by_itself() -> None:
+    """Nothing is forced: a module of this size is worth two units wherever there are two cores."""
+    made, _ = units.cut_into_units(lowered(exponentials()), 3, 2)
+    assert len(made) == 2
