@@ -7,7 +7,7 @@ observer sees every form as it appears; nothing is printed unless somebody looks
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
@@ -27,7 +27,7 @@ from mind_mlir.lowering.to_llvm import to_llvm
 from mind_mlir.passes.forms import STEPS
 from mind_mlir.passes.verify import verify
 from mind_mlir.stages import MLIR_FORMS
-from mind_mlir.target import host_target
+from mind_mlir.target import named_target
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from mind_mlir.ir.module import Module
     from mind_mlir.lowering.schedule.listing import Opcodes
     from mind_mlir.mlir.context import Outcome
+    from mind_mlir.mlir.references import References
     from mind_mlir.target import Target
 
 
@@ -56,6 +57,8 @@ class Lowering:
         threads: How many threads share a loop at most, as `to_llvm` takes it.
         observer: Sees each form as it appears.
         debug_info: Whether forms of MLIR are printed with their locations.
+        references: Takes the data of large literals, which MLIR then knows by name; None if their forms in
+            MLIR are to be seen by somebody.
         timings: Seconds spent in each stage so far.
         canonical: The canonical in-memory module, once there is one.
         mlir: The current MLIR module, once there is one.
@@ -63,10 +66,11 @@ class Lowering:
         checks_of: The run-time checks whose outcome each public function returns in its status, by its name.
     """
 
-    target: Target = field(default_factory=host_target)
+    target: Target = field(default_factory=named_target)
     threads: int | None = None
     observer: Observer | None = None
     debug_info: bool = False
+    references: References | None = None
     timings: dict[str, float] = field(default_factory=dict)
     canonical: Module | None = None
     mlir: MLIRModule | None = None
@@ -86,6 +90,10 @@ class Lowering:
             UnsupportedError: E7004, branches and loops nest too deeply.
             InternalError: A stage failed on a verified module.
         """
+        with nullcontext() if self.references is None else self.references.offered():
+            return self._run(module, until)
+
+    def _run(self, module: Module, until: str) -> str | None:
         self._see("core", lambda: print_module(module))
         if until == "core":
             return print_module(module)

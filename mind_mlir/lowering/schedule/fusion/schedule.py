@@ -13,7 +13,7 @@ import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.emission.decision import Choice
-from mind_mlir.lowering.schedule.emission.split import WORTHWHILE_NS
+from mind_mlir.lowering.schedule.emission.split import STREAMED_CACHES, WORTHWHILE_NS
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.fusion.work import Work
@@ -45,8 +45,6 @@ STRIP = 8
 _LONG_ROW = 4096
 #: Bytes of a row of results that stay in the first-level cache from strip to strip.
 _STRIP_BYTES = 64 << 10
-#: Results that are so many times as large as the second-level cache are stored past the caches.
-_STREAMED_CACHES = 4
 #: Strips that are added one after the other, at most, where that rounds.
 _MOST_STRIPS = 32
 
@@ -155,7 +153,7 @@ def choose_schedule(work: Work, target: Target) -> FusedSchedule:
 
 def _streams(work: Work, target: Target) -> bool:
     """Return whether the results are worth storing past the cache, and all vectors of them aligned alike."""
-    if work.reductions or work.stored < _STREAMED_CACHES * target.l2_bytes:
+    if work.reductions or work.stored < STREAMED_CACHES * target.l2_bytes:
         return False
     aligned = work.row_bytes % target.vector_bytes == 0 or not work.outer
     return aligned and work.extents[work.vector] >= target.lanes(work.bits)

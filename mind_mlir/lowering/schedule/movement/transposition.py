@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir
 from mind_mlir.lowering.schedule.emission.decision import Choice
-from mind_mlir.lowering.schedule.emission.emitter import zero
+from mind_mlir.lowering.schedule.emission.emitter import STREAMING_ATTRIBUTE, zero
 from mind_mlir.lowering.schedule.emission.shuffle import transpose
-from mind_mlir.lowering.schedule.emission.split import BYTE_NS, Split, split
+from mind_mlir.lowering.schedule.emission.split import BYTE_NS, STREAMED_CACHES, Split, split
 from mind_mlir.mlir.memory import element_bytes
 
 if TYPE_CHECKING:
@@ -77,20 +77,25 @@ class TranspositionSchedule:
         band: Rows of the source in a band, a multiple of ``lanes``.
         shared: The loop that threads share: one of those around the squares, or ``column``.
         split: How it is split.
+        streaming: Whether stores may go past the cache.
     """
 
     lanes: int
     band: int
     shared: int
     split: Split
+    streaming: bool
 
     def choices(self) -> tuple[Choice, ...]:
         """Return what was chosen, and why."""
-        return (
+        found = [
             Choice("square", str(self.lanes), "a vector register has that many elements, or the matrix"),
             Choice("band", str(self.band), "whole lines of the result are written at once"),
             Choice("chunks", f"{self.split.count} of loop {self.shared}", self.split.reason),
-        )
+        ]
+        if self.streaming:
+            found.append(Choice("stores", "past the cache", "the result is larger than it"))
+        return tuple(found)
 
 
 def choose_transposition_schedule(
@@ -117,7 +122,10 @@ def choose_transposition_schedule(
         # The squares of the last chunk would overlap those of the one before.
         step = chosen.step + lanes
         chosen = dataclasses.replace(chosen, step=step, count=-(-extents[column] // step))
-    return TranspositionSchedule(lanes, band, shared, chosen)
+    size = max(8, bits) // 8
+    large = math.prod(extents) * size >= STREAMED_CACHES * target.l2_bytes
+    whole = lanes * size == target.vector_bytes and extents[column] % lanes == 0
+    return TranspositionSchedule(lanes, band, shared, chosen, large and whole)
 
 
 class TranspositionEmitter:
@@ -191,8 +199,11 @@ class TranspositionEmitter:
         """Emit the squares of ``band``."""
         column = self._t.column
         if self.schedule.band > self._lanes:
-            return self._squares(
-                column, band, carried, lambda i, inner: [self._square(env | {column: i}, inner[0])]
+            return self._e.loop(
+                (*band, self._lanes),
+                carried,
+                lambda i, inner: [self._square(env | {column: self._inside(column, i)}, inner[0])],
+                mark=STREAMING_ATTRIBUTE if self.schedule.streaming else None,
             )
         return [self._square(env | {column: self._inside(column, band[0])}, carried[0])]
 
