@@ -138,7 +138,7 @@ class SharedFunctions:
 
     def _text(self, function: Operation) -> str:
         name = ir.StringAttr(function.attributes["sym_name"]).value
-        text = str(function.operation.get_asm(use_local_scope=True))
+        text = str(function.operation.get_asm(use_local_scope=True, assume_verified=True))
         return text.replace(f"@{name}(", f"@{self._kind}(", 1)
 
 
