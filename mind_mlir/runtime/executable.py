@@ -14,6 +14,7 @@ from mind_mlir.frozen import FrozenDict
 from mind_mlir.interrupts import deliver, held
 from mind_mlir.ir.entry import DEFAULT_ENTRY, default_entry, exported
 from mind_mlir.ir.module import MODULE, Module
+from mind_mlir.mlir.references import References
 from mind_mlir.pipeline import Lowering
 from mind_mlir.runtime.call import Called
 from mind_mlir.runtime.disassemble import assembly
@@ -99,10 +100,11 @@ class Executable(Called):
         self._source = module = restricted(module, function)
         self._options = (opt_level, threads)
         with held():
-            lowering = Lowering(threads=limit, observer=observer)
+            references = None if observer else References()
+            lowering = Lowering(threads=limit, observer=observer, references=references)
             lowering.run(module)
             start = time.perf_counter()
-            native = NativeModule(lowering.mlir, opt_level=opt_level)
+            native = NativeModule(lowering.mlir, opt_level=opt_level, references=references)
             # The machine code is made when the first function is looked up.
             self.functions: Mapping[str, CompiledFunction] = FrozenDict(self._link(lowering, native))
             lowering.timings["codegen"] = time.perf_counter() - start

@@ -23,6 +23,10 @@ BYTE_NS = 0.05
 VECTOR_NS = 0.2
 
 
+#: Results that are so many times as large as the second-level cache are stored past the caches.
+STREAMED_CACHES = 4
+
+
 @dataclasses.dataclass(frozen=True)
 class Split:
     """A loop cut in chunks.

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir
 from mind_mlir.lowering.schedule.emission.decision import Choice
-from mind_mlir.lowering.schedule.emission.emitter import zero
+from mind_mlir.lowering.schedule.emission.emitter import STREAMING_ATTRIBUTE, zero
 from mind_mlir.lowering.schedule.emission.shuffle import transpose
-from mind_mlir.lowering.schedule.emission.split import BYTE_NS, Split, split
+from mind_mlir.lowering.schedule.emission.split import BYTE_NS, STREAMED_CACHES, Split, split
 from mind_mlir.mlir.memory import element_bytes
 
 if TYPE_CHECKING:
@@ -77,20 +77,25 @@ class TranspositionSchedule:
         band: Rows of the source in a band, a multiple of ``lanes``.
         shared: The loop that threads share: one of those around the squares, or ``column``.
         split: How it is split.
+        streaming: Whether stores may go past the cache.
     """
 
     lanes: int
     band: int
     shared: int
     split: Split
+    streaming: bool
 
     def choices(self) -> tuple[Choice, ...]:
         """Return what was chosen, and why."""
-        return (
+        found = [
             Choice("square", str(self.lanes), "a vector register has that many elements, or the matrix"),
             Choice("band", str(self.band), "whole lines of the result are written at once"),
             Choice("chunks", f"{self.split.count} of loop {self.shared}", self.split.reason),
-        )
+        ]
+        if self.streaming:
+            found.append(Choice("stores", "past the cache", "the result is larger than it"))
+        return tuple(found)
 
 
 def choose_transposition_schedule(
@@ -117,11 +122,18 @@ def choose_transposition_schedule(
         # The squares of the last chunk would overlap those of the one before.
         step = chosen.step + lanes
         chosen = dataclasses.replace(chosen, step=step, count=-(-extents[column] // step))
-    return TranspositionSchedule(lanes, band, shared, chosen)
+    size = max(8, bits) // 8
+    large = math.prod(extents) * size >= STREAMED_CACHES * target.l2_bytes
+    whole = lanes * size == target.vector_bytes and extents[column] % lanes == 0
+    return TranspositionSchedule(lanes, band, shared, chosen, large and whole)
 
 
 class TranspositionEmitter:
-    """Emits one transposition."""
+    """Emits one transposition.
+
+    Attributes:
+        schedule: How it is done.
+    """
 
     def __init__(self, emitter: Emitter, transposition: Transposition, target: Target) -> None:
         self._e = emitter
@@ -129,10 +141,10 @@ class TranspositionEmitter:
         self._view = transposition.view
         element = ir.RankedTensorType(self._view.operands[0].type).element_type
         self._element = element
-        self._s = choose_transposition_schedule(
+        self.schedule = choose_transposition_schedule(
             self._view.extents, transposition.row, transposition.column, 8 * element_bytes(element), target
         )
-        self._lanes = self._s.lanes
+        self._lanes = self.schedule.lanes
         self._vector = emitter.vector_type(self._lanes, element)
         self._padding = emitter.splat(element, zero(element))
 
@@ -141,13 +153,13 @@ class TranspositionEmitter:
         shape = list(self._view.operands[1].type.shape)
         result = self._e.empty(shape, self._element)
         outer = [dim for dim in range(len(self._view.extents)) if dim not in (self._t.row, self._t.column)]
-        shared = self._s.shared
+        shared = self.schedule.shared
         order = [shared, *(dim for dim in (*outer, self._t.column) if dim != shared)]
 
         def chunk(first: Index, end: Index, carried: list[Value]) -> list[Value]:
             return self._loops(order, (first, end), (0, 0), {}, carried)
 
-        return self._e.chunks(self._s.split, self._view.extents[shared], [result], chunk)[0]
+        return self._e.chunks(self.schedule.split, self._view.extents[shared], [result], chunk)[0]
 
     def _loops(
         self,
@@ -178,17 +190,20 @@ class TranspositionEmitter:
             )
 
         def body(i: Index, inside: list[Value]) -> list[Value]:
-            end = self._e.minimum(self._e.add(i, self._s.band), bounds[1])
+            end = self._e.minimum(self._e.add(i, self.schedule.band), bounds[1])
             return self._loops(rest, following, (i, end), env, inside)
 
-        return self._e.loop((*bounds, self._s.band), carried, body)
+        return self._e.loop((*bounds, self.schedule.band), carried, body)
 
     def _across(self, band: tuple[Index, Index], env: Env, carried: list[Value]) -> list[Value]:
         """Emit the squares of ``band``."""
         column = self._t.column
-        if self._s.band > self._lanes:
-            return self._squares(
-                column, band, carried, lambda i, inner: [self._square(env | {column: i}, inner[0])]
+        if self.schedule.band > self._lanes:
+            return self._e.loop(
+                (*band, self._lanes),
+                carried,
+                lambda i, inner: [self._square(env | {column: self._inside(column, i)}, inner[0])],
+                mark=STREAMING_ATTRIBUTE if self.schedule.streaming else None,
             )
         return [self._square(env | {column: self._inside(column, band[0])}, carried[0])]
 

@@ -248,6 +248,23 @@ KINDS = {
         ["f32[3001, 130]", "i32[5000]", "f32[5000, 130]"],
         [f"ScatterAdd (%0, %1, %2) {SCATTER} : tensor<f32[3001, 130]>"],
     ),
+    "copy": (["f32[1501, 700]"], []),
+    "copy with gaps": (
+        ["f32[1501, 700]"],
+        ["Slice (%0) {starts=[0, 3], ends=[1501, 699], steps=[1, 2]} : tensor<f32[1501, 348]>"],
+    ),
+    "pad": (
+        ["f32[1501, 700]"],
+        ["Pad (%0) {low=[1, 2], high=[3, 4], interior=[0, 0], pad_value=0.5} : tensor<f32[1505, 706]>"],
+    ),
+    "fill": (
+        ["f32[3]", "i32[2]", "f32[2, 700]"],
+        [
+            "ConstF32 {value=0.25} : tensor<f32[]>",
+            "BroadcastTo (%3) {result_shape=[1501, 700]} : tensor<f32[1501, 700]>",
+            f"ScatterAdd (%4, %1, %2) {SCATTER} : tensor<f32[1501, 700]>",
+        ],
+    ),
     "softmax": (
         ["f32[1024, 333]"],
         [
