@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: After so many calls from Python, native ones pay: compiling them takes as long as some thousand calls.
-CALLS_BEFORE = 16
+#: After so many calls from Python, native ones pay: compiling them takes as long as thousands of calls.
+CALLS_BEFORE = 100
 
 _TEXTS = ("call_arrays", "call")
 _DIALECTS = ("arith", "cf", "func", "llvm", "scf")
@@ -108,7 +108,9 @@ def _compile(offsets: Mapping[str, int]) -> int:
     with new_context(_DIALECTS), ir.Location.unknown():
         module = ir.Module.parse(Template(text).substitute(words))
         run_passes(module, _PASSES)
-        return compile_text("\n".join(map(str, module.body.operations)))["mind_call"]
+        # A fifth is saved without LLVM's passes, and calls are as quick: MLIR has inlined everything.
+        text = "\n".join(map(str, module.body.operations))
+        return compile_text(text, opt_level=0)["mind_call"]
 
 
 def _install(kind: type[Called], address: int) -> None:
