@@ -27,11 +27,11 @@ def print_form(
     """Return ``module`` in a form of MLIR, with its locations on request, or as assembly."""
     lowering = Lowering(threads=loop_threads(threads), observer=log, debug_info=debug_info)
     try:
-        lowering.run(module, until="llvm" if form == "asm" else form)
+        text = lowering.run(module, until="llvm" if form == "asm" else form)
     finally:
         log.add(lowering.timings)
     if form != "asm":
-        return lowering.text()
+        return lowering.text() if text is None else text
     with log.timed("codegen"):
         text = assembly(NativeModule(lowering.mlir, opt_level=opt_level, together=True))
     log("asm", lambda: text)

@@ -20,7 +20,7 @@ from mind_mlir.lowering.streaming import stream_stores
 from mind_mlir.lowering.threads import define_launches, outline_chunks
 from mind_mlir.lowering.vector_math import INLINE_ATTRIBUTE, expand_math, inline_expansions
 from mind_mlir.mlir.passes import find_all, run_passes
-from mind_mlir.target import host_target
+from mind_mlir.target import named_target
 
 if TYPE_CHECKING:
     from mind_mlir.bindings import Module, Operation
@@ -69,7 +69,7 @@ def to_llvm(
             is what the process is set to when the code runs.
         verify: Run MLIR's verifier after each pass.
     """
-    machine = target or host_target()
+    machine = target or named_target()
     with module.context, ir.Location.unknown():
         expand_copies(module)
         stream_stores(module)
@@ -93,6 +93,7 @@ def to_llvm(
             if op.operation.name == "llvm.func" and op.regions[0].blocks:
                 _keep_apart(op)
                 _use_full_vectors(op, machine)
+                _compile_for(op, machine)
 
 
 def _hoist_stack_buffers(module: Module) -> None:
@@ -137,3 +138,11 @@ def _keep_apart(function: Operation) -> None:
 def _use_full_vectors(function: Operation, target: Target) -> None:
     """Let LLVM vectorize for the whole register, where it would stop at 256 bits by itself."""
     function.attributes["prefer_vector_width"] = ir.StringAttr.get(str(8 * target.vector_bytes))
+
+
+def _compile_for(function: Operation, target: Target) -> None:
+    """Let LLVM use no instruction that ``target`` lacks, where that is not the machine that compiles."""
+    if target.cpu:
+        function.attributes["target_cpu"] = ir.StringAttr.get(target.cpu)
+        features = ", ".join(f'"{feature}"' for feature in target.features)
+        function.attributes["target_features"] = ir.Attribute.parse(f"#llvm.target_features<[{features}]>")

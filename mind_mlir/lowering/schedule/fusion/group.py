@@ -31,6 +31,8 @@ class Group:
         members: the operations.
         reductions: the reduction dimensions of those members that reduce; empty when none does.
         weight: operations in the bodies of all members.
+        produced: which member computes each result.
+        place: the place of the last member (see `Decisions`).
     """
 
     extents: tuple[int, ...]
@@ -39,6 +41,7 @@ class Group:
     reductions: tuple[int, ...] = ()
     weight: int = 0
     produced: dict[Value, View] = dataclasses.field(default_factory=dict)
+    place: int = 0
 
     def add(self, view: View) -> None:
         """Append ``view``, which `accepts` accepted."""

@@ -129,7 +129,11 @@ def choose_transposition_schedule(
 
 
 class TranspositionEmitter:
-    """Emits one transposition."""
+    """Emits one transposition.
+
+    Attributes:
+        schedule: How it is done.
+    """
 
     def __init__(self, emitter: Emitter, transposition: Transposition, target: Target) -> None:
         self._e = emitter
@@ -137,10 +141,10 @@ class TranspositionEmitter:
         self._view = transposition.view
         element = ir.RankedTensorType(self._view.operands[0].type).element_type
         self._element = element
-        self._s = choose_transposition_schedule(
+        self.schedule = choose_transposition_schedule(
             self._view.extents, transposition.row, transposition.column, 8 * element_bytes(element), target
         )
-        self._lanes = self._s.lanes
+        self._lanes = self.schedule.lanes
         self._vector = emitter.vector_type(self._lanes, element)
         self._padding = emitter.splat(element, zero(element))
 
@@ -149,13 +153,13 @@ class TranspositionEmitter:
         shape = list(self._view.operands[1].type.shape)
         result = self._e.empty(shape, self._element)
         outer = [dim for dim in range(len(self._view.extents)) if dim not in (self._t.row, self._t.column)]
-        shared = self._s.shared
+        shared = self.schedule.shared
         order = [shared, *(dim for dim in (*outer, self._t.column) if dim != shared)]
 
         def chunk(first: Index, end: Index, carried: list[Value]) -> list[Value]:
             return self._loops(order, (first, end), (0, 0), {}, carried)
 
-        return self._e.chunks(self._s.split, self._view.extents[shared], [result], chunk)[0]
+        return self._e.chunks(self.schedule.split, self._view.extents[shared], [result], chunk)[0]
 
     def _loops(
         self,
@@ -186,20 +190,20 @@ class TranspositionEmitter:
             )
 
         def body(i: Index, inside: list[Value]) -> list[Value]:
-            end = self._e.minimum(self._e.add(i, self._s.band), bounds[1])
+            end = self._e.minimum(self._e.add(i, self.schedule.band), bounds[1])
             return self._loops(rest, following, (i, end), env, inside)
 
-        return self._e.loop((*bounds, self._s.band), carried, body)
+        return self._e.loop((*bounds, self.schedule.band), carried, body)
 
     def _across(self, band: tuple[Index, Index], env: Env, carried: list[Value]) -> list[Value]:
         """Emit the squares of ``band``."""
         column = self._t.column
-        if self._s.band > self._lanes:
+        if self.schedule.band > self._lanes:
             return self._e.loop(
                 (*band, self._lanes),
                 carried,
                 lambda i, inner: [self._square(env | {column: self._inside(column, i)}, inner[0])],
-                mark=STREAMING_ATTRIBUTE if self._s.streaming else None,
+                mark=STREAMING_ATTRIBUTE if self.schedule.streaming else None,
             )
         return [self._square(env | {column: self._inside(column, band[0])}, carried[0])]
 

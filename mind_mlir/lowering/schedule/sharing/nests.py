@@ -11,6 +11,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import func, ir
+from mind_mlir.lowering.schedule.emission.decision import Choice
 from mind_mlir.lowering.schedule.emission.emitter import Emitter
 from mind_mlir.lowering.schedule.reading.values import definition
 
@@ -96,3 +97,11 @@ class SharedNests:
         with ir.InsertionPoint(body):
             func.ReturnOp(list(define(Emitter(function), list(body.arguments))))
         return name
+
+
+def choices_of_sharing(results: Sequence[Value] | None) -> tuple[Choice, ...]:
+    """Return the choice that a nest is a call, given the results of the call, if it is one."""
+    if results is None:
+        return ()
+    callee = ir.FlatSymbolRefAttr(results[0].owner.attributes["callee"]).value
+    return (Choice("call", f"@{callee}", f"one function for all but {_IN_PLACE} nests of this kind"),)
