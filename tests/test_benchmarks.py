@@ -139,6 +139,7 @@ QUICK = {
     "compile_time": ["--lengths", "4", "8", "--repeats", "1"],
     "call_overhead": ["--inputs", "2", "3", "--seconds", "0.001"],
     "threads": ["--threads", "3", "--megabytes", "1"],
+    "memory_pool": ["--megabytes", "0.25", "--seconds", "0.001"],
     "import_time": ["--repeats", "1"],
     "check_memory": ["--megabytes", "0.1", "--kinds", "literal of f64", "outputs"],
 }

@@ -18,7 +18,7 @@ from mind_mlir.mlir.passes import find_all
 if TYPE_CHECKING:
     from mind_mlir.bindings import Module, Operation, Value
 
-_VIEWS = ("memref.cast", "memref.collapse_shape", "memref.expand_shape")
+_VIEWS = ("memref.cast", "memref.collapse_shape", "memref.expand_shape", "memref.reinterpret_cast")
 _WRITES = ("vector.transfer_write", "memref.store")
 
 

@@ -228,7 +228,7 @@ def test_choices_say_what_and_why() -> None:
         (AVX512, (100, 10, 50), (8, 1), (100, 16), False),
         # Few rows: the right factor is read once, rows of it side by side, in wide tiles.
         (AVX512, (1, 4096, 4096), (1, 8), (1, 1024), False),
-        (AVX2, (1000, 1000, 1000), (6, 2), (126, 128), True),
+        (AVX2, (1000, 1000, 1000), (6, 2), (252, 128), True),
         (SSE, (512, 512, 512), (6, 2), (132, 64), True),
     ],
 )

@@ -17,26 +17,42 @@ if TYPE_CHECKING:
 class Span(NamedTuple):
     """Some of the integers from ``pitch * n + low`` to ``pitch * n + high``, both included.
 
-    ``n`` is the number of an iteration, from zero.
+    ``n`` is the number of an iteration, from zero. Added to both ends are ``quotient * (n // divisor) +
+    remainder * (n % divisor)`` for each ``(divisor, quotient, remainder)`` of ``digits``, in order.
     """
 
     pitch: int
     low: int
     high: int
+    digits: tuple[tuple[int, int, int], ...] = ()
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it is one integer, the same in each iteration."""
+        return self.pitch == 0 and self.low == self.high and not self.digits
 
     def plus(self, other: Span) -> Span:
         """Return where sums of the two lie."""
-        return Span(self.pitch + other.pitch, self.low + other.low, self.high + other.high)
+        sums: dict[int, tuple[int, int]] = {}
+        for divisor, quotient, remainder in (*self.digits, *other.digits):
+            old = sums.get(divisor, (0, 0))
+            sums[divisor] = old[0] + quotient, old[1] + remainder
+        # n is divisor * (n // divisor) + n % divisor.
+        whole = {each: sums[each][1] for each in sums if sums[each][0] == each * sums[each][1]}
+        digits = tuple((each, *sums[each]) for each in sorted(sums) if each not in whole)
+        pitch = self.pitch + other.pitch + sum(whole.values())
+        return Span(pitch, self.low + other.low, self.high + other.high, digits)
 
     def times(self, factor: int) -> Span:
         """Return where the multiples by a non-negative ``factor`` lie."""
-        return Span(self.pitch * factor, self.low * factor, self.high * factor)
+        digits = tuple((each, one * factor, two * factor) for each, one, two in self.digits) if factor else ()
+        return Span(self.pitch * factor, self.low * factor, self.high * factor, digits)
 
     def hull(self, other: Span) -> Span | None:
-        """Return what holds both, or None where the distance between them grows."""
-        if self.pitch != other.pitch:
+        """Return what holds both, or None where the distance between them changes."""
+        if (self.pitch, self.digits) != (other.pitch, other.digits):
             return None
-        return Span(self.pitch, min(self.low, other.low), max(self.high, other.high))
+        return self._replace(low=min(self.low, other.low), high=max(self.high, other.high))
 
 
 @dataclass(slots=True)
@@ -128,10 +144,10 @@ class _Footprint:
         lower, upper, stride = self._span(first), self._least(end), _constant(step)
         if lower is None or upper is None or stride is None or lower.low != lower.high:
             return None
-        if lower.pitch != upper.pitch:
+        if (lower.pitch, lower.digits) != (upper.pitch, upper.digits):
             return None
         trips = max(0, -(-(upper.high - lower.low) // stride))
-        return Span(lower.pitch, lower.low, lower.low + max(0, trips - 1) * stride)
+        return lower._replace(high=lower.low + max(0, trips - 1) * stride)
 
     def _least(self, value: Value) -> Span | None:
         """Return a span whose upper end ``value`` does not exceed: that of the first operand of a minimum."""
@@ -150,18 +166,22 @@ class _Footprint:
         if constant is not None:
             return Span(0, constant, constant)
         owner = _owner(value)
-        if owner is None or owner.name not in ("arith.addi", "arith.muli"):
+        if owner is None or len(owner.operands) != 2:
             return None
         left, right = (self._span(operand) for operand in owner.operands)
         if left is None or right is None:
             return None
         if owner.name == "arith.addi":
             return left.plus(right)
-        if left == Span(0, left.low, left.low):
-            left, right = right, left
-        if right != Span(0, right.low, right.low) or right.low < 0:
-            return None
-        return left.times(right.low)
+        if owner.name == "arith.muli":
+            left, right = (right, left) if left.is_number else (left, right)
+            return left.times(right.low) if right.is_number and right.low >= 0 else None
+        if left == Span(1, 0, 0) and right.is_number and right.low > 0:
+            if owner.name == "arith.divui":
+                return Span(0, 0, 0, ((right.low, 1, 0),))
+            if owner.name == "arith.remui":
+                return Span(0, 0, 0, ((right.low, 0, 1),))
+        return None
 
     def _access(self, op: Operation, number: int, writes: bool) -> bool:
         buffer = op.operands[number]
@@ -183,6 +203,8 @@ class _Footprint:
             for place, stride in zip(places, strides, strict=True):
                 span = span.plus(place.times(stride))
         rows = places[0] if lanes and places and buffer == root else None
+        span = None if span is not None and span.digits else span
+        rows = None if rows is not None and rows.digits else rows
         self._enter(root, Touch(writes, span, rows, [op]))
         return True
 
@@ -192,7 +214,7 @@ class _Footprint:
         if span is None:
             return Span(0, 0, extent - 1)
         span = span._replace(high=span.high + max(lanes, 1) - 1)
-        return span if span.pitch else Span(0, max(span.low, 0), min(span.high, extent - 1))
+        return span if span.pitch or span.digits else Span(0, max(span.low, 0), min(span.high, extent - 1))
 
     def _enter(self, root: Value, new: Touch) -> None:
         old = self._found.get(root)
@@ -231,7 +253,7 @@ def _constant(value: Value) -> int | None:
 
 
 def hull(spans: Sequence[Span]) -> Span | None:
-    """Return what holds all ``spans``, or None where the distance between two of them grows."""
+    """Return what holds all ``spans``, or None where the distance between two of them changes."""
     found: Span | None = spans[0]
     for span in spans[1:]:
         found = None if found is None else found.hull(span)

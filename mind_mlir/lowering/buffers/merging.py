@@ -50,7 +50,7 @@ class _Part(NamedTuple):
 
 
 def merge_parallel_loops(module: Module) -> None:
-    """Merge neighbouring parallel loops of ``module``, and small loops between them, where that is sound.
+    """Merge neighbouring parallel loops of ``module``, and small loops that follow them, where that is sound.
 
     What only one merged loop uses, and a chunk finds only where it has written itself, becomes memory of that
     chunk (see `make_private`).
@@ -63,10 +63,9 @@ def merge_parallel_loops(module: Module) -> None:
             continue
         loops = [loop.operation for loop in find_all(function, scf.ForOp) if is_parallel(loop)]
         for block in dict.fromkeys(loop.block for loop in loops):
-            if sum(loop.block == block for loop in loops) > 1:
-                for run in _runs(block):
-                    deliver()
-                    _merge(run)
+            for run in _runs(block):
+                deliver()
+                _merge(run)
 
 
 def is_parallel(op: Operation) -> bool:
@@ -75,13 +74,11 @@ def is_parallel(op: Operation) -> bool:
 
 
 def _runs(block: Block) -> list[list[_Part]]:
-    """Return what is to be merged in ``block``: two loops or more each, the first and the last parallel."""
+    """Return what is to be merged in ``block``: two loops or more each, the first of them parallel."""
     runs: list[list[_Part]] = []
     run: list[_Part] = []
 
     def close() -> None:
-        while run and not run[-1].parallel:
-            run.pop()
         if len(run) > 1:
             runs.append(list(run))
         run.clear()

@@ -136,13 +136,21 @@ class Text:
         return self.op(f"llvm.shufflevector {left}, {right} {list(lanes)} : {type_}")
 
     def mask(self, live: str, first: int, lanes: int) -> str:
-        """Append the mask of a vector whose lanes are numbers ``first`` and up: on are those below ``live``."""
-        type_ = vector(lanes, "i32")
-        numbers = ", ".join(str(first + lane) for lane in range(lanes))
-        narrow = self.op(f"llvm.trunc {self.minimum(live, self.number(first + lanes))} : i64 to i32")
-        return self.compare(
-            "slt", self.constant(f"dense<[{numbers}]>", type_), self.splat(narrow, lanes, "i32"), type_
-        )
+        """Append the mask of a vector whose lanes are numbers ``first`` and up: on are those below ``live``.
+
+        Its bits are computed as an integer: LLVM would repeat a comparison wherever the mask is used.
+        """
+        after = self.binary("sub", self.op(
+            f"llvm.intr.umax({live}, {self.number(first)}) : (i64, i64) -> i64"
+        ), self.number(first))
+        off = self.binary("sub", self.number(64), self.minimum(after, self.number(lanes)))
+        # A shift by 64, where no lane is on, would be undefined: shift by one less, and then by one.
+        some = self.minimum(off, self.number(63))
+        bits = self.binary("lshr", self.number(-1), some)
+        bits = self.binary("lshr", bits, self.binary("sub", off, some))
+        if lanes < 64:
+            bits = self.op(f"llvm.trunc {bits} : i64 to i{lanes}")
+        return self.op(f"llvm.bitcast {bits} : i{lanes} to {vector(lanes, 'i1')}")
 
     def loop(
         self, count: str, carried: Sequence[Typed], body: Callable[[str, list[str]], list[str]]

@@ -104,15 +104,23 @@ class FusedSchedule:
 
     def choices(self) -> tuple[Choice, ...]:
         """Return what was chosen, in words."""
-        found = [Choice("vectors", f"{self.vectors} x {self.lanes}", "independent vectors hide latency")]
+        found = [Choice("vectors", f"{self.vectors} x {self.lanes}", "side by side, they hide latency")]
         if self.strip:
-            found.append(Choice("strip", f"{self.strip} rows", "that many are prefetched at once"))
+            found.append(
+                Choice("strips", f"of {self.strip} rows", "rows are too long to be prefetched one by one")
+            )
         pieces = " x ".join(f"d{cut.dim} by {cut.step}" for cut in self.cuts)
         found.append(Choice("chunks", f"{self.chunks} ({pieces})" if pieces else "1", self.reason))
         if self.streaming:
             found.append(Choice("stores", "past the cache", "the results are larger than it"))
         if self.parts is not None:
-            found.append(Choice("parts", f"{self.parts.count} of d{self.parts.dim}", "joined afterwards"))
+            found.append(
+                Choice(
+                    "parts",
+                    f"{self.parts.count} of d{self.parts.dim}",
+                    "partial results are joined afterwards",
+                )
+            )
         return tuple(found)
 
 
@@ -152,8 +160,13 @@ def choose_schedule(work: Work, target: Target) -> FusedSchedule:
 
 
 def _streams(work: Work, target: Target) -> bool:
-    """Return whether the results are worth storing past the cache, and all vectors of them aligned alike."""
+    """Return whether the results are worth storing past the cache, and all vectors of them aligned alike.
+
+    What is only written, as a broadcast row, is as fast by plain stores: processors see whole lines coming.
+    """
     if work.reductions or work.stored < STREAMED_CACHES * target.l2_bytes:
+        return False
+    if work.bytes - work.stored < work.stored // 2:
         return False
     aligned = work.row_bytes % target.vector_bytes == 0 or not work.outer
     return aligned and work.extents[work.vector] >= target.lanes(work.bits)
