@@ -395,3 +395,37 @@ assert (executable(x)[1] == 1).all()
 """
     )
     assert out.split() == ["0", "E6004"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_compiling_and_calling_leave_nothing_behind() -> None:
+    out = run(
+        _EXECUTABLE
+        + """
+def resident():
+    gc.collect()
+    mind_mlir.release_memory()
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * resource.getpagesize()
+
+def once(extent):
+    type_ = f"tensor<f32[{extent}, 500]>"
+    executable = mind_mlir.compile(mind_mlir.parse(f'''
+%x = Input {{name="x"}} : {type_}
+%w = Input {{name="w"}} : tensor<f32[500, 500]>
+%y = MatMul(%x, %w) : {type_}
+%z = Exp(%y) : {type_}
+outputs: %z'''), opt_level=0)
+    executable(np.zeros((extent, 500), np.float32), x)
+
+for extent in range(100, 125):
+    once(extent)
+before = resident()
+for extent in range(125, 150):
+    once(extent)
+for _ in range(100):
+    executable(x)
+print(resident() - before)
+"""
+    )
+    assert int(out) < 2 * MB  # 80 KB a compilation; what is compiled takes more

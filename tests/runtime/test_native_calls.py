@@ -348,3 +348,15 @@ def test_the_process_ends_while_functions_run() -> None:
         check=False,
     )
     assert (child.returncode, child.stdout) == (0, "leaving\n"), child.stderr
+
+
+def test_a_python_that_hides_its_functions_is_called_from_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    hidden: list[str] = []
+    monkeypatch.setattr(call._State, "available", None)
+    monkeypatch.setattr(call, "_is_exported", hidden.append)
+    assert not call.enable()
+    assert hidden == ["PyErr_Clear"]
+    b = Builder()
+    f = mind_mlir.compile(b.build([b.emit("Neg", b.input("x", TensorType(F32, (4,))))]))
+    assert [f(X)[0].tolist() for _ in range(2)] == [(-X).tolist()] * 2
+    assert f._words is None

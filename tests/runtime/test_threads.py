@@ -325,10 +325,10 @@ def test_a_child_that_is_forked_while_others_are_in_loops() -> None:
         mind_mlir.set_num_threads(3)
         meet(3)
         data = words(2)
-        data[1] = 4
-        caller = threading.Thread(target=region, args=("meet", data, 2))
+        data[1] = 10
+        caller = threading.Thread(target=region, args=("meet", data, 9))  # some have not begun
         caller.start()
-        while data[0] < 2:
+        while data[0] < 3:
             threading.Event().wait(0.001)
         child = os.fork()
         if not child:

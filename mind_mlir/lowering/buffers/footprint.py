@@ -11,7 +11,7 @@ from mind_mlir.lowering.buffers.aliases import root_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.bindings import Operation, Value
+    from mind_mlir.bindings import Attribute, Operation, Type, Value
 
 
 class Span(NamedTuple):
@@ -116,6 +116,9 @@ class _Footprint:
         self._spans: dict[Value, Span | None] = {
             loop.regions[0].blocks[0].arguments[0]: Span(bounds[2], bounds[0], bounds[0])
         }
+        self._layouts: dict[Value, _Layout | None] = {}
+        self._lengths: dict[Type, int] = {}
+        self._maps: dict[Attribute, bool] = {}
         self._found: dict[Value, Touch] = {}
         self._known = True
 
@@ -128,7 +131,8 @@ class _Footprint:
         name = op.name
         access = _ACCESSES.get(name)
         if access is not None:
-            self._known = self._access(op, *access)
+            number, writes = access
+            self._known = self._access(op, number, writes=writes)
         elif name in _OTHER_ACCESSES or name.startswith("vector.masked"):
             self._known = False
         elif name == "scf.for":
@@ -183,30 +187,49 @@ class _Footprint:
                 return Span(0, 0, 0, ((right.low, 0, 1),))
         return None
 
-    def _access(self, op: Operation, number: int, writes: bool) -> bool:
-        buffer = op.operands[number]
-        type_ = buffer.type
-        root = root_of(buffer)
-        if root is None or not type_.has_static_shape:
+    def _access(self, op: Operation, number: int, *, writes: bool) -> bool:
+        """Enter an access of operand ``number``; return False if it is not known what it is a view of."""
+        operands = list(op.operands)
+        buffer = operands[number]
+        if buffer not in self._layouts:
+            self._layouts[buffer] = _layout(buffer)
+        layout = self._layouts[buffer]
+        if layout is None:
             return False
-        indices = list(op.operands)[number + 1 : number + 1 + type_.rank]
-        lanes = _lanes(op)
-        strides, offset = type_.get_strides_and_offset()
-        dynamic = ir.ShapedType.get_dynamic_stride_or_offset()
-        span: Span | None = None
+        lanes = self._lanes(op)
+        last = len(layout.shape) - 1
         places = [
-            self._place(index, extent, lanes if axis == type_.rank - 1 else 1)
-            for axis, (index, extent) in enumerate(zip(indices, type_.shape, strict=True))
+            self._place(index, extent, lanes if axis == last else 1)
+            for axis, (index, extent) in enumerate(zip(operands[number + 1 :], layout.shape, strict=False))
         ]
-        if lanes and offset != dynamic and dynamic not in strides:
-            span = Span(0, offset, offset)
-            for place, stride in zip(places, strides, strict=True):
+        span: Span | None = None
+        if lanes and layout.strides is not None:
+            span = Span(0, layout.offset, layout.offset)
+            for place, stride in zip(places, layout.strides, strict=True):
                 span = span.plus(place.times(stride))
-        rows = places[0] if lanes and places and buffer == root else None
+        rows = places[0] if lanes and places and buffer == layout.root else None
         span = None if span is not None and span.digits else span
         rows = None if rows is not None and rows.digits else rows
-        self._enter(root, Touch(writes, span, rows, [op]))
+        self._enter(layout.root, Touch(writes, span, rows, [op]))
         return True
+
+    def _lanes(self, op: Operation) -> int:
+        """Return the elements along the last axis that ``op`` accesses; 0 if it does so in another way."""
+        name = op.name
+        if name.startswith("memref."):
+            return 1
+        type_ = op.operands[0].type if name.endswith(("store", "write")) else op.results[0].type
+        if type_ not in self._lengths:
+            whole = isinstance(type_, ir.VectorType) and type_.rank == 1
+            self._lengths[type_] = type_.shape[0] if whole else 0
+        if name.startswith("vector.transfer"):
+            attribute = op.attributes["permutation_map"]
+            if attribute not in self._maps:
+                map_ = ir.AffineMapAttr(attribute).value
+                self._maps[attribute] = map_ == ir.AffineMap.get_minor_identity(map_.n_dims, 1)
+            if not self._maps[attribute]:
+                return 0
+        return self._lengths[type_]
 
     def _place(self, index: Value, extent: int, lanes: int) -> Span:
         """Return where an access lies along one axis of ``extent``; all of it if that is not known."""
@@ -227,18 +250,24 @@ class _Footprint:
         old.users += new.users
 
 
-def _lanes(op: Operation) -> int:
-    """Return the elements along the last axis that ``op`` accesses; 0 if it does so in another way."""
-    if op.name.startswith("memref."):
-        return 1
-    vector = op.operands[0].type if op.name.endswith(("store", "write")) else op.results[0].type
-    if not isinstance(vector, ir.VectorType) or vector.rank != 1:
-        return 0
-    if "permutation_map" in op.attributes:
-        map_ = ir.AffineMapAttr(op.attributes["permutation_map"]).value
-        if map_ != ir.AffineMap.get_minor_identity(map_.n_dims, 1):
-            return 0
-    return int(vector.shape[0])
+class _Layout(NamedTuple):
+    """Where the elements of a view lie in its buffer; without strides, that is not known."""
+
+    root: Value
+    shape: Sequence[int]
+    strides: Sequence[int] | None
+    offset: int
+
+
+def _layout(view: Value) -> _Layout | None:
+    """Return the layout of ``view``, or None if it is not known what it is a view of."""
+    type_, root = view.type, root_of(view)
+    if root is None or not type_.has_static_shape:
+        return None
+    strides, offset = type_.get_strides_and_offset()
+    dynamic = ir.ShapedType.get_dynamic_stride_or_offset()
+    known = offset != dynamic and dynamic not in strides
+    return _Layout(root, list(type_.shape), list(strides) if known else None, offset)
 
 
 def _owner(value: Value) -> Operation | None:

@@ -91,39 +91,42 @@ def _runs(block: Block) -> list[list[_Part]]:
         if op.name != "scf.for" or op.results or not (run or first):
             close()
             continue
-        part = _part(op, run)
-        if part is None and run:
+        part = _part(op)
+        joined = None if part is None else _joined(part, run)
+        if joined is None and run:
             close()
-            part = _part(op, run) if first else None
-        if part is not None:
-            run.append(part)
+            joined = part if first else None
+        if joined is not None:
+            run.append(joined)
     close()
     return runs
 
 
-def _part(loop: Operation, run: list[_Part]) -> _Part | None:
-    """Return ``loop`` as what follows on ``run``; None if it cannot be merged with it."""
+def _part(loop: Operation) -> _Part | None:
+    """Return ``loop`` as the first part of a run; None if it cannot be one of any."""
     bounds = bounds_of(loop)
-    touches = touched(loop) if bounds is not None else None
-    if bounds is None or touches is None:
+    if bounds is None or bounds[0] != 0 or bounds[1] < 1:
         return None
-    lower, upper, step = bounds
-    trips = -(-(upper - lower) // step)
-    if trips < 1 or lower != 0:
+    touches = touched(loop)
+    if touches is None:
         return None
-    rate = Fraction(1)
+    return _Part(loop, -(-bounds[1] // bounds[2]), is_parallel(loop), touches, Fraction(1))
+
+
+def _joined(part: _Part, run: list[_Part]) -> _Part | None:
+    """Return ``part`` as what follows on ``run``; None if it cannot be merged with it."""
+    if not run:
+        return part
     rates = {
-        part.rate * one.pitch / other.pitch
-        for part in run
-        for one, other in _shared(part.touches, touches)
+        before.rate * one.pitch / other.pitch
+        for before in run
+        for one, other in _shared(before.touches, part.touches)
         if one.pitch > 0 and other.pitch > 0
     }
-    if run:
-        if len(rates) != 1:
-            return None
-        (rate,) = rates
-    part = _Part(loop, trips, is_parallel(loop), touches, rate)
-    return part if not run or _is_sound([*run, part]) else None
+    if len(rates) != 1:
+        return None
+    joined = part._replace(rate=rates.pop())
+    return joined if _is_sound([*run, joined]) else None
 
 
 def _shared(one: dict[Value, Touch], other: dict[Value, Touch]) -> list[tuple[Span, Span]]:
