@@ -96,7 +96,7 @@ class Executable(Called):
         function: str | None = None,
         opt_level: int,
         threads: int | None,
-        target: str | None,
+        target: str | None = None,
         observer: Observer | None,
     ) -> None:
         super().__init__()
