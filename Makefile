@@ -7,6 +7,7 @@ JOBS ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+PEERS := .venv-peers
 
 # Settings of the surroundings that libraries and tools read: no outcome of a check depends on them.
 # tests/surroundings.py drops the same ones where pytest is run by hand.
@@ -16,11 +17,11 @@ SETTINGS := OPENBLAS_% GOTO_% OMP_% MKL_% KMP_% BLIS_% NPY_% LC_% LANG LANGUAGE 
 CLEAN := env $(foreach setting,$(filter $(SETTINGS),$(.VARIABLES)),-u $(setting))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check unit lit mutants bench docs fmt clean distclean
+.PHONY: help demo test check unit lit mutants bench bench-peers docs fmt clean distclean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do \
-	    printf '  make %-10s %s\n' "$$name" "$$text"; done
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do \
+	    printf '  make %-11s %s\n' "$$name" "$$text"; done
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -61,6 +62,16 @@ $(VENV)/.mutants: $(READY)
 bench: $(READY) ## measure against numpy on this machine
 	$(BIN)/python -m benchmarks
 
+bench-peers: $(PEERS)/.ready ## measure beside torch, jax, ONNX Runtime, numba: writes docs/peers.md; ONLY=mm512,conv3x3
+	$(CLEAN) $(PEERS)/bin/python -m benchmarks.peers --output docs $(if $(ONLY),--only $(ONLY)) $(ARGS)
+
+# The other frameworks have an environment of their own: what they need is not to change what the tests run with.
+$(PEERS)/.ready: pyproject.toml
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --editable .
+	$(PEERS)/bin/python -m benchmarks.peers.install
+	@touch $@
+
 docs: $(READY) ## write the generated pages anew, then check that all pages are true
 	$(BIN)/mind-mlir ops --markdown --output dialect/ops.md
 	$(BIN)/mind-mlir ops --irdl --output dialect/mind.irdl.mlir
@@ -73,7 +84,7 @@ fmt: $(READY) ## format the sources and mend what can be mended
 clean: ## remove caches, build outputs and the demo's dumps
 	rm -rf build dist demo-output .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find lit_tests -name Output -type d -prune -exec rm -rf {} +
-	find . -path ./$(VENV) -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
+	find . -path './.venv*' -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean ## also remove the virtual environment
-	rm -rf $(VENV) *.egg-info
+	rm -rf $(VENV) $(PEERS) *.egg-info

@@ -14,6 +14,7 @@ ALL = (
     "compile_time",
     "call_overhead",
     "threads",
+    "memory_pool",
     "import_time",
     "check_memory",
 )

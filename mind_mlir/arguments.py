@@ -58,15 +58,15 @@ def bind(
             E6105 not an array; all that is wrong with the call at once.
         ExecutionError: E6004, there is no memory for a contiguous copy.
     """
+    values: Sequence[Any]
     if len(positional) == len(parameters) and not named:
         values = positional
     elif not positional and len(named) == len(parameters):
         values = [named.get(parameter.name) for parameter in parameters]
     else:
-        values = ()
-    fitting = [value for value, parameter in zip(values, parameters, strict=False) if fits(value, parameter)]
-    if len(fitting) == len(parameters):
-        return fitting
+        return _bind_with_care(parameters, positional, named)
+    if all(map(fits, values, parameters)):
+        return list(values)
     return _bind_with_care(parameters, positional, named)
 
 
@@ -74,7 +74,7 @@ def fits(value: object, parameter: Parameter) -> TypeGuard[Array]:
     """Return whether an argument can be passed as it is; most can, and calls of small functions are short."""
     return (
         type(value) is np.ndarray
-        and value.dtype == parameter.dtype
+        and (value.dtype is parameter.dtype or value.dtype == parameter.dtype)
         and value.shape == parameter.shape
         and (flags := value.flags).c_contiguous
         and flags.aligned

@@ -7,10 +7,12 @@ observer sees every form as it appears; nothing is printed unless somebody looks
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
+from mind_mlir.analysis.call_graph import operations_of
 from mind_mlir.bindings import new_context
 from mind_mlir.core.printer import print_module
 from mind_mlir.diagnostics import InternalError, MindError
@@ -18,19 +20,24 @@ from mind_mlir.dialect.emit import emit
 from mind_mlir.interrupts import allowed, deliver, held
 from mind_mlir.lowering.bufferize import bufferize
 from mind_mlir.lowering.schedule import schedule
+from mind_mlir.lowering.schedule.emission.decision import Decisions
+from mind_mlir.lowering.schedule.listing import listing
 from mind_mlir.lowering.to_linalg import to_linalg
 from mind_mlir.lowering.to_llvm import to_llvm
 from mind_mlir.passes.forms import STEPS
 from mind_mlir.passes.verify import verify
-from mind_mlir.stages import PIPELINE
-from mind_mlir.target import host_target
+from mind_mlir.stages import MLIR_FORMS
+from mind_mlir.target import named_target
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from mind_mlir.bindings import Module as MLIRModule
+    from mind_mlir.diagnostics.checks import Place
     from mind_mlir.ir.module import Module
+    from mind_mlir.lowering.schedule.listing import Opcodes
     from mind_mlir.mlir.context import Outcome
+    from mind_mlir.mlir.references import References
     from mind_mlir.target import Target
 
 
@@ -50,33 +57,43 @@ class Lowering:
         threads: How many threads share a loop at most, as `to_llvm` takes it.
         observer: Sees each form as it appears.
         debug_info: Whether forms of MLIR are printed with their locations.
+        references: Takes the data of large literals, which MLIR then knows by name; None if their forms in
+            MLIR are to be seen by somebody.
         timings: Seconds spent in each stage so far.
         canonical: The canonical in-memory module, once there is one.
         mlir: The current MLIR module, once there is one.
+        decisions: What the scheduler decided, once it has and if anybody looks.
         checks_of: The run-time checks whose outcome each public function returns in its status, by its name.
     """
 
-    target: Target = field(default_factory=host_target)
+    target: Target = field(default_factory=named_target)
     threads: int | None = None
     observer: Observer | None = None
     debug_info: bool = False
+    references: References | None = None
     timings: dict[str, float] = field(default_factory=dict)
     canonical: Module | None = None
     mlir: MLIRModule | None = None
+    decisions: Decisions | None = None
     checks_of: Mapping[str, tuple[Outcome, ...]] = field(default_factory=dict)
+    _opcodes: Callable[[], Opcodes] = dict
 
     @held()
     def run(self, module: Module, until: str = "llvm") -> str | None:
         """Lower ``module`` up to and including stage ``until``.
 
         Returns:
-            The printed module when ``until`` is a form before MLIR, else None; `mlir` then holds it.
+            The text when ``until`` is no form of MLIR, else None; `mlir` then holds the module.
 
         Raises:
             VerificationError: The module breaks a rule of its profile; all findings are in it.
             UnsupportedError: E7004, branches and loops nest too deeply.
             InternalError: A stage failed on a verified module.
         """
+        with nullcontext() if self.references is None else self.references.offered():
+            return self._run(module, until)
+
+    def _run(self, module: Module, until: str) -> str | None:
         self._see("core", lambda: print_module(module))
         if until == "core":
             return print_module(module)
@@ -89,23 +106,32 @@ class Lowering:
         with self._timed("mind", lambda: print_module(module)):
             # The module has been verified: loading the dialect for its checks would take a millisecond.
             self.mlir = emit(module, new_context(unregistered=True))
+        self._opcodes = partial(_opcodes, module)
         self._see("mind", self.text)
         self.lower_mlir(until, after="mind")
-        return None
+        return self.schedule_text() if until == "schedule" else None
 
     @held()
     def lower_mlir(self, until: str = "llvm", *, after: str) -> None:
         """Take `mlir`, which is in form ``after``, down to form ``until``."""
         steps: dict[str, Callable[[], None]] = {
             "linalg": self._to_linalg,
-            "scheduled": lambda: schedule(self.mlir, self.target),
+            "scheduled": lambda: self._schedule(until),
             "bufferized": lambda: bufferize(self.mlir),
             "llvm": lambda: to_llvm(self.mlir, self.target, threads=self.threads),
         }
-        for stage in PIPELINE[PIPELINE.index(after) + 1 : PIPELINE.index(until) + 1]:
+        last = "scheduled" if until == "schedule" else until
+        for stage in MLIR_FORMS[MLIR_FORMS.index(after) + 1 : MLIR_FORMS.index(last) + 1]:
             with self._timed(stage, self.text):
                 steps[stage]()
-            self._see(stage, self.text)
+            if stage == "scheduled":
+                self._see("schedule", self.schedule_text)
+            if stage != "scheduled" or until != "schedule":
+                self._see(stage, self.text)
+
+    def _schedule(self, until: str) -> None:
+        self.decisions = Decisions(wanted=until == "schedule" or self.observer is not None)
+        schedule(self.mlir, self.target, self.decisions)
 
     def _core_step(self, stage: str, module: Module) -> Module:
         with self._timed(stage, lambda: print_module(module)):
@@ -123,6 +149,11 @@ class Lowering:
     def text(self) -> str:
         """Return the current MLIR module as text."""
         return str(self.mlir.operation.get_asm(enable_debug_info=self.debug_info)) if self.mlir else ""
+
+    @held()
+    def schedule_text(self) -> str:
+        """Return what the scheduler decided, for people; empty before it has."""
+        return "" if self.decisions is None else listing(self.decisions, self.target, self._opcodes())
 
     def _see(self, stage: str, text: Callable[[], str]) -> None:
         deliver()
@@ -143,3 +174,14 @@ class Lowering:
             raise InternalError(stage, str(error) or type(error).__name__, reproducer()) from error
         finally:
             self.timings[stage] = self.timings.get(stage, 0.0) + time.perf_counter() - start
+
+
+def _opcodes(module: Module) -> Opcodes:
+    """Return what ``module`` calls its operations, by what `emit` leaves of each in its location."""
+    found: dict[tuple[str, Place | None], str] = {}
+    for function in module.functions:
+        for operation in operations_of(function.blocks):
+            location = operation.location
+            place = None if location is None else (location.source.name, location.line, location.column)
+            found[operation.label, place] = operation.opcode
+    return found

@@ -28,6 +28,7 @@ STAGES = (
     Stage("structured", "control flow as operations", is_mlir=False, needs_mlir=False),
     Stage("mind", "the mind dialect"),
     Stage("linalg", "linalg on tensors"),
+    Stage("schedule", "what is chosen, and why", is_mlir=False),
     Stage("scheduled", "vector code on tensors"),
     Stage("bufferized", "the same on memory"),
     Stage("llvm", "the LLVM dialect"),
@@ -41,11 +42,13 @@ MLIR_FORMS = tuple(stage.name for stage in STAGES if stage.is_mlir)
 #: Those that are made without MLIR.
 CORE_FORMS = tuple(stage.name for stage in STAGES if not stage.needs_mlir)
 #: Those of the pipeline, which ends before there is machine code.
-PIPELINE = (*CORE_FORMS, *MLIR_FORMS)
+PIPELINE = tuple(form for form in FORMS if form != "asm")
 
 
 def suffix(form: str) -> str:
     """Return how names of files that hold ``form`` end; what is no stage, as gradient modules, is Core IR."""
     if form == "asm":
         return ".s"
+    if form == "schedule":
+        return ".txt"
     return ".mlir" if form in MLIR_FORMS else ".ir"

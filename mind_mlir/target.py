@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import os
 import platform
 from pathlib import Path
 
@@ -30,6 +31,8 @@ class Target:
         l1_bytes: first-level data cache of one core, in bytes.
         l2_bytes: second-level cache of one core, in bytes.
         l3_bytes: last-level cache as seen from one core, in bytes.
+        cpu: what LLVM calls the least processor that runs the code; empty: the one that compiles it.
+        features: what that one has, as LLVM says it; empty with ``cpu``.
     """
 
     vector_bytes: int = 16
@@ -39,6 +42,8 @@ class Target:
     l1_bytes: int = 32 << 10
     l2_bytes: int = 512 << 10
     l3_bytes: int = 8 << 20
+    cpu: str = ""
+    features: tuple[str, ...] = ()
 
     def lanes(self, element_bits: int) -> int:
         """Return how many elements of ``element_bits`` bits fill one vector register (at least one)."""
@@ -52,6 +57,49 @@ BASELINE = {
     "aarch64": Target(vector_registers=32, fma=True),
     "arm64": Target(vector_registers=32, fma=True),
 }
+
+
+#: The variable that names the target where nothing else does.
+VARIABLE = "MIND_MLIR_TARGET"
+#: The machine at hand.
+NATIVE = "native"
+_LEVELS = {
+    "sse": Target(cpu="x86-64", features=("+sse2",)),
+    "avx2": Target(32, 16, fma=True, cpu="x86-64-v3", features=("+avx2", "+fma")),
+    "avx512": Target(
+        *(64, 32),
+        fma=True,
+        masks=True,
+        cpu="x86-64-v4",
+        features=("+avx2", "+fma", "+avx512f", "+avx512bw", "+avx512cd", "+avx512dq", "+avx512vl"),
+    ),
+}
+#: The names of targets.
+TARGETS = (NATIVE, *_LEVELS)
+
+
+def named_target(name: str | None = None) -> Target:
+    """Return a target by its name, one of `TARGETS`; by default the one that the environment names.
+
+    Those but ``native`` have caches of a fixed size, so that a program has the same code on any machine.
+
+    Raises:
+        ValueError: The variable ``MIND_MLIR_TARGET`` names no target.
+    """
+    if name is None:
+        name = os.environ.get(VARIABLE) or NATIVE
+        if name not in TARGETS:
+            raise ValueError(f"{VARIABLE} must be one of {', '.join(TARGETS)}, not {name!r}")
+    return host_target() if name == NATIVE else _LEVELS[name]
+
+
+def runs_here(target: Target) -> bool:
+    """Return whether this machine runs code for ``target``."""
+    if not target.cpu:
+        return True
+    # Linux names features as LLVM does; a machine without AVX is one of the lowest level.
+    needed = {feature.removeprefix("+") for feature in target.features}
+    return platform.machine() in ("x86_64", "AMD64") and needed <= (_host_flags() | {"sse2"})
 
 
 def target_from_features(machine: str, flags: frozenset[str], caches: dict[int, int] | None = None) -> Target:

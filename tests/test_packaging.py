@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 #: What tools leave in the tree.
 LEFTOVERS = (
-    *(".git", ".venv", "build", "dist", "*.egg-info", "__pycache__", ".*_cache", ".hypothesis"),
+    *(".git", ".venv*", "build", "dist", "*.egg-info", "__pycache__", ".*_cache", ".hypothesis"),
     *("Output", "demo-output", "mind-mlir-reproducer-*"),
 )
 #: What building adds to it.

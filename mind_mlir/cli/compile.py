@@ -16,6 +16,7 @@ from mind_mlir.cli.options import (
     optimization_option,
     output_option,
     stage_options,
+    target_option,
     threads_option,
 )
 from mind_mlir.cli.output import write_output
@@ -49,6 +50,7 @@ def _help() -> str:
 @click.option("--mlir-print-debuginfo", is_flag=True, help="Print the locations in forms of MLIR.")
 @optimization_option
 @threads_option
+@target_option
 @output_option
 @diagnostic_format
 @stage_options
@@ -67,6 +69,7 @@ def command(
     mlir_print_debuginfo: bool,
     opt_level: int,
     threads: int | None,
+    target: str | None,
     output: str | None,
     print_ir_after_all: bool,
     dump_stages: str | None,
@@ -100,7 +103,11 @@ def command(
     if autodiff and not emit_ir:
         module = gradient_module(module, log, extensions=extensions)
     text = print_form(
-        module, form, log, opt_level=opt_level, threads=threads, debug_info=mlir_print_debuginfo
+        *(module, form, log),
+        opt_level=opt_level,
+        threads=threads,
+        target=target,
+        debug_info=mlir_print_debuginfo,
     )
     write_output(text, output)
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-import click
-
+from mind_mlir.cli.variables import check_variables
 from mind_mlir.core.printer import print_module
 from mind_mlir.interrupts import held
 from mind_mlir.passes.forms import STEPS
 from mind_mlir.passes.verify import verify
-from mind_mlir.runtime.threads import get_num_threads
 from mind_mlir.stages import CORE_FORMS
 
 if TYPE_CHECKING:
@@ -28,6 +26,7 @@ def print_form(
     *,
     opt_level: int = 3,
     threads: int | None = None,
+    target: str | None = None,
     debug_info: bool = False,
 ) -> str:
     """Return ``module`` in ``form``, one of `mind_mlir.stages.FORMS`, and finish the log.
@@ -38,17 +37,20 @@ def print_form(
         log: Sees the stages on the way.
         opt_level: LLVM's optimisation level, for assembly.
         threads: How many threads share a loop at most.
+        target: The processor, one of `mind_mlir.target.TARGETS`.
         debug_info: Whether forms of MLIR are printed with their locations.
 
     Raises:
         VerificationError: The module breaks a rule of its profile.
         InternalError: A stage failed on a verified module.
-        click.UsageError: The variable for the number of threads is wrong.
+        click.UsageError: A variable of the environment is wrong.
     """
     if form in CORE_FORMS:
         text = _core_form(module, form, log)
     else:
-        text = native(log).print_form(module, form, log, opt_level, threads=threads, debug_info=debug_info)
+        text = native(log).print_form(
+            module, form, log, opt_level, threads=threads, target=target, debug_info=debug_info
+        )
     log.finish()
     return text
 
@@ -57,12 +59,9 @@ def native(log: StageLog) -> ModuleType:
     """Return `mind_mlir.cli.native`, which loads MLIR the first time.
 
     Raises:
-        click.UsageError: The variable for the number of threads is wrong.
+        click.UsageError: A variable of the environment is wrong.
     """
-    try:
-        get_num_threads()
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
+    check_variables()
     with log.timed("import of MLIR"), held():
         from mind_mlir.cli import native as loaded  # noqa: PLC0415 -- what needs no MLIR shall not wait for it
     return loaded

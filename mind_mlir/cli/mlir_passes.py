@@ -14,7 +14,7 @@ from mind_mlir.lowering.control import CONTROL
 from mind_mlir.lowering.schedule import schedule
 from mind_mlir.lowering.to_linalg import to_linalg
 from mind_mlir.lowering.to_llvm import to_llvm
-from mind_mlir.target import host_target
+from mind_mlir.target import named_target
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -129,7 +129,7 @@ def _convert_mind_to_linalg(module: Module) -> Module:
 
 
 def _schedule(module: Module) -> Module:
-    schedule(module, host_target())
+    schedule(module, named_target())
     return module
 
 

@@ -11,6 +11,7 @@ from mind_mlir.runtime.disassemble import assembly
 from mind_mlir.runtime.executable import compile
 from mind_mlir.runtime.native import NativeModule
 from mind_mlir.runtime.threads import loop_threads
+from mind_mlir.target import named_target
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,16 +23,25 @@ if TYPE_CHECKING:
 
 
 def print_form(
-    module: Module, form: str, log: StageLog, opt_level: int, *, threads: int | None, debug_info: bool
+    module: Module,
+    form: str,
+    log: StageLog,
+    opt_level: int,
+    *,
+    threads: int | None,
+    target: str | None,
+    debug_info: bool,
 ) -> str:
     """Return ``module`` in a form of MLIR, with its locations on request, or as assembly."""
-    lowering = Lowering(threads=loop_threads(threads), observer=log, debug_info=debug_info)
+    lowering = Lowering(
+        named_target(target), threads=loop_threads(threads), observer=log, debug_info=debug_info
+    )
     try:
-        lowering.run(module, until="llvm" if form == "asm" else form)
+        text = lowering.run(module, until="llvm" if form == "asm" else form)
     finally:
         log.add(lowering.timings)
     if form != "asm":
-        return lowering.text()
+        return lowering.text() if text is None else text
     with log.timed("codegen"):
         text = assembly(NativeModule(lowering.mlir, opt_level=opt_level, together=True))
     log("asm", lambda: text)

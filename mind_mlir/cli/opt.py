@@ -19,6 +19,7 @@ from mind_mlir.cli.pass_timing import DISPLAYS, Timing
 from mind_mlir.cli.session import EXIT_DIAGNOSTICS, Session
 from mind_mlir.cli.streams import prepare_streams
 from mind_mlir.cli.supervisor import supervise
+from mind_mlir.cli.variables import check_variables
 from mind_mlir.interrupts import held
 
 if TYPE_CHECKING:
@@ -124,6 +125,7 @@ def command(
     if passes and pass_pipeline is not None:
         names = ", ".join(one.name for one in passes)
         raise click.UsageError(f"give --pass-pipeline or single passes ({names}), not both")
+    check_variables()
     timing = Timing()
     session = context.ensure_object(Session)
     with timing.timed("Import of MLIR"), held():

@@ -11,6 +11,8 @@ from mind_mlir.cli.session import DEFAULT_ERROR_LIMIT, Session
 from mind_mlir.diagnostics.render import FORMATS
 from mind_mlir.runtime.threads import MOST_THREADS, VARIABLE
 from mind_mlir.stages import FORMS
+from mind_mlir.target import TARGETS
+from mind_mlir.target import VARIABLE as TARGET_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -113,6 +115,15 @@ def threads_option(command: Command) -> Command:
         type=click.IntRange(1, MOST_THREADS),
         help=f"How many threads share a loop at most; {VARIABLE} unless given, or one a core. Results are "
         "the same with any number.",
+    )(command)
+
+
+def target_option(command: Command) -> Command:
+    """Add ``--target``."""
+    return click.option(
+        "--target",
+        type=click.Choice(TARGETS),
+        help=f"The processor to compile for; {TARGET_VARIABLE} unless given, or this machine's.",
     )(command)
 
 

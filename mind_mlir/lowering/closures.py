@@ -39,6 +39,7 @@ class Closure:
 
     Attributes:
         arguments: The values to be given, in the order in which they are used: equal code, equal order.
+        size: The number of operations.
     """
 
     def __init__(self, code: Iterable[Operation], inside: Iterable[Value] = ()) -> None:
@@ -48,7 +49,7 @@ class Closure:
             code: Operations of one block, one after the other; regions belong to them.
             inside: Values from outside that the function has anyway.
         """
-        self._users = _captured(code, inside)
+        self._users, self.size = _captured(code, inside)
         self._clones: dict[Operation, None] = {}
         self._arguments: dict[Value, None] = {}
         for value in self._users:
@@ -101,29 +102,55 @@ class Closure:
         self._clones[owner] = None
 
 
-def share(function: Operation, prefix: str, names: dict[str, str]) -> str:
-    """Return the name of ``function``, or of an equal one that was there before, and erase the other.
+class SharedFunctions:
+    """The functions of one kind that were made so far: equal ones are one."""
 
-    Args:
-        function: A private function, named alike for all of its kind.
-        prefix: What its own name starts with.
-        names: The names of those of its kind so far, by their texts.
-    """
-    text = function.operation.get_asm(use_local_scope=True)
-    if text in names:
-        function.operation.erase()
-    else:
-        names[text] = f"{prefix}_{len(names)}"
-        function.attributes["sym_name"] = ir.StringAttr.get(names[text])
-    return names[text]
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+        self._alike: dict[object, list[Operation]] = {}
+        self._texts: dict[str, str] = {}
+        self._count = 0
+
+    def enter(self, function: Operation, prefix: str, size: int) -> str:
+        """Return the name of ``function``, or of an equal one that was there before, and erase the other.
+
+        Args:
+            function: A private function.
+            prefix: What its own name starts with.
+            size: The number of operations of its code.
+        """
+        # Printing a function takes as long as making it: only those are compared that look alike.
+        alike = self._alike.setdefault((function.type, size), [])
+        if alike:
+            text = self._text(function)
+            for other in alike:
+                name = str(ir.StringAttr(other.attributes["sym_name"]).value)
+                if name not in self._texts:
+                    self._texts[name] = self._text(other)
+                if self._texts[name] == text:
+                    function.operation.erase()
+                    return name
+        name = f"{prefix}_{self._kind}_{self._count}"
+        self._count += 1
+        function.attributes["sym_name"] = ir.StringAttr.get(name)
+        alike.append(function)
+        return name
+
+    def _text(self, function: Operation) -> str:
+        name = ir.StringAttr(function.attributes["sym_name"]).value
+        text = str(function.operation.get_asm(use_local_scope=True, assume_verified=True))
+        return text.replace(f"@{name}(", f"@{self._kind}(", 1)
 
 
-def _captured(code: Iterable[Operation], inside: Iterable[Value]) -> dict[Value, list[Operation]]:
-    """Return who uses what of the values from outside of ``code``, in order of first use."""
+def _captured(code: Iterable[Operation], inside: Iterable[Value]) -> tuple[dict[Value, list[Operation]], int]:
+    """Return who uses what of the values from outside of ``code``, in order of first use, and its size."""
     known = set(inside)
+    size = 0
     users: dict[Value, list[Operation]] = {}
 
     def visit(op: Operation) -> object:
+        nonlocal size
+        size += 1
         for operand in op.operands:
             if operand not in known:
                 users.setdefault(operand, []).append(op)
@@ -135,7 +162,7 @@ def _captured(code: Iterable[Operation], inside: Iterable[Value]) -> dict[Value,
 
     for op in code:
         op.walk(visit, ir.WalkOrder.PRE_ORDER)
-    return users
+    return users, size
 
 
 def _owner(value: Value) -> Operation | None:

@@ -46,7 +46,10 @@ def _branches(block: Block) -> bool:
 
 
 def _gains(loop: Operation) -> bool:
-    """Return whether LLVM's passes make ``loop`` faster: they do so of inner loops over scalars."""
+    """Return whether LLVM's passes make ``loop`` faster: they do so of inner loops over scalars.
+
+    They can do nothing about calls.
+    """
     names = [op.operation.name for op in loop.regions[0].blocks[0].operations]
     return not any(name in ("scf.for", "func.call") or name.startswith("vector.") for name in names)
 

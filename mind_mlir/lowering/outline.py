@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import func, ir
 from mind_mlir.interrupts import deliver
-from mind_mlir.lowering.closures import ALIASING_ATTRIBUTE, KERNEL_ATTRIBUTE, Closure, share
+from mind_mlir.lowering.closures import ALIASING_ATTRIBUTE, KERNEL_ATTRIBUTE, Closure, SharedFunctions
 
 if TYPE_CHECKING:
     from mind_mlir.bindings import Block, Module, Operation
@@ -35,13 +35,13 @@ def outline_kernels(module: Module) -> None:
     Args:
         module: A bufferized module with its temporaries in the arena.
     """
-    kernels: dict[str, str] = {}  # names by text
+    kernels = SharedFunctions("kernel")
     for function in list(module.body.operations):
         if isinstance(function, func.FuncOp) and KERNEL_ATTRIBUTE not in function.attributes:
             _outline_nests(function, kernels)
 
 
-def _outline_nests(function: Operation, kernels: dict[str, str]) -> None:
+def _outline_nests(function: Operation, kernels: SharedFunctions) -> None:
     own, inner = _blocks(function)
     nests = [op.operation for block in own for op in block.operations if _is_nest(op)]
     inside = [op.operation for block in inner for op in block.operations if _is_nest(op)]
@@ -80,7 +80,7 @@ def _is_nest(op: Operation) -> bool:
     return (name.startswith("linalg.") or name in _LOOPS) and not op.results
 
 
-def _outline(function: Operation, nest: Operation, kernels: dict[str, str]) -> None:
+def _outline(function: Operation, nest: Operation, kernels: SharedFunctions) -> None:
     """Replace ``nest`` by a call of a kernel, unless it takes a buffer that no pointer describes."""
     closure = Closure([nest])
     if not closure.is_passable():
@@ -100,4 +100,4 @@ def _outline(function: Operation, nest: Operation, kernels: dict[str, str]) -> N
         with ir.InsertionPoint(body):
             func.ReturnOp([])
     prefix = ir.StringAttr(function.attributes["sym_name"]).value
-    call.attributes["callee"] = ir.FlatSymbolRefAttr.get(share(kernel, f"{prefix}_kernel", kernels))
+    call.attributes["callee"] = ir.FlatSymbolRefAttr.get(kernels.enter(kernel, prefix, closure.size))

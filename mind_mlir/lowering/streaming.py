@@ -2,8 +2,9 @@
 
 A plain store reads the cache line that it writes to first, and pushes others out. The scheduler marks the
 loops whose stores may go past the cache; which buffer they write to, and whether anything else reads it, is
-known here. Such a store must be aligned to its own size: numpy's arrays need not be, so each of these loops
-gets a twin, and the address of the buffer decides which of the two runs.
+known here. Such a store must be aligned to its own size, and numpy's arrays need not be: so the address of
+the buffer decides, in each step of the loop, which stores run. A second loop for the other ones would be no
+faster, and take as long to compile as the first.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from mind_mlir.mlir.passes import find_all
 if TYPE_CHECKING:
     from mind_mlir.bindings import Module, Operation, Value
 
-_VIEWS = ("memref.cast", "memref.collapse_shape", "memref.expand_shape")
+_VIEWS = ("memref.cast", "memref.collapse_shape", "memref.expand_shape", "memref.reinterpret_cast")
 _WRITES = ("vector.transfer_write", "memref.store")
 
 
@@ -35,7 +36,7 @@ def stream_stores(module: Module) -> None:
         del loop.attributes[STREAMING_ATTRIBUTE]
         stores = [op.operation for op in loop.regions[0].blocks[0].operations if op.operation.name in _WRITES]
         if stores and all(_may_stream(store) for store in stores):
-            _add_twin(loop.operation, stores)
+            _choose(loop.operation, stores)
             fenced[_outermost(loop.operation)] = None
     for loop in fenced:
         _fence(loop)
@@ -70,25 +71,22 @@ def _only_written(buffer: Value) -> bool:
     return True
 
 
-def _add_twin(loop: Operation, stores: list[Operation]) -> None:
-    """Put a copy of ``loop`` whose ``stores`` go past the cache beside it, for aligned buffers."""
-    numbers = {
-        number for number, op in enumerate(loop.regions[0].blocks[0].operations) if op.operation in stores
-    }
-    with loop.location, ir.InsertionPoint(loop):
-        choice = scf.IfOp(_all_aligned(stores), has_else=True)
+def _choose(loop: Operation, stores: list[Operation]) -> None:
+    """Let the ``stores`` of ``loop`` go past the cache where the buffers are aligned."""
+    with loop.location:
+        with ir.InsertionPoint(loop):
+            aligned = _all_aligned(stores)
+        with ir.InsertionPoint(stores[-1]):
+            choice = scf.IfOp(aligned, has_else=True)
         with ir.InsertionPoint(choice.then_block):
-            twin = loop.clone().operation
+            for store in stores:
+                value, buffer, *indices = store.operands
+                vector.StoreOp(value, buffer, indices, nontemporal=True, alignment=_size(value))
             scf.YieldOp([])
         with ir.InsertionPoint(choice.else_block):
             end = scf.YieldOp([])
-        loop.move_before(end.operation)
-    for number, op in enumerate(list(twin.regions[0].blocks[0].operations)):
-        if number in numbers:
-            value, buffer, *indices = op.operation.operands
-            with op.location, ir.InsertionPoint(op):
-                vector.StoreOp(value, buffer, indices, nontemporal=True, alignment=_size(value))
-            op.operation.erase()
+        for store in stores:
+            store.move_before(end.operation)
 
 
 def _size(value: Value) -> int:

@@ -16,7 +16,7 @@ from mind_mlir.abi import PARALLEL_SYMBOL
 from mind_mlir.bindings import arith, func, ir, llvm, memref, scf
 from mind_mlir.interrupts import deliver
 from mind_mlir.lowering.buffers.merging import is_parallel
-from mind_mlir.lowering.closures import ALIASING_ATTRIBUTE, KERNEL_ATTRIBUTE, Closure, share
+from mind_mlir.lowering.closures import ALIASING_ATTRIBUTE, KERNEL_ATTRIBUTE, Closure, SharedFunctions
 from mind_mlir.mlir.passes import find_all
 
 if TYPE_CHECKING:
@@ -46,13 +46,13 @@ def outline_chunks(module: Module) -> list[Launch]:
     Returns:
         The launches, for `define_launches` to define in the LLVM dialect.
     """
-    names: dict[str, str] = {}  # of chunk functions, by text
+    chunks = SharedFunctions("chunk")
     launches: dict[str, Launch] = {}
     for function in list(module.body.operations):
         if isinstance(function, func.FuncOp) and function.regions[0].blocks:
             for loop in _outermost(function):
                 deliver()
-                _outline(function, loop, names, launches)
+                _outline(function, loop, chunks, launches)
     return list(launches.values())
 
 
@@ -71,7 +71,7 @@ def _outermost(function: Operation) -> list[Operation]:
 
 
 def _outline(
-    function: Operation, loop: Operation, names: dict[str, str], launches: dict[str, Launch]
+    function: Operation, loop: Operation, chunks: SharedFunctions, launches: dict[str, Launch]
 ) -> None:
     lower, count, step = list(loop.operands)[:3]
     if loop.results or _constant(lower) != 0 or _constant(step) != 1:
@@ -99,7 +99,7 @@ def _outline(
         body.append_to(chunk.regions[0])
         closure.enter(body, [body.add_argument(type_, location) for type_ in closure.types])
         loop.erase()
-        name = share(chunk, f"{prefix}_chunk", names)
+        name = chunks.enter(chunk, prefix, closure.size)
         if name not in launches:
             launches[name] = Launch(f"{name}_launch", f"{name}_thunk", name)
             with ir.InsertionPoint(function):

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.bindings import arith, func, ir, tensor
@@ -24,6 +23,7 @@ from mind_mlir.lowering.functions import functions_of, is_private
 from mind_mlir.lowering.hoisting import hoisted
 from mind_mlir.lowering.run_time_checks import Region, merged, pair_type, with_outcomes
 from mind_mlir.mlir.context import LoweringContext, Outcome
+from mind_mlir.mlir.locations import label_of, place_of
 from mind_mlir.mlir.scalars import element_of, is_element_tensor, tensor_of
 from mind_mlir.mlir.types import from_mlir_tensor, tensor_type
 from mind_mlir.ops.registry import by_mnemonic
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from mind_mlir.bindings import Block, Module, Operation, Type, Value
-    from mind_mlir.diagnostics.checks import Place
     from mind_mlir.ir.types import TensorType
     from mind_mlir.lowering.functions import Callee
 
@@ -270,13 +269,13 @@ class FunctionLowering:
                 operands = [_as_tensor(value) for value in operands]
             context = LoweringContext(
                 opcode=record.opcode,
-                label=_label(operation, len(self._values)),
+                label=label_of(operation.location) or f"%{len(self._values)}",
                 operands=tuple(operands),
                 operand_types=tuple(self._type(operand) for operand in operation.operands),
                 attributes=decode_attributes(record, operation),
                 result_type=self._type(operation.results[0]),
                 checks=self.region.checks,
-                place=partial(_place, operation),
+                place=lambda: place_of(operation.location),
                 function=self._name,
                 scalars=self._scalars,
             )
@@ -310,23 +309,6 @@ def _erase_if_unused(value: Value) -> None:
     owner = value.owner.operation
     if owner.name in ("tensor.from_elements", "tensor.extract_slice") and not any(True for _ in value.uses):
         owner.erase()
-
-
-def _label(operation: Operation, number: int) -> str:
-    """Return what the program calls the value, which `emit` left in the location; else its number."""
-    location = operation.location
-    return location.name_str if isinstance(location, ir.NameLoc) else f"%{number}"
-
-
-def _place(operation: Operation) -> Place | None:
-    """Return where the program has the operation, which `emit` left behind its name."""
-    location = operation.location
-    if not isinstance(location, ir.NameLoc):
-        return None
-    place = location.child_loc
-    if not isinstance(place, ir.FileLineColLoc):
-        return None
-    return place.filename, place.start_line, place.start_col
 
 
 def _unsupported(operation: Any) -> UnsupportedError:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import func, ir, linalg, memref
+from mind_mlir.bindings import func, ir, memref
 from mind_mlir.lowering.closures import ALIASING_ATTRIBUTE
+from mind_mlir.lowering.copies import expand_copies
 from mind_mlir.lowering.loop_hints import annotate_loops, attach_annotations
 from mind_mlir.lowering.outline import outline_kernels
 from mind_mlir.lowering.parts import add_table_functions, cut_into_parts
@@ -18,41 +19,39 @@ from mind_mlir.lowering.schedule.contraction.library import link_library
 from mind_mlir.lowering.streaming import stream_stores
 from mind_mlir.lowering.threads import define_launches, outline_chunks
 from mind_mlir.lowering.vector_math import INLINE_ATTRIBUTE, expand_math, inline_expansions
-from mind_mlir.mlir.memory import is_row_major
-from mind_mlir.mlir.passes import find_all, run_passes
-from mind_mlir.target import host_target
+from mind_mlir.mlir.passes import run_passes, survey
+from mind_mlir.target import named_target
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from mind_mlir.bindings import Module, Operation
     from mind_mlir.target import Target
 
-#: The order matters: each pass leaves what a later one takes.
-_TO_LOOPS = ",".join(
-    (
-        "convert-linalg-to-loops",
-        "scf-forall-to-for",
-        "func.func(lower-vector-multi-reduction)",
-        "convert-vector-to-scf{full-unroll=true target-rank=1}",
-        "lower-affine",
-    )
+#: The order matters: each pass leaves what a later one takes. A pass with names is for operations whose names
+#: start so, and takes its time where there are none, too.
+_TO_LOOPS = (
+    ("convert-linalg-to-loops", ("linalg.",)),
+    ("scf-forall-to-for", ()),
+    ("func.func(lower-vector-multi-reduction)", ("vector.multi_reduction",)),
+    ("convert-vector-to-scf{full-unroll=true target-rank=1}", ()),
+    ("lower-affine", ()),
 )
-_TO_LLVM = ",".join(
-    (
-        # bf16 arithmetic is done in f32 and rounded by integer code: that needs neither a run-time library,
-        # nor the conversion instructions, which flush denormals.
-        "arith-emulate-unsupported-floats{source-types=bf16 target-type=f32}",
-        "arith-expand{include-bf16=true}",
-        "memref-expand",
-        "expand-strided-metadata",
-        "lower-affine",
-        "convert-scf-to-cf",
-        "convert-math-to-llvm",
-        "convert-math-to-libm",
-        "convert-vector-to-llvm",
-        "convert-to-llvm",
-        "reconcile-unrealized-casts",
-        "canonicalize{region-simplify=disabled}",
-    )
+_TO_LLVM = (
+    # bf16 arithmetic is done in f32 and rounded by integer code: that needs neither a run-time library,
+    # nor the conversion instructions, which flush denormals.
+    ("arith-emulate-unsupported-floats{source-types=bf16 target-type=f32}", ()),
+    ("arith-expand{include-bf16=true}", ()),
+    ("memref-expand", ("memref.atomic_rmw", "memref.generic_atomic_rmw", "memref.reshape")),
+    ("expand-strided-metadata", ()),
+    ("lower-affine", ()),
+    ("convert-scf-to-cf", ()),
+    ("convert-math-to-llvm", ("math.", "linalg.")),
+    ("convert-math-to-libm", ("math.", "linalg.")),
+    ("convert-vector-to-llvm", ()),
+    ("convert-to-llvm", ()),
+    ("reconcile-unrealized-casts", ()),
+    ("canonicalize{region-simplify=disabled}", ()),
 )
 
 
@@ -69,46 +68,44 @@ def to_llvm(
             is what the process is set to when the code runs.
         verify: Run MLIR's verifier after each pass.
     """
-    machine = target or host_target()
+    machine = target or named_target()
     with module.context, ir.Location.unknown():
-        _expand_strided_copies(module)
+        expand_copies(module)
         stream_stores(module)
         launches = outline_chunks(module) if threads != 1 else []
         outline_kernels(module)
         tables = cut_into_parts(module)
-        _hoist_stack_buffers(module)
+        names, stack = survey(module, memref.AllocaOp)
+        _hoist_stack_buffers(stack)
         for op in module.body.operations:
             if isinstance(op, func.FuncOp) and op.regions[0].blocks:
                 _describe_pointers(op)
-        run_passes(module, _TO_LOOPS, verify=verify)
+        run_passes(module, _needed(_TO_LOOPS, names), verify=verify)
         annotate_loops(module)
-        expand_math(module, fma=machine.fma)
-        run_passes(module, _TO_LLVM, verify=verify)
+        inlined = expand_math(module, fma=machine.fma)
+        run_passes(module, _needed(_TO_LLVM, names), verify=verify)
         add_table_functions(module, tables)
         define_launches(module, launches, limit=threads or 0)
         attach_annotations(module)
-        inline_expansions(module)
+        inline_expansions(module, inlined)
         link_library(module)
         for op in module.body.operations:
             if op.operation.name == "llvm.func" and op.regions[0].blocks:
                 _keep_apart(op)
                 _use_full_vectors(op, machine)
+                _compile_for(op, machine)
 
 
-def _expand_strided_copies(module: Module) -> None:
-    """Turn copies of buffers with gaps into loops: only others are a `memcpy`."""
-    for op in find_all(module, memref.CopyOp):
-        source, target = op.operands
-        if is_row_major(source.type) and is_row_major(target.type):
-            continue
-        with ir.InsertionPoint(op), op.location:
-            linalg.copy(source, outs=[target])
-        op.erase()
+def _needed(passes: Iterable[tuple[str, tuple[str, ...]]], names: Iterable[str]) -> str:
+    """Return the pipeline of those ``passes`` that have something to do among operations ``names``."""
+    return ",".join(
+        text for text, prefixes in passes if not prefixes or any(name.startswith(prefixes) for name in names)
+    )
 
 
-def _hoist_stack_buffers(module: Module) -> None:
+def _hoist_stack_buffers(buffers: Iterable[Operation]) -> None:
     """Let each buffer on the stack be there once: what a loop allocates in each iteration would add up."""
-    for op in find_all(module, memref.AllocaOp):
+    for op in buffers:
         function = op
         while function.name != "func.func":
             function = function.parent.operation
@@ -148,3 +145,11 @@ def _keep_apart(function: Operation) -> None:
 def _use_full_vectors(function: Operation, target: Target) -> None:
     """Let LLVM vectorize for the whole register, where it would stop at 256 bits by itself."""
     function.attributes["prefer_vector_width"] = ir.StringAttr.get(str(8 * target.vector_bytes))
+
+
+def _compile_for(function: Operation, target: Target) -> None:
+    """Let LLVM use no instruction that ``target`` lacks, where that is not the machine that compiles."""
+    if target.cpu:
+        function.attributes["target_cpu"] = ir.StringAttr.get(target.cpu)
+        features = ", ".join(f'"{feature}"' for feature in target.features)
+        function.attributes["target_features"] = ir.Attribute.parse(f"#llvm.target_features<[{features}]>")

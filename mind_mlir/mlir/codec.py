@@ -8,13 +8,14 @@ import numpy as np
 
 from mind_mlir.bindings import ir
 from mind_mlir.ir.attributes import TensorLiteral
+from mind_mlir.mlir.references import referenced
 from mind_mlir.mlir.types import dense_elements, element_type, from_mlir_element, from_mlir_tensor
 
 if TYPE_CHECKING:
     from mind_mlir.bindings import Attribute
     from mind_mlir.ir.types import TensorType
 
-__all__ = ("decode_literal", "dense_elements", "element_type", "from_mlir_element", "ir")
+__all__ = ("decode_literal", "dense_elements", "element_type", "from_mlir_element", "ir", "referenced")
 
 #: Larger literals are refused in MLIR text.
 MAX_LITERAL_BYTES = 2**31

@@ -13,6 +13,7 @@ import numpy as np
 
 from mind_mlir import bindings
 from mind_mlir.bindings import arith, ir, linalg, tensor
+from mind_mlir.mlir.references import referenced
 from mind_mlir.mlir.scalars import element_of, inline, is_element_tensor, tensor_of
 from mind_mlir.mlir.types import dense_elements, element_type, tensor_type
 
@@ -115,6 +116,9 @@ class LoweringContext:
         if owner is None or owner.name != "arith.constant":
             return None
         held = owner.attributes["value"]
+        literal = referenced(held)
+        if literal is not None:
+            return literal.array
         return np.array(held.value if isinstance(held, ir.IntegerAttr) else ir.DenseElementsAttr(held))
 
     def number(self, vector: Value, position: int) -> Value:

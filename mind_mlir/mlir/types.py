@@ -8,6 +8,7 @@ import numpy as np
 
 from mind_mlir.bindings import ir
 from mind_mlir.ir.types import DType, DTypeKind, TensorType
+from mind_mlir.mlir.references import reference
 
 if TYPE_CHECKING:
     from mind_mlir.bindings import Attribute, Type
@@ -72,6 +73,10 @@ _DTYPES_BY_MLIR = {
 
 
 def dense_elements(literal: TensorLiteral, *, signed: bool) -> Attribute:
-    """Return ``literal`` as a `DenseElementsAttr`, bit for bit."""
+    """Return ``literal`` as a `DenseElementsAttr`, bit for bit, or as a reference to its data."""
+    type_ = tensor_type(literal.type, signed=signed)
+    named = reference(literal, type_)
+    if named is not None:
+        return named
     data = np.ascontiguousarray(literal.array).reshape(-1).view(np.uint8)
-    return ir.DenseElementsAttr.get(data, signless=False, type=tensor_type(literal.type, signed=signed))
+    return ir.DenseElementsAttr.get(data, signless=False, type=type_)

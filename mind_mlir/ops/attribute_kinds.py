@@ -209,9 +209,9 @@ def _literal_from_python(value: object, dtype: DType | None) -> AttributeValue |
 
 
 def _decode_literal(codec: Any, attribute: Any) -> AttributeValue | None:
-    if not isinstance(attribute, codec.ir.DenseElementsAttr):
-        return None
-    return cast("TensorLiteral", codec.decode_literal(attribute))
+    if isinstance(attribute, codec.ir.DenseElementsAttr):
+        return cast("TensorLiteral", codec.decode_literal(attribute))
+    return cast("TensorLiteral | None", codec.referenced(attribute))
 
 
 AttrKind.LITERAL = AttrKind(

@@ -8,6 +8,7 @@ function, arguments that do not fit as they are, calls at the same time, and eve
 from __future__ import annotations
 
 import ctypes
+import re
 import sys
 from importlib.resources import files
 from string import Template
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: After so many calls from Python, native ones pay: compiling them takes as long as some thousand calls.
-CALLS_BEFORE = 16
+#: After so many calls from Python, native ones pay: compiling them takes as long as thousands of calls.
+CALLS_BEFORE = 100
 
 _TEXTS = ("call_arrays", "call")
 _DIALECTS = ("arith", "cf", "func", "llvm", "scf")
@@ -91,24 +92,36 @@ def enable() -> bool:
     Two threads may do so at the same time; then either's code is in use.
     """
     if _State.available is None:
-        offsets = layout()
-        if offsets is not None:
-            address = _compile(offsets)
-            for kind in Called.__subclasses__():
-                _install(kind, address)
-        _State.available = offsets is not None
+        offsets, text = layout(), _text()
+        if offsets is None or not all(map(_is_exported, re.findall(r"@(Py\w+)", text))):
+            _State.available = False
+            return False
+        address = _compile(text, offsets)
+        for kind in Called.__subclasses__():
+            _install(kind, address)
+        _State.available = True
     return _State.available
 
 
-def _compile(offsets: Mapping[str, int]) -> int:
-    """Return the address of the native method."""
+def _text() -> str:
     folder = files(__package__)
-    text = "\n".join(folder.joinpath(f"{name}.mlir").read_text(encoding="utf-8") for name in _TEXTS)
+    return "\n".join(folder.joinpath(f"{name}.mlir").read_text(encoding="utf-8") for name in _TEXTS)
+
+
+def _is_exported(name: str) -> bool:
+    """Return whether CPython's function ``name`` can be called from outside of it."""
+    return hasattr(ctypes.pythonapi, name)
+
+
+def _compile(text: str, offsets: Mapping[str, int]) -> int:
+    """Return the address of the native method."""
     words = {**WORDS, **offsets, "python_method": id(_forever(sys.intern(_PYTHON_METHOD)))}
     with new_context(_DIALECTS), ir.Location.unknown():
         module = ir.Module.parse(Template(text).substitute(words))
         run_passes(module, _PASSES)
-        return compile_text("\n".join(map(str, module.body.operations)))["mind_call"]
+        # A fifth is saved without LLVM's passes, and calls are as quick: MLIR has inlined everything.
+        lowered = "\n".join(map(str, module.body.operations))
+        return compile_text(lowered, opt_level=0)["mind_call"]
 
 
 def _install(kind: type[Called], address: int) -> None:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import os
 import platform
 import sys
 import sysconfig
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +21,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from io import FileIO
 
     from mind_mlir.ir.attributes import Array
 
@@ -31,6 +34,8 @@ _C_CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x1, 0x100, 0x400
 #: Entries of numpy's table: the version of the table itself, the class of arrays, what makes an array.
 _API_VERSION, _API_NDARRAY, _API_NEW_FROM_DESCR = 0, 2, 94
 _NUMPY_2 = 0x02000000
+
+_WORD = 8
 
 _MACHINES = ("x86_64", "aarch64")
 
@@ -62,7 +67,7 @@ def layout() -> Mapping[str, int] | None:
     if not _is_known_system():
         return None
     table = _numpy_table()
-    if table is None or not all(map(_is_laid_out_as_known, _examples())) or not _has_slot_as_known():
+    if table is None or not _is_laid_out_as_known():
         return None
     return MappingProxyType(
         {
@@ -92,8 +97,8 @@ def _is_known_system() -> bool:
         and not sysconfig.get_config_var("Py_TRACE_REFS")
         and sys.platform == "linux"
         and platform.machine() in _MACHINES
-        and ctypes.sizeof(ctypes.c_void_p) == ctypes.sizeof(ctypes.c_ssize_t) == ctypes.sizeof(ctypes.c_int64)
-        and np.dtype(np.intp).itemsize == ctypes.sizeof(ctypes.c_void_p)
+        and ctypes.sizeof(ctypes.c_void_p) == ctypes.sizeof(ctypes.c_ssize_t) == _WORD
+        and np.dtype(np.intp).itemsize == _WORD
     )
 
 
@@ -128,29 +133,39 @@ def _examples() -> list[Array]:
     ]
 
 
-def _is_laid_out_as_known(array: Array) -> bool:
+def _is_laid_out_as_known() -> bool:
+    """Return whether arrays, and objects of our own classes, hold what they should where it should be."""
+    mark = object()
+    try:
+        with Path("/proc/self/mem").open("rb", buffering=0) as memory:
+            return all(_is_known_array(memory, array) for array in _examples()) and all(
+                _word(memory, id(each) + RECORD_SLOT) == id(mark)
+                for each in (_Slotted(mark), _SlottedAndMore(mark))
+            )
+    except (
+        OSError,
+        OverflowError,
+    ):  # the system does not let us look, or what was taken for an address is none
+        return False
+
+
+def _is_known_array(memory: FileIO, array: Array) -> bool:
     start = id(array)
-    if type(array).__basicsize__ < _FLAGS + 4 or _word(start + _OBJECT_TYPE) != id(np.ndarray):
-        return False
-    rank = ctypes.c_int.from_address(start + _RANK).value
-    if rank != array.ndim:
-        return False
-    shape = _word(start + _SHAPE)
-    flags = ctypes.c_int.from_address(start + _FLAGS).value
+    shape = _word(memory, start + _SHAPE)
+    flags = _word(memory, start + _FLAGS) & 0xFFFFFFFF
     return (
-        _word(start + _DATA) == array.ctypes.data
-        and all(_word(shape + 8 * axis) == extent for axis, extent in enumerate(array.shape))
-        and _word(start + _DTYPE) == id(array.dtype)
+        type(array).__basicsize__ >= _FLAGS + _WORD
+        and _word(memory, start + _OBJECT_TYPE) == id(np.ndarray)
+        and _word(memory, start + _DATA) == array.ctypes.data
+        and _word(memory, start + _RANK) & 0xFFFFFFFF == array.ndim
+        and all(_word(memory, shape + _WORD * axis) == extent for axis, extent in enumerate(array.shape))
+        and _word(memory, start + _DTYPE) == id(array.dtype)
         and bool(flags & _C_CONTIGUOUS) == array.flags.c_contiguous
         and bool(flags & _ALIGNED) == array.flags.aligned
         and bool(flags & _WRITEABLE) == array.flags.writeable
     )
 
 
-def _has_slot_as_known() -> bool:
-    mark = object()
-    return all(_word(id(each) + RECORD_SLOT) == id(mark) for each in (_Slotted(mark), _SlottedAndMore(mark)))
-
-
-def _word(address: int) -> int:
-    return ctypes.c_size_t.from_address(address).value
+def _word(memory: FileIO, address: int) -> int:
+    """Return the 8 bytes at ``address``; unlike a pointer, the file survives one that is none."""
+    return int.from_bytes(os.pread(memory.fileno(), _WORD, address), sys.byteorder)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mind_mlir.bindings import Module
+    from mind_mlir.mlir.references import References
     from mind_mlir.runtime.units import Unit
 
 # What the engine makes of `void f(a, b)`: a function of the addresses of its arguments.
@@ -39,7 +40,15 @@ class _Table:
 class MachineCode:
     """The machine code of a module; it lives as long as this object."""
 
-    def __init__(self, module: Module, *, opt_level: int, standalone: bool, together: bool) -> None:
+    def __init__(
+        self,
+        module: Module,
+        *,
+        opt_level: int,
+        standalone: bool,
+        together: bool,
+        references: References | None = None,
+    ) -> None:
         """Compile an LLVM dialect module, as `to_llvm` leaves it.
 
         Args:
@@ -47,11 +56,12 @@ class MachineCode:
             opt_level: The most that LLVM optimises, 0 to 3.
             standalone: Make code that an object file can hold: position-independent, all constants inside.
             together: Make one piece of code, which `write_object` can write.
+            references: The data of constants that the module knows by name only.
 
         Raises:
             RuntimeError: Threads are to share its loops, and there is no pool of them for this system.
         """
-        self._constants = None if standalone else Constants(module)
+        self._constants = None if standalone else Constants(module, references)
         shares_loops = _declares(module, PARALLEL_SYMBOL)
         self._parallel = ctypes.c_void_p(parallel_address()) if shares_loops else None
         if standalone or together:

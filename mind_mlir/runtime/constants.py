@@ -17,6 +17,8 @@ from mind_mlir.mlir.memory import element_bytes
 
 if TYPE_CHECKING:
     from mind_mlir.bindings import Attribute, ExecutionEngine, Module
+    from mind_mlir.ir.attributes import TensorLiteral
+    from mind_mlir.mlir.references import References
 
 #: Constants of at least this many bytes are taken out.
 LARGE = 1 << 16
@@ -28,17 +30,25 @@ class Constants:
     It must live as long as code that refers to it.
     """
 
-    def __init__(self, module: Module) -> None:
-        """Take the large constants out of ``module``, which is in the LLVM dialect, leaving declarations."""
-        self._data: dict[str, _Pointer] = {}
+    def __init__(self, module: Module, references: References | None = None) -> None:
+        """Take the large constants out of ``module``, which is in the LLVM dialect, leaving declarations.
+
+        Those that ``references`` has are used where they lie, and need not be aligned.
+        """
+        self._data: dict[str, _Copy | _Reference] = {}
         for op in module.body.operations:
             if op.operation.name != "llvm.mlir.global" or "value" not in op.attributes:
                 continue
             value = op.attributes["value"]
-            if _is_large(value):
-                self._data[ir.StringAttr(op.attributes["sym_name"]).value] = _Pointer(value)
-                del op.attributes["value"]
-                op.attributes["linkage"] = ir.Attribute.parse("#llvm.linkage<external>", module.context)
+            literal = None if references is None else references.literal(value)
+            if literal is None and not _is_large(value):
+                continue
+            name = ir.StringAttr(op.attributes["sym_name"]).value
+            self._data[name] = _Copy(value) if literal is None else _Reference(literal)
+            del op.attributes["value"]
+            op.attributes["linkage"] = ir.Attribute.parse("#llvm.linkage<external>", module.context)
+            if literal is not None and "alignment" in op.attributes:
+                del op.attributes["alignment"]
 
     def define_in(self, engine: ExecutionEngine) -> None:
         """Define the symbols in ``engine``; it has not looked up anything yet."""
@@ -46,7 +56,15 @@ class Constants:
             engine.raw_register_runtime(name, pointer)
 
 
-class _Pointer:
+class _Reference:
+    """The data of a literal where it lies, in the form in which the engine takes addresses."""
+
+    def __init__(self, literal: TensorLiteral) -> None:
+        self._data = literal.data
+        self.value = literal.array.ctypes.data
+
+
+class _Copy:
     """An aligned copy of a constant's data, in the form in which the engine takes addresses."""
 
     def __init__(self, value: Attribute) -> None:

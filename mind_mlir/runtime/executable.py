@@ -14,6 +14,7 @@ from mind_mlir.frozen import FrozenDict
 from mind_mlir.interrupts import deliver, held
 from mind_mlir.ir.entry import DEFAULT_ENTRY, default_entry, exported
 from mind_mlir.ir.module import MODULE, Module
+from mind_mlir.mlir.references import References
 from mind_mlir.pipeline import Lowering
 from mind_mlir.runtime.call import Called
 from mind_mlir.runtime.disassemble import assembly
@@ -22,6 +23,7 @@ from mind_mlir.runtime.native import NativeFunction, NativeModule
 from mind_mlir.runtime.places import Places
 from mind_mlir.runtime.threads import check_threads, loop_threads
 from mind_mlir.stages import FORMS
+from mind_mlir.target import TARGETS, VARIABLE, named_target, runs_here
 
 if TYPE_CHECKING:
     import inspect
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from mind_mlir.ir.types import TensorType
     from mind_mlir.pipeline import Observer
     from mind_mlir.runtime.bound import BoundFunction
+    from mind_mlir.target import Target
 
 DEFAULT_OPT_LEVEL = 3
 OPT_LEVELS = range(4)
@@ -43,6 +46,7 @@ def compile(
     function: str | None = None,
     opt_level: int = DEFAULT_OPT_LEVEL,
     threads: int | None = None,
+    target: str | None = None,
     observer: Observer | None = None,
 ) -> Executable:
     """Compile a module for this machine.
@@ -50,9 +54,11 @@ def compile(
     Args:
         module: A module of any profile; it is verified and canonicalised first.
         function: The exported function to compile, with what it calls; all of them unless given.
-        opt_level: LLVM's optimisation level, 0 to 3; results are the same at each.
+        opt_level: How far LLVM optimises what gains by it, 0 to 3; results are the same at each.
         threads: How many threads share a loop at most, 1 to 1024; `get_num_threads` says how many do where
             that is less, or nothing is given. Results are the same with any number.
+        target: The processor, ``native``, ``sse``, ``avx2`` or ``avx512``; by default what the variable
+            ``MIND_MLIR_TARGET`` says, or else ``native``, this machine with all that it has.
         observer: Sees every stage's form as it appears.
 
     Raises:
@@ -60,11 +66,14 @@ def compile(
             is no such function, or it is not exported.
         ExecutionError: E6004, intermediate values need more scratch memory than any address space has.
         TypeError: An argument is not of the type above.
-        ValueError: ``opt_level`` is none of 0 to 3, ``threads`` is out of range, or the variable
-            ``MIND_MLIR_NUM_THREADS`` is.
+        ValueError: ``opt_level`` is none of 0 to 3, ``threads`` is out of range, ``target`` is none of
+            those, or not this machine's, or one of the variables ``MIND_MLIR_NUM_THREADS`` and
+            ``MIND_MLIR_TARGET`` is wrong.
         InternalError: A stage failed on a verified module: a bug of the compiler.
     """
-    return Executable(module, function=function, opt_level=opt_level, threads=threads, observer=observer)
+    return Executable(
+        module, function=function, opt_level=opt_level, threads=threads, target=target, observer=observer
+    )
 
 
 class Executable(Called):
@@ -87,22 +96,26 @@ class Executable(Called):
         function: str | None = None,
         opt_level: int,
         threads: int | None,
+        target: str | None = None,
         observer: Observer | None,
     ) -> None:
         super().__init__()
         border.expect(module, Module, "module", MODULE)
         opt_level = _opt_level(opt_level)
         threads = None if threads is None else check_threads(threads, "threads")
-        limit = loop_threads(threads)  # before anything is done, for what the environment says may be wrong
+        # Before anything is done, for what the environment says may be wrong.
+        limit = loop_threads(threads)
+        machine = _machine(target)
         if observer is not None and not callable(observer):
             border.reject("observer", "callable, or None", observer)
         self._source = module = restricted(module, function)
-        self._options = (opt_level, threads)
+        self._options = (opt_level, threads, target)
         with held():
-            lowering = Lowering(threads=limit, observer=observer)
+            references = None if observer else References()
+            lowering = Lowering(machine, threads=limit, observer=observer, references=references)
             lowering.run(module)
             start = time.perf_counter()
-            native = NativeModule(lowering.mlir, opt_level=opt_level)
+            native = NativeModule(lowering.mlir, opt_level=opt_level, references=references)
             # The machine code is made when the first function is looked up.
             self.functions: Mapping[str, CompiledFunction] = FrozenDict(self._link(lowering, native))
             lowering.timings["codegen"] = time.perf_counter() - start
@@ -213,8 +226,8 @@ class Executable(Called):
             UnsupportedError: E7003, the tools that print assembly are not installed.
         """
         border.choice(stage, FORMS, "stage")
-        opt_level, threads = self._options
-        return stage_text(self._source, stage, opt_level=opt_level, threads=threads)
+        opt_level, threads, target = self._options
+        return stage_text(self._source, stage, opt_level=opt_level, threads=threads, target=target)
 
     def _called(self) -> CompiledFunction:
         """Return the function that a call runs."""
@@ -229,14 +242,25 @@ class Executable(Called):
         return brief(", ".join(self.functions) or "none")
 
 
-def _recompile(module: Module, opt_level: int, threads: int | None) -> Executable:
+def _recompile(module: Module, opt_level: int, threads: int | None, target: str | None) -> Executable:
     """Return what a pickled executable stands for; its machine code is made for the machine that loads it."""
-    return compile(module, opt_level=opt_level, threads=threads)
+    return compile(module, opt_level=opt_level, threads=threads, target=target)
 
 
-def _recompile_function(module: Module, opt_level: int, threads: int | None, name: str) -> CompiledFunction:
+def _recompile_function(
+    module: Module, opt_level: int, threads: int | None, target: str | None, name: str
+) -> CompiledFunction:
     """Return what a pickled function stands for."""
-    return compile(module, function=name, opt_level=opt_level, threads=threads)[name]
+    return compile(module, function=name, opt_level=opt_level, threads=threads, target=target)[name]
+
+
+def _machine(name: object) -> Target:
+    """Return the target that a caller names, or else the environment; this machine runs its code."""
+    machine = named_target(None if name is None else border.choice(name, TARGETS, "target"))
+    if not runs_here(machine):
+        where = VARIABLE if name is None else "target"
+        raise ValueError(f"{where} must be a target that this machine can run code for")
+    return machine
 
 
 def _opt_level(value: object) -> int:
@@ -248,10 +272,15 @@ def _opt_level(value: object) -> int:
 
 @held()
 def stage_text(
-    module: Module, stage: str, *, opt_level: int = DEFAULT_OPT_LEVEL, threads: int | None = None
+    module: Module,
+    stage: str,
+    *,
+    opt_level: int = DEFAULT_OPT_LEVEL,
+    threads: int | None = None,
+    target: str | None = None,
 ) -> str:
     """Return ``module`` in the form that ``stage`` leaves it in (see `Executable.as_text`)."""
-    lowering = Lowering(threads=loop_threads(threads))
+    lowering = Lowering(named_target(target), threads=loop_threads(threads))
     text = lowering.run(module, until="llvm" if stage == "asm" else stage)
     if text is not None:
         return text

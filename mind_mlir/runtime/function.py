@@ -228,15 +228,19 @@ class CompiledFunction(Called):
         """Run the function on arrays that have been checked."""
         if outputs is None:
             outputs = self._fresh()
+        if not self._checks:
+            self._invoke([*arrays, *outputs])
+            return outputs
         status = np.empty(2 * len(self._checks), np.int64)
-        written = (*outputs, status) if self._checks else outputs
+        self._invoke([*arrays, *outputs, status])
+        self._raise_for(status.tolist())
+        return outputs
+
+    def _invoke(self, arrays: Sequence[Array]) -> None:
         try:
-            self._native.call([address(array) for array in (*arrays, *written)])
+            self._native.call([address(array) for array in arrays])
         except MemoryError as error:
             raise self._no_memory() from error
-        if self._checks:
-            self._raise_for(status.tolist())
-        return outputs
 
     def _new_record(self, bound: tuple[Sequence[Array], tuple[Array, ...]] | None = None) -> CallRecord:
         inputs = [(parameter.name, parameter.type) for parameter in self.parameters]

@@ -250,6 +250,17 @@ def _physical_memory() -> int:
         return _ASSUMED_MEMORY
 
 
+def _heap_trimmer() -> Callable[[int], int] | None:
+    """Return the function of the C library that gives its free memory back; only glibc has one."""
+    try:
+        trim: Callable[[int], int] = ctypes.CDLL(None).malloc_trim
+    except (AttributeError, OSError, TypeError):
+        return None
+    return trim
+
+
+_trim_heap = _heap_trimmer()
+
 #: The pool of this process.
 pool = Pool(_physical_memory() // 8)
 
@@ -260,8 +271,10 @@ def memory_info() -> MemoryInfo:
 
 
 def release_memory() -> None:
-    """Give all memory back to the system that waits to be used again."""
+    """Give all memory back to the system that waits to be used again; also what compiling has left behind."""
     pool.trim(0)
+    if _trim_heap is not None:
+        _trim_heap(0)
 
 
 def set_memory_limit(limit: int) -> None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mind_mlir.bindings import Module, Operation
+    from mind_mlir.mlir.references import References
 
 # A foreign function of this type runs without the interpreter lock.
 _PACKED = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
@@ -63,7 +64,13 @@ class NativeModule:
 
     @held()
     def __init__(
-        self, module: Module, *, opt_level: int = 3, standalone: bool = False, together: bool = False
+        self,
+        module: Module,
+        *,
+        opt_level: int = 3,
+        standalone: bool = False,
+        together: bool = False,
+        references: References | None = None,
     ) -> None:
         """Compile an LLVM dialect module, as `to_llvm` leaves it.
 
@@ -72,12 +79,15 @@ class NativeModule:
             opt_level: The most that LLVM optimises, 0 to 3.
             standalone: Make code that an object file can hold: position-independent, all constants inside.
             together: Make one piece of code, which `write_object` can write.
+            references: The data of constants that the module knows by name only.
 
         Raises:
             RuntimeError: Threads are to share its loops, and there is no pool of them for this system.
         """
         self.signatures: Mapping[str, _Signature] = MappingProxyType(_signatures(module))
-        self._code = MachineCode(module, opt_level=opt_level, standalone=standalone, together=together)
+        self._code = MachineCode(
+            module, opt_level=opt_level, standalone=standalone, together=together, references=references
+        )
 
     def address_of(self, function: str) -> int:
         """Return where the code of a function is (see `NativeFunction.address`)."""

@@ -19,7 +19,7 @@ from mind_mlir.lowering.vector_math import INLINE_ATTRIBUTE
 from mind_mlir.mlir.passes import find_all
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from mind_mlir.bindings import Module, Operation
 
@@ -60,11 +60,19 @@ class _Bin:
 
 @dataclass(frozen=True, slots=True)
 class _Function:
-    """A function that any unit may hold, its place in the table and how many operations it has."""
+    """A function that units call in one another.
+
+    Attributes:
+        op: The function.
+        slot: Its place in the table.
+        size: How many operations it has.
+        stays: Whether it has to be in the first unit.
+    """
 
     op: Operation
     slot: int
     size: int
+    stays: bool
 
 
 def cut_into_units(module: Module, opt_level: int, most: int) -> tuple[list[Unit], int]:
@@ -84,9 +92,10 @@ def cut_into_units(module: Module, opt_level: int, most: int) -> tuple[list[Unit
 
 def _cut(module: Module, opt_level: int, most: int) -> tuple[list[Unit], int]:
     level = _level(module, opt_level)
-    movable, rest = _movable(module)
+    functions, rest = _shared(module)
+    movable = [each for each in functions if not each.stays]
     total = sum(each.size for each in movable)
-    first = _Bin(level, rest)
+    first = _Bin(level, rest, [each for each in functions if each.stays])
     bins = [first]
     if _has_variables(module):
         pass  # there is one of each
@@ -103,13 +112,13 @@ def _cut(module: Module, opt_level: int, most: int) -> tuple[list[Unit], int]:
         smallest.functions.append(function)
         smallest.size += function.size
     units = [
-        Unit(_moved(module, each, movable), each.level, publishes=True, function=PUBLISH)
+        Unit(_moved(module, each, functions), each.level, publishes=True, function=PUBLISH)
         for each in bins[1:]
         if each.functions
     ]
-    _complete(module, first, movable)
+    _complete(module, first, functions)
     main = Unit(module, level, publishes=bool(first.functions), function=_public(module))
-    return [main, *units], len(movable)
+    return [main, *units], len(functions)
 
 
 def whole(module: Module, opt_level: int) -> Unit:
@@ -130,42 +139,54 @@ def _level(module: Module, opt_level: int) -> int:
     return opt_level if any(SCALAR_ATTRIBUTE in op.attributes for op in module.body.operations) else 0
 
 
-def _movable(module: Module) -> tuple[list[_Function], int]:
-    """Return the functions that may go to other units, and how many operations the others have."""
-    movable: list[_Function] = []
+def _shared(module: Module) -> tuple[list[_Function], int]:
+    """Return the functions that may have a place in the table, and how many operations the first unit has."""
+    private: dict[str, Operation] = {}
+    returning: set[str] = set()
     rest = 0
     for op in module.body.operations:
-        if not _is_function(op):
-            continue
-        size = sum(len(block.operations) for block in op.regions[0].blocks)
         attributes = op.attributes
-        private = "sym_visibility" in attributes and INLINE_ATTRIBUTE not in attributes
-        if private and SCALAR_ATTRIBUTE not in attributes and _returns_nothing(op):
-            movable.append(_Function(op, len(movable), size))
-        else:
-            rest += size
-    return _closed(module, movable, rest)
+        if not _is_function(op) or INLINE_ATTRIBUTE in attributes:
+            continue
+        name = str(attributes["sym_name"].value)
+        if "sym_visibility" not in attributes:
+            rest += _size(op)
+            continue
+        private[name] = op
+        if not _returns_nothing(op):
+            returning.add(name)
+    # What returns something is called directly, from where it is.
+    staying = _callers(private, returning) if returning else returning
+    staying |= {name for name, op in private.items() if SCALAR_ATTRIBUTE in op.attributes}
+    shared = [name for name in private if name not in returning]
+    functions = [
+        _Function(private[name], slot, _size(private[name]), name in staying)
+        for slot, name in enumerate(shared)
+    ]
+    return functions, rest + sum(_size(private[name]) for name in staying | returning)
 
 
-def _closed(module: Module, movable: list[_Function], rest: int) -> tuple[list[_Function], int]:
-    """Leave those ``movable`` functions in their place that refer to some that stay; as `_movable`."""
-    copied = INLINE_ATTRIBUTE  # into each unit
-    functions = [op for op in module.body.operations if _is_function(op) and copied not in op.attributes]
-    defined = {op.attributes["sym_name"].value for op in functions}
-    while True:
-        stay = defined - {each.op.attributes["sym_name"].value for each in movable}
-        kept = [each for each in movable if not _refers(each.op, stay)]
-        if len(kept) == len(movable):
-            return [_Function(each.op, slot, each.size) for slot, each in enumerate(kept)], rest
-        rest += sum(each.size for each in movable) - sum(each.size for each in kept)
-        movable = kept
+def _size(function: Operation) -> int:
+    return sum(len(block.operations) for block in function.regions[0].blocks)
 
 
-def _refers(function: Operation, names: set[str]) -> bool:
-    """Return whether ``function`` calls one of ``names``, or takes its address."""
-    found = [op.attributes["global_name"] for op in find_all(function, llvm.AddressOfOp)]
-    found += [op.attributes["callee"] for op in find_all(function, llvm.CallOp) if "callee" in op.attributes]
-    return any(name.value in names for name in found)
+def _callers(functions: Mapping[str, Operation], called: set[str]) -> set[str]:
+    """Return which ``functions`` refer to those ``called``, directly or through others."""
+    refers = {
+        name: {str(use.attributes["global_name"].value) for use in find_all(op, llvm.AddressOfOp)}
+        | {
+            str(use.attributes["callee"].value)
+            for use in find_all(op, llvm.CallOp)
+            if "callee" in use.attributes
+        }
+        for name, op in functions.items()
+    }
+    reached: set[str] = set()
+    pending = called
+    while pending:
+        pending = {name for name, used in refers.items() if used & pending} - reached - called
+        reached |= pending
+    return reached
 
 
 def _is_function(op: Operation) -> bool:

@@ -23,9 +23,8 @@ def test_the_help_tells_every_form_and_what_it_is() -> None:
 
 @pytest.mark.parametrize("form", [form for form in FORMS if form != "asm"])
 def test_each_form(form: str) -> None:
-    assert (
-        succeed("compile", "-", f"--emit={form}", stdin=SUM).rstrip() == stage_text(parse(SUM), form).rstrip()
-    )
+    expected = stage_text(parse(SUM), form).replace("<string>", "<stdin>")  # a schedule tells places
+    assert succeed("compile", "-", f"--emit={form}", stdin=SUM).rstrip() == expected.rstrip()
 
 
 def test_assembly_holds_the_function() -> None:

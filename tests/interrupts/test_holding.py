@@ -241,9 +241,9 @@ def test_a_compilation_raises_what_a_handler_raised(
     steps = forms.STEPS
     original: Any = steps.get(stage) or getattr(pipeline, stage)
 
-    def interrupted(*arguments: object) -> object:
+    def interrupted(*arguments: object, **options: object) -> object:
         send()
-        return original(*arguments)
+        return original(*arguments, **options)
 
     if stage in steps:
         monkeypatch.setattr(pipeline, "STEPS", {**steps, stage: interrupted})

@@ -20,7 +20,7 @@ from mind_mlir.lowering.to_linalg import to_linalg
 from mind_mlir.lowering.to_llvm import to_llvm
 from mind_mlir.passes.structure import structure_function
 from mind_mlir.runtime.native import NativeFunction
-from mind_mlir.target import host_target
+from mind_mlir.target import named_target
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -92,7 +92,7 @@ def compiled(module: Module, name: str = "main", *, verify: bool = True) -> Comp
     mlir = lowered.module
     assert mlir.operation.verify()
     forms["linalg"] = str(mlir)
-    target = host_target()
+    target = named_target()
     schedule(mlir, target)
     assert mlir.operation.verify()
     forms["scheduled"] = str(mlir)

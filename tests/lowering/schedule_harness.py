@@ -12,7 +12,7 @@ from mind_mlir.lowering.bufferize import bufferize
 from mind_mlir.lowering.schedule import schedule
 from mind_mlir.lowering.to_llvm import to_llvm
 from mind_mlir.runtime.native import NativeFunction
-from mind_mlir.target import Target, host_target
+from mind_mlir.target import Target, named_target
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -97,7 +97,7 @@ def scheduled(text: str, target: Target | None = None) -> str:
     """Return the printed module after the scheduling stage."""
     with new_context(), ir.Location.unknown():
         module = ir.Module.parse(text)
-        schedule(module, target or host_target())
+        schedule(module, target or named_target())
         assert module.operation.verify()
         return str(module)
 
@@ -123,6 +123,6 @@ def run(text: str, inputs: Sequence[Array], outputs: Sequence[Array], target: Ta
 
 def _bufferize(text: str, target: Target | None) -> Module:
     module = ir.Module.parse(text)
-    schedule(module, target or host_target())
+    schedule(module, target or named_target())
     bufferize(module)
     return module

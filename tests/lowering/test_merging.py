@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from native_harness import F32
-from test_threads import lowered
+from test_launches import lowered
 
 from mind_mlir.bindings import ir, new_context
 from mind_mlir.lowering.buffers.merging import merge_parallel_loops
@@ -154,6 +154,37 @@ def test_a_loop_that_overwrites_what_another_chunk_still_reads() -> None:
     assert after == before
 
 
+@pytest.mark.parametrize(("divisor", "sound"), [(3, True), (2, False)])
+def test_chunks_of_two_loops_at_once(divisor: int, sound: bool) -> None:
+    """Chunk 3 i + k takes rows 5 k to 5 k + 4 of block i, which are rows 15 i + 5 k and on of the whole."""
+    source = function(
+        f"""
+      %t = memref.alloc() : memref<4x15x8xf32>
+      scf.for %c = %c0 to %c12 step %c1 {{
+        %i = arith.divui %c, %c{divisor} : index
+        %k = arith.remui %c, %c{divisor} : index
+        %first = arith.muli %k, %c5 : index
+        %end = arith.addi %first, %c5 : index
+        scf.for %r = %first to %end step %c1 {{
+          scf.for %j = %c0 to %c8 step %c1 {{
+            %block = arith.muli %i, %c15 : index
+            %row = arith.addi %block, %r : index
+            %x = memref.load %a[%row, %j] : memref<60x8xf32>
+            memref.store %x, %t[%i, %r, %j] : memref<4x15x8xf32>
+          }}
+        }}
+      }} {{mind.parallel}}
+      %s = memref.collapse_shape %t [[0, 1], [2]] : memref<4x15x8xf32> into memref<60x8xf32>"""
+        + rows(12, move("%s", "%o"))
+    )
+    before, after = merged(source)
+    assert (after != before) == sound
+    assert loops(after) == (1 if sound else 2)
+    if sound:
+        a = np.arange(480, dtype=F32).reshape(60, 8)
+        assert np.array_equal(run(after.replace("memref.alloc()", "memref.alloca()")), a * 2)
+
+
 SMALL = """
       scf.for %i = %c0 to %c60 step %c6 {
         %v = vector.load %s[%i] : memref<60xf32>, vector<6xf32>
@@ -187,6 +218,17 @@ def test_a_small_loop_between_two_is_split_as_they_are() -> None:
     before, after = merged(function(TEMPORARIES + FIRST + SMALL + EXPANDED + LAST))
     assert (loops(before), loops(after)) == (2, 1)
     assert "memref.alloca() {alignment = 64 : i64} : memref<6x8xf32>" in after
+    a = np.arange(480, dtype=F32).reshape(60, 8)
+    assert np.array_equal(run(after.replace("memref.alloc()", "memref.alloca()")), a + 2 * a[:, 7:])
+
+
+def test_small_loops_at_the_end_are_shared_as_well() -> None:
+    """They were too little work for threads by themselves."""
+    before, after = merged(
+        function(TEMPORARIES + FIRST + SMALL + EXPANDED + LAST.replace("{mind.parallel}", ""))
+    )
+    assert (loops(before), loops(after)) == (1, 1)
+    assert after.rindex("memref.store") < after.index("mind.parallel")
     a = np.arange(480, dtype=F32).reshape(60, 8)
     assert np.array_equal(run(after.replace("memref.alloc()", "memref.alloca()")), a + 2 * a[:, 7:])
 

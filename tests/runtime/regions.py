@@ -67,6 +67,29 @@ llvm.func @crowd(%data: !llvm.ptr, %chunk: i64) {
   llvm.return
 }
 
+// Waits until the fourth word, the gate, is above the number of the chunk. The first word is the number of
+// chunks that are waiting, the second the most there were, the third how many have come.
+llvm.func @queue(%data: !llvm.ptr, %chunk: i64) {
+  %one = llvm.mlir.constant(1 : i64) : i64
+  %minus_one = llvm.mlir.constant(-1 : i64) : i64
+  %most_at = llvm.getelementptr %data[1] : (!llvm.ptr) -> !llvm.ptr, i64
+  %come_at = llvm.getelementptr %data[2] : (!llvm.ptr) -> !llvm.ptr, i64
+  %gate_at = llvm.getelementptr %data[3] : (!llvm.ptr) -> !llvm.ptr, i64
+  %before = llvm.atomicrmw add %data, %one acq_rel : !llvm.ptr, i64
+  %present = llvm.add %before, %one : i64
+  %most = llvm.atomicrmw max %most_at, %present acq_rel : !llvm.ptr, i64
+  %come = llvm.atomicrmw add %come_at, %one acq_rel : !llvm.ptr, i64
+  llvm.br ^wait
+^wait:
+  %yielded = llvm.call @sched_yield() : () -> i32
+  %gate = llvm.load %gate_at atomic acquire {alignment = 8 : i64} : !llvm.ptr -> i64
+  %is_shut = llvm.icmp "sle" %gate, %chunk : i64
+  llvm.cond_br %is_shut, ^wait, ^end
+^end:
+  %others = llvm.atomicrmw add %data, %minus_one acq_rel : !llvm.ptr, i64
+  llvm.return
+}
+
 // Counts 16 chunks in the words from 16 c on, in a loop of its own.
 llvm.func @nest(%data: !llvm.ptr, %chunk: i64) {
   %sixteen = llvm.mlir.constant(16 : i64) : i64

@@ -20,7 +20,7 @@ from mind_mlir.bindings import ir, llvm, new_context
 from mind_mlir.runtime import library, threads
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 pytestmark = pytest.mark.skipif(not threads.is_available(), reason="there is no pool for this system")
 
@@ -165,23 +165,31 @@ def test_the_setting_grows_and_shrinks() -> None:
     assert len(workers()) >= 3
 
 
-def test_callers_and_helpers_are_no_more_than_set() -> None:
-    """Three callers at once leave one of four threads to help."""
-    mind_mlir.set_num_threads(4)
-    data = words(2)
+def test_helpers_leave_when_others_call() -> None:
+    mind_mlir.set_num_threads(2)
+    data, others = words(4), words(2)
+    helped = threading.Thread(target=region, args=("queue", data, 200))
+    helped.start()
+    _wait(lambda: data[0] == 2)
+    others[1] = 2
+    other = threading.Thread(target=region, args=("meet", others, 2))  # alone: its first chunk waits
+    other.start()
+    _wait(lambda: others[0] == 1)
+    data[3] = 2
+    _wait(lambda: data[2] - data[0] >= 2)  # both have been through the gate
+    data[1] = 0
+    while data[3] < 199:
+        data[3] += 1
+        _wait(lambda: data[2] > data[3])
+    data[3], others[1] = 200, 0
+    helped.join()
+    other.join()
+    assert list(data[:3]) == [0, 1, 200]
 
-    def call() -> None:
-        for _ in range(100):
-            region("crowd", data, 20)
 
-    callers = [threading.Thread(target=call) for _ in range(3)]
-    for caller in callers:
-        caller.start()
-    for caller in callers:
-        caller.join()
-    # A caller that comes while two help its job is one too many until they have finished their chunks.
-    assert data[0] == 0
-    assert data[1] <= 6
+def _wait(condition: Callable[[], bool]) -> None:
+    while not condition():
+        threading.Event().wait(0.0001)
 
 
 def test_a_loop_runs_without_workers_where_the_system_gives_none() -> None:
@@ -317,10 +325,10 @@ def test_a_child_that_is_forked_while_others_are_in_loops() -> None:
         mind_mlir.set_num_threads(3)
         meet(3)
         data = words(2)
-        data[1] = 4
-        caller = threading.Thread(target=region, args=("meet", data, 2))
+        data[1] = 10
+        caller = threading.Thread(target=region, args=("meet", data, 9))  # some have not begun
         caller.start()
-        while data[0] < 2:
+        while data[0] < 3:
             threading.Event().wait(0.001)
         child = os.fork()
         if not child:

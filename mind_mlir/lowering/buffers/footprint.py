@@ -7,36 +7,68 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mind_mlir.bindings import ir
 from mind_mlir.lowering.buffers.aliases import root_of
+from mind_mlir.lowering.schedule.contraction.kernels import PRODUCT_ARGUMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.bindings import Operation, Value
+    from mind_mlir.bindings import Attribute, Operation, Type, Value
+    from mind_mlir.lowering.buffers.kernel_footprint import ProductKernels
 
 
 class Span(NamedTuple):
     """Some of the integers from ``pitch * n + low`` to ``pitch * n + high``, both included.
 
-    ``n`` is the number of an iteration, from zero.
+    ``n`` is the number of an iteration, from zero. Added to both ends are ``quotient * (n // divisor) +
+    remainder * (n % divisor)`` for each ``(divisor, quotient, remainder)`` of ``digits``, in order.
     """
 
     pitch: int
     low: int
     high: int
+    digits: tuple[tuple[int, int, int], ...] = ()
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it is one integer, the same in each iteration."""
+        return self.pitch == 0 and self.low == self.high and not self.digits
 
     def plus(self, other: Span) -> Span:
         """Return where sums of the two lie."""
-        return Span(self.pitch + other.pitch, self.low + other.low, self.high + other.high)
+        sums: dict[int, tuple[int, int]] = {}
+        for divisor, quotient, remainder in (*self.digits, *other.digits):
+            old = sums.get(divisor, (0, 0))
+            sums[divisor] = old[0] + quotient, old[1] + remainder
+        # n is divisor * (n // divisor) + n % divisor.
+        whole = {each: sums[each][1] for each in sums if sums[each][0] == each * sums[each][1]}
+        digits = tuple((each, *sums[each]) for each in sorted(sums) if each not in whole)
+        pitch = self.pitch + other.pitch + sum(whole.values())
+        return Span(pitch, self.low + other.low, self.high + other.high, digits)
 
     def times(self, factor: int) -> Span:
         """Return where the multiples by a non-negative ``factor`` lie."""
-        return Span(self.pitch * factor, self.low * factor, self.high * factor)
+        digits = tuple((each, one * factor, two * factor) for each, one, two in self.digits) if factor else ()
+        return Span(self.pitch * factor, self.low * factor, self.high * factor, digits)
+
+    def divided(self, divisor: int) -> tuple[Span | None, Span | None]:
+        """Return where quotients by a positive ``divisor`` lie, and where remainders; None if not known."""
+        if self.digits or self.low < 0:
+            return None, None
+        if self.pitch % divisor == 0:
+            first, last = self.low // divisor, self.high // divisor
+            within = (self.low % divisor, self.high % divisor) if first == last else (0, divisor - 1)
+            return Span(self.pitch // divisor, first, last), Span(0, *within)
+        if self.pitch > 0 and divisor % self.pitch == 0 and self.high < self.pitch:
+            periods = divisor // self.pitch
+            quotient = Span(0, 0, 0, ((periods, 1, 0),))
+            return quotient, Span(0, self.low, self.high, ((periods, 0, self.pitch),))
+        return None, None
 
     def hull(self, other: Span) -> Span | None:
-        """Return what holds both, or None where the distance between them grows."""
-        if self.pitch != other.pitch:
+        """Return what holds both, or None where the distance between them changes."""
+        if (self.pitch, self.digits) != (other.pitch, other.digits):
             return None
-        return Span(self.pitch, min(self.low, other.low), max(self.high, other.high))
+        return self._replace(low=min(self.low, other.low), high=max(self.high, other.high))
 
 
 @dataclass(slots=True)
@@ -77,13 +109,14 @@ _OTHER_ACCESSES = (
 )
 
 
-def touched(loop: Operation) -> dict[Value, Touch] | None:
+def touched(loop: Operation, kernels: ProductKernels) -> dict[Value, Touch] | None:
     """Return what an iteration of ``loop`` touches, by buffer; None where that cannot be told.
 
     Args:
         loop: An `scf.for` with constant bounds, see `bounds_of`.
+        kernels: What it may call.
     """
-    return _Footprint(loop).run()
+    return _Footprint(loop, kernels).run()
 
 
 def bounds_of(loop: Operation) -> tuple[int, int, int] | None:
@@ -93,13 +126,17 @@ def bounds_of(loop: Operation) -> tuple[int, int, int] | None:
 
 
 class _Footprint:
-    def __init__(self, loop: Operation) -> None:
+    def __init__(self, loop: Operation, kernels: ProductKernels) -> None:
+        self._kernels = kernels
         bounds = bounds_of(loop)
         assert bounds is not None
         self._loop = loop
         self._spans: dict[Value, Span | None] = {
             loop.regions[0].blocks[0].arguments[0]: Span(bounds[2], bounds[0], bounds[0])
         }
+        self._layouts: dict[Value, _Layout | None] = {}
+        self._lengths: dict[Type, int] = {}
+        self._maps: dict[Attribute, bool] = {}
         self._found: dict[Value, Touch] = {}
         self._known = True
 
@@ -112,7 +149,10 @@ class _Footprint:
         name = op.name
         access = _ACCESSES.get(name)
         if access is not None:
-            self._known = self._access(op, *access)
+            number, writes = access
+            self._known = self._access(op, number, writes=writes)
+        elif name == "func.call":
+            self._known = self._call(op)
         elif name in _OTHER_ACCESSES or name.startswith("vector.masked"):
             self._known = False
         elif name == "scf.for":
@@ -128,10 +168,10 @@ class _Footprint:
         lower, upper, stride = self._span(first), self._least(end), _constant(step)
         if lower is None or upper is None or stride is None or lower.low != lower.high:
             return None
-        if lower.pitch != upper.pitch:
+        if (lower.pitch, lower.digits) != (upper.pitch, upper.digits):
             return None
         trips = max(0, -(-(upper.high - lower.low) // stride))
-        return Span(lower.pitch, lower.low, lower.low + max(0, trips - 1) * stride)
+        return lower._replace(high=lower.low + max(0, trips - 1) * stride)
 
     def _least(self, value: Value) -> Span | None:
         """Return a span whose upper end ``value`` does not exceed: that of the first operand of a minimum."""
@@ -150,41 +190,95 @@ class _Footprint:
         if constant is not None:
             return Span(0, constant, constant)
         owner = _owner(value)
-        if owner is None or owner.name not in ("arith.addi", "arith.muli"):
+        if owner is None or len(owner.operands) != 2:
             return None
         left, right = (self._span(operand) for operand in owner.operands)
         if left is None or right is None:
             return None
         if owner.name == "arith.addi":
             return left.plus(right)
-        if left == Span(0, left.low, left.low):
-            left, right = right, left
-        if right != Span(0, right.low, right.low) or right.low < 0:
-            return None
-        return left.times(right.low)
+        if owner.name == "arith.muli":
+            left, right = (right, left) if left.is_number else (left, right)
+            return left.times(right.low) if right.is_number and right.low >= 0 else None
+        if owner.name in ("arith.divui", "arith.remui") and right.is_number and right.low > 0:
+            quotient, remainder = left.divided(right.low)
+            return quotient if owner.name == "arith.divui" else remainder
+        return None
 
-    def _access(self, op: Operation, number: int, writes: bool) -> bool:
-        buffer = op.operands[number]
-        type_ = buffer.type
-        root = root_of(buffer)
-        if root is None or not type_.has_static_shape:
+    def _access(self, op: Operation, number: int, *, writes: bool) -> bool:
+        """Enter an access of operand ``number``; return False if it is not known what it is a view of."""
+        operands = list(op.operands)
+        buffer = operands[number]
+        if buffer not in self._layouts:
+            self._layouts[buffer] = _layout(buffer)
+        layout = self._layouts[buffer]
+        if layout is None:
             return False
-        indices = list(op.operands)[number + 1 : number + 1 + type_.rank]
-        lanes = _lanes(op)
-        strides, offset = type_.get_strides_and_offset()
-        dynamic = ir.ShapedType.get_dynamic_stride_or_offset()
-        span: Span | None = None
+        lanes = self._lanes(op)
+        last = len(layout.shape) - 1
         places = [
-            self._place(index, extent, lanes if axis == type_.rank - 1 else 1)
-            for axis, (index, extent) in enumerate(zip(indices, type_.shape, strict=True))
+            self._place(index, extent, lanes if axis == last else 1)
+            for axis, (index, extent) in enumerate(zip(operands[number + 1 :], layout.shape, strict=False))
         ]
-        if lanes and offset != dynamic and dynamic not in strides:
-            span = Span(0, offset, offset)
-            for place, stride in zip(places, strides, strict=True):
+        span: Span | None = None
+        if lanes and layout.strides is not None:
+            span = Span(0, layout.offset, layout.offset)
+            for place, stride in zip(places, layout.strides, strict=True):
                 span = span.plus(place.times(stride))
-        rows = places[0] if lanes and places and buffer == root else None
-        self._enter(root, Touch(writes, span, rows, [op]))
+        rows = places[0] if lanes and places and buffer == layout.root else None
+        span = None if span is not None and span.digits else span
+        rows = None if rows is not None and rows.digits else rows
+        self._enter(layout.root, Touch(writes, span, rows, [op]))
         return True
+
+    def _call(self, op: Operation) -> bool:
+        """Enter what a call touches; return False if that is not known."""
+        name = ir.FlatSymbolRefAttr(op.attributes["callee"]).value
+        if name not in self._kernels:
+            return False
+        operands = list(op.operands)
+        arguments = dict(zip(PRODUCT_ARGUMENTS, operands[3:], strict=False))
+        reaches = self._kernels.reaches(name, {each: self._most(arguments[each]) for each in arguments})
+        if reaches is None:
+            return False
+        for reach in reaches:
+            base = _owner(operands[reach.operand])
+            if base is None or base.name != "memref.extract_strided_metadata":
+                return False
+            root = root_of(base.operands[0])
+            if root is None:
+                return False
+            first = self._span(arguments[reach.first])
+            span = None if first is None or first.digits else first._replace(high=first.high + reach.extent)
+            self._enter(root, Touch(reach.writes, span, None, [op]))
+        return True
+
+    def _most(self, value: Value) -> int | None:
+        """Return what ``value`` is at most, if that is the same in each iteration."""
+        owner = _owner(value)
+        if owner is not None and owner.name in ("arith.minui", "arith.minsi"):
+            found = [most for operand in owner.operands if (most := self._most(operand)) is not None]
+            return min(found, default=None)
+        span = self._span(value)
+        return span.high if span is not None and span.is_number else None
+
+    def _lanes(self, op: Operation) -> int:
+        """Return the elements along the last axis that ``op`` accesses; 0 if it does so in another way."""
+        name = op.name
+        if name.startswith("memref."):
+            return 1
+        type_ = op.operands[0].type if name.endswith(("store", "write")) else op.results[0].type
+        if type_ not in self._lengths:
+            whole = isinstance(type_, ir.VectorType) and type_.rank == 1
+            self._lengths[type_] = type_.shape[0] if whole else 0
+        if name.startswith("vector.transfer"):
+            attribute = op.attributes["permutation_map"]
+            if attribute not in self._maps:
+                map_ = ir.AffineMapAttr(attribute).value
+                self._maps[attribute] = map_ == ir.AffineMap.get_minor_identity(map_.n_dims, 1)
+            if not self._maps[attribute]:
+                return 0
+        return self._lengths[type_]
 
     def _place(self, index: Value, extent: int, lanes: int) -> Span:
         """Return where an access lies along one axis of ``extent``; all of it if that is not known."""
@@ -192,7 +286,7 @@ class _Footprint:
         if span is None:
             return Span(0, 0, extent - 1)
         span = span._replace(high=span.high + max(lanes, 1) - 1)
-        return span if span.pitch else Span(0, max(span.low, 0), min(span.high, extent - 1))
+        return span if span.pitch or span.digits else Span(0, max(span.low, 0), min(span.high, extent - 1))
 
     def _enter(self, root: Value, new: Touch) -> None:
         old = self._found.get(root)
@@ -205,18 +299,24 @@ class _Footprint:
         old.users += new.users
 
 
-def _lanes(op: Operation) -> int:
-    """Return the elements along the last axis that ``op`` accesses; 0 if it does so in another way."""
-    if op.name.startswith("memref."):
-        return 1
-    vector = op.operands[0].type if op.name.endswith(("store", "write")) else op.results[0].type
-    if not isinstance(vector, ir.VectorType) or vector.rank != 1:
-        return 0
-    if "permutation_map" in op.attributes:
-        map_ = ir.AffineMapAttr(op.attributes["permutation_map"]).value
-        if map_ != ir.AffineMap.get_minor_identity(map_.n_dims, 1):
-            return 0
-    return int(vector.shape[0])
+class _Layout(NamedTuple):
+    """Where the elements of a view lie in its buffer; without strides, that is not known."""
+
+    root: Value
+    shape: Sequence[int]
+    strides: Sequence[int] | None
+    offset: int
+
+
+def _layout(view: Value) -> _Layout | None:
+    """Return the layout of ``view``, or None if it is not known what it is a view of."""
+    type_, root = view.type, root_of(view)
+    if root is None or not type_.has_static_shape:
+        return None
+    strides, offset = type_.get_strides_and_offset()
+    dynamic = ir.ShapedType.get_dynamic_stride_or_offset()
+    known = offset != dynamic and dynamic not in strides
+    return _Layout(root, list(type_.shape), list(strides) if known else None, offset)
 
 
 def _owner(value: Value) -> Operation | None:
@@ -231,7 +331,7 @@ def _constant(value: Value) -> int | None:
 
 
 def hull(spans: Sequence[Span]) -> Span | None:
-    """Return what holds all ``spans``, or None where the distance between two of them grows."""
+    """Return what holds all ``spans``, or None where the distance between two of them changes."""
     found: Span | None = spans[0]
     for span in spans[1:]:
         found = None if found is None else found.hull(span)

@@ -16,6 +16,7 @@ from mind_mlir.bindings import arith, func, ir, scf
 from mind_mlir.interrupts import deliver
 from mind_mlir.lowering.buffers.aliases import VIEWS
 from mind_mlir.lowering.buffers.footprint import Span, Touch, bounds_of, hull, touched
+from mind_mlir.lowering.buffers.kernel_footprint import ProductKernels
 from mind_mlir.lowering.buffers.private import make_private
 from mind_mlir.lowering.schedule.emission.emitter import PARALLEL_ATTRIBUTE
 from mind_mlir.mlir.passes import find_all
@@ -26,7 +27,13 @@ if TYPE_CHECKING:
     from mind_mlir.bindings import Block, Module, Operation, Value
 
 #: Operations between two loops that may as well stand before both.
-_MOVABLE = (*VIEWS, "arith.constant", "memref.alloc", "memref.get_global")
+_MOVABLE = (
+    *VIEWS,
+    "arith.constant",
+    "memref.alloc",
+    "memref.extract_strided_metadata",
+    "memref.get_global",
+)
 #: A merged loop has at least so many chunks, unless its parts have fewer: enough for threads to share.
 _CHUNKS = 8
 
@@ -50,7 +57,7 @@ class _Part(NamedTuple):
 
 
 def merge_parallel_loops(module: Module) -> None:
-    """Merge neighbouring parallel loops of ``module``, and small loops between them, where that is sound.
+    """Merge neighbouring parallel loops of ``module``, and small loops that follow them, where that is sound.
 
     What only one merged loop uses, and a chunk finds only where it has written itself, becomes memory of that
     chunk (see `make_private`).
@@ -58,15 +65,15 @@ def merge_parallel_loops(module: Module) -> None:
     Args:
         module: A bufferized module whose buffers are not placed yet: each is memory of its own.
     """
+    kernels = ProductKernels(module)
     for function in module.body.operations:
         if not isinstance(function, func.FuncOp):
             continue
         loops = [loop.operation for loop in find_all(function, scf.ForOp) if is_parallel(loop)]
         for block in dict.fromkeys(loop.block for loop in loops):
-            if sum(loop.block == block for loop in loops) > 1:
-                for run in _runs(block):
-                    deliver()
-                    _merge(run)
+            for run in _runs(block, kernels):
+                deliver()
+                _merge(run)
 
 
 def is_parallel(op: Operation) -> bool:
@@ -74,14 +81,12 @@ def is_parallel(op: Operation) -> bool:
     return op.operation.name == "scf.for" and PARALLEL_ATTRIBUTE in op.attributes
 
 
-def _runs(block: Block) -> list[list[_Part]]:
-    """Return what is to be merged in ``block``: two loops or more each, the first and the last parallel."""
+def _runs(block: Block, kernels: ProductKernels) -> list[list[_Part]]:
+    """Return what is to be merged in ``block``: two loops or more each, the first of them parallel."""
     runs: list[list[_Part]] = []
     run: list[_Part] = []
 
     def close() -> None:
-        while run and not run[-1].parallel:
-            run.pop()
         if len(run) > 1:
             runs.append(list(run))
         run.clear()
@@ -94,39 +99,42 @@ def _runs(block: Block) -> list[list[_Part]]:
         if op.name != "scf.for" or op.results or not (run or first):
             close()
             continue
-        part = _part(op, run)
-        if part is None and run:
+        part = _part(op, kernels)
+        joined = None if part is None else _joined(part, run)
+        if joined is None and run:
             close()
-            part = _part(op, run) if first else None
-        if part is not None:
-            run.append(part)
+            joined = part if first else None
+        if joined is not None:
+            run.append(joined)
     close()
     return runs
 
 
-def _part(loop: Operation, run: list[_Part]) -> _Part | None:
-    """Return ``loop`` as what follows on ``run``; None if it cannot be merged with it."""
+def _part(loop: Operation, kernels: ProductKernels) -> _Part | None:
+    """Return ``loop`` as the first part of a run; None if it cannot be one of any."""
     bounds = bounds_of(loop)
-    touches = touched(loop) if bounds is not None else None
-    if bounds is None or touches is None:
+    if bounds is None or bounds[0] != 0 or bounds[1] < 1:
         return None
-    lower, upper, step = bounds
-    trips = -(-(upper - lower) // step)
-    if trips < 1 or lower != 0:
+    touches = touched(loop, kernels)
+    if touches is None:
         return None
-    rate = Fraction(1)
+    return _Part(loop, -(-bounds[1] // bounds[2]), is_parallel(loop), touches, Fraction(1))
+
+
+def _joined(part: _Part, run: list[_Part]) -> _Part | None:
+    """Return ``part`` as what follows on ``run``; None if it cannot be merged with it."""
+    if not run:
+        return part
     rates = {
-        part.rate * one.pitch / other.pitch
-        for part in run
-        for one, other in _shared(part.touches, touches)
+        before.rate * one.pitch / other.pitch
+        for before in run
+        for one, other in _shared(before.touches, part.touches)
         if one.pitch > 0 and other.pitch > 0
     }
-    if run:
-        if len(rates) != 1:
-            return None
-        (rate,) = rates
-    part = _Part(loop, trips, is_parallel(loop), touches, rate)
-    return part if not run or _is_sound([*run, part]) else None
+    if len(rates) != 1:
+        return None
+    joined = part._replace(rate=rates.pop())
+    return joined if _is_sound([*run, joined]) else None
 
 
 def _shared(one: dict[Value, Touch], other: dict[Value, Touch]) -> list[tuple[Span, Span]]:

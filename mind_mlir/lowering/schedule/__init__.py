@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir
 from mind_mlir.lowering.schedule.driver import FunctionScheduler
+from mind_mlir.lowering.schedule.emission.decision import Decisions
 
 if TYPE_CHECKING:
     from mind_mlir.bindings import Module
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["schedule"]
 
 
-def schedule(module: Module, target: Target) -> None:
+def schedule(module: Module, target: Target, decisions: Decisions | None = None) -> None:
     """Schedule every function of ``module`` for ``target``, in place.
 
     Floating-point sums are reassociated inside contractions and reductions only, in an order that depends on
@@ -30,9 +31,11 @@ def schedule(module: Module, target: Target) -> None:
     Args:
         module: functions of linalg operations on tensors of static shape.
         target: the processor to schedule for.
+        decisions: is told what was decided for each nest, and why.
     """
+    decisions = decisions or Decisions(wanted=False)
     with module.context, ir.Location.unknown():
         for operation in module.body.operations:
             function = operation.operation
             if function.name == "func.func" and len(function.regions[0].blocks):
-                FunctionScheduler(function, target).run()
+                FunctionScheduler(function, target, decisions).run()

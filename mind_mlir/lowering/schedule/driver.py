@@ -11,6 +11,8 @@ from mind_mlir.lowering.schedule.contraction.geometry import contiguous_strides,
 from mind_mlir.lowering.schedule.contraction.marked import mark
 from mind_mlir.lowering.schedule.contraction.match import Contraction, match_contraction
 from mind_mlir.lowering.schedule.contraction.matmul_schedule import choose_matmul_schedule
+from mind_mlir.lowering.schedule.emission.constants import FEW_ROWS
+from mind_mlir.lowering.schedule.emission.decision import Choice, Decision, computed
 from mind_mlir.lowering.schedule.emission.emitter import Emitter
 from mind_mlir.lowering.schedule.fusion.collapse import collapsed, expand_value, merged_loops
 from mind_mlir.lowering.schedule.fusion.group import vector_dims
@@ -33,7 +35,11 @@ from mind_mlir.lowering.schedule.reading.view import Views
 from mind_mlir.lowering.schedule.sharing.nests import SharedNests
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from mind_mlir.bindings import Block, Operation, OpOperand, Value
+    from mind_mlir.lowering.schedule.emission.decision import Decisions
+    from mind_mlir.lowering.schedule.movement.scatter import Scatter
     from mind_mlir.lowering.schedule.reading.view import View
     from mind_mlir.target import Target
 
@@ -41,9 +47,10 @@ if TYPE_CHECKING:
 class FunctionScheduler:
     """Schedules one function."""
 
-    def __init__(self, function: Operation, target: Target) -> None:
+    def __init__(self, function: Operation, target: Target, decisions: Decisions) -> None:
         self._function = function
         self._target = target
+        self._decisions = decisions
         self._emitter = Emitter(function)
         self._views = Views()
         self._shared = SharedNests(function)
@@ -53,14 +60,17 @@ class FunctionScheduler:
         self._regions(self._function)
 
     def _regions(self, op: Operation) -> None:
-        for region in op.regions:
-            for block in region.blocks:
-                self._block(block)
+        for region, name in zip(op.regions, _region_names(op), strict=True):
+            with self._decisions.region(op, name):
+                for block in region.blocks:
+                    self._block(block)
 
     def _block(self, block: Block) -> None:
-        groups = Grouping(self._emitter, self._shared, self._target)
+        groups = Grouping(self._emitter, self._shared, self._target, self._decisions)
+        fills: dict[Operation, int] = {}
         for operation in list(block.operations):
             deliver()
+            self._decisions.place += 1
             op = operation.operation
             view = self._views.of(op)
             if view is not None and self._schedule(view, groups):
@@ -68,24 +78,43 @@ class FunctionScheduler:
             groups.close(_read_values(op))
             scatter = match_scatter(op)
             if scatter is not None:
-                with ir.InsertionPoint(op), op.location:
-                    result = ScatterEmitter(self._emitter, scatter, self._target).emit()
-                op.results[0].replace_all_uses_with(result)
-                op.erase()
-            elif not op.name.startswith("linalg."):
+                self._scatter(scatter)
+            elif op.name == "linalg.fill":
+                fills[op] = self._decisions.place
+            elif op.name.startswith("linalg."):
+                self._plain(op, view)
+            else:
                 self._regions(op)
         groups.close_all()
         sweep(block)
-        self._fills(block, groups)
+        self._fills(block, groups, fills)
 
-    def _fills(self, block: Block, groups: Grouping) -> None:
+    def _fills(self, block: Block, groups: Grouping, places: dict[Operation, int]) -> None:
         """Schedule the fills that no other schedule took the number from."""
         for operation in list(block.operations):
             deliver()
             view = self._views.of(operation.operation) if operation.operation.name == "linalg.fill" else None
             dims = () if view is None else vector_dims(view)
             if view is not None and dims:
-                groups.add_alone(view, dims)
+                groups.add_alone(view, dims, places.get(view.op))
+
+    def _scatter(self, scatter: Scatter) -> None:
+        op = scatter.loop
+        with ir.InsertionPoint(op), op.location:
+            emitter = ScatterEmitter(self._emitter, scatter, self._target)
+            extents = (scatter.count, scatter.width)
+            self._decisions.add(
+                lambda: Decision("scatter", computed([op]), extents, emitter.schedule.choices())
+            )
+            result = emitter.emit()
+        op.results[0].replace_all_uses_with(result)
+        op.erase()
+
+    def _plain(self, op: Operation, view: View | None) -> None:
+        """Note that ``op`` is left as it is."""
+        why = Choice("loops", "one element at a time", "not arithmetic along contiguous memory")
+        extents = () if view is None else view.extents
+        self._decisions.add(lambda: Decision("plain", computed([op]), extents, (why,)))
 
     def _schedule(self, view: View, groups: Grouping) -> bool:
         """Schedule ``view`` now or as part of a group; return False to leave it as it is."""
@@ -109,8 +138,17 @@ class FunctionScheduler:
             return True  # its users read the source instead
         with ir.InsertionPoint(view.op), view.op.location:
             here = dataclasses.replace(transposition, view=view)
-            _replace(view, TranspositionEmitter(self._emitter, here, self._target).emit())
+            _replace(view, self._transposed(here))
         return True
+
+    def _transposed(self, transposition: Transposition) -> Value:
+        """Emit ``transposition`` and return its result."""
+        emitter = TranspositionEmitter(self._emitter, transposition, self._target)
+        view = transposition.view
+        self._decisions.add(
+            lambda: Decision("transposition", computed([view.op]), view.extents, emitter.schedule.choices())
+        )
+        return emitter.emit()
 
     def _contraction(self, original: View, groups: Grouping) -> bool:
         if 0 in original.extents:
@@ -127,7 +165,7 @@ class FunctionScheduler:
                 if dims:
                     groups.add_alone(view, dims)
                 return bool(dims)
-            result = self._product(contraction)
+            result = self._product(contraction, original)
             _replace(original, expand_value(result, list(original.op.results[0].type.shape)))
         return True
 
@@ -138,18 +176,17 @@ class FunctionScheduler:
             source = None if op is None else self._views.of(op.operation)
             transposition = None if source is None else match_transposition(source)
             if transposition is not None:
-                result = TranspositionEmitter(self._emitter, transposition, self._target).emit()
-                operand.replace_all_uses_with(result)
+                operand.replace_all_uses_with(self._transposed(transposition))
         return view.current()
 
     def _by_rows(self, contraction: Contraction) -> bool:
         """Return whether a product is rather computed as sums along contiguous rows of both factors."""
-        few = contraction.extent(contraction.m) <= _FEW_ROWS
+        few = contraction.extent(contraction.m) <= FEW_ROWS
         rows = contraction.left.contiguous(contraction.k) and contraction.right.contiguous(contraction.k)
         return few and rows and not contraction.inner
 
-    def _product(self, contraction: Contraction) -> Value:
-        """Emit ``contraction`` as an operation with its schedule and return the result."""
+    def _product(self, contraction: Contraction, original: View) -> Value:
+        """Emit ``contraction``, a form of ``original`` with few loops, as one operation."""
         factors = contraction.left, contraction.right
         strides = [contiguous_strides(factor.value.type.shape) for factor in factors]
         init = contraction.view.inits[0]
@@ -161,11 +198,35 @@ class FunctionScheduler:
             outside=loops_without(contraction.view.op, contraction.right.value),
         )
         start = filler(init)
+        self._decisions.add(
+            lambda: Decision(
+                "product",
+                computed([*_transposes(original), original.op]),
+                contraction.view.extents,
+                chosen.choices(),
+            )
+        )
         return mark(contraction, chosen, None if start is None else constant_value(start))
 
 
-#: So few rows are computed one by one rather than repack the other factor for them.
-_FEW_ROWS = 2
+#: What the regions of operations are called; a function's is called as the function, others by number.
+_REGIONS = {
+    "scf.for": ("body",),
+    "scf.if": ("then", "else"),
+    "scf.while": ("condition", "body"),
+}
+
+
+def _region_names(op: Operation) -> Sequence[str]:
+    if op.name == "func.func":
+        return [str(ir.StringAttr(op.attributes["sym_name"]).value)]
+    return _REGIONS.get(op.name) or [f"region {number}" for number in range(len(op.regions))]
+
+
+def _transposes(view: View) -> list[Operation]:
+    """Return the transposes that ``view``, a product, reads through."""
+    owners = [definition(value) for value in view.inputs]
+    return [owner for owner in owners if owner is not None and owner.name == "linalg.transpose"]
 
 
 def _merged(view: View) -> View:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir
+from mind_mlir.lowering.schedule.emission.decision import Decision, computed
 from mind_mlir.lowering.schedule.fusion.collapse import collapse, collapse_value, expand_value, merged_loops
 from mind_mlir.lowering.schedule.fusion.elements import Known
 from mind_mlir.lowering.schedule.fusion.group import Group, extractions
@@ -15,11 +16,13 @@ from mind_mlir.lowering.schedule.fusion.schedule import choose_schedule
 from mind_mlir.lowering.schedule.fusion.work import work_of
 from mind_mlir.lowering.schedule.reading.values import definition, filler
 from mind_mlir.lowering.schedule.sharing.groups import share_group
+from mind_mlir.lowering.schedule.sharing.nests import choices_of_sharing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from mind_mlir.bindings import Operation, Value
+    from mind_mlir.lowering.schedule.emission.decision import Decisions
     from mind_mlir.lowering.schedule.emission.emitter import Emitter
     from mind_mlir.lowering.schedule.fusion.schedule import FusedSchedule
     from mind_mlir.lowering.schedule.reading.view import View
@@ -38,10 +41,11 @@ class Grouping:
     they are: only then can the value be overwritten by its next one (see `overwritten`).
     """
 
-    def __init__(self, emitter: Emitter, shared: SharedNests, target: Target) -> None:
+    def __init__(self, emitter: Emitter, shared: SharedNests, target: Target, decisions: Decisions) -> None:
         self._emitter = emitter
         self._shared = shared
         self._target = target
+        self._decisions = decisions
         self._open: dict[Value, Group] = {}
         #: The open group that reads a value which a loop carries.
         self._readers: dict[Value, Group] = {}
@@ -67,6 +71,7 @@ class Grouping:
         if group is None:
             group = Group(view.extents, dims[0])
         group.add(view.current())
+        group.place = self._decisions.place
         self._readers.update(dict.fromkeys(carried, group))
         for result in view.op.results:
             self._open[result] = group
@@ -96,10 +101,17 @@ class Grouping:
                     self._readers[value] = group
         return group
 
-    def add_alone(self, view: View, dims: tuple[int, ...]) -> None:
-        """Emit ``view``, which reads nothing that an open group computes, as a group of its own."""
+    def add_alone(self, view: View, dims: tuple[int, ...], place: int | None = None) -> None:
+        """Emit ``view``, which reads nothing that an open group computes, as a group of its own.
+
+        Args:
+            view: The operation.
+            dims: Along which it can run in vectors.
+            place: Its place (see `Decisions`), unless the scheduler has just come to it.
+        """
         group = Group(view.extents, dims[0])
         group.add(view)
+        group.place = self._decisions.place if place is None else place
         for result in view.op.results:
             self._open[result] = group
         self._emit(group)
@@ -148,6 +160,13 @@ class Grouping:
                 for (number, place), target in zip(results, targets, strict=True)
             ]
             tensors = share_group(self._shared, group, outputs, schedule, self._target)
+            shared = choices_of_sharing(tensors)
+            self._decisions.add(
+                lambda: Decision(
+                    "fused", computed(operations), group.extents, (*schedule.choices(), *shared)
+                ),
+                group.place,
+            )
             if tensors is None:
                 tensors = GroupEmitter(self._emitter, group, outputs, schedule, self._target).emit(Known())
             for (number, place), value in zip(results, tensors, strict=True):

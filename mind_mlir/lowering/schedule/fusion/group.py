@@ -11,14 +11,12 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir
+from mind_mlir.lowering.schedule.emission.constants import GROUP_LIMIT
 from mind_mlir.lowering.schedule.fusion.combiner import match_combiners
 
 if TYPE_CHECKING:
     from mind_mlir.bindings import Block, Operation, Type, Value
     from mind_mlir.lowering.schedule.reading.view import Access, View
-
-#: Body operations after which a group takes no more members: more would only spill registers.
-GROUP_LIMIT = 48
 
 
 @dataclasses.dataclass
@@ -31,6 +29,8 @@ class Group:
         members: the operations.
         reductions: the reduction dimensions of those members that reduce; empty when none does.
         weight: operations in the bodies of all members.
+        produced: which member computes each result.
+        place: the place of the last member (see `Decisions`).
     """
 
     extents: tuple[int, ...]
@@ -39,6 +39,7 @@ class Group:
     reductions: tuple[int, ...] = ()
     weight: int = 0
     produced: dict[Value, View] = dataclasses.field(default_factory=dict)
+    place: int = 0
 
     def add(self, view: View) -> None:
         """Append ``view``, which `accepts` accepted."""

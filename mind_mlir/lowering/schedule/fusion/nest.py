@@ -114,7 +114,7 @@ class GroupEmitter:
         ranges, slot = dict(place.ranges), place.slot
         for position, cut in reversed(list(enumerate(cuts))):
             own = self._e.modulo(number, cut.count) if position else number
-            number = self._e.floordiv(number, cut.count)
+            number = self._e.floordiv(number, cut.count) if position else number
             if cut is self._s.parts:
                 slot = own
             if cut.step == 1 and cut.dim not in self._g.reductions:

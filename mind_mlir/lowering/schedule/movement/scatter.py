@@ -10,9 +10,10 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import arith, ir
+from mind_mlir.lowering.schedule.emission.constants import BYTE_NS, ROW_NS, SKIP_NS, SKIPPED
 from mind_mlir.lowering.schedule.emission.decision import Choice
 from mind_mlir.lowering.schedule.emission.emitter import zero
-from mind_mlir.lowering.schedule.emission.split import BYTE_NS, Split, split
+from mind_mlir.lowering.schedule.emission.split import Split, split
 from mind_mlir.mlir.memory import element_bytes
 from mind_mlir.ops.scatter import SCATTER_ATTRIBUTE
 
@@ -20,12 +21,6 @@ if TYPE_CHECKING:
     from mind_mlir.bindings import Operation, Type, Value
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
     from mind_mlir.target import Target
-
-#: Nanoseconds that it takes to find a row in memory (`python -m benchmarks.threads`).
-_ROW_NS = 40
-#: Nanoseconds that it takes to see that an update belongs to another chunk, and which part of the work may go
-#: there.
-_SKIP_NS, _SKIPPED = 0.7, 0.1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,25 +84,31 @@ def choose_scatter_schedule(
     count: int, rows: int, row_bytes: int, bits: int, target: Target
 ) -> ScatterSchedule:
     """Return how to add ``count`` rows of ``row_bytes`` to a tensor of ``rows``, of elements of ``bits``."""
-    each = _ROW_NS + 3 * row_bytes * BYTE_NS
-    most = max(1, int(_SKIPPED * each / _SKIP_NS))
+    each = ROW_NS + 3 * row_bytes * BYTE_NS
+    most = max(1, int(SKIPPED * each / SKIP_NS))
     return ScatterSchedule(target.lanes(bits), split(rows, count * each, multiple=-(-rows // most)))
 
 
 class ScatterEmitter:
-    """Emits one scatter."""
+    """Emits one scatter.
+
+    Attributes:
+        schedule: How it is done.
+    """
 
     def __init__(self, emitter: Emitter, scatter: Scatter, target: Target) -> None:
         self._e = emitter
         self._scatter = scatter
         self._type = scatter.element
         size = element_bytes(self._type)
-        self._s = choose_scatter_schedule(scatter.count, scatter.rows, scatter.width * size, 8 * size, target)
+        self.schedule = choose_scatter_schedule(
+            scatter.count, scatter.rows, scatter.width * size, 8 * size, target
+        )
 
     def emit(self) -> Value:
         """Emit the nest at the insertion point and return the result tensor."""
         init = self._scatter.loop.operands[3]
-        return self._e.chunks(self._s.split, self._scatter.rows, [init], self._chunk)[0]
+        return self._e.chunks(self.schedule.split, self._scatter.rows, [init], self._chunk)[0]
 
     def _chunk(self, first: Index, end: Index, carried: list[Value]) -> list[Value]:
         """Emit the loop over the updates, for rows ``first`` to ``end`` of the result."""
@@ -115,12 +116,12 @@ class ScatterEmitter:
         del clone.attributes[SCATTER_ATTRIBUTE]
         clone.operands[3] = carried[0]
         inner = _columns(clone)
-        width, lanes = self._scatter.width, self._s.lanes
+        width, lanes = self._scatter.width, self.schedule.lanes
         full = width - width % lanes
         to_target, to_update = (op.operands[0] for op in list(inner.regions[0].blocks[0].operations)[:2])
         with ir.InsertionPoint(inner):
             ends: list[Index] = [full, width]
-            if self._s.split.count > 1:
+            if self.schedule.split.count > 1:
                 below = arith.CmpIPredicate.ult
                 offset = arith.SubIOp(to_target, self._e.index(self._e.mul(first, width))).result
                 size = self._e.index(self._e.mul(self._e.sub(end, first), width))
@@ -137,7 +138,7 @@ class ScatterEmitter:
 
     def _vectors(self, result: Value, to_target: Value, to_update: Value, end: Index) -> Value:
         """Emit the addition of the columns below ``end`` of a row in vectors."""
-        type_ = self._e.vector_type(self._s.lanes, self._type)
+        type_ = self._e.vector_type(self.schedule.lanes, self._type)
         padding = self._e.splat(self._type, zero(self._type))
         add = arith.AddIOp if isinstance(self._type, ir.IntegerType) else arith.AddFOp
 
@@ -147,7 +148,7 @@ class ScatterEmitter:
             sum_ = add(self._e.read(type_, inside[0], place, padding), update).result
             return [self._e.write(sum_, inside[0], place)]
 
-        return self._e.loop((0, end, self._s.lanes), [result], body)[0]
+        return self._e.loop((0, end, self.schedule.lanes), [result], body)[0]
 
 
 def _columns(loop: Operation) -> Operation:

@@ -12,10 +12,17 @@ import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir
+from mind_mlir.lowering.schedule.emission.constants import (
+    BAND,
+    BYTE_NS,
+    FEWEST_SHARED,
+    LARGEST_SQUARE,
+    STREAMED_CACHES,
+)
 from mind_mlir.lowering.schedule.emission.decision import Choice
-from mind_mlir.lowering.schedule.emission.emitter import zero
+from mind_mlir.lowering.schedule.emission.emitter import STREAMING_ATTRIBUTE, zero
 from mind_mlir.lowering.schedule.emission.shuffle import transpose
-from mind_mlir.lowering.schedule.emission.split import BYTE_NS, Split, split
+from mind_mlir.lowering.schedule.emission.split import Split, split
 from mind_mlir.mlir.memory import element_bytes
 
 if TYPE_CHECKING:
@@ -25,13 +32,6 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.reading.view import Access, Env, View
     from mind_mlir.target import Target
-
-#: Larger squares than this take more registers than there are.
-_LARGEST = 16
-#: Squares in a band: with more, the rows that are read at the same time are too many for the prefetcher.
-_BAND = 4
-#: Fewer iterations of a loop than this make chunks too unequal for threads.
-_MANY = 8
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,20 +77,25 @@ class TranspositionSchedule:
         band: Rows of the source in a band, a multiple of ``lanes``.
         shared: The loop that threads share: one of those around the squares, or ``column``.
         split: How it is split.
+        streaming: Whether stores may go past the cache.
     """
 
     lanes: int
     band: int
     shared: int
     split: Split
+    streaming: bool
 
     def choices(self) -> tuple[Choice, ...]:
         """Return what was chosen, and why."""
-        return (
+        found = [
             Choice("square", str(self.lanes), "a vector register has that many elements, or the matrix"),
             Choice("band", str(self.band), "whole lines of the result are written at once"),
             Choice("chunks", f"{self.split.count} of loop {self.shared}", self.split.reason),
-        )
+        ]
+        if self.streaming:
+            found.append(Choice("stores", "past the cache", "the result is larger than it"))
+        return tuple(found)
 
 
 def choose_transposition_schedule(
@@ -105,23 +110,30 @@ def choose_transposition_schedule(
         bits: The width of an element.
         target: The processor.
     """
-    fitting = min(extents[row], extents[column], target.lanes(max(8, bits)), _LARGEST)
+    fitting = min(extents[row], extents[column], target.lanes(max(8, bits)), LARGEST_SQUARE)
     lanes = 1 << (fitting.bit_length() - 1)
-    band = _BAND * lanes if extents[column] >= _MANY * _BAND * lanes else lanes
+    band = BAND * lanes if extents[column] >= FEWEST_SHARED * BAND * lanes else lanes
     units = [-(-extent // band) if dim == column else extent for dim, extent in enumerate(extents)]
     units[row] = 0
-    shared = next((dim for dim, count in enumerate(units) if count >= _MANY), units.index(max(units)))
+    shared = next((dim for dim, count in enumerate(units) if count >= FEWEST_SHARED), units.index(max(units)))
     nanoseconds = 2 * math.prod(extents) * max(8, bits) // 8 * BYTE_NS
     chosen = split(extents[shared], nanoseconds, multiple=band if shared == column else 1)
     if shared == column and 0 < extents[column] % chosen.step < lanes:
         # The squares of the last chunk would overlap those of the one before.
         step = chosen.step + lanes
         chosen = dataclasses.replace(chosen, step=step, count=-(-extents[column] // step))
-    return TranspositionSchedule(lanes, band, shared, chosen)
+    size = max(8, bits) // 8
+    large = math.prod(extents) * size >= STREAMED_CACHES * target.l2_bytes
+    whole = lanes * size == target.vector_bytes and extents[column] % lanes == 0
+    return TranspositionSchedule(lanes, band, shared, chosen, large and whole)
 
 
 class TranspositionEmitter:
-    """Emits one transposition."""
+    """Emits one transposition.
+
+    Attributes:
+        schedule: How it is done.
+    """
 
     def __init__(self, emitter: Emitter, transposition: Transposition, target: Target) -> None:
         self._e = emitter
@@ -129,10 +141,10 @@ class TranspositionEmitter:
         self._view = transposition.view
         element = ir.RankedTensorType(self._view.operands[0].type).element_type
         self._element = element
-        self._s = choose_transposition_schedule(
+        self.schedule = choose_transposition_schedule(
             self._view.extents, transposition.row, transposition.column, 8 * element_bytes(element), target
         )
-        self._lanes = self._s.lanes
+        self._lanes = self.schedule.lanes
         self._vector = emitter.vector_type(self._lanes, element)
         self._padding = emitter.splat(element, zero(element))
 
@@ -141,13 +153,13 @@ class TranspositionEmitter:
         shape = list(self._view.operands[1].type.shape)
         result = self._e.empty(shape, self._element)
         outer = [dim for dim in range(len(self._view.extents)) if dim not in (self._t.row, self._t.column)]
-        shared = self._s.shared
+        shared = self.schedule.shared
         order = [shared, *(dim for dim in (*outer, self._t.column) if dim != shared)]
 
         def chunk(first: Index, end: Index, carried: list[Value]) -> list[Value]:
             return self._loops(order, (first, end), (0, 0), {}, carried)
 
-        return self._e.chunks(self._s.split, self._view.extents[shared], [result], chunk)[0]
+        return self._e.chunks(self.schedule.split, self._view.extents[shared], [result], chunk)[0]
 
     def _loops(
         self,
@@ -178,17 +190,20 @@ class TranspositionEmitter:
             )
 
         def body(i: Index, inside: list[Value]) -> list[Value]:
-            end = self._e.minimum(self._e.add(i, self._s.band), bounds[1])
+            end = self._e.minimum(self._e.add(i, self.schedule.band), bounds[1])
             return self._loops(rest, following, (i, end), env, inside)
 
-        return self._e.loop((*bounds, self._s.band), carried, body)
+        return self._e.loop((*bounds, self.schedule.band), carried, body)
 
     def _across(self, band: tuple[Index, Index], env: Env, carried: list[Value]) -> list[Value]:
         """Emit the squares of ``band``."""
         column = self._t.column
-        if self._s.band > self._lanes:
-            return self._squares(
-                column, band, carried, lambda i, inner: [self._square(env | {column: i}, inner[0])]
+        if self.schedule.band > self._lanes:
+            return self._e.loop(
+                (*band, self._lanes),
+                carried,
+                lambda i, inner: [self._square(env | {column: self._inside(column, i)}, inner[0])],
+                mark=STREAMING_ATTRIBUTE if self.schedule.streaming else None,
             )
         return [self._square(env | {column: self._inside(column, band[0])}, carried[0])]
 

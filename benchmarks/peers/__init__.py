@@ -1,0 +1,1 @@
+"""The compiler beside other frameworks: the same workloads, each framework in a process of its own."""

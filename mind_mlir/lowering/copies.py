@@ -1,0 +1,113 @@
+"""Copies between buffers: as `memcpy` or as loops, large ones in chunks that threads share."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from mind_mlir.bindings import arith, ir, linalg, memref, scf
+from mind_mlir.lowering.schedule.emission.constants import BYTE_NS
+from mind_mlir.lowering.schedule.emission.emitter import PARALLEL_ATTRIBUTE
+from mind_mlir.lowering.schedule.emission.split import split
+from mind_mlir.mlir.memory import byte_size, element_bytes, is_contiguous, is_row_major
+from mind_mlir.mlir.passes import find_all
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mind_mlir.bindings import Module, Value
+
+#: Elements of a flat copy that chunks start at multiples of: no two of them write to one cache line.
+_LINE = 64
+
+
+def expand_copies(module: Module) -> None:
+    """Cut large copies of ``module`` in chunks, and turn those of buffers with gaps into loops.
+
+    Only the others are a `memcpy` to the LLVM dialect.
+
+    Args:
+        module: A bufferized module.
+    """
+    for op in find_all(module, memref.CopyOp):
+        source, target = op.operands
+        with ir.InsertionPoint(op), op.location:
+            if is_contiguous(source.type) and is_contiguous(target.type):
+                if not _flat(source, target):
+                    continue
+            elif is_row_major(source.type) and is_row_major(target.type):
+                continue
+            else:
+                _strided(source, target)
+        op.erase()
+
+
+def _flat(source: Value, target: Value) -> bool:
+    """Emit a copy of contiguous buffers in chunks, if that pays."""
+    elements = math.prod(source.type.shape)
+    chosen = split(max(elements, 1), 2 * byte_size(source.type) * BYTE_NS, multiple=_LINE)
+    if chosen.count == 1:
+        return False
+    _chunks(chosen.step, [_flattened(source), _flattened(target)], memref.copy)
+    return True
+
+
+def _strided(source: Value, target: Value) -> None:
+    """Emit a copy as loops."""
+    shape = source.type.shape
+    nanoseconds = 2 * math.prod(shape) * element_bytes(source.type.element_type) * BYTE_NS
+    chosen = split(max(shape[0], 1), nanoseconds) if shape else None
+    if chosen is None or chosen.count == 1:
+        _emit_loops(source, target)
+    else:
+        _chunks(chosen.step, [source, target], _emit_loops)
+
+
+def _emit_loops(source: Value, target: Value) -> None:
+    linalg.copy(source, outs=[target])
+
+
+def _chunks(step: int, buffers: list[Value], copy: Callable[[Value, Value], object]) -> None:
+    """Emit ``copy`` of ``step`` rows at a time as a parallel loop; what is left is a copy behind it."""
+    index = ir.IndexType.get()
+    rows = buffers[0].type.shape[0]
+    full = rows // step
+    zero, one, count, length = (arith.ConstantOp(index, value).result for value in (0, 1, full, step))
+    loop = scf.ForOp(zero, count, one)
+    loop.attributes[PARALLEL_ATTRIBUTE] = ir.UnitAttr.get()
+    with ir.InsertionPoint(loop.body):
+        first = arith.MulIOp(loop.induction_variable, length).result
+        copy(*(_rows(buffer, first, step) for buffer in buffers))
+        scf.YieldOp([])
+    if rows % step:
+        first = arith.ConstantOp(index, full * step).result
+        copy(*(_rows(buffer, first, rows % step) for buffer in buffers))
+
+
+def _flattened(buffer: Value) -> Value:
+    """Return a contiguous ``buffer`` as one of rank 1."""
+    type_ = buffer.type
+    flat = ir.MemRefType.get([math.prod(type_.shape)], type_.element_type)
+    if type_ == flat:
+        return buffer
+    i64 = ir.IntegerType.get_signless(64)
+    group = ir.ArrayAttr.get([ir.IntegerAttr.get(i64, axis) for axis in range(type_.rank)])
+    groups = ir.ArrayAttr.get([group])
+    return ir.Operation.create("memref.collapse_shape", [flat], [buffer], {"reassociation": groups}).result
+
+
+def _rows(buffer: Value, first: Value, size: int) -> Value:
+    """Return ``size`` rows of ``buffer``, from ``first`` on."""
+    type_ = buffer.type
+    strides, _ = type_.get_strides_and_offset()
+    anywhere = ir.ShapedType.get_dynamic_stride_or_offset()
+    layout = ir.StridedLayoutAttr.get(anywhere, list(strides))
+    inner = list(type_.shape)[1:]
+    part = ir.MemRefType.get([size, *inner], type_.element_type, layout)
+    attributes = {
+        "static_offsets": ir.DenseI64ArrayAttr.get([anywhere, *(0 for _ in inner)]),
+        "static_sizes": ir.DenseI64ArrayAttr.get([size, *inner]),
+        "static_strides": ir.DenseI64ArrayAttr.get([1] * type_.rank),
+        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1, 0, 0]),
+    }
+    return ir.Operation.create("memref.subview", [part], [buffer, first], attributes).result

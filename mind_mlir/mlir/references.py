@@ -1,0 +1,88 @@
+"""Large literals that MLIR knows by name only.
+
+An attribute that holds data is copied, hashed and compared by MLIR, once a stage. Inside of
+`References.offered`, literals of a megabyte and more become `dense_resource` attributes without data instead;
+the data stays where it is, in the module in memory, and the engine is told its address.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mind_mlir.bindings import ir
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mind_mlir.bindings import Attribute, Type
+    from mind_mlir.ir.attributes import TensorLiteral
+
+#: Literals of at least this many bytes are given by name. Smaller ones are worth a copy that is aligned.
+LARGE = 1 << 20
+_NAME = re.compile(r"dense_resource<(\w+)>")
+_SAMPLE = 64
+
+
+class References:
+    """The literals of one compilation that MLIR knows by name."""
+
+    def __init__(self) -> None:
+        self._literals: dict[str, TensorLiteral] = {}
+
+    @contextmanager
+    def offered(self) -> Iterator[None]:
+        """Let `reference` make names during the block."""
+        token = _offered.set(self)
+        try:
+            yield
+        finally:
+            _offered.reset(token)
+
+    def add(self, literal: TensorLiteral, type_: Type) -> Attribute:
+        """Return an attribute of ``type_``, a tensor type, that stands for ``literal``."""
+        attribute = ir.Attribute.parse(f"dense_resource<literal> : {type_}")
+        self._literals[_name(attribute)] = literal
+        return attribute
+
+    def literal(self, attribute: Attribute) -> TensorLiteral | None:
+        """Return what ``attribute`` stands for, or None if it is no reference."""
+        if isinstance(attribute, ir.DenseElementsAttr):
+            return None  # all its data would be in the message of the error below
+        try:
+            return self._literals.get(_name(ir.DenseResourceElementsAttr(attribute)))
+        except ValueError:
+            return None
+
+
+_offered: ContextVar[References | None] = ContextVar("offered", default=None)
+
+
+def reference(literal: TensorLiteral, type_: Type) -> Attribute | None:
+    """Return an attribute that stands for ``literal``; None if its data is wanted."""
+    references = _offered.get()
+    if references is None or len(literal.data) < LARGE or _may_be_splat(literal):
+        return None
+    return references.add(literal, type_)
+
+
+def referenced(attribute: Attribute) -> TensorLiteral | None:
+    """Return the literal that ``attribute`` stands for, or None if it is no reference."""
+    references = _offered.get()
+    return None if references is None else references.literal(attribute)
+
+
+def _name(attribute: Attribute) -> str:
+    found = _NAME.match(str(attribute))
+    assert found is not None, "a reference is printed as its name"
+    return found[1]
+
+
+def _may_be_splat(literal: TensorLiteral) -> bool:
+    """Return whether all elements may be the same: MLIR makes one number of such data."""
+    data = np.frombuffer(literal.data, np.uint8).reshape(-1, literal.type.dtype.itemsize)[:_SAMPLE]
+    return bool((data == data[0]).all())
