@@ -18,8 +18,9 @@ from mind_mlir.lowering.schedule.contraction.marked import SCHEDULE_ATTRIBUTE, S
 from mind_mlir.lowering.schedule.contraction.match import match_contraction
 from mind_mlir.lowering.schedule.contraction.matmul_schedule import is_strided, reduction
 from mind_mlir.lowering.schedule.contraction.text import byte_width
+from mind_mlir.lowering.schedule.emission.constants import BYTE_NS
 from mind_mlir.lowering.schedule.emission.emitter import Emitter, zero
-from mind_mlir.lowering.schedule.emission.split import BYTE_NS, Split, split
+from mind_mlir.lowering.schedule.emission.split import Split, split
 from mind_mlir.lowering.schedule.reading.view import Views
 from mind_mlir.mlir.passes import find_all
 
