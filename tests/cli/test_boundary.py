@@ -293,7 +293,7 @@ def test_an_interrupt_ends_quietly(tmp_path: Path) -> None:
     ) as process:
         assert process.stderr is not None
         with (tmp_path / "pipe").open("wb"):  # opens when the command does, which then waits for us to write
-            # Python misses a signal that comes just before a system call that waits; as people do, we press again.
+            # Python misses a signal just before a system call that waits; as people do, we press again.
             for _ in range(60):
                 process.send_signal(signal.SIGINT)
                 with suppress(subprocess.TimeoutExpired):
