@@ -156,7 +156,7 @@ def _shared(module: Module) -> tuple[list[_Function], int]:
         if not _returns_nothing(op):
             returning.add(name)
     # What returns something is called directly, from where it is.
-    staying = _callers(private, returning) if returning else returning
+    staying = _callers(private, returning) if returning else set()
     staying |= {name for name, op in private.items() if SCALAR_ATTRIBUTE in op.attributes}
     shared = [name for name in private if name not in returning]
     functions = [
