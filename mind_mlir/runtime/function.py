@@ -214,6 +214,13 @@ class CompiledFunction(Called):
             raise ArgumentError(findings)
         return arrays, cast("tuple[Array, ...] | None", outputs)
 
+    def _accept_in_place(
+        self, inputs: Sequence[object], outputs: Sequence[object]
+    ) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
+        """Return arrays that a function is to be bound to, all of them by position."""
+        arrays, given = self._accept(inputs, {}, tuple(outputs), in_place=True)
+        return tuple(arrays), given or ()
+
     def _fresh(self) -> tuple[Array, ...]:
         """Return arrays for the outputs."""
         try:
