@@ -39,7 +39,7 @@ class BoundFunction(Called):
         self.function = function
         self.inputs = tuple(inputs)
         self.outputs = outputs
-        self._record: CallRecord | None = None
+        self._records: list[CallRecord] = []  # as in `CompiledFunction`
 
     def __repr__(self) -> str:
         return f"<BoundFunction {brief(str(self.function))}>"
@@ -63,8 +63,8 @@ class BoundFunction(Called):
             function._accept(self.inputs, {}, self.outputs, in_place=True)
         function._run(self.inputs, self.outputs)
         if self._words is None and wants_record():
-            self._record = function._new_record((self.inputs, self.outputs))
-            self._words = self._record.words
+            self._records.append(record := function._new_record((self.inputs, self.outputs)))
+            self._words = record.words
         return self.outputs
 
     _call_python = __call__

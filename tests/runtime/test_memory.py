@@ -290,11 +290,15 @@ outputs: %q
         a, b = (generator.standard_normal(shape).astype(np.float32) for shape in ((200, 300), (300, 200)))
         cases.append((a, b, executable(a, b)[0].tobytes()))
     before = mind_mlir.memory_info().in_use
+    others = [
+        mind_mlir.compile(mind_mlir.parse(source)) for _ in range(4)
+    ]  # never called by one thread alone
     wrong: list[int] = []
 
     def work(number: int) -> None:
         a, b, expected = cases[number]
-        wrong.extend(step for step in range(60) if executable(a, b)[0].tobytes() != expected)
+        for other in others:
+            wrong.extend(step for step in range(30) if other(a, b)[0].tobytes() != expected)
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(len(cases))]
     for thread in threads:
