@@ -290,9 +290,7 @@ outputs: %q
         a, b = (generator.standard_normal(shape).astype(np.float32) for shape in ((200, 300), (300, 200)))
         cases.append((a, b, executable(a, b)[0].tobytes()))
     before = mind_mlir.memory_info().in_use
-    others = [
-        mind_mlir.compile(mind_mlir.parse(source)) for _ in range(4)
-    ]  # never called by one thread alone
+    others = [mind_mlir.compile(mind_mlir.parse(source)) for _ in range(4)]  # not called yet
     wrong: list[int] = []
 
     def work(number: int) -> None:
@@ -360,6 +358,7 @@ def test_calls_touch_no_fresh_pages() -> None:
     faults = run(
         _EXECUTABLE
         + """
+gc.collect()  # what compiling has left behind
 for _ in range(60):
     results = executable(x)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
