@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import mind_mlir
-import mind_mlir.lowering.schedule  # noqa: F401 -- loads the modules whose constants are set
+import mind_mlir.lowering.schedule
 from benchmarks.command import parser, show
 from benchmarks.measure import ROUNDS, calls_for, seconds_per_call
 from benchmarks.peers.programs import program

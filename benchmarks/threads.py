@@ -17,7 +17,7 @@ import mind_mlir
 from benchmarks.command import parser, show
 from benchmarks.native_loops import STEP, NativeLoops
 from benchmarks.report import Report
-from mind_mlir.lowering.schedule.emission import split
+from mind_mlir.lowering.schedule.emission import constants
 from mind_mlir.runtime.threads import MOST_THREADS, SPIN_NS
 
 if TYPE_CHECKING:
@@ -147,9 +147,11 @@ def measure(threads: int, megabytes: int) -> Report:
     finally:
         mind_mlir.set_num_threads(before)
     notes = [
-        f"schedule/emission/split.py: WORTHWHILE_NS {split.WORTHWHILE_NS} (compare two threads that meet),",
-        f"  CHUNK_NS {split.CHUNK_NS} (compare the empty loop of 16), BYTE_NS {split.BYTE_NS} (1 / GB/s),",
-        f"  VECTOR_NS {split.VECTOR_NS}; runtime/threads.py: SPIN_NS {SPIN_NS}, how long idle workers spin",
+        "schedule/emission/constants.py:",
+        f"  WORTHWHILE_NS {constants.WORTHWHILE_NS} (compare two threads that meet),",
+        f"  CHUNK_NS {constants.CHUNK_NS} (compare the empty loop of 16),",
+        f"  BYTE_NS {constants.BYTE_NS} (1 / GB/s), VECTOR_NS {constants.VECTOR_NS};",
+        f"runtime/threads.py: SPIN_NS {SPIN_NS}, how long idle workers spin",
     ]
     return Report(f"threads, {megabytes} MB", rows, notes)
 

@@ -6,8 +6,9 @@ import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import arith, ir, linalg, memref, scf
+from mind_mlir.lowering.schedule.emission.constants import BYTE_NS
 from mind_mlir.lowering.schedule.emission.emitter import PARALLEL_ATTRIBUTE
-from mind_mlir.lowering.schedule.emission.split import BYTE_NS, split
+from mind_mlir.lowering.schedule.emission.split import split
 from mind_mlir.mlir.memory import byte_size, element_bytes, is_contiguous, is_row_major
 from mind_mlir.mlir.passes import find_all
 

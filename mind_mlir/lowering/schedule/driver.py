@@ -11,6 +11,7 @@ from mind_mlir.lowering.schedule.contraction.geometry import contiguous_strides,
 from mind_mlir.lowering.schedule.contraction.marked import mark
 from mind_mlir.lowering.schedule.contraction.match import Contraction, match_contraction
 from mind_mlir.lowering.schedule.contraction.matmul_schedule import choose_matmul_schedule
+from mind_mlir.lowering.schedule.emission.constants import FEW_ROWS
 from mind_mlir.lowering.schedule.emission.decision import Choice, Decision, computed
 from mind_mlir.lowering.schedule.emission.emitter import Emitter
 from mind_mlir.lowering.schedule.fusion.collapse import collapsed, expand_value, merged_loops
@@ -180,7 +181,7 @@ class FunctionScheduler:
 
     def _by_rows(self, contraction: Contraction) -> bool:
         """Return whether a product is rather computed as sums along contiguous rows of both factors."""
-        few = contraction.extent(contraction.m) <= _FEW_ROWS
+        few = contraction.extent(contraction.m) <= FEW_ROWS
         rows = contraction.left.contiguous(contraction.k) and contraction.right.contiguous(contraction.k)
         return few and rows and not contraction.inner
 
@@ -206,10 +207,6 @@ class FunctionScheduler:
             )
         )
         return mark(contraction, chosen, None if start is None else constant_value(start))
-
-
-#: So few rows are computed one by one rather than repack the other factor for them.
-_FEW_ROWS = 2
 
 
 #: What the regions of operations are called; a function's is called as the function, others by number.

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.contraction.geometry import ONCE, Loop
 from mind_mlir.lowering.schedule.emission.decision import Choice
-from mind_mlir.lowering.schedule.emission.split import BYTE_NS, WORTHWHILE_NS, split
+from mind_mlir.lowering.schedule.emission.constants import BYTE_NS, WORTHWHILE_NS
+from mind_mlir.lowering.schedule.emission.split import split
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.contraction.geometry import Geometry

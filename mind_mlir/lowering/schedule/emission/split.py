@@ -9,22 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 
-#: Nanoseconds of work below which a loop is left to one thread: waking the others would cost as much.
-#: `python -m benchmarks.threads` measures what a parallel region costs.
-WORTHWHILE_NS = 20_000
-#: Nanoseconds of work in a chunk, about: claiming one takes tens of them.
-CHUNK_NS = 8_000
-#: Half the most chunks of a loop: enough for 64 threads to finish together.
-MOST_CHUNKS = 128
-
-#: Nanoseconds for a byte that comes from memory or goes there, on one core (`python -m benchmarks.threads`).
-BYTE_NS = 0.05
-#: Nanoseconds for a vector operation (`python -m benchmarks.threads`).
-VECTOR_NS = 0.2
-
-
-#: Results that are so many times as large as the second-level cache are stored past the caches.
-STREAMED_CACHES = 4
+from mind_mlir.lowering.schedule.emission.constants import CHUNK_NS, MOST_CHUNKS, WORTHWHILE_NS
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.schedule.emission.constants import RADIX
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mind_mlir.bindings import Value
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.fusion.combiner import Combiner
-
-#: Terms that an accumulator takes.
-RADIX = 32
 
 
 class Accumulators:

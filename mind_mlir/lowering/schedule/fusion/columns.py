@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.schedule.emission.constants import SHORT_COLUMN
 from mind_mlir.lowering.schedule.emission.emitter import STREAMING_ATTRIBUTE
 from mind_mlir.lowering.schedule.fusion.body import Range
 from mind_mlir.lowering.schedule.fusion.elements import Chunk
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.emission.emitter import Index
     from mind_mlir.lowering.schedule.fusion.body import Body, Place
     from mind_mlir.lowering.schedule.fusion.cascade import Accumulators
-
-#: Additions within the inner loops of a reduction below which they go on with the accumulators of the outer.
-_SHORT = 16
 
 
 class Columns:
@@ -117,7 +115,7 @@ class Columns:
             return self._b.accumulate(place, chunk, carried)
         dim, *inner = dims
         terms = math.prod(self._b.most(other) for other in inner)
-        apart = terms > _SHORT and accumulators.folds(terms * self._b.most(dim))
+        apart = terms > SHORT_COLUMN and accumulators.folds(terms * self._b.most(dim))
         count = len(self._b.streams)
 
         def body(i: Index, inside: list[Value]) -> list[Value]:

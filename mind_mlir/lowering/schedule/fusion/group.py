@@ -11,14 +11,12 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir
+from mind_mlir.lowering.schedule.emission.constants import GROUP_LIMIT
 from mind_mlir.lowering.schedule.fusion.combiner import match_combiners
 
 if TYPE_CHECKING:
     from mind_mlir.bindings import Block, Operation, Type, Value
     from mind_mlir.lowering.schedule.reading.view import Access, View
-
-#: Body operations after which a group takes no more members: more would only spill registers.
-GROUP_LIMIT = 48
 
 
 @dataclasses.dataclass

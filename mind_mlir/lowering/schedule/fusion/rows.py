@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.schedule.emission.constants import SHORT_ROW
 from mind_mlir.lowering.schedule.fusion.elements import Chunk
 
 if TYPE_CHECKING:
@@ -13,9 +14,6 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.fusion.body import Body, Place
     from mind_mlir.lowering.schedule.fusion.cascade import Accumulators
     from mind_mlir.lowering.schedule.fusion.combiner import Combiner
-
-#: Additions along a row below which the next row goes on with the same accumulators.
-_SHORT = 8
 
 
 class Rows:
@@ -56,7 +54,7 @@ class Rows:
             return self._row(place, accumulators, carried)
         dim, *inner = others
         terms = self._terms(tuple(inner))
-        apart = terms > _SHORT and accumulators.folds(terms * self._b.most(dim))
+        apart = terms > SHORT_ROW and accumulators.folds(terms * self._b.most(dim))
         count = len(self._b.streams)
 
         def body(i: Index, inside: list[Value]) -> list[Value]:

@@ -12,41 +12,27 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.schedule.emission.constants import (
+    ACCUMULATORS,
+    CHUNK_BYTES,
+    FEWEST_CHUNKS,
+    LONG_ROW,
+    MOST_FUSED_CHUNKS,
+    MOST_PARTS,
+    MOST_STRIPS,
+    PAGE,
+    PART_ROWS,
+    STEPS,
+    STREAMED_CACHES,
+    STRIP,
+    STRIP_BYTES,
+    WORTHWHILE_NS,
+)
 from mind_mlir.lowering.schedule.emission.decision import Choice
-from mind_mlir.lowering.schedule.emission.split import STREAMED_CACHES, WORTHWHILE_NS
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.fusion.work import Work
     from mind_mlir.target import Target
-
-#: Vectors in a step of the vector loop, for bodies of up to so many operations each.
-_STEPS = ((2, 4), (8, 2))
-#: Accumulators of a reduction along the vector dimension: enough to hide the latency of an addition.
-_ACCUMULATORS = 4
-
-#: Bytes of a tensor that one chunk works on, at most: a few such fit the second-level cache.
-CHUNK_BYTES = 64 << 10
-#: Chunks that are looked for even if they are smaller: enough for a few threads to finish together.
-FEWEST_CHUNKS = 16
-#: The most chunks.
-MOST_CHUNKS = 1024
-#: The most parts of a reduced loop.
-MOST_PARTS = 64
-#: Rows that a part of a reduction over rows has at least: so small is what the partial results add to memory
-#: traffic.
-_PART_ROWS = 64
-#: Chunks start at multiples of so many bytes, a page, where they are pieces of one row.
-_PAGE = 4096
-
-#: Rows of a reduction over rows that are read side by side where there are many long ones: so few that the
-#: processor prefetches all of them.
-STRIP = 8
-#: Bytes in a row from where on one row after another is no longer prefetched: a page.
-_LONG_ROW = 4096
-#: Bytes of a row of results that stay in the first-level cache from strip to strip.
-_STRIP_BYTES = 64 << 10
-#: Strips that are added one after the other, at most, where that rounds.
-_MOST_STRIPS = 32
 
 
 @dataclasses.dataclass(frozen=True)
@@ -135,12 +121,12 @@ def choose_schedule(work: Work, target: Target) -> FusedSchedule:
     full = vectors * lanes
     nanoseconds = work.nanoseconds(target)
     parallel = nanoseconds >= WORTHWHILE_NS
-    wanted = min(MOST_CHUNKS, max(FEWEST_CHUNKS, work.iteration_bytes // CHUNK_BYTES))
+    wanted = min(MOST_FUSED_CHUNKS, max(FEWEST_CHUNKS, work.iteration_bytes // CHUNK_BYTES))
     cuts = _outer_cuts(work, wanted) if parallel else []
     count = math.prod(cut.count for cut in cuts)
     strip = _strip(work)
     parts = None
-    if strip and work.sums and work.extents[work.reductions[0]] > _MOST_STRIPS * STRIP:
+    if strip and work.sums and work.extents[work.reductions[0]] > MOST_STRIPS * STRIP:
         parts = _row_parts(work, work.reductions[0])
     if parallel and parts is None and count < FEWEST_CHUNKS:
         pieces = [] if work.vector in work.reductions else _pieces(work, -(-wanted // count), full)
@@ -149,10 +135,10 @@ def choose_schedule(work: Work, target: Target) -> FusedSchedule:
             parts = _parts(work, -(-wanted // count), full)
         cuts += pieces
     elif parallel and parts is not None:
-        cuts += _pieces(work, work.row_bytes // _STRIP_BYTES, full)
+        cuts += _pieces(work, work.row_bytes // STRIP_BYTES, full)
     if parts is not None:
         cuts.append(parts)
-        strip = max(strip, -(-parts.step // _MOST_STRIPS)) if strip else 0
+        strip = max(strip, -(-parts.step // MOST_STRIPS)) if strip else 0
     about = f"about {nanoseconds / 1000:.1f} us of work"
     parallel = parallel and bool(cuts)
     reason = about if parallel else f"one thread: {about}"
@@ -173,9 +159,9 @@ def _streams(work: Work, target: Target) -> bool:
 
 
 def _vectors(work: Work, lanes: int) -> int:
-    wanted = next((vectors for most, vectors in _STEPS if work.weight <= most), 1)
+    wanted = next((vectors for most, vectors in STEPS if work.weight <= most), 1)
     if work.reductions:
-        wanted = max(wanted, _ACCUMULATORS)
+        wanted = max(wanted, ACCUMULATORS)
     return max(1, min(wanted, work.extents[work.vector] // lanes))
 
 
@@ -183,7 +169,7 @@ def _strip(work: Work) -> int:
     """Return the rows of a strip of a reduction over so many and long rows that it pays; else 0."""
     if not work.reductions or work.vector in work.reductions:
         return 0
-    return STRIP if work.row_bytes >= _LONG_ROW and work.extents[work.reductions[0]] > 2 * STRIP else 0
+    return STRIP if work.row_bytes >= LONG_ROW and work.extents[work.reductions[0]] > 2 * STRIP else 0
 
 
 def _outer_cuts(work: Work, wanted: int) -> list[Cut]:
@@ -205,7 +191,7 @@ def _outer_cuts(work: Work, wanted: int) -> list[Cut]:
 def _pieces(work: Work, wanted: int, step: int) -> list[Cut]:
     """Cut the vector loop, but for what is left of it after the last full step, at multiples of a page."""
     full = work.extents[work.vector] // step * step
-    page = max(step, _PAGE * 8 // work.bits // step * step)
+    page = max(step, PAGE * 8 // work.bits // step * step)
     pieces = min(wanted, full // page)
     if pieces < 2:
         return []
@@ -216,7 +202,7 @@ def _pieces(work: Work, wanted: int, step: int) -> list[Cut]:
 def _row_parts(work: Work, dim: int) -> Cut | None:
     rows = work.extents[dim]
     others = math.prod(work.extents[other] for other in work.reductions if other != dim)
-    least = 1 if work.vector in work.reductions else max(1, _PART_ROWS // others)
+    least = 1 if work.vector in work.reductions else max(1, PART_ROWS // others)
     step = max(least, -(-rows // MOST_PARTS))
     step = -(-step // STRIP) * STRIP if step > STRIP else step
     count = -(-rows // step)

@@ -7,7 +7,7 @@ import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir
-from mind_mlir.lowering.schedule.emission.split import BYTE_NS, VECTOR_NS
+from mind_mlir.lowering.schedule.emission.constants import BYTE_NS, CACHE_SPEEDUP, SLOW, VECTOR_NS
 from mind_mlir.lowering.schedule.fusion.group import widest
 from mind_mlir.lowering.schedule.reading.values import filler
 
@@ -18,20 +18,6 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.fusion.group import Group
     from mind_mlir.lowering.schedule.reading.view import View
     from mind_mlir.target import Target
-
-#: Operations that take the time of several, and of how many: those that processors do not pipeline, and those
-#: that are functions of many instructions.
-_SLOW = {
-    "arith.divf": 8,
-    "arith.divsi": 20,
-    "arith.remsi": 20,
-    "arith.remf": 40,
-    "math.exp": 16,
-    "math.log": 16,
-    "math.sqrt": 8,
-}
-#: How much faster than memory the second-level cache is.
-_CACHE_SPEEDUP = 4
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,7 +65,7 @@ class Work:
     def nanoseconds(self, target: Target) -> float:
         """Return how long one thread takes, about."""
         vectors = math.prod(self.extents) / target.lanes(self.bits)
-        moving = self.bytes * (BYTE_NS if self.bytes > target.l2_bytes else BYTE_NS / _CACHE_SPEEDUP)
+        moving = self.bytes * (BYTE_NS if self.bytes > target.l2_bytes else BYTE_NS / CACHE_SPEEDUP)
         return max(moving, vectors * self.operations * VECTOR_NS)
 
 
@@ -121,7 +107,7 @@ def _width(type_: Type) -> int:
 
 
 def _operations(view: View) -> int:
-    return sum(_SLOW.get(str(op.operation.name), 1) for op in view.body.operations) - 1
+    return sum(SLOW.get(str(op.operation.name), 1) for op in view.body.operations) - 1
 
 
 def _sums(view: View) -> bool:

@@ -10,9 +10,10 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import arith, ir
+from mind_mlir.lowering.schedule.emission.constants import BYTE_NS, ROW_NS, SKIP_NS, SKIPPED
 from mind_mlir.lowering.schedule.emission.decision import Choice
 from mind_mlir.lowering.schedule.emission.emitter import zero
-from mind_mlir.lowering.schedule.emission.split import BYTE_NS, Split, split
+from mind_mlir.lowering.schedule.emission.split import Split, split
 from mind_mlir.mlir.memory import element_bytes
 from mind_mlir.ops.scatter import SCATTER_ATTRIBUTE
 
@@ -20,12 +21,6 @@ if TYPE_CHECKING:
     from mind_mlir.bindings import Operation, Type, Value
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
     from mind_mlir.target import Target
-
-#: Nanoseconds that it takes to find a row in memory (`python -m benchmarks.threads`).
-_ROW_NS = 40
-#: Nanoseconds that it takes to see that an update belongs to another chunk, and which part of the work may go
-#: there.
-_SKIP_NS, _SKIPPED = 0.7, 0.1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,8 +84,8 @@ def choose_scatter_schedule(
     count: int, rows: int, row_bytes: int, bits: int, target: Target
 ) -> ScatterSchedule:
     """Return how to add ``count`` rows of ``row_bytes`` to a tensor of ``rows``, of elements of ``bits``."""
-    each = _ROW_NS + 3 * row_bytes * BYTE_NS
-    most = max(1, int(_SKIPPED * each / _SKIP_NS))
+    each = ROW_NS + 3 * row_bytes * BYTE_NS
+    most = max(1, int(SKIPPED * each / SKIP_NS))
     return ScatterSchedule(target.lanes(bits), split(rows, count * each, multiple=-(-rows // most)))
 
 

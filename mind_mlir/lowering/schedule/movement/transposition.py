@@ -12,10 +12,17 @@ import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir
+from mind_mlir.lowering.schedule.emission.constants import (
+    BAND,
+    BYTE_NS,
+    FEWEST_SHARED,
+    LARGEST_SQUARE,
+    STREAMED_CACHES,
+)
 from mind_mlir.lowering.schedule.emission.decision import Choice
 from mind_mlir.lowering.schedule.emission.emitter import STREAMING_ATTRIBUTE, zero
 from mind_mlir.lowering.schedule.emission.shuffle import transpose
-from mind_mlir.lowering.schedule.emission.split import BYTE_NS, STREAMED_CACHES, Split, split
+from mind_mlir.lowering.schedule.emission.split import Split, split
 from mind_mlir.mlir.memory import element_bytes
 
 if TYPE_CHECKING:
@@ -25,13 +32,6 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.reading.view import Access, Env, View
     from mind_mlir.target import Target
-
-#: Larger squares than this take more registers than there are.
-_LARGEST = 16
-#: Squares in a band: with more, the rows that are read at the same time are too many for the prefetcher.
-_BAND = 4
-#: Fewer iterations of a loop than this make chunks too unequal for threads.
-_MANY = 8
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,12 +110,12 @@ def choose_transposition_schedule(
         bits: The width of an element.
         target: The processor.
     """
-    fitting = min(extents[row], extents[column], target.lanes(max(8, bits)), _LARGEST)
+    fitting = min(extents[row], extents[column], target.lanes(max(8, bits)), LARGEST_SQUARE)
     lanes = 1 << (fitting.bit_length() - 1)
-    band = _BAND * lanes if extents[column] >= _MANY * _BAND * lanes else lanes
+    band = BAND * lanes if extents[column] >= FEWEST_SHARED * BAND * lanes else lanes
     units = [-(-extent // band) if dim == column else extent for dim, extent in enumerate(extents)]
     units[row] = 0
-    shared = next((dim for dim, count in enumerate(units) if count >= _MANY), units.index(max(units)))
+    shared = next((dim for dim, count in enumerate(units) if count >= FEWEST_SHARED), units.index(max(units)))
     nanoseconds = 2 * math.prod(extents) * max(8, bits) // 8 * BYTE_NS
     chosen = split(extents[shared], nanoseconds, multiple=band if shared == column else 1)
     if shared == column and 0 < extents[column] % chosen.step < lanes:

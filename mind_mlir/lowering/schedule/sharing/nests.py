@@ -11,6 +11,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import func, ir
+from mind_mlir.lowering.schedule.emission.constants import IN_PLACE
 from mind_mlir.lowering.schedule.emission.decision import Choice
 from mind_mlir.lowering.schedule.emission.emitter import Emitter
 from mind_mlir.lowering.schedule.reading.values import definition
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
     from mind_mlir.bindings import Operation, Type, Value
-
-#: So many nests of a kind stand where they are used: most programs need no further functions.
-_IN_PLACE = 8
 
 
 @dataclasses.dataclass
@@ -76,7 +74,7 @@ class SharedNests:
         """
         kind = self._kinds.setdefault(key, _Kind())
         kind.count += 1
-        if kind.count <= _IN_PLACE:
+        if kind.count <= IN_PLACE:
             return None
         if kind.function is None:
             kind.function = self._define([value.type for value in inputs], results, define)
@@ -104,4 +102,4 @@ def choices_of_sharing(results: Sequence[Value] | None) -> tuple[Choice, ...]:
     if results is None:
         return ()
     callee = ir.FlatSymbolRefAttr(results[0].owner.attributes["callee"]).value
-    return (Choice("call", f"@{callee}", f"one function for all but {_IN_PLACE} nests of this kind"),)
+    return (Choice("call", f"@{callee}", f"one function for all but {IN_PLACE} nests of this kind"),)

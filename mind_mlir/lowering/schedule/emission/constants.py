@@ -1,0 +1,126 @@
+"""The constants of the schedules that come from measurements, each with the command that measures it.
+
+Schedules depend on nothing else but shapes, dtypes and the target.
+"""
+
+from __future__ import annotations
+
+# What work takes, and when it is worth sharing: `python -m benchmarks.threads` measures it.
+
+#: Nanoseconds of work below which a loop is left to one thread: waking the others would cost as much.
+#: `python -m benchmarks.threads` measures what a parallel region costs.
+WORTHWHILE_NS = 20_000
+
+#: Nanoseconds of work in a chunk, about: claiming one takes tens of them.
+CHUNK_NS = 8_000
+
+#: Half the most chunks of a loop: enough for 64 threads to finish together.
+MOST_CHUNKS = 128
+
+#: Nanoseconds for a byte that comes from memory or goes there, on one core (`python -m benchmarks.threads`).
+BYTE_NS = 0.05
+
+#: Nanoseconds for a vector operation (`python -m benchmarks.threads`).
+VECTOR_NS = 0.2
+
+#: Results that are so many times as large as the second-level cache are stored past the caches.
+STREAMED_CACHES = 4
+
+
+# Fused groups: `python -m benchmarks.sweep NAME VALUE... --only softmax,layernorm,sum_axis0,ew_chain`.
+
+#: Operations that take the time of several, and of how many: those that processors do not pipeline, and those
+#: that are functions of many instructions.
+SLOW = {
+    "arith.divf": 8,
+    "arith.divsi": 20,
+    "arith.remsi": 20,
+    "arith.remf": 40,
+    "math.exp": 16,
+    "math.log": 16,
+    "math.sqrt": 8,
+}
+
+#: How much faster than memory the second-level cache is.
+CACHE_SPEEDUP = 4
+
+#: Vectors in a step of the vector loop, for bodies of up to so many operations each.
+STEPS = ((2, 4), (8, 2))
+
+#: Accumulators of a reduction along the vector dimension: enough to hide the latency of an addition.
+ACCUMULATORS = 4
+
+#: Bytes of a tensor that one chunk works on, at most: a few such fit the second-level cache.
+CHUNK_BYTES = 64 << 10
+
+#: Chunks that are looked for even if they are smaller: enough for a few threads to finish together.
+FEWEST_CHUNKS = 16
+
+#: The most chunks.
+MOST_FUSED_CHUNKS = 1024
+
+#: The most parts of a reduced loop.
+MOST_PARTS = 64
+
+#: Rows that a part of a reduction over rows has at least: so small is what the partial results add to memory
+#: traffic.
+PART_ROWS = 64
+
+#: Chunks start at multiples of so many bytes, a page, where they are pieces of one row.
+PAGE = 4096
+
+#: Rows of a reduction over rows that are read side by side where there are many long ones: so few that the
+#: processor prefetches all of them.
+STRIP = 8
+
+#: Bytes in a row from where on one row after another is no longer prefetched: a page.
+LONG_ROW = 4096
+
+#: Bytes of a row of results that stay in the first-level cache from strip to strip.
+STRIP_BYTES = 64 << 10
+
+#: Strips that are added one after the other, at most, where that rounds.
+MOST_STRIPS = 32
+
+#: Body operations after which a group takes no more members: more would only spill registers.
+GROUP_LIMIT = 48
+
+#: Additions along a row below which the next row goes on with the same accumulators.
+SHORT_ROW = 8
+
+#: Additions within the inner loops of a reduction below which they go on with the accumulators of the outer.
+SHORT_COLUMN = 16
+
+#: Terms that an accumulator takes.
+RADIX = 32
+
+
+# Moving data: `python -m benchmarks.sweep NAME VALUE... --only transpose,gather,scatter_add`.
+
+#: Larger squares than this take more registers than there are.
+LARGEST_SQUARE = 16
+
+#: Squares in a band: with more, the rows that are read at the same time are too many for the prefetcher.
+BAND = 4
+
+#: Fewer iterations of a loop than this make chunks too unequal for threads.
+FEWEST_SHARED = 8
+
+#: Nanoseconds that it takes to find a row in memory (`python -m benchmarks.threads`).
+ROW_NS = 40
+
+#: Nanoseconds that it takes to see that an update belongs to another chunk, and which part of the work may go
+#: there.
+SKIP_NS, SKIPPED = 0.7, 0.1
+
+
+# Products: `python -m benchmarks.sweep NAME VALUE... --only mm_skinny`.
+
+#: So few rows are computed one by one rather than repack the other factor for them.
+FEW_ROWS = 2
+
+
+# Sharing of nests: `python -m benchmarks.compile_time --families`.
+
+#: So many nests of a kind stand where they are used: most programs need no further functions.
+IN_PLACE = 8
