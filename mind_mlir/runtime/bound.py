@@ -72,8 +72,8 @@ class BoundFunction(Called):
             function._accept_in_place(self.inputs, self.outputs)
         function._run(self.inputs, self.outputs)
         if self._words is None and wants_record():
-            self._records.append(function._new_record((self.inputs, self.outputs)))
-            self._words = self._records[-1].words
+            self._records.append(record := function._new_record((self.inputs, self.outputs)))
+            self._words = record.words
         return self.outputs
 
     _call_python = __call__

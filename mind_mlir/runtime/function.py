@@ -92,7 +92,7 @@ class CompiledFunction(Called):
         self._new = [pool.allocator(type_.extents, type_.dtype.numpy) for type_ in self.results]
         #: Whether ``out=`` is for outputs: it is an input where one is called so.
         self._takes_out = all(parameter.name != OUT for parameter in self.parameters)
-        # Two threads may make one each at the same time: what a call still uses has to stay.
+        #: More than one where threads made them at the same time: each may be in use until the end.
         self._records: list[CallRecord] = []
 
     def __str__(self) -> str:
@@ -179,8 +179,8 @@ class CompiledFunction(Called):
             arrays, outputs = bind(self.parameters, args, kwargs), None
         results = self._run(arrays, outputs)
         if self._words is None and wants_record():
-            self._records.append(self._new_record())
-            self._words = self._records[-1].words
+            self._records.append(record := self._new_record())
+            self._words = record.words
         return results
 
     def _split(self, kwargs: Mapping[str, object]) -> tuple[dict[str, object], object]:
