@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from mind_mlir.passes.autodiff import Gradient, differentiate
     from mind_mlir.passes.canonicalize import canonicalize
     from mind_mlir.passes.verify import verify
+    from mind_mlir.runtime.bound import BoundFunction
     from mind_mlir.runtime.executable import Executable, compile
     from mind_mlir.runtime.function import CompiledFunction
     from mind_mlir.runtime.memory import MemoryInfo, memory_info, release_memory, set_memory_limit
@@ -51,6 +52,7 @@ _HOMES = {
     "ArgumentError": _DIAGNOSTICS,
     "AutodiffError": _DIAGNOSTICS,
     "Block": "mind_mlir.ir.module",
+    "BoundFunction": "mind_mlir.runtime.bound",
     "Builder": "mind_mlir.core.builder",
     "CompiledFunction": "mind_mlir.runtime.function",
     "CoreOperation": "mind_mlir.ir.module",
@@ -89,6 +91,7 @@ __all__ = [
     "ArgumentError",
     "AutodiffError",
     "Block",
+    "BoundFunction",
     "Builder",
     "CompiledFunction",
     "CoreOperation",

@@ -55,8 +55,8 @@ def bufferize(module: Module, *, verify: bool = False) -> None:
             carry_in_place(module)
             run_passes(module, "canonicalize", verify=verify)
             coalesce_copies(module)
-            merge_parallel_loops(module)
             emit_contractions(module)
+            merge_parallel_loops(module)
             scratch = _place_all(module)
         except (MLIRError, EscapeError, CycleError, ValueError) as error:
             raise BufferizationError(str(error)) from error

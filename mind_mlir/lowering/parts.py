@@ -74,15 +74,16 @@ def cut_into_parts(module: Module) -> list[TableFunction]:
         The functions of many buffers. Only their parts are left in ``module``; `add_table_functions` adds
         them again when these are LLVM functions.
     """
+    large = [op for op in module.body.operations if isinstance(op, func.FuncOp) and _is_large(op)]
+    if not large:
+        return []
     called = {ir.FlatSymbolRefAttr(call.attributes["callee"]).value for call in find_all(module, func.CallOp)}
     tables = []
-    for function in list(module.body.operations):
-        if not isinstance(function, func.FuncOp) or function.name.value in called or not _is_whole(function):
+    for function in large:
+        if function.name.value in called or not _is_whole(function):
             continue
         block = function.regions[0].blocks[0]
         pointers = len(block.arguments)
-        if pointers <= MAX_BUFFERS and len(block.operations) <= _LONG:
-            continue
         calls = _Cutter(function).run()
         if pointers > MAX_BUFFERS:
             own = SCRATCH_ATTRIBUTE in function.attributes
@@ -95,6 +96,11 @@ def cut_into_parts(module: Module) -> list[TableFunction]:
                 operands = [block.arguments[number] for number in call.arguments]
                 func.CallOp([], ir.FlatSymbolRefAttr.get(call.part), operands)
     return tables
+
+
+def _is_large(function: Operation) -> bool:
+    blocks = function.regions[0].blocks
+    return any(len(block.arguments) > MAX_BUFFERS or len(block.operations) > _LONG for block in blocks)
 
 
 def _is_whole(function: Operation) -> bool:

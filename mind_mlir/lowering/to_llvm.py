@@ -19,40 +19,39 @@ from mind_mlir.lowering.schedule.contraction.library import link_library
 from mind_mlir.lowering.streaming import stream_stores
 from mind_mlir.lowering.threads import define_launches, outline_chunks
 from mind_mlir.lowering.vector_math import INLINE_ATTRIBUTE, expand_math, inline_expansions
-from mind_mlir.mlir.passes import find_all, run_passes
+from mind_mlir.mlir.passes import run_passes, survey
 from mind_mlir.target import named_target
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from mind_mlir.bindings import Module, Operation
     from mind_mlir.target import Target
 
-#: The order matters: each pass leaves what a later one takes.
-_TO_LOOPS = ",".join(
-    (
-        "convert-linalg-to-loops",
-        "scf-forall-to-for",
-        "func.func(lower-vector-multi-reduction)",
-        "convert-vector-to-scf{full-unroll=true target-rank=1}",
-        "lower-affine",
-    )
+#: The order matters: each pass leaves what a later one takes. A pass with names is for operations whose names
+#: start so, and takes its time where there are none, too.
+_TO_LOOPS = (
+    ("convert-linalg-to-loops", ("linalg.",)),
+    ("scf-forall-to-for", ()),
+    ("func.func(lower-vector-multi-reduction)", ("vector.multi_reduction",)),
+    ("convert-vector-to-scf{full-unroll=true target-rank=1}", ()),
+    ("lower-affine", ()),
 )
-_TO_LLVM = ",".join(
-    (
-        # bf16 arithmetic is done in f32 and rounded by integer code: that needs neither a run-time library,
-        # nor the conversion instructions, which flush denormals.
-        "arith-emulate-unsupported-floats{source-types=bf16 target-type=f32}",
-        "arith-expand{include-bf16=true}",
-        "memref-expand",
-        "expand-strided-metadata",
-        "lower-affine",
-        "convert-scf-to-cf",
-        "convert-math-to-llvm",
-        "convert-math-to-libm",
-        "convert-vector-to-llvm",
-        "convert-to-llvm",
-        "reconcile-unrealized-casts",
-        "canonicalize{region-simplify=disabled}",
-    )
+_TO_LLVM = (
+    # bf16 arithmetic is done in f32 and rounded by integer code: that needs neither a run-time library,
+    # nor the conversion instructions, which flush denormals.
+    ("arith-emulate-unsupported-floats{source-types=bf16 target-type=f32}", ()),
+    ("arith-expand{include-bf16=true}", ()),
+    ("memref-expand", ("memref.atomic_rmw", "memref.generic_atomic_rmw", "memref.reshape")),
+    ("expand-strided-metadata", ()),
+    ("lower-affine", ()),
+    ("convert-scf-to-cf", ()),
+    ("convert-math-to-llvm", ("math.", "linalg.")),
+    ("convert-math-to-libm", ("math.", "linalg.")),
+    ("convert-vector-to-llvm", ()),
+    ("convert-to-llvm", ()),
+    ("reconcile-unrealized-casts", ()),
+    ("canonicalize{region-simplify=disabled}", ()),
 )
 
 
@@ -76,18 +75,19 @@ def to_llvm(
         launches = outline_chunks(module) if threads != 1 else []
         outline_kernels(module)
         tables = cut_into_parts(module)
-        _hoist_stack_buffers(module)
+        names, stack = survey(module, memref.AllocaOp)
+        _hoist_stack_buffers(stack)
         for op in module.body.operations:
             if isinstance(op, func.FuncOp) and op.regions[0].blocks:
                 _describe_pointers(op)
-        run_passes(module, _TO_LOOPS, verify=verify)
+        run_passes(module, _needed(_TO_LOOPS, names), verify=verify)
         annotate_loops(module)
-        expand_math(module, fma=machine.fma)
-        run_passes(module, _TO_LLVM, verify=verify)
+        inlined = expand_math(module, fma=machine.fma)
+        run_passes(module, _needed(_TO_LLVM, names), verify=verify)
         add_table_functions(module, tables)
         define_launches(module, launches, limit=threads or 0)
         attach_annotations(module)
-        inline_expansions(module)
+        inline_expansions(module, inlined)
         link_library(module)
         for op in module.body.operations:
             if op.operation.name == "llvm.func" and op.regions[0].blocks:
@@ -96,9 +96,16 @@ def to_llvm(
                 _compile_for(op, machine)
 
 
-def _hoist_stack_buffers(module: Module) -> None:
+def _needed(passes: Iterable[tuple[str, tuple[str, ...]]], names: Iterable[str]) -> str:
+    """Return the pipeline of those ``passes`` that have something to do among operations ``names``."""
+    return ",".join(
+        text for text, prefixes in passes if not prefixes or any(name.startswith(prefixes) for name in names)
+    )
+
+
+def _hoist_stack_buffers(buffers: Iterable[Operation]) -> None:
     """Let each buffer on the stack be there once: what a loop allocates in each iteration would add up."""
-    for op in find_all(module, memref.AllocaOp):
+    for op in buffers:
         function = op
         while function.name != "func.func":
             function = function.parent.operation

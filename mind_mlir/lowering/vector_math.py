@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.bindings import func, ir, llvm, math
 from mind_mlir.lowering.float_emitter import FloatEmitter
 from mind_mlir.lowering.math_functions import FORMATS, emit_exp, emit_log
-from mind_mlir.mlir.passes import find_all
+from mind_mlir.mlir.passes import find_all, survey
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,28 +25,35 @@ if TYPE_CHECKING:
 INLINE_ATTRIBUTE = "mind.inline"
 #: A function with more exponentials and logarithms keeps the calls. An inlined one costs LLVM a millisecond.
 MOST_INLINED = 32
-#: What is replaced, and the emitter of what takes its place.
-_FUNCTIONS = {"exp": (math.ExpOp, emit_exp), "log": (math.LogOp, emit_log)}
+#: What is replaced, without its prefix, and the emitter of what takes its place.
+_FUNCTIONS = {"exp": emit_exp, "log": emit_log}
 
 
-def expand_math(module: Module, *, fma: bool) -> None:
+def expand_math(module: Module, *, fma: bool) -> int:
     """Turn `math.exp` and `math.log` of f32 and f64 into calls of functions of plain arithmetic, in place.
 
     Args:
         module: Other element types are left alone.
         fma: Whether multiplication and addition fuse into one instruction. Where they do not, they are
             rounded one after the other: the results then differ in the last place.
+
+    Returns:
+        The number of calls.
     """
+    _, found = survey(module, math.ExpOp, math.LogOp)
+    replaced = {kind: [op for op in found if op.name == f"math.{kind}"] for kind in _FUNCTIONS}
+    calls = 0
     taken = {
         str(op.attributes["sym_name"].value) for op in module.body.operations if "sym_name" in op.attributes
     }
-    for name, (op_class, emit) in _FUNCTIONS.items():
+    for name, emit in _FUNCTIONS.items():
         symbols: dict[Type, str] = {}
-        for op in find_all(module, op_class):
+        for op in replaced[name]:
             (operand,) = op.operands
             format_ = _format(operand.type)
             if format_ is None:
                 continue
+            calls += 1
             symbol = symbols.get(operand.type)
             if symbol is None:
                 symbol = symbols[operand.type] = _unused(f"mind.{name}.{_spell(operand.type)}", taken)
@@ -56,10 +63,16 @@ def expand_math(module: Module, *, fma: bool) -> None:
                 call = func.CallOp([operand.type], symbol, [operand])
             op.result.replace_all_uses_with(call.results[0])
             op.erase()
+    return calls
 
 
-def inline_expansions(module: Module) -> None:
-    """Tell LLVM's inliner what to do with the functions of `expand_math`, now in the LLVM dialect."""
+def inline_expansions(module: Module, calls: int) -> None:
+    """Tell LLVM's inliner what to do with the functions of `expand_math`, now in the LLVM dialect.
+
+    Args:
+        module: The module.
+        calls: What `expand_math` returned: how many calls there are in all.
+    """
     expansions: set[str] = set()
     for op in module.body.operations:
         attributes = op.attributes
@@ -67,12 +80,12 @@ def inline_expansions(module: Module) -> None:
             expansions.add(str(attributes["sym_name"].value))
             attributes["always_inline"] = ir.UnitAttr.get()
             attributes["linkage"] = ir.Attribute.parse("#llvm.linkage<internal>")
-    if not expansions:
+    if calls <= MOST_INLINED:
         return
     for op in module.body.operations:
-        calls = [call for call in find_all(op, llvm.CallOp) if _callee(call) in expansions]
-        if len(calls) > MOST_INLINED:
-            for call in calls:
+        found = [call for call in find_all(op, llvm.CallOp) if _callee(call) in expansions]
+        if len(found) > MOST_INLINED:
+            for call in found:
                 call.attributes["no_inline"] = ir.UnitAttr.get()
 
 

@@ -26,6 +26,24 @@ def run_passes(module: Module, pipeline: str, *, verify: bool = False) -> None:
     deliver()
 
 
+def survey(root: Operation, *op_classes: type) -> tuple[set[str], list[Operation]]:
+    """Return the names of all operations nested in ``root``, and those of ``op_classes``, in order."""
+    wanted = {op_class.OPERATION_NAME for op_class in op_classes}  # type: ignore[attr-defined]  # of an OpView
+    names: set[str] = set()
+    found: list[Operation] = []
+
+    def collect(op: Operation) -> object:
+        name = op.name
+        names.add(name)
+        if name in wanted:
+            found.append(op)
+        return ir.WalkResult.ADVANCE
+
+    root.operation.walk(collect)
+    deliver()
+    return names, found
+
+
 def find_all(root: Operation, op_class: type) -> list[Operation]:
     """Return all operations of ``op_class`` nested in ``root``, in order."""
     found: list[Operation] = []

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import TYPE_CHECKING, NoReturn
 
+from mind_mlir import border
 from mind_mlir.arguments import fits
 from mind_mlir.diagnostics.display import brief
 from mind_mlir.runtime.buffers import output_fits
@@ -31,20 +31,29 @@ class BoundFunction(Called):
         outputs: The arrays that are written, in the order of the results; what a call returns.
     """
 
-    def __init__(
-        self, function: CompiledFunction, inputs: Sequence[Array], outputs: tuple[Array, ...]
-    ) -> None:
-        """Hold arrays that `CompiledFunction.bind` has checked."""
+    def __init__(self, function: CompiledFunction, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        """Bind ``function``, as `CompiledFunction.bind` does.
+
+        Args:
+            function: The function.
+            inputs: All inputs in order.
+            outputs: All outputs in order.
+
+        Raises:
+            ArgumentError: The arrays do not fit, or cannot be used in place (E61xx).
+            TypeError: An argument is of another kind.
+        """
+        from mind_mlir.runtime.function import CompiledFunction  # noqa: PLC0415 -- which makes these
+
         super().__init__()
-        self.function = function
-        self.inputs = tuple(inputs)
-        self.outputs = outputs
-        self._record: CallRecord | None = None
+        self.function = border.expect(function, CompiledFunction, "function", "a CompiledFunction")
+        given = border.items(inputs, "inputs", "a sequence of arrays")
+        places = border.items(outputs, "outputs", "a sequence of arrays")
+        self.inputs, self.outputs = function._accept_in_place(given, places)
+        self._records: list[CallRecord] = []  # as in a `CompiledFunction`
 
     def __repr__(self) -> str:
         return f"<BoundFunction {brief(str(self.function))}>"
-
-    __signature__ = inspect.Signature()
 
     def __call__(self) -> tuple[Array, ...]:
         """Run the function on what `inputs` hold now, and return `outputs`.
@@ -60,11 +69,11 @@ class BoundFunction(Called):
             all(map(fits, self.inputs, function.parameters))
             and all(map(output_fits, self.outputs, function._interface.outputs))
         ):
-            function._accept(self.inputs, {}, self.outputs, in_place=True)
+            function._accept_in_place(self.inputs, self.outputs)
         function._run(self.inputs, self.outputs)
         if self._words is None and wants_record():
-            self._record = function._new_record((self.inputs, self.outputs))
-            self._words = self._record.words
+            self._records.append(record := function._new_record((self.inputs, self.outputs)))
+            self._words = record.words
         return self.outputs
 
     _call_python = __call__

@@ -8,6 +8,7 @@ function, arguments that do not fit as they are, calls at the same time, and eve
 from __future__ import annotations
 
 import ctypes
+import inspect
 import re
 import sys
 from importlib.resources import files
@@ -125,7 +126,9 @@ def _compile(text: str, offsets: Mapping[str, int]) -> int:
 
 
 def _install(kind: type[Called], address: int) -> None:
-    doc = f"__call__($self, /, *args, **kwargs)\n--\n\n{kind.__call__.__doc__}"
+    taken = inspect.signature(kind.__call__).parameters.values()
+    plain = inspect.Signature([each.replace(annotation=each.empty) for each in taken])
+    doc = f"__call__{str(plain).replace('self', '$self', 1)}\n--\n\n{kind.__call__.__doc__}"
     definition = _MethodDefinition(b"__call__", address, _METH_FASTCALL | _METH_KEYWORDS, doc.encode())
     new_method = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object, ctypes.c_void_p)(
         ("PyDescr_NewMethod", ctypes.pythonapi)

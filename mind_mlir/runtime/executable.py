@@ -54,7 +54,7 @@ def compile(
     Args:
         module: A module of any profile; it is verified and canonicalised first.
         function: The exported function to compile, with what it calls; all of them unless given.
-        opt_level: LLVM's optimisation level, 0 to 3; results are the same at each.
+        opt_level: How far LLVM optimises what gains by it, 0 to 3; results are the same at each.
         threads: How many threads share a loop at most, 1 to 1024; `get_num_threads` says how many do where
             that is less, or nothing is given. Results are the same with any number.
         target: The processor, ``native``, ``sse``, ``avx2`` or ``avx512``; by default what the variable

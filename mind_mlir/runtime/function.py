@@ -92,7 +92,8 @@ class CompiledFunction(Called):
         self._new = [pool.allocator(type_.extents, type_.dtype.numpy) for type_ in self.results]
         #: Whether ``out=`` is for outputs: it is an input where one is called so.
         self._takes_out = all(parameter.name != OUT for parameter in self.parameters)
-        self._record: CallRecord | None = None
+        #: More than one where threads made them at the same time: each may be in use until the end.
+        self._records: list[CallRecord] = []
 
     def __str__(self) -> str:
         return str(self._interface)
@@ -178,8 +179,8 @@ class CompiledFunction(Called):
             arrays, outputs = bind(self.parameters, args, kwargs), None
         results = self._run(arrays, outputs)
         if self._words is None and wants_record():
-            self._record = self._new_record()
-            self._words = self._record.words
+            self._records.append(record := self._new_record())
+            self._words = record.words
         return results
 
     def _split(self, kwargs: Mapping[str, object]) -> tuple[dict[str, object], object]:
@@ -212,6 +213,13 @@ class CompiledFunction(Called):
         if findings:
             raise ArgumentError(findings)
         return arrays, cast("tuple[Array, ...] | None", outputs)
+
+    def _accept_in_place(
+        self, inputs: Sequence[object], outputs: Sequence[object]
+    ) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
+        """Return arrays that a function is to be bound to, all of them by position."""
+        arrays, given = self._accept(inputs, {}, tuple(outputs), in_place=True)
+        return tuple(arrays), given or ()
 
     def _fresh(self) -> tuple[Array, ...]:
         """Return arrays for the outputs."""

@@ -6,7 +6,7 @@ from schedule_harness import DTYPES, Array, bufferized, function, run, scheduled
 
 from mind_mlir.lowering.schedule.contraction.geometry import Geometry, Loop
 from mind_mlir.lowering.schedule.contraction.matmul_schedule import MatmulSchedule, choose_matmul_schedule
-from mind_mlir.target import Target
+from mind_mlir.target import Target, host_target
 
 AVX2 = Target(vector_bytes=32, vector_registers=16, fma=True)
 SSE = Target()
@@ -220,23 +220,33 @@ def test_choices_say_what_and_why() -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "shape", "tile", "piece", "pack"),
+    ("target", "shape", "tile", "pack", "pack_left"),
     [
         # Eight rows of three vectors fill the registers of AVX-512, six of two those of AVX2.
-        (AVX512, (1000, 1000, 1000), (8, 3), (256, 144), True),
-        (AVX512, (64, 64, 64), (8, 2), (64, 64), False),
-        (AVX512, (100, 10, 50), (8, 1), (100, 16), False),
+        (AVX512, (1000, 1000, 1000), (8, 3), True, False),
+        (AVX512, (2048, 2048, 2048), (8, 3), True, True),
+        (AVX512, (64, 64, 64), (8, 2), False, False),
+        (AVX512, (100, 10, 50), (8, 1), False, False),
         # Few rows: the right factor is read once, rows of it side by side, in wide tiles.
-        (AVX512, (1, 4096, 4096), (1, 8), (1, 1024), False),
-        (AVX2, (1000, 1000, 1000), (6, 2), (252, 128), True),
-        (SSE, (512, 512, 512), (6, 2), (132, 64), True),
+        (AVX512, (1, 4096, 4096), (1, 8), False, False),
+        (AVX2, (1000, 1000, 1000), (6, 2), True, False),
+        (SSE, (512, 512, 512), (6, 2), True, False),
     ],
 )
 def test_schedules_of_well_known_products(
-    target: Target, shape: tuple[int, int, int], tile: tuple[int, int], piece: tuple[int, int], pack: bool
+    target: Target, shape: tuple[int, int, int], tile: tuple[int, int], pack: bool, pack_left: bool
 ) -> None:
     """What the model chooses; whoever changes it has measured, with `make bench`, that it is better."""
     schedule = chosen(*shape, target)
     assert (schedule.rows, schedule.vectors) == tile
-    assert (schedule.mc, schedule.nc) == piece
-    assert schedule.pack == pack
+    assert (schedule.pack, schedule.pack_left) == (pack, pack_left)
+    assert schedule.kc == (32 if shape[0] == 1 else 160)
+
+
+@pytest.mark.parametrize("layout", ["nn", "tn"])
+@pytest.mark.parametrize("shape", [(1030, 300, 2060), (1025, 257, 2049)], ids=str)
+def test_packed_left_factors(shape: tuple[int, int, int], layout: str) -> None:
+    m, n, k = shape
+    target = Target(64, 32, fma=True, masks=True, l2_bytes=1 << 20) if host_target().masks else host_target()
+    assert chosen(m, n, k, target).pack_left or not target.masks
+    check(*shape, "f32", layout, target)

@@ -247,7 +247,7 @@ def test_checks_of_a_bound_function(way: str) -> None:
             bound()
 
 
-def test_what_a_bound_function_is() -> None:
+def test_what_a_bound_function_is(way: str) -> None:
     bound = single().bind(X)
     assert repr(bound) == "<BoundFunction main(x: tensor<f32[2, 3]>) -> (tensor<f32[2, 3]>)>"
     assert bound.function.name == "main"
@@ -256,6 +256,19 @@ def test_what_a_bound_function_is() -> None:
     assert copy.deepcopy(bound) is bound
     with pytest.raises(TypeError, match="pickle its function"):
         pickle.dumps(bound)
+
+
+def test_a_bound_function_checks_what_it_is_made_of() -> None:
+    f = single()
+    function, out = f["main"], empty()
+    assert mind_mlir.BoundFunction(function, [X], [out])()[0] is out
+    for wrong in ((f, [X], [out]), (function, 1, [out]), (function, [X], None)):
+        with pytest.raises(TypeError, match="must be"):
+            mind_mlir.BoundFunction(*wrong)
+    for inputs, outputs, code in (([], [out], "E6101"), ([X], [], "E6101"), ([X], [X], "E6106")):
+        with pytest.raises(ArgumentError) as caught:
+            mind_mlir.BoundFunction(function, inputs, outputs)
+        assert caught.value.code == code
 
 
 def test_thousands_of_outputs() -> None:

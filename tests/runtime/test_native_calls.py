@@ -136,7 +136,7 @@ def test_outputs_are_fresh_plain_arrays() -> None:
     assert not np.shares_memory(first, second)
 
 
-@pytest.mark.parametrize("size", [1, 7, 8, 19, 5000])
+@pytest.mark.parametrize("size", [1, 7, 8, 19, 300])
 def test_truth_values_of_any_bytes(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     f = ready(lambda b: [b.emit("Not", b.input("p", TensorType(I1, (size,))))], np.zeros(size, np.bool_))
     watched = Watched(f, monkeypatch)
@@ -285,7 +285,8 @@ def test_an_executable_stays_what_it_is() -> None:
         def __call__(self, /, *args: object, **kwargs: object) -> tuple[Array, ...]:
             return super().__call__(*args[::-1], **kwargs)
 
-    derived = Derived(f._source, opt_level=1, threads=None, observer=None)
+    derived = add()
+    derived.__class__ = Derived
     for _ in range(3):
         assert derived(Y, X)[0].tolist() == (X + Y).tolist()
     with pytest.raises(AttributeError):

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mind_mlir.bindings import ir
 from mind_mlir.lowering.buffers.aliases import root_of
+from mind_mlir.lowering.schedule.contraction.kernels import PRODUCT_ARGUMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mind_mlir.bindings import Attribute, Operation, Type, Value
+    from mind_mlir.lowering.buffers.kernel_footprint import ProductKernels
 
 
 class Span(NamedTuple):
@@ -47,6 +49,20 @@ class Span(NamedTuple):
         """Return where the multiples by a non-negative ``factor`` lie."""
         digits = tuple((each, one * factor, two * factor) for each, one, two in self.digits) if factor else ()
         return Span(self.pitch * factor, self.low * factor, self.high * factor, digits)
+
+    def divided(self, divisor: int) -> tuple[Span | None, Span | None]:
+        """Return where quotients by a positive ``divisor`` lie, and where remainders; None if not known."""
+        if self.digits or self.low < 0:
+            return None, None
+        if self.pitch % divisor == 0:
+            first, last = self.low // divisor, self.high // divisor
+            within = (self.low % divisor, self.high % divisor) if first == last else (0, divisor - 1)
+            return Span(self.pitch // divisor, first, last), Span(0, *within)
+        if self.pitch > 0 and divisor % self.pitch == 0 and self.high < self.pitch:
+            periods = divisor // self.pitch
+            quotient = Span(0, 0, 0, ((periods, 1, 0),))
+            return quotient, Span(0, self.low, self.high, ((periods, 0, self.pitch),))
+        return None, None
 
     def hull(self, other: Span) -> Span | None:
         """Return what holds both, or None where the distance between them changes."""
@@ -93,13 +109,14 @@ _OTHER_ACCESSES = (
 )
 
 
-def touched(loop: Operation) -> dict[Value, Touch] | None:
+def touched(loop: Operation, kernels: ProductKernels) -> dict[Value, Touch] | None:
     """Return what an iteration of ``loop`` touches, by buffer; None where that cannot be told.
 
     Args:
         loop: An `scf.for` with constant bounds, see `bounds_of`.
+        kernels: What it may call.
     """
-    return _Footprint(loop).run()
+    return _Footprint(loop, kernels).run()
 
 
 def bounds_of(loop: Operation) -> tuple[int, int, int] | None:
@@ -109,7 +126,8 @@ def bounds_of(loop: Operation) -> tuple[int, int, int] | None:
 
 
 class _Footprint:
-    def __init__(self, loop: Operation) -> None:
+    def __init__(self, loop: Operation, kernels: ProductKernels) -> None:
+        self._kernels = kernels
         bounds = bounds_of(loop)
         assert bounds is not None
         self._loop = loop
@@ -133,6 +151,8 @@ class _Footprint:
         if access is not None:
             number, writes = access
             self._known = self._access(op, number, writes=writes)
+        elif name == "func.call":
+            self._known = self._call(op)
         elif name in _OTHER_ACCESSES or name.startswith("vector.masked"):
             self._known = False
         elif name == "scf.for":
@@ -180,11 +200,9 @@ class _Footprint:
         if owner.name == "arith.muli":
             left, right = (right, left) if left.is_number else (left, right)
             return left.times(right.low) if right.is_number and right.low >= 0 else None
-        if left == Span(1, 0, 0) and right.is_number and right.low > 0:
-            if owner.name == "arith.divui":
-                return Span(0, 0, 0, ((right.low, 1, 0),))
-            if owner.name == "arith.remui":
-                return Span(0, 0, 0, ((right.low, 0, 1),))
+        if owner.name in ("arith.divui", "arith.remui") and right.is_number and right.low > 0:
+            quotient, remainder = left.divided(right.low)
+            return quotient if owner.name == "arith.divui" else remainder
         return None
 
     def _access(self, op: Operation, number: int, *, writes: bool) -> bool:
@@ -212,6 +230,37 @@ class _Footprint:
         rows = None if rows is not None and rows.digits else rows
         self._enter(layout.root, Touch(writes, span, rows, [op]))
         return True
+
+    def _call(self, op: Operation) -> bool:
+        """Enter what a call touches; return False if that is not known."""
+        name = ir.FlatSymbolRefAttr(op.attributes["callee"]).value
+        if name not in self._kernels:
+            return False
+        operands = list(op.operands)
+        arguments = dict(zip(PRODUCT_ARGUMENTS, operands[3:], strict=False))
+        reaches = self._kernels.reaches(name, {each: self._most(arguments[each]) for each in arguments})
+        if reaches is None:
+            return False
+        for reach in reaches:
+            base = _owner(operands[reach.operand])
+            if base is None or base.name != "memref.extract_strided_metadata":
+                return False
+            root = root_of(base.operands[0])
+            if root is None:
+                return False
+            first = self._span(arguments[reach.first])
+            span = None if first is None or first.digits else first._replace(high=first.high + reach.extent)
+            self._enter(root, Touch(reach.writes, span, None, [op]))
+        return True
+
+    def _most(self, value: Value) -> int | None:
+        """Return what ``value`` is at most, if that is the same in each iteration."""
+        owner = _owner(value)
+        if owner is not None and owner.name in ("arith.minui", "arith.minsi"):
+            found = [most for operand in owner.operands if (most := self._most(operand)) is not None]
+            return min(found, default=None)
+        span = self._span(value)
+        return span.high if span is not None and span.is_number else None
 
     def _lanes(self, op: Operation) -> int:
         """Return the elements along the last axis that ``op`` accesses; 0 if it does so in another way."""

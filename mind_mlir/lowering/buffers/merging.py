@@ -16,6 +16,7 @@ from mind_mlir.bindings import arith, func, ir, scf
 from mind_mlir.interrupts import deliver
 from mind_mlir.lowering.buffers.aliases import VIEWS
 from mind_mlir.lowering.buffers.footprint import Span, Touch, bounds_of, hull, touched
+from mind_mlir.lowering.buffers.kernel_footprint import ProductKernels
 from mind_mlir.lowering.buffers.private import make_private
 from mind_mlir.lowering.schedule.emission.emitter import PARALLEL_ATTRIBUTE
 from mind_mlir.mlir.passes import find_all
@@ -26,7 +27,13 @@ if TYPE_CHECKING:
     from mind_mlir.bindings import Block, Module, Operation, Value
 
 #: Operations between two loops that may as well stand before both.
-_MOVABLE = (*VIEWS, "arith.constant", "memref.alloc", "memref.get_global")
+_MOVABLE = (
+    *VIEWS,
+    "arith.constant",
+    "memref.alloc",
+    "memref.extract_strided_metadata",
+    "memref.get_global",
+)
 #: A merged loop has at least so many chunks, unless its parts have fewer: enough for threads to share.
 _CHUNKS = 8
 
@@ -58,12 +65,13 @@ def merge_parallel_loops(module: Module) -> None:
     Args:
         module: A bufferized module whose buffers are not placed yet: each is memory of its own.
     """
+    kernels = ProductKernels(module)
     for function in module.body.operations:
         if not isinstance(function, func.FuncOp):
             continue
         loops = [loop.operation for loop in find_all(function, scf.ForOp) if is_parallel(loop)]
         for block in dict.fromkeys(loop.block for loop in loops):
-            for run in _runs(block):
+            for run in _runs(block, kernels):
                 deliver()
                 _merge(run)
 
@@ -73,7 +81,7 @@ def is_parallel(op: Operation) -> bool:
     return op.operation.name == "scf.for" and PARALLEL_ATTRIBUTE in op.attributes
 
 
-def _runs(block: Block) -> list[list[_Part]]:
+def _runs(block: Block, kernels: ProductKernels) -> list[list[_Part]]:
     """Return what is to be merged in ``block``: two loops or more each, the first of them parallel."""
     runs: list[list[_Part]] = []
     run: list[_Part] = []
@@ -91,7 +99,7 @@ def _runs(block: Block) -> list[list[_Part]]:
         if op.name != "scf.for" or op.results or not (run or first):
             close()
             continue
-        part = _part(op)
+        part = _part(op, kernels)
         joined = None if part is None else _joined(part, run)
         if joined is None and run:
             close()
@@ -102,12 +110,12 @@ def _runs(block: Block) -> list[list[_Part]]:
     return runs
 
 
-def _part(loop: Operation) -> _Part | None:
+def _part(loop: Operation, kernels: ProductKernels) -> _Part | None:
     """Return ``loop`` as the first part of a run; None if it cannot be one of any."""
     bounds = bounds_of(loop)
     if bounds is None or bounds[0] != 0 or bounds[1] < 1:
         return None
-    touches = touched(loop)
+    touches = touched(loop, kernels)
     if touches is None:
         return None
     return _Part(loop, -(-bounds[1] // bounds[2]), is_parallel(loop), touches, Fraction(1))

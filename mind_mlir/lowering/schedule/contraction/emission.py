@@ -1,4 +1,4 @@
-"""Emits contractions on memory: the right factor is packed if need be, then pieces of the result are computed.
+"""Emits contractions on memory: factors are packed if need be, then pieces of the result are computed.
 
 Both are loops over chunks that threads may share, around calls of kernels. Each element of a result is
 computed by one call of one chunk, in an order that depends on the shape and the target alone.
@@ -17,8 +17,10 @@ from mind_mlir.lowering.schedule.contraction.library import Library
 from mind_mlir.lowering.schedule.contraction.marked import SCHEDULE_ATTRIBUTE, START_ATTRIBUTE, schedule_of
 from mind_mlir.lowering.schedule.contraction.match import match_contraction
 from mind_mlir.lowering.schedule.contraction.matmul_schedule import is_strided, reduction
+from mind_mlir.lowering.schedule.contraction.text import byte_width
+from mind_mlir.lowering.schedule.emission.constants import BYTE_NS
 from mind_mlir.lowering.schedule.emission.emitter import Emitter, zero
-from mind_mlir.lowering.schedule.emission.split import Split
+from mind_mlir.lowering.schedule.emission.split import Split, split
 from mind_mlir.lowering.schedule.reading.view import Views
 from mind_mlir.mlir.passes import find_all
 
@@ -64,9 +66,8 @@ def _emit(op: Operation, emitter: Emitter, library: Library, views: Views) -> No
     contraction = None if view is None else match_contraction(view)
     assert contraction is not None, "what has been marked is a contraction"
     out = contraction.view.operands[2]
-    placed = [_Buffer.of(value) for value in (contraction.left.value, contraction.right.value)]
-    result = _Buffer.of(out)
-    _Emission(contraction, schedule_of(op), (*placed, result), emitter, library).emit()
+    buffers = _Buffer.of(contraction.left.value), _Buffer.of(contraction.right.value), _Buffer.of(out)
+    _Emission(contraction, schedule_of(op), buffers, emitter, library).emit()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,19 +120,24 @@ class _Emission:
         #: By how many elements the right factor moves: from one panel to the next, and in each batch loop.
         self._panel = schedule.columns
         self._batch = [loop.right for loop in self._g.batch]
+        #: By how many elements the left factor moves: from one row to the next, and from one tile.
+        self._row = self._g.rows[0].left
+        self._tile = schedule.rows * self._row
 
     def emit(self) -> None:
         """Emit the packing and the pieces."""
         g, s = self._g, self._s
         if s.pack:
             self._pack()
+        if s.pack_left:
+            self._pack_left()
         planes = g.rows[1] if len(g.rows) > 1 else ONCE
         extents = (g.rows[0].extent, planes.extent, g.columns.extent)
         sizes = (s.mc, s.planes, s.nc)
         right = s.nc // s.columns * self._panel
         #: A loop over pieces: how many there are, and how far each operand moves.
         loops = [
-            Loop(-(-extents[0] // s.mc), s.mc * g.rows[0].left, 0, s.mc * g.rows[0].out),
+            Loop(-(-extents[0] // s.mc), -(-s.mc // s.rows) * self._tile, 0, s.mc * g.rows[0].out),
             Loop(-(-extents[1] // s.planes), s.planes * planes.left, 0, s.planes * planes.out),
             Loop(-(-extents[2] // s.nc), 0, right, s.nc * g.columns.out),
             *g.rows[2:],
@@ -150,10 +156,8 @@ class _Emission:
 
         self._chunks([loop.extent for loop in loops], s.pieces, piece)
 
-    def _chunks(
-        self, counts: Sequence[int], together: int, body: Callable[[Sequence[Index]], None]
-    ) -> None:
-        """Emit ``body`` for each index of nested loops, the first one innermost, in chunks of ``together``."""
+    def _chunks(self, counts: Sequence[int], together: int, body: Callable[[Sequence[Index]], None]) -> None:
+        """Emit ``body`` for each index of nested loops, innermost first, in chunks of ``together``."""
         e = self._e
         total = math.prod(counts)
 
@@ -179,16 +183,14 @@ class _Emission:
             return size
         return self._e.minimum(self._e.sub(extent, self._e.mul(digit, size)), size)
 
-    def _product(
-        self, places: Sequence[tuple[Index, Loop]], bounds: Sequence[Index], planes: Loop
-    ) -> None:
+    def _product(self, places: Sequence[tuple[Index, Loop]], bounds: Sequence[Index], planes: Loop) -> None:
         """Emit the calls for one piece: in loops over the reductions that the kernel does not run over."""
         e, s, g = self._e, self._s, self._g
         plan = reduction(self._depth, s.kc)
         left, right, out = (buffer.first for buffer in (self._left, self._right, self._out))
-        left, right, out = e.add(left, g.first[0]), e.add(right, g.first[1]), e.add(out, g.first[2])
-        if s.pack:
-            right = 0
+        left = 0 if s.pack_left else e.add(left, g.first[0])
+        right = 0 if s.pack else e.add(right, g.first[1])
+        out = e.add(out, g.first[2])
         for index, loop in places:
             left = e.add(left, e.mul(index, loop.left))
             right = e.add(right, e.mul(index, loop.right))
@@ -199,8 +201,10 @@ class _Emission:
             "depth": plan.step.extent,
             "last_depth": plan.last,
             "taps": plan.tap.extent,
+            "last_taps": plan.last_taps,
             "blocks": plan.block.extent,
-            "left_row": g.rows[0].left,
+            "left_row": self._row,
+            "left_tile": self._tile,
             "left_plane": planes.left,
             "left_step": plan.step.left,
             "left_tap": plan.tap.left,
@@ -237,7 +241,7 @@ class _Emission:
     def _start(self) -> Attribute | None:
         """The number that sums start from."""
         attributes = self._c.view.op.attributes
-        return attributes[START_ATTRIBUTE] if START_ATTRIBUTE in attributes else None
+        return attributes.get(START_ATTRIBUTE)
 
     def _call(self, numbers: Mapping[str, Index], adds: Value) -> None:
         s, element = self._s, self._c.element
@@ -246,10 +250,11 @@ class _Emission:
             vectors=s.vectors,
             lanes=s.lanes,
             element=str(element),
-            left=_conversions(self._c.left),
+            left=str(element) if s.pack_left else _conversions(self._c.left),
             right=str(element) if s.pack else _conversions(self._c.right),
             fma=s.fma and self._c.floating,
             masks=s.masks,
+            ragged=not s.pack and self._g.columns.extent % s.columns > 0,
         )
         start = self._e.constant(element, self._start or zero(element))
         buffers = [buffer.base for buffer in (self._left, self._right, self._out)]
@@ -292,7 +297,8 @@ class _Emission:
                     width *= loop.extent
                 stride = g.columns.right if kernel.transposes else inner.right
                 bounds = (live, inner.extent, stride, panel)
-                self._pack_call(kernel, packed, (here, there, *bounds), outer, steps * s.columns)
+                buffers = self._right.base, packed.base
+                self._pack_call(kernel, buffers, (here, there, *bounds), outer, steps * s.columns)
 
             self._chunks(counts, 1 if grouped else s.panels, pack)
         self._use(packed, kernel, panel, panels)
@@ -300,7 +306,7 @@ class _Emission:
     def _pack_call(
         self,
         kernel: PackKernel,
-        packed: _Buffer,
+        buffers: tuple[Value, Value],
         numbers: tuple[Index, ...],
         outer: Sequence[Loop],
         width: int,
@@ -309,7 +315,7 @@ class _Emission:
         e = self._e
         if not outer:
             values = [e.index(number) for number in numbers]
-            self._library.call(kernel, [self._right.base, packed.base, *values])
+            self._library.call(kernel, [*buffers, *values])
             return
         *rest, loop = outer
         whole = width * math.prod(each.extent for each in rest)
@@ -317,10 +323,42 @@ class _Emission:
         def again(index: Index, _: list[Value]) -> list[Value]:
             here, there, *others = numbers
             moved = e.add(here, e.mul(index, loop.right)), e.add(there, e.mul(index, whole))
-            self._pack_call(kernel, packed, (*moved, *others), rest, width)
+            self._pack_call(kernel, buffers, (*moved, *others), rest, width)
             return []
 
         e.loop((0, loop.extent, 1), [], again)
+
+    def _pack_left(self) -> None:
+        """Emit the rows of each tile of the left factor side by side, and take these in its place."""
+        e, s, g = self._e, self._s, self._g
+        rows, depth = g.rows[0], self._depth[0]
+        kernel = PackKernel(
+            columns=s.rows,
+            lanes=s.rows,
+            element=str(self._c.element),
+            source=_conversions(self._c.left),
+            transposes=rows.left != 1,
+            masks=s.masks,
+        )
+        steps = -(-depth.extent // kernel.square) * kernel.square if kernel.transposes else depth.extent
+        tile = steps * s.rows
+        tiles = -(-rows.extent // s.rows)
+        packed = _Buffer.of(memref.AllocOp(ir.MemRefType.get([tiles * tile], self._c.element), [], []).result)
+        source = e.add(self._left.first, g.first[0])
+        buffers = self._left.base, packed.base
+        together = split(tiles, 2 * rows.extent * depth.extent * byte_width(kernel.element) * BYTE_NS).step
+
+        def pack(digits: Sequence[Index]) -> None:
+            first = e.mul(digits[0], together)
+            live = self._least(rows.extent, digits[0], together * s.rows)
+            here = e.add(source, e.mul(first, s.rows * rows.left))
+            stride = rows.left if kernel.transposes else depth.left
+            numbers = (here, e.mul(first, tile), live, depth.extent, stride, tile)
+            self._pack_call(kernel, buffers, numbers, (), 0)
+
+        self._chunks([-(-tiles // together)], 1, pack)
+        self._depth = (dataclasses.replace(depth, left=s.rows),)
+        self._row, self._tile, self._left = 1, tile, packed
 
     def _use(self, packed: _Buffer, kernel: PackKernel, panel: int, panels: int) -> None:
         """Read the right factor from ``packed`` from now on."""

@@ -71,7 +71,7 @@ def geometry(contraction: Contraction, strides: Sequence[Sequence[int]]) -> Geom
         return Loop(contraction.extent(dim), *steps)
 
     def innermost_first(dims: Iterable[int]) -> tuple[Loop, ...]:
-        return merged(loop(dim) for dim in reversed(sorted(dims)))
+        return merged(loop(dim) for dim in sorted(dims, reverse=True))
 
     rows = innermost_first((*contraction.rows, *(() if contraction.m is None else (contraction.m,))))
     tiled = max(rows, key=lambda each: min(each.extent, 16), default=ONCE)

@@ -9,19 +9,15 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.contraction.text import Text, byte_width, vector
 from mind_mlir.lowering.schedule.emission.shuffle import exchange
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 #: The arguments behind the three buffers of a product: offsets, extents and strides in elements.
 PRODUCT_ARGUMENTS = (
     *("left_first", "right_first", "out_first"),
-    *("rows", "planes", "columns", "depth", "last_depth", "taps", "blocks"),
-    *("left_row", "left_plane", "left_step", "left_tap", "left_block"),
+    *("rows", "planes", "columns", "depth", "last_depth", "taps", "last_taps", "blocks"),
+    *("left_row", "left_tile", "left_plane", "left_step", "left_tap", "left_block"),
     *("right_panel", "right_step", "right_tap", "right_block"),
     *("out_row", "out_plane"),
 )
@@ -36,9 +32,9 @@ class ProductKernel:
     """Sums of products in tiles of vector registers.
 
     It computes ``out[p, i, j] (+)= sum over b, t, k of left[p, i, b, t, k] * right[j, b, t, k]`` for planes
-    ``p``, rows ``i`` and columns ``j``. Sums of one block ``b`` start at zero in registers; then they are added
-    to what is in memory, or to a start value in the first block, if so told. Each row and each column counts
-    on its own: rows past the last one repeat it, columns past it are masked.
+    ``p``, rows ``i`` and columns ``j``. Sums of one block ``b`` start at zero in registers; then they are
+    added to what is in memory, or to a start value in the first block, if so told. Each row and each column
+    counts on its own: rows past the last one repeat it, columns past it are masked.
 
     Attributes:
         rows: Rows of the tile.
@@ -49,7 +45,9 @@ class ProductKernel:
             ``bf16:extf f32``.
         right: The same of the right factor.
         fma: Whether products of floats are fused with their addition.
-        masks: Whether loads and stores take masks; without them, right factors are whole panels.
+        masks: Whether loads and stores of results take masks; else those at edges go through a buffer.
+        ragged: Whether loads of the right factor take masks, too; else its panels are whole. They cost one
+            of the operations that the processor could multiply with.
     """
 
     rows: int
@@ -60,12 +58,13 @@ class ProductKernel:
     right: str
     fma: bool
     masks: bool
+    ragged: bool
 
     @property
     def name(self) -> str:
         """The symbol of the function."""
         parts = [f"{self.rows}x{self.vectors}x{self.lanes}", self.left, self.right, self.element]
-        parts += [flag for flag, on in (("fma", self.fma), ("masks", self.masks)) if on]
+        parts += [flag for flag in ("fma", "masks", "ragged") if getattr(self, flag)]
         return "mind_product_" + "_".join(part.replace(":", "_").replace(" ", "_") for part in parts)
 
     def text(self) -> str:
@@ -100,7 +99,12 @@ class PackKernel:
     def name(self) -> str:
         """The symbol of the function."""
         kind = "transpose" if self.transposes else "pack"
-        parts = [f"{self.columns}x{self.lanes}", self.source, self.element, *(["masks"] if self.masks else [])]
+        parts = [
+            f"{self.columns}x{self.lanes}",
+            self.source,
+            self.element,
+            *(["masks"] if self.masks else []),
+        ]
         return f"mind_{kind}_" + "_".join(part.replace(":", "_").replace(" ", "_") for part in parts)
 
     @property
@@ -147,7 +151,8 @@ class _Product:
             here, there, adds = inside
             is_last = t.compare("eq", number, last)
             depth = t.select(is_last, "%last_depth", "%depth", "i64")
-            self._panels(here, there, out, depth, adds)
+            taps = t.select(is_last, "%last_taps", "%taps", "i64")
+            self._panels(here, there, out, (depth, taps), adds)
             return [
                 t.step(here, "%left_block", self._stored["left"]),
                 t.step(there, "%right_block", self._stored["right"]),
@@ -162,9 +167,11 @@ class _Product:
     def _buffer(self) -> str:
         """Append memory for one tile, where those past the last column are put together."""
         cells = self._t.number(self._kernel.rows * self._columns)
-        return self._t.op(f"llvm.alloca {cells} x {self._element} {{alignment = 64 : i64}} : (i64) -> !llvm.ptr")
+        return self._t.op(
+            f"llvm.alloca {cells} x {self._element} {{alignment = 64 : i64}} : (i64) -> !llvm.ptr"
+        )
 
-    def _panels(self, left: str, right: str, out: str, depth: str, adds: str) -> None:
+    def _panels(self, left: str, right: str, out: str, depth: tuple[str, str], adds: str) -> None:
         t = self._t
         width = t.number(self._columns)
         count = t.binary("udiv", t.add("%columns", t.number(self._columns - 1)), width)
@@ -201,28 +208,30 @@ class _Product:
         self,
         plane: list[str],
         right: str,
-        depth: str,
+        depth: tuple[str, str],
         masks: tuple[list[str], list[str]],
         bounds: tuple[str, str],
     ) -> list[str]:
         t = self._t
         rows = t.number(self._kernel.rows)
         count = t.binary("udiv", t.add("%rows", t.number(self._kernel.rows - 1)), rows)
-        next_left, next_out = t.mul("%left_row", rows), t.mul("%out_row", rows)
+        next_out = t.mul("%out_row", rows)
 
         def tile(_: str, inside: list[str]) -> list[str]:
             left, out, live = inside
             last = t.binary("sub", t.minimum(live, rows), t.number(1))
             numbers = [t.minimum(t.number(row), last) for row in range(self._kernel.rows)]
             lefts = [t.step(left, t.mul(n, "%left_row"), self._stored["left"]) for n in numbers]
-            sums = self._taps(lefts, right, depth, masks[0])
             outs = [t.step(out, t.mul(n, "%out_row"), self._element) for n in numbers]
+            for row, v in self._cells:  # what sums are added to is on its way meanwhile
+                t.prefetch(t.step(outs[row], v * self._kernel.lanes, self._element))
+            sums = self._taps(lefts, right, depth, masks[0] if self._kernel.ragged else [])
             if self._kernel.masks:
                 self._add_masked(outs, sums, masks)
             else:
                 self._add_by_way_of_buffer(outs, sums, last, bounds)
             return [
-                t.step(left, next_left, self._stored["left"]),
+                t.step(left, "%left_tile", self._stored["left"]),
                 t.step(out, next_out, self._element),
                 t.binary("sub", live, rows),
             ]
@@ -234,7 +243,7 @@ class _Product:
             t.step(out, "%out_plane", self._element),
         ]
 
-    def _taps(self, lefts: list[str], right: str, depth: str, masks: list[str]) -> list[str]:
+    def _taps(self, lefts: list[str], right: str, depth: tuple[str, str], masks: list[str]) -> list[str]:
         """Append the loops over taps and steps around the accumulators."""
         t = self._t
         zeros = [(t.constant(self._zero, self._vector), self._vector) for _ in self._cells]
@@ -254,11 +263,14 @@ class _Product:
         def tap(_: str, inside: list[str]) -> list[str]:
             offset, pointer, *sums = inside
             carried = [(offset, "i64"), (pointer, "!llvm.ptr"), *((each, self._vector) for each in sums)]
-            _, _, *sums = t.loop(depth, carried, lambda _, inner: step(inner))
+            pairs, odd = t.binary("lshr", depth[0], t.number(1)), t.binary("and", depth[0], t.number(1))
+            twice = t.loop(pairs, carried, lambda _, inner: step(step(inner)), may_be_none=True)
+            carried = [(value, type_) for value, (_, type_) in zip(twice, carried, strict=True)]
+            _, _, *sums = t.loop(odd, carried, lambda _, inner: step(inner), may_be_none=True)
             after = t.add(offset, "%left_tap")
             return [after, t.step(pointer, "%right_tap", self._stored["right"]), *sums]
 
-        return t.loop("%taps", [(t.number(0), "i64"), (right, "!llvm.ptr"), *zeros], tap)[2:]
+        return t.loop(depth[1], [(t.number(0), "i64"), (right, "!llvm.ptr"), *zeros], tap)[2:]
 
     def _left(self, pointer: str) -> str:
         t = self._t
@@ -424,8 +436,8 @@ def _transpose_text(kernel: PackKernel) -> str:
             first = t.minimum(first, t.binary("sub", "%depth", t.number(size)))
             stored_rows = [t.load(t.step(row, first, stored), type_, byte_width(stored)) for row in rows]
         place = t.step(there, t.mul(first, t.number(kernel.columns)), element)
-        for step, value in enumerate(_transposed(t, stored_rows, type_)):
-            value = convert(t, kernel.source, value, size)
+        for step, column in enumerate(_transposed(t, stored_rows, type_)):
+            value = convert(t, kernel.source, column, size)
             pointer = t.step(place, step * kernel.columns, element)
             t.store(value, pointer, vector(size, element), byte_width(element))
         return []
@@ -434,7 +446,12 @@ def _transpose_text(kernel: PackKernel) -> str:
         place = t.step(there, t.mul(step, t.number(kernel.columns)), element)
         for lane, row in enumerate(rows):
             value = t.load(t.step(row, step, stored), stored, byte_width(stored))
-            t.store(convert(t, kernel.source, value, 0), t.step(place, lane, element), element, byte_width(element))
+            t.store(
+                convert(t, kernel.source, value, 0),
+                t.step(place, lane, element),
+                element,
+                byte_width(element),
+            )
         return []
 
     def group(there: str, column: str) -> list[str]:

@@ -7,7 +7,7 @@ once it is on memory. Between the two, bufferization and all that is done to buf
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mind_mlir.bindings import ir, tensor
 from mind_mlir.lowering.schedule.contraction.matmul_schedule import MatmulSchedule
@@ -55,7 +55,7 @@ def mark(contraction: Contraction, schedule: MatmulSchedule, start: Attribute | 
 def schedule_of(op: Operation) -> MatmulSchedule:
     """Return the schedule of a marked operation."""
     values = ir.DictAttr(op.attributes[SCHEDULE_ATTRIBUTE])
-    fields = {}
+    fields: dict[str, Any] = {}
     for field in dataclasses.fields(MatmulSchedule):
         attribute = values[field.name]
         is_flag = isinstance(attribute, ir.BoolAttr)

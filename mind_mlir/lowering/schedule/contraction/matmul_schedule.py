@@ -7,8 +7,8 @@ import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.contraction.geometry import ONCE, Loop
-from mind_mlir.lowering.schedule.emission.decision import Choice
 from mind_mlir.lowering.schedule.emission.constants import BYTE_NS, WORTHWHILE_NS
+from mind_mlir.lowering.schedule.emission.decision import Choice
 from mind_mlir.lowering.schedule.emission.split import split
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ class MatmulSchedule:
         pieces: Pieces in a chunk, the unit of threads.
         pack: Whether the right factor is copied into panels ``[columns][step][column]`` first.
         panels: Panels in a chunk of that.
+        pack_left: Whether the left factor is copied into ``[rows][step][row]`` first, tile by tile.
         fma: Whether products of floats are fused with their addition.
         masks: Whether vectors at edges are masked; else they go through a buffer.
         outside: Out of how many loops packing is taken, since they do not change the right factor.
@@ -46,6 +47,7 @@ class MatmulSchedule:
     pieces: int
     pack: bool
     panels: int
+    pack_left: bool
     fma: bool
     masks: bool
     outside: int = 0
@@ -63,8 +65,13 @@ class MatmulSchedule:
         return (
             Choice("tile", f"{self.rows} x {self.columns}", "fits the vector registers, and the result"),
             Choice("sums", str(self.kc), "products in registers before they are added to the result"),
-            Choice("piece", size, "the part of the right factor that it reads stays in the second-level cache"),
+            Choice(
+                "piece", size, "the part of the right factor that it reads stays in the second-level cache"
+            ),
             Choice("chunk", f"{self.pieces} pieces", "enough work to be worth a claim"),
+            Choice(
+                "left", "packed" if self.pack_left else "in place", "packed where each row is on other pages"
+            ),
             Choice("right", packed, "packed where it is strided, or read often enough from afar"),
         )
 
@@ -77,6 +84,7 @@ class Reduction:
         step: The innermost loop.
         last: Its extent in the last block.
         tap: The loop around it, in the same registers.
+        last_taps: Its extent in the last block.
         block: The loop around that one; accumulators go to memory after each iteration.
         around: What is left, innermost first.
     """
@@ -84,25 +92,33 @@ class Reduction:
     step: Loop
     last: int
     tap: Loop
+    last_taps: int
     block: Loop
     around: tuple[Loop, ...]
 
 
 def reduction(depth: tuple[Loop, ...], kc: int) -> Reduction:
     """Return how to run through the reductions ``depth``, innermost first, at most about ``kc`` at once."""
-    first, *rest = depth
+    first, *rest = depth or (ONCE,)
     if first.extent > kc:
         size = _even_block(first.extent, kc, 4)
-        count = -(-first.extent // size)
-        block = Loop(count, size * first.left, size * first.right, 0)
-        step = dataclasses.replace(first, extent=size)
-        return Reduction(step, first.extent - (count - 1) * size, ONCE, block, tuple(rest))
-    tap = block = ONCE
-    if rest and first.extent * rest[0].extent <= kc * 3 // 2:
-        tap = rest.pop(0)
-    if rest:
-        block = rest.pop(0)
-    return Reduction(first, first.extent, tap, block, tuple(rest))
+        step, block, last = _blocks(first, size)
+        return Reduction(step, last, ONCE, 1, block, tuple(rest))
+    if not rest:
+        return Reduction(first, first.extent, ONCE, 1, ONCE, ())
+    most = max(1, _TAPS // first.extent)
+    tap, block, last = _blocks(rest[0], _even_block(rest[0].extent, most, 1))
+    around = tuple(rest[1:])
+    if block.extent == 1 and around:
+        block, around = around[0], around[1:]
+    return Reduction(first, first.extent, tap, last, block, around)
+
+
+def _blocks(loop: Loop, size: int) -> tuple[Loop, Loop, int]:
+    """Return ``loop`` as one of ``size`` in a loop over blocks, and the extent of the last block."""
+    count = -(-loop.extent // size)
+    block = Loop(count, size * loop.left, size * loop.right, 0) if count > 1 else ONCE
+    return dataclasses.replace(loop, extent=size), block, loop.extent - (count - 1) * size
 
 
 def choose_matmul_schedule(
@@ -150,6 +166,7 @@ def choose_matmul_schedule(
         pieces=split(pieces, nanoseconds).step,
         pack=pack,
         panels=split(packings, 2 * right * batch * BYTE_NS).step,
+        pack_left=_packs_left(geometry, rows, size),
         fma=target.fma,
         masks=target.masks,
         outside=outside if pack else 0,
@@ -161,12 +178,26 @@ def is_strided(geometry: Geometry) -> bool:
     return geometry.columns.right != 1 and geometry.columns.extent > 1
 
 
+def _packs_left(geometry: Geometry, rows: int, size: int) -> bool:
+    """Return whether the left factor is packed, in tiles of ``rows`` rows."""
+    plain = len(geometry.rows) == 1 and not geometry.batch and len(geometry.depth) == 1
+    if not plain or rows not in (2, 4, 8):
+        return False
+    far = geometry.rows[0].extent * geometry.steps * size >= _PACK_LEFT[0]
+    along = 1 in (geometry.rows[0].left, geometry.depth[0].left)
+    return far and along and geometry.columns.extent >= _PACK_LEFT[1]
+
+
 #: Nanoseconds for a vector multiply-add among others, about.
 _FMA_NS = 0.17
 #: Nanoseconds of work of a contraction that the choice of its tile does not matter for.
 _SMALL_NS = 3_000
-#: Products that one accumulator sums: twice as many are less accurate by half and no faster.
-_SUM = 128
+#: Products that one accumulator sums: 256 are less accurate by half, 128 cost some percent.
+_SUM = 160
+#: Products that one accumulator sums where there are several reductions.
+_TAPS = 64
+#: Bytes of a left factor from which on it is packed, and the least number of columns that pays for it.
+_PACK_LEFT = 8 << 20, 256
 #: Fewer rows than this do not pay for packing.
 _PACK_ROWS = 48
 #: Bytes of a row of the right factor that are read from afar in one go.
@@ -215,7 +246,7 @@ def _strip(rows: int) -> int:
 
     Few enough for the processor to prefetch all of them, enough to make up for storing the accumulators.
     """
-    return 8 if rows == 1 else 16 if rows <= 16 else 32
+    return 16 if 1 < rows <= 16 else 32
 
 
 def _tile(m: int, vectors: int, target: Target, tolerance: float) -> tuple[int, int]:
@@ -224,19 +255,27 @@ def _tile(m: int, vectors: int, target: Target, tolerance: float) -> tuple[int, 
     The first ones are the most efficient where the result is large. There are few of them, so that the
     contractions of a program share their kernels.
     """
-    fitting = [
-        (rows, width)
-        for rows, width in _TILES
-        if rows * width + width + 1 <= target.vector_registers
-    ]
+    fitting = [(rows, width) for rows, width in _TILES if rows * width + width + 1 <= target.vector_registers]
     costs = [-(-m // rows) * -(-vectors // width) * _tile_cost(rows, width) for rows, width in fitting]
-    return next(
-        tile for tile, cost in zip(fitting, costs, strict=True) if cost <= min(costs) * tolerance
-    )
+    return next(tile for tile, cost in zip(fitting, costs, strict=True) if cost <= min(costs) * tolerance)
 
 
 #: Rows and vectors of the tiles there are.
-_TILES = ((8, 3), (8, 2), (6, 2), (4, 3), (8, 1), (4, 2), (4, 4), (2, 4), (2, 8), (1, 8), (1, 4), (4, 1), (1, 1))
+_TILES = (
+    (8, 3),
+    (8, 2),
+    (6, 2),
+    (4, 3),
+    (8, 1),
+    (4, 2),
+    (4, 4),
+    (2, 4),
+    (2, 8),
+    (1, 8),
+    (1, 4),
+    (4, 1),
+    (1, 1),
+)
 
 
 def _tile_cost(rows: int, width: int) -> float:

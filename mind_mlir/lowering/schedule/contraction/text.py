@@ -40,7 +40,7 @@ class Text:
         constants = [f"  {value} = {text}" for text, value in self._constants.items()]
         return "\n".join(
             (
-                f"llvm.func @{name}({head}) attributes {{sym_visibility = \"private\"}} {{",
+                f'llvm.func @{name}({head}) attributes {{sym_visibility = "private"}} {{',
                 *constants,
                 *self._lines,
                 "  llvm.return",
@@ -124,6 +124,11 @@ class Text:
             f" : {vector(lanes, element)}, vector<{lanes}xi1> into !llvm.ptr"
         )
 
+    def prefetch(self, pointer: str) -> None:
+        """Append a hint that memory will be read and written; it may be anywhere."""
+        hints = "<{cache = 1 : i32, hint = 3 : i32, rw = 0 : i32}>"
+        self.line(f'"llvm.intr.prefetch"({pointer}) {hints} : (!llvm.ptr) -> ()')
+
     def splat(self, scalar: str, lanes: int, element: str) -> str:
         """Append a vector of ``scalar`` in every lane."""
         type_ = vector(lanes, element)
@@ -140,9 +145,11 @@ class Text:
 
         Its bits are computed as an integer: LLVM would repeat a comparison wherever the mask is used.
         """
-        after = self.binary("sub", self.op(
-            f"llvm.intr.umax({live}, {self.number(first)}) : (i64, i64) -> i64"
-        ), self.number(first))
+        after = self.binary(
+            "sub",
+            self.op(f"llvm.intr.umax({live}, {self.number(first)}) : (i64, i64) -> i64"),
+            self.number(first),
+        )
         off = self.binary("sub", self.number(64), self.minimum(after, self.number(lanes)))
         # A shift by 64, where no lane is on, would be undefined: shift by one less, and then by one.
         some = self.minimum(off, self.number(63))
@@ -153,27 +160,40 @@ class Text:
         return self.op(f"llvm.bitcast {bits} : i{lanes} to {vector(lanes, 'i1')}")
 
     def loop(
-        self, count: str, carried: Sequence[Typed], body: Callable[[str, list[str]], list[str]]
+        self,
+        count: str,
+        carried: Sequence[Typed],
+        body: Callable[[str, list[str]], list[str]],
+        *,
+        may_be_none: bool = False,
     ) -> list[str]:
-        """Append a loop of ``count`` iterations, at least one, and return what it carries out.
+        """Append a loop of ``count`` iterations and return what it carries out.
 
         Args:
             count: An i64.
             carried: Initial values of what it carries.
             body: Appends the body, given the number of the iteration and what is carried; returns the next.
+            may_be_none: Whether there may be no iteration.
         """
         head, end = self._block(), self._block()
         types = [type_ for _, type_ in carried]
         self._names += 1
         number = f"%{self._names}"
         inside = [self._name() for _ in carried]
-        self.line(f"llvm.br {head}{_list([(self.number(0), 'i64'), *carried])}")
+        first = f"{head}{_list([(self.number(0), 'i64'), *carried])}"
+        if may_be_none:
+            some = self.compare("ne", count, self.number(0))
+            self.line(f"llvm.cond_br {some}, {first}, {end}{_list(carried)}")
+        else:
+            self.line(f"llvm.br {first}")
         self._lines.append(f"{head}{_list([(number, 'i64'), *zip(inside, types, strict=True)], ': ')}:")
         following = list(zip(body(number, inside), types, strict=True))
         after = self.add(number, self.number(1))
         more = self.compare("ult", after, count)
         again = f"{head}{_list([(after, 'i64'), *following])}"
-        self.line(f"llvm.cond_br {more}, {again}, {end}{_list(following)} {{loop_annotation = {_AS_WRITTEN}}}")
+        self.line(
+            f"llvm.cond_br {more}, {again}, {end}{_list(following)} {{loop_annotation = {_AS_WRITTEN}}}"
+        )
         results = [self._name() for _ in carried]
         self._lines.append(f"{end}{_list(list(zip(results, types, strict=True)), ': ')}:")
         return results

@@ -1,0 +1,79 @@
+"""Which elements a call of a micro-kernel for products touches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from mind_mlir.bindings import func, ir
+from mind_mlir.lowering.schedule.contraction.kernels import PRODUCT_ARGUMENTS
+from mind_mlir.lowering.schedule.contraction.library import LIBRARY_ATTRIBUTE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mind_mlir.bindings import Module
+
+
+class Reach(NamedTuple):
+    """What a call touches of a buffer: from element ``first``, an argument, on to the one at ``extent``."""
+
+    operand: int
+    first: str
+    extent: int
+    writes: bool
+
+
+class ProductKernels:
+    """The micro-kernels for products that a module declares."""
+
+    def __init__(self, module: Module) -> None:
+        self._declared: dict[str, tuple[int, bool]] = {}  # columns of a panel, masks
+        for op in module.body.operations:
+            if not isinstance(op, func.FuncOp) or LIBRARY_ATTRIBUTE not in op.attributes:
+                continue
+            values = ir.DictAttr(op.attributes[LIBRARY_ATTRIBUTE])
+            if ir.StringAttr(values["kind"]).value == "product":
+                vectors, lanes = (int(ir.IntegerAttr(values[name]).value) for name in ("vectors", "lanes"))
+                self._declared[op.name.value] = vectors * lanes, bool(ir.BoolAttr(values["masks"]).value)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._declared
+
+    def reaches(self, name: str, most: Mapping[str, int | None]) -> list[Reach] | None:
+        """Return what a call of kernel ``name`` touches.
+
+        Args:
+            name: One of these kernels.
+            most: What each argument of `PRODUCT_ARGUMENTS`, those called ``first`` apart, is at most: strides
+                exactly. None if that is not known.
+
+        Returns:
+            None if it cannot be told.
+        """
+        known = {argument: value for argument, value in most.items() if value is not None}
+        if any(name not in known or known[name] < 0 for name in PRODUCT_ARGUMENTS if "first" not in name):
+            return None
+        panel, masks = self._declared[name]
+        rows, planes, columns = (known[each] for each in ("rows", "planes", "columns"))
+        panels = -(-columns // panel)
+        last = columns - (panels - 1) * panel if masks else panel
+        right = (panels - 1) * known["right_panel"] + last - 1
+        if panels > 1:
+            right = max(right, (panels - 2) * known["right_panel"] + panel - 1)
+        left = (rows - 1) * known["left_row"] + (planes - 1) * known["left_plane"]
+        out = (rows - 1) * known["out_row"] + (planes - 1) * known["out_plane"] + columns - 1
+        return [
+            Reach(0, "left_first", left + _along_depth(known, "left"), writes=False),
+            Reach(1, "right_first", right + _along_depth(known, "right"), writes=False),
+            Reach(2, "out_first", out, writes=True),
+        ]
+
+
+def _along_depth(known: Mapping[str, int], side: str) -> int:
+    """Return how far the loops over products reach in a factor."""
+    step, tap, block = (known[f"{side}_{loop}"] for loop in ("step", "tap", "block"))
+    blocks = known["blocks"]
+    reach = (blocks - 1) * block + (known["last_depth"] - 1) * step
+    if blocks > 1:
+        reach = max(reach, (blocks - 2) * block + (known["depth"] - 1) * step)
+    return reach + (known["taps"] - 1) * tap

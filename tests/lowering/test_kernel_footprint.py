@@ -1,0 +1,68 @@
+"""What calls of micro-kernels touch, against an enumeration of what they compute."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from mind_mlir.bindings import ir, new_context
+from mind_mlir.lowering.buffers.kernel_footprint import ProductKernels
+from mind_mlir.lowering.schedule.contraction.kernels import PRODUCT_ARGUMENTS, ProductKernel
+from mind_mlir.lowering.schedule.contraction.library import Library
+
+
+def kernels(*, masks: bool) -> tuple[ProductKernels, ProductKernel]:
+    kernel = ProductKernel(2, 2, 4, "f32", "f32", "f32", fma=True, masks=masks)
+    with new_context(), ir.Location.unknown():
+        module = ir.Module.create()
+        Library(module)._declare(kernel, [])
+        return ProductKernels(module), kernel
+
+
+def enumerated(n: dict[str, int], panel: int, *, masks: bool) -> tuple[int, int, int]:
+    """Return the last element of each operand that a product touches."""
+    left, right, out = [], [], []
+    columns = n["columns"] if masks else -(-n["columns"] // panel) * panel
+    places = itertools.product(*(range(n[each]) for each in ("planes", "rows", "blocks", "taps")))
+    for p, i, b, t in places:
+        out.append(p * n["out_plane"] + i * n["out_row"] + n["columns"] - 1)
+        for k in range(n["last_depth"] if b == n["blocks"] - 1 else n["depth"]):
+            inner = b * n["left_block"] + t * n["left_tap"] + k * n["left_step"]
+            left.append(p * n["left_plane"] + i * n["left_row"] + inner)
+            for j in range(columns):
+                where = j // panel * n["right_panel"] + j % panel
+                right.append(where + b * n["right_block"] + t * n["right_tap"] + k * n["right_step"])
+    return max(left), max(right), max(out)
+
+
+@pytest.mark.parametrize("masks", [True, False])
+@pytest.mark.parametrize("seed", range(40))
+def test_reaches(seed: int, masks: bool) -> None:
+    rng = np.random.default_rng(seed)
+    n = {name: int(rng.integers(0, 30)) for name in PRODUCT_ARGUMENTS}
+    for name in ("rows", "planes", "taps", "blocks", "depth"):
+        n[name] = int(rng.integers(1, 4))
+    n["columns"] = int(rng.integers(1, 20))
+    n["last_depth"] = int(rng.integers(1, n["depth"] + 1))
+    declared, kernel = kernels(masks=masks)
+    assert kernel.name in declared
+    reaches = declared.reaches(kernel.name, n)
+    assert reaches is not None
+    assert tuple(each.extent for each in reaches) == enumerated(n, 8, masks=masks)
+    assert [each.writes for each in reaches] == [False, False, True]
+
+
+@pytest.mark.parametrize("unknown", [name for name in PRODUCT_ARGUMENTS if "first" not in name])
+def test_what_is_not_known_is_said(unknown: str) -> None:
+    declared, kernel = kernels(masks=True)
+    numbers: dict[str, int | None] = dict.fromkeys(PRODUCT_ARGUMENTS, 1)
+    assert declared.reaches(kernel.name, numbers) is not None
+    assert declared.reaches(kernel.name, numbers | {unknown: None}) is None
+    assert declared.reaches(kernel.name, numbers | {unknown: -1}) is None
+
+
+def test_other_functions_are_no_kernels() -> None:
+    declared, _ = kernels(masks=True)
+    assert "main" not in declared
