@@ -13,18 +13,18 @@ from mind_mlir.lowering.schedule.contraction.kernels import PRODUCT_ARGUMENTS, P
 from mind_mlir.lowering.schedule.contraction.library import Library
 
 
-def kernels(*, masks: bool) -> tuple[ProductKernels, ProductKernel]:
-    kernel = ProductKernel(2, 2, 4, "f32", "f32", "f32", fma=True, masks=masks)
+def kernels(*, ragged: bool) -> tuple[ProductKernels, ProductKernel]:
+    kernel = ProductKernel(2, 2, 4, "f32", "f32", "f32", fma=True, masks=True, ragged=ragged)
     with new_context(), ir.Location.unknown():
         module = ir.Module.create()
         Library(module)._declare(kernel, [])
         return ProductKernels(module), kernel
 
 
-def enumerated(n: dict[str, int], panel: int, *, masks: bool) -> tuple[int, int, int]:
+def enumerated(n: dict[str, int], panel: int, *, ragged: bool) -> tuple[int, int, int]:
     """Return the last element of each operand that a product touches."""
     left, right, out = [], [], []
-    columns = n["columns"] if masks else -(-n["columns"] // panel) * panel
+    columns = n["columns"] if ragged else -(-n["columns"] // panel) * panel
     places = itertools.product(*(range(n[each]) for each in ("planes", "rows", "blocks", "taps")))
     for p, i, b, t in places:
         out.append(p * n["out_plane"] + i * n["out_row"] + n["columns"] - 1)
@@ -37,26 +37,26 @@ def enumerated(n: dict[str, int], panel: int, *, masks: bool) -> tuple[int, int,
     return max(left), max(right), max(out)
 
 
-@pytest.mark.parametrize("masks", [True, False])
+@pytest.mark.parametrize("ragged", [True, False])
 @pytest.mark.parametrize("seed", range(40))
-def test_reaches(seed: int, masks: bool) -> None:
+def test_reaches(seed: int, ragged: bool) -> None:
     rng = np.random.default_rng(seed)
     n = {name: int(rng.integers(0, 30)) for name in PRODUCT_ARGUMENTS}
     for name in ("rows", "planes", "taps", "blocks", "depth"):
         n[name] = int(rng.integers(1, 4))
     n["columns"] = int(rng.integers(1, 20))
     n["last_depth"] = int(rng.integers(1, n["depth"] + 1))
-    declared, kernel = kernels(masks=masks)
+    declared, kernel = kernels(ragged=ragged)
     assert kernel.name in declared
     reaches = declared.reaches(kernel.name, n)
     assert reaches is not None
-    assert tuple(each.extent for each in reaches) == enumerated(n, 8, masks=masks)
+    assert tuple(each.extent for each in reaches) == enumerated(n, 8, ragged=ragged)
     assert [each.writes for each in reaches] == [False, False, True]
 
 
 @pytest.mark.parametrize("unknown", [name for name in PRODUCT_ARGUMENTS if "first" not in name])
 def test_what_is_not_known_is_said(unknown: str) -> None:
-    declared, kernel = kernels(masks=True)
+    declared, kernel = kernels(ragged=True)
     numbers: dict[str, int | None] = dict.fromkeys(PRODUCT_ARGUMENTS, 1)
     assert declared.reaches(kernel.name, numbers) is not None
     assert declared.reaches(kernel.name, numbers | {unknown: None}) is None
@@ -64,5 +64,5 @@ def test_what_is_not_known_is_said(unknown: str) -> None:
 
 
 def test_other_functions_are_no_kernels() -> None:
-    declared, _ = kernels(masks=True)
+    declared, _ = kernels(ragged=True)
     assert "main" not in declared

@@ -27,14 +27,14 @@ class ProductKernels:
     """The micro-kernels for products that a module declares."""
 
     def __init__(self, module: Module) -> None:
-        self._declared: dict[str, tuple[int, bool]] = {}  # columns of a panel, masks
+        self._declared: dict[str, tuple[int, bool]] = {}  # columns of a panel, ragged
         for op in module.body.operations:
             if not isinstance(op, func.FuncOp) or LIBRARY_ATTRIBUTE not in op.attributes:
                 continue
             values = ir.DictAttr(op.attributes[LIBRARY_ATTRIBUTE])
             if ir.StringAttr(values["kind"]).value == "product":
                 vectors, lanes = (int(ir.IntegerAttr(values[name]).value) for name in ("vectors", "lanes"))
-                self._declared[op.name.value] = vectors * lanes, bool(ir.BoolAttr(values["masks"]).value)
+                self._declared[op.name.value] = vectors * lanes, bool(ir.BoolAttr(values["ragged"]).value)
 
     def __contains__(self, name: str) -> bool:
         return name in self._declared
@@ -53,10 +53,10 @@ class ProductKernels:
         known = {argument: value for argument, value in most.items() if value is not None}
         if any(name not in known or known[name] < 0 for name in PRODUCT_ARGUMENTS if "first" not in name):
             return None
-        panel, masks = self._declared[name]
+        panel, ragged = self._declared[name]
         rows, planes, columns = (known[each] for each in ("rows", "planes", "columns"))
         panels = -(-columns // panel)
-        last = columns - (panels - 1) * panel if masks else panel
+        last = columns - (panels - 1) * panel if ragged else panel
         right = (panels - 1) * known["right_panel"] + last - 1
         if panels > 1:
             right = max(right, (panels - 2) * known["right_panel"] + panel - 1)
