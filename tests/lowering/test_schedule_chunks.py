@@ -21,11 +21,7 @@ from schedule_harness import (
     tensor_type,
 )
 
-<<<<<<< HEAD
-from mind_mlir.lowering.schedule.emission import constants
-=======
 from mind_mlir.lowering.schedule.emission.constants import FEWEST_CHUNKS, PAGE
->>>>>>> base
 from mind_mlir.lowering.schedule.fusion import schedule as fused
 from mind_mlir.lowering.schedule.fusion.schedule import choose_schedule
 from mind_mlir.lowering.schedule.fusion.work import Work
@@ -41,11 +37,11 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {
         "WORTHWHILE_NS": 0,
         "CHUNK_BYTES": 64,
-        "PAGE": 16,
-        "PART_ROWS": 3,
-        "LONG_ROW": 128,
-        "STRIP_BYTES": 64,
-        "MOST_STRIPS": 2,
+        "_PAGE": 16,
+        "_PART_ROWS": 3,
+        "_LONG_ROW": 128,
+        "_STRIP_BYTES": 64,
+        "_MOST_STRIPS": 2,
         "STRIP": 2,
     }.items():
         monkeypatch.setattr(fused, name, value)
@@ -125,11 +121,7 @@ def test_pieces_cover_each_loop_once(work: Work) -> None:
         if cut.dim == work.vector:
             extent -= extent % (schedule.vectors * schedule.lanes)
             assert cut.step % (schedule.vectors * schedule.lanes) == 0
-<<<<<<< HEAD
-            assert cut.step * work.bits // 8 % constants.PAGE == 0  # no cache line is written by two threads
-=======
             assert cut.step * work.bits // 8 % PAGE == 0  # no cache line is written by two threads
->>>>>>> base
         assert cut.count >= 2
         assert (cut.count - 1) * cut.step < extent <= cut.count * cut.step
     assert schedule.parallel <= bool(schedule.cuts)
@@ -142,11 +134,7 @@ def test_pieces_cover_each_loop_once(work: Work) -> None:
 def test_large_nests_have_enough_chunks(work: Work) -> None:
     schedule = choose_schedule(work, TARGET)
     if math.prod(work.extents) >= 1 << 24 and max(work.extents) >= 64:
-<<<<<<< HEAD
-        assert schedule.chunks >= constants.FEWEST_CHUNKS
-=======
         assert schedule.chunks >= FEWEST_CHUNKS
->>>>>>> base
         assert schedule.parallel
 
 
