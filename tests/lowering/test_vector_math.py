@@ -22,7 +22,7 @@ from mind_mlir.lowering.math_functions import FORMATS
 from mind_mlir.lowering.to_llvm import to_llvm
 from mind_mlir.lowering.vector_math import MOST_INLINED
 from mind_mlir.runtime.native import NativeFunction
-from mind_mlir.target import Target, host_target
+from mind_mlir.target import Target, named_target
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,7 +36,7 @@ WIDTHS = pytest.mark.parametrize("dtype", list(DTYPES))
 FMA = pytest.mark.parametrize(
     "fma",
     [
-        pytest.param(True, marks=pytest.mark.skipif(not host_target().fma, reason="needs FMA"), id="fused"),
+        pytest.param(True, marks=pytest.mark.skipif(not named_target().fma, reason="needs FMA"), id="fused"),
         pytest.param(False, id="unfused"),
     ],
 )
@@ -73,7 +73,7 @@ func.func @main(%a: tensor<{extent}x{shape}x{type}>) -> tensor<{extent}x{shape}x
 }}"""
 
 
-def execute(source: str, x: Array, *, fma: bool = host_target().fma, opt_level: int = 3) -> Array:
+def execute(source: str, x: Array, *, fma: bool = named_target().fma, opt_level: int = 3) -> Array:
     with new_context():
         module = ir.Module.parse(source)
         bufferize(module, verify=True)
@@ -84,7 +84,7 @@ def execute(source: str, x: Array, *, fma: bool = host_target().fma, opt_level: 
     return result
 
 
-def scalars(name: str, x: Array, *, fma: bool = host_target().fma, opt_level: int = 3) -> Array:
+def scalars(name: str, x: Array, *, fma: bool = named_target().fma, opt_level: int = 3) -> Array:
     """Compute the function in a loop over scalars, which LLVM may vectorise at high levels."""
     dtype = {value: key for key, value in DTYPES.items()}[x.dtype.type]
     source = SOURCE.format(extent=len(x), type=dtype, name=name)
