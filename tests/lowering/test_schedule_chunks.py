@@ -37,11 +37,11 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {
         "WORTHWHILE_NS": 0,
         "CHUNK_BYTES": 64,
-        "_PAGE": 16,
-        "_PART_ROWS": 3,
-        "_LONG_ROW": 128,
-        "_STRIP_BYTES": 64,
-        "_MOST_STRIPS": 2,
+        "PAGE": 16,
+        "PART_ROWS": 3,
+        "LONG_ROW": 128,
+        "STRIP_BYTES": 64,
+        "MOST_STRIPS": 2,
         "STRIP": 2,
     }.items():
         monkeypatch.setattr(fused, name, value)
