@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.abi import PARALLEL_SYMBOL
 from mind_mlir.bindings import ExecutionEngine, code_maker, ir
 from mind_mlir.runtime.constants import Constants
+from mind_mlir.runtime.kernels import take_kernels
 from mind_mlir.runtime.threads import get_num_threads, parallel_address, usable_cores
 from mind_mlir.runtime.units import PUBLISH, TABLE, cut_into_units, whole
 
@@ -64,9 +65,11 @@ class MachineCode:
         self._constants = None if standalone else Constants(module, references)
         shares_loops = _declares(module, PARALLEL_SYMBOL)
         self._parallel = ctypes.c_void_p(parallel_address()) if shares_loops else None
+        self._kernels: dict[str, ctypes.c_void_p] = {}
         if standalone or together:
             units, slots = [whole(module, opt_level)], 0
         else:
+            self._kernels = {name: ctypes.c_void_p(at) for name, at in take_kernels(module).items()}
             units, slots = cut_into_units(module, opt_level, min(get_num_threads(), usable_cores()))
         self._table = _Table(slots)
         self._engines = [self._engine(unit, pic=standalone) for unit in units]
@@ -80,6 +83,8 @@ class MachineCode:
         if self._parallel is not None:
             engine.raw_register_runtime(PARALLEL_SYMBOL, self._parallel)
         engine.raw_register_runtime(TABLE, self._table)
+        for name, address in self._kernels.items():
+            engine.raw_register_runtime(name, address)
         return engine
 
     def _generate(self, units: Sequence[Unit]) -> None:

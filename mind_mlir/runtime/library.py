@@ -71,10 +71,23 @@ def compile_text(text: str, *, opt_level: int = 2) -> Mapping[str, int]:
         RuntimeError: The code refers to symbols that this process does not have, or LLVM cannot make it.
     """
     with new_context(("llvm",)), ir.Location.unknown():
-        module = ir.Module.parse(text)
-        names = _hide_functions(module)
-        _append_table(module, names)
-        engine = ExecutionEngine(module, opt_level=opt_level)
+        return compile_module(ir.Module.parse(text), opt_level=opt_level)
+
+
+@held()
+def compile_module(module: Module, *, opt_level: int) -> Mapping[str, int]:
+    """Return the addresses of the public functions of a module of the LLVM dialect, as `compile_text` does.
+
+    Args:
+        module: The module, which is changed; its context is the current one.
+        opt_level: As there.
+
+    Raises:
+        RuntimeError: As there.
+    """
+    names = _hide_functions(module)
+    _append_table(module, names)
+    engine = ExecutionEngine(module, opt_level=opt_level)
     wrapper = engine.raw_lookup(_TABLE)  # a wrapper, which takes the addresses of its arguments
     if not wrapper:
         raise RuntimeError("native code of the runtime refers to what this process does not have")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from mind_mlir.bindings import Module, Value
 
-#: What a declared kernel is, on its way down: a dictionary.
+#: What a declared kernel is, on its way down: a dictionary. Marks its code in the LLVM dialect.
 LIBRARY_ATTRIBUTE = "mind.library"
 
 _KINDS = {"product": ProductKernel, "pack": PackKernel}
@@ -50,7 +50,9 @@ def link_library(module: Module) -> None:
         values = ir.DictAttr(op.operation.attributes[LIBRARY_ATTRIBUTE])
         type_ = _KINDS[ir.StringAttr(values["kind"]).value]
         fields = {field.name: _from_attribute(values[field.name]) for field in dataclasses.fields(type_)}
-        ir.InsertionPoint(op).insert(ir.Operation.parse(type_(**fields).text()))
+        function = ir.Operation.parse(type_(**fields).text())
+        function.attributes[LIBRARY_ATTRIBUTE] = ir.UnitAttr.get()
+        ir.InsertionPoint(op).insert(function)
         op.operation.erase()
 
 
