@@ -16,6 +16,7 @@ import itertools
 import math
 import mmap
 import os
+import sys
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
@@ -233,7 +234,7 @@ class Scratch:
 def size_class(size: int) -> int:
     """Return how large a block for ``size`` bytes is: of whole pages, and at most an eighth larger."""
     step = max(mmap.PAGESIZE, 1 << max(0, size.bit_length() - 4))
-    return -(-size // step) * step
+    return min(-(-size // step) * step, sys.maxsize)  # which no system has
 
 
 def _map(size: int) -> mmap.mmap:

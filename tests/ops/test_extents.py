@@ -31,8 +31,10 @@ def broadcasts(extent: int) -> str:
             f"%{name} = BroadcastTo (%x) {{result_shape=[{extent}]}} : tensor<f32[{extent}]>",
             f"%{name}1 = Sum (%{name}) {{axes=[0], keepdims=true}} : tensor<f32[1]>",
             f"%{name}2 = Sub (%{name}, %{name}1) : tensor<f32[{extent}]>",
-            f"%{name}3 = Gather (%{name}2, %i) : tensor<f32[1]>",
         ]
+    lines += [
+        f"%{name}3 = Gather (%{name}2, %i) : tensor<f32[1]>" for name in "ab"
+    ]  # both are needed until here
     return "\n".join([*lines, "outputs: %a3, %b3\n"])
 
 
