@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from mind_mlir.bindings import Module, Operation
 
-#: What LLVM's passes gain: a tenth of the time of a convolution, for 5 ms once in a process.
-_LEVEL = 2
+#: LLVM's passes would take as long as making the code, and leave it as fast as it is.
+_LEVEL = 0
 
 _addresses: dict[str, int] = {}  # by what they are
 _making = threading.RLock()
