@@ -14,7 +14,7 @@ from mind_mlir.lowering.schedule.contraction.library import Library
 
 
 def kernels(*, ragged: bool) -> tuple[ProductKernels, ProductKernel]:
-    kernel = ProductKernel(2, 2, 4, "f32", "f32", "f32", fma=True, masks=True, ragged=ragged)
+    kernel = ProductKernel(2, 2, 4, "f32", "f32", "f32", fma=True, masks=True, ragged=ragged, copies=False)
     with new_context(), ir.Location.unknown():
         module = ir.Module.create()
         Library(module)._declare(kernel, [])

@@ -108,9 +108,11 @@ def test_other_targets(shape: tuple[int, int, int], layout: str, target: Target)
 )
 @pytest.mark.parametrize("layout", ["nn", "nt"])
 def test_packed_right_factors(shape: tuple[int, int, int], layout: str, width: int) -> None:
-    """A small second-level cache makes small products pack, and gives them several blocks each way."""
-    target = Target(width, 16 if width < 64 else 32, fma=width > 16, masks=width == 64, l2_bytes=4096)
-    assert chosen(*shape, target, strided_right=layout[1] == "t").pack
+    """Small caches make small products pack or copy, and give them several blocks each way."""
+    registers = 16 if width < 64 else 32
+    target = Target(width, registers, fma=width > 16, masks=width == 64, l1_bytes=1024, l2_bytes=4096)
+    schedule = chosen(*shape, target, strided_right=layout[1] == "t")
+    assert schedule.pack or schedule.copy
     check(*shape, "f32", layout, target)
 
 
@@ -220,26 +222,28 @@ def test_choices_say_what_and_why() -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "shape", "tile", "pack", "pack_left"),
+    ("target", "shape", "tile", "right", "pack_left"),
     [
         # Eight rows of three vectors fill the registers of AVX-512, six of two those of AVX2.
-        (AVX512, (1000, 1000, 1000), (8, 3), True, False),
-        (AVX512, (2048, 2048, 2048), (8, 3), True, True),
-        (AVX512, (64, 64, 64), (8, 2), False, False),
-        (AVX512, (100, 10, 50), (8, 1), False, False),
+        (AVX512, (1000, 1000, 1000), (8, 3), "packed", False),
+        (AVX512, (2048, 2048, 2048), (8, 3), "packed", True),
+        (AVX512, (64, 64, 64), (8, 2), "in place", False),
+        (AVX512, (100, 10, 50), (8, 1), "in place", False),
         # Few rows: the right factor is read once, rows of it side by side, in wide tiles.
-        (AVX512, (1, 4096, 4096), (1, 8), False, False),
-        (AVX2, (1000, 1000, 1000), (6, 2), True, False),
-        (SSE, (512, 512, 512), (6, 2), True, False),
+        (AVX512, (1, 4096, 4096), (1, 8), "in place", False),
+        (AVX2, (1000, 1000, 1000), (6, 2), "packed", False),
+        (AVX512, (128, 2304, 768), (8, 3), "copied", False),
+        (SSE, (512, 512, 512), (6, 2), "copied", False),
     ],
 )
 def test_schedules_of_well_known_products(
-    target: Target, shape: tuple[int, int, int], tile: tuple[int, int], pack: bool, pack_left: bool
+    target: Target, shape: tuple[int, int, int], tile: tuple[int, int], right: str, pack_left: bool
 ) -> None:
     """What the model chooses; whoever changes it has measured, with `make bench`, that it is better."""
     schedule = chosen(*shape, target)
     assert (schedule.rows, schedule.vectors) == tile
-    assert (schedule.pack, schedule.pack_left) == (pack, pack_left)
+    assert (schedule.pack, schedule.copy) == (right == "packed", right == "copied")
+    assert schedule.pack_left == pack_left
     assert schedule.kc == (32 if shape[0] == 1 else 160)
 
 

@@ -255,6 +255,7 @@ class _Emission:
             fma=s.fma and self._c.floating,
             masks=s.masks,
             ragged=not s.pack and self._g.columns.extent % s.columns > 0,
+            copies=s.copy,
         )
         start = self._e.constant(element, self._start or zero(element))
         buffers = [buffer.base for buffer in (self._left, self._right, self._out)]

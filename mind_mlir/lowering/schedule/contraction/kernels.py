@@ -13,6 +13,9 @@ import functools
 from mind_mlir.lowering.schedule.contraction.text import Text, byte_width, vector
 from mind_mlir.lowering.schedule.emission.shuffle import exchange
 
+#: The most steps of a block that kernels copy, taps and all: with 192 bytes each, the first-level cache.
+COPIED_STEPS = 256
+
 #: The arguments behind the three buffers of a product: offsets, extents and strides in elements.
 PRODUCT_ARGUMENTS = (
     *("left_first", "right_first", "out_first"),
@@ -48,6 +51,9 @@ class ProductKernel:
         masks: Whether loads and stores of results take masks; else those at edges go through a buffer.
         ragged: Whether loads of the right factor take masks, too; else its panels are whole. They cost one
             of the operations that the processor could multiply with.
+        copies: Whether each panel of a block is copied first, converted and with zeros for columns that are
+            not there: the copy stays in the first-level cache for all rows. A block has `COPIED_STEPS` steps
+            at most.
     """
 
     rows: int
@@ -59,12 +65,13 @@ class ProductKernel:
     fma: bool
     masks: bool
     ragged: bool
+    copies: bool
 
     @property
     def name(self) -> str:
         """The symbol of the function."""
         parts = [f"{self.rows}x{self.vectors}x{self.lanes}", self.left, self.right, self.element]
-        parts += [flag for flag in ("fma", "masks", "ragged") if getattr(self, flag)]
+        parts += [flag for flag in ("fma", "masks", "ragged", "copies") if getattr(self, flag)]
         return "mind_product_" + "_".join(part.replace(":", "_").replace(" ", "_") for part in parts)
 
     def text(self) -> str:
@@ -144,7 +151,8 @@ class _Product:
         )
         start = t.splat("%start", kernel.lanes, self._element)
         self._start = start
-        self._edge = "" if kernel.masks else self._buffer()
+        self._edge = "" if kernel.masks else self._buffer(kernel.rows)
+        self._copy = self._buffer(COPIED_STEPS) if kernel.copies else ""
         last = t.binary("sub", "%blocks", t.number(1))
 
         def block(number: str, inside: list[str]) -> list[str]:
@@ -164,9 +172,9 @@ class _Product:
         numbers = [(f"%{name}", "i64") for name in PRODUCT_ARGUMENTS]
         return t.function(kernel.name, [*buffers, *numbers, ("%start", self._element), ("%adds", "i1")])
 
-    def _buffer(self) -> str:
-        """Append memory for one tile, where those past the last column are put together."""
-        cells = self._t.number(self._kernel.rows * self._columns)
+    def _buffer(self, rows: int) -> str:
+        """Append memory for so many rows of a tile or panel."""
+        cells = self._t.number(rows * self._columns)
         return self._t.op(
             f"llvm.alloca {cells} x {self._element} {{alignment = 64 : i64}} : (i64) -> !llvm.ptr"
         )
@@ -179,10 +187,11 @@ class _Product:
         def panel(_: str, inside: list[str]) -> list[str]:
             there, result, live = inside
             masks = self._masks(live, adds)
+            right = self._copied(there, depth, masks[0]) if self._kernel.copies else there
             t.loop(
                 "%planes",
                 [(left, "!llvm.ptr"), (result, "!llvm.ptr")],
-                lambda _, plane: self._plane(plane, there, depth, masks, (live, adds)),
+                lambda _, plane: self._plane(plane, right, depth, masks, (live, adds)),
             )
             return [
                 t.step(there, "%right_panel", self._stored["right"]),
@@ -191,6 +200,26 @@ class _Product:
             ]
 
         t.loop(count, [(right, "!llvm.ptr"), (out, "!llvm.ptr"), ("%columns", "i64")], panel)
+
+    def _copied(self, right: str, depth: tuple[str, str], masks: list[str]) -> str:
+        """Append a copy of the panel at ``right``, step after step and tap after tap; return where it is."""
+        t, lanes = self._t, self._kernel.lanes
+
+        def step(_: str, inside: list[str]) -> list[str]:
+            source, target = inside
+            for v, value in enumerate(self._rights(source, masks if self._kernel.ragged else [])):
+                place = t.step(target, v * lanes, self._element)
+                t.store(value, place, self._vector, lanes * byte_width(self._element))
+            after = t.step(source, "%right_step", self._stored["right"])
+            return [after, t.step(target, self._columns, self._element)]
+
+        def tap(_: str, inside: list[str]) -> list[str]:
+            source, target = inside
+            ends = t.loop(depth[0], [(source, "!llvm.ptr"), (target, "!llvm.ptr")], step)
+            return [t.step(source, "%right_tap", self._stored["right"]), ends[1]]
+
+        t.loop(depth[1], [(right, "!llvm.ptr"), (self._copy, "!llvm.ptr")], tap)
+        return self._copy
 
     def _masks(self, live: str, adds: str) -> tuple[list[str], list[str]]:
         """Append the masks of the columns, and of those whose results are added to what there is."""
@@ -247,10 +276,14 @@ class _Product:
         """Append the loops over taps and steps around the accumulators."""
         t = self._t
         zeros = [(t.constant(self._zero, self._vector), self._vector) for _ in self._cells]
+        copied = self._kernel.copies
+        right_type = self._element if copied else self._stored["right"]
+        right_step: str | int = self._columns if copied else "%right_step"
+        right_tap = t.mul(depth[0], t.number(self._columns)) if copied else "%right_tap"
 
         def step(inside: list[str]) -> list[str]:
             offset, pointer, *sums = inside
-            rights = self._rights(pointer, masks)
+            rights = self._copies(pointer) if copied else self._rights(pointer, masks)
             following = list(sums)
             for row, left in enumerate(lefts):
                 value = self._left(t.step(left, offset, self._stored["left"]))
@@ -258,7 +291,7 @@ class _Product:
                     cell = row * self._kernel.vectors + v
                     following[cell] = self._multiply_add(value, factor, sums[cell])
             after = t.add(offset, "%left_step")
-            return [after, t.step(pointer, "%right_step", self._stored["right"]), *following]
+            return [after, t.step(pointer, right_step, right_type), *following]
 
         def tap(_: str, inside: list[str]) -> list[str]:
             offset, pointer, *sums = inside
@@ -268,7 +301,7 @@ class _Product:
             carried = [(value, type_) for value, (_, type_) in zip(twice, carried, strict=True)]
             _, _, *sums = t.loop(odd, carried, lambda _, inner: step(inner), may_be_none=True)
             after = t.add(offset, "%left_tap")
-            return [after, t.step(pointer, "%right_tap", self._stored["right"]), *sums]
+            return [after, t.step(pointer, right_tap, right_type), *sums]
 
         return t.loop(depth[1], [(t.number(0), "i64"), (right, "!llvm.ptr"), *zeros], tap)[2:]
 
@@ -276,6 +309,11 @@ class _Product:
         t = self._t
         scalar = t.load(pointer, self._stored["left"], byte_width(self._stored["left"]))
         return t.splat(convert(t, self._kernel.left, scalar, 0), self._kernel.lanes, self._element)
+
+    def _copies(self, pointer: str) -> list[str]:
+        t, lanes, type_ = self._t, self._kernel.lanes, self._element
+        places = [t.step(pointer, v * lanes, type_) for v in range(self._kernel.vectors)]
+        return [t.load(place, self._vector, lanes * byte_width(type_)) for place in places]
 
     def _rights(self, pointer: str, masks: list[str]) -> list[str]:
         t, lanes, stored = self._t, self._kernel.lanes, self._stored["right"]

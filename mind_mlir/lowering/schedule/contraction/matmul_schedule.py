@@ -7,6 +7,7 @@ import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.contraction.geometry import ONCE, Loop
+from mind_mlir.lowering.schedule.contraction.kernels import COPIED_STEPS
 from mind_mlir.lowering.schedule.emission.constants import BYTE_NS, WORTHWHILE_NS
 from mind_mlir.lowering.schedule.emission.decision import Choice
 from mind_mlir.lowering.schedule.emission.split import split
@@ -31,6 +32,7 @@ class MatmulSchedule:
         pieces: Pieces in a chunk, the unit of threads.
         pack: Whether the right factor is copied into panels ``[columns][step][column]`` first.
         panels: Panels in a chunk of that.
+        copy: Whether the kernel copies what it reads of the right factor, a block of a panel at a time.
         pack_left: Whether the left factor is copied into ``[rows][step][row]`` first, tile by tile.
         fma: Whether products of floats are fused with their addition.
         masks: Whether vectors at edges are masked; else they go through a buffer.
@@ -47,6 +49,7 @@ class MatmulSchedule:
     pieces: int
     pack: bool
     panels: int
+    copy: bool
     pack_left: bool
     fma: bool
     masks: bool
@@ -62,6 +65,7 @@ class MatmulSchedule:
         planes = f"{self.planes} x " if self.planes > 1 else ""
         size = f"{planes}{self.mc} x {self.nc}"
         packed = f"panels of {self.columns} columns" if self.pack else "in place"
+        packed = f"{self.columns} columns and {self.kc} steps at a time" if self.copy else packed
         return (
             Choice("tile", f"{self.rows} x {self.columns}", "fits the vector registers, and the result"),
             Choice("sums", str(self.kc), "products in registers before they are added to the result"),
@@ -143,15 +147,20 @@ def choose_matmul_schedule(
     right = k * n * size
     ragged = n % columns > 0 and not target.masks
     far = right > target.l2_bytes // 2
-    pack = is_strided(geometry) or ragged or (m * planes >= _PACK_ROWS and far)
-    streamed = far and not pack
+    often = m * planes >= _PACK_ROWS
+    streamed = far and not (often or ragged or is_strided(geometry))
     kc = _strip(m) if streamed else max(_SUM, _round_up(math.isqrt(k), 4))
+    plain = not is_strided(geometry) and not ragged and kc <= COPIED_STEPS - 4
+    few = m * planes <= _COPIED_FOR and len(geometry.depth) == 1
+    copy = plain and often and few and right > target.l1_bytes // 2 and not (far and outside)
+    pack = is_strided(geometry) or ragged or (often and far and not copy)
     room = target.l2_bytes // 4 // (min(kc, k) * size)
     mc, nc, together = _pieces(
         (m, n, planes, batch),
-        (rows, columns, _STREAM_BYTES // size if streamed else columns),
+        (rows, _COPY_ROWS if copy else rows, columns, _STREAM_BYTES // size if streamed else columns),
         room,
         0 if nanoseconds < WORTHWHILE_NS else min(_MOST_PIECES, max(2, round(nanoseconds / _PIECE_NS))),
+        tall=copy,
     )
     pieces = batch * -(-m // mc) * -(-planes // together) * -(-n // nc)
     packings = batch if batch > 1 else -(-n // columns)
@@ -166,6 +175,7 @@ def choose_matmul_schedule(
         pieces=split(pieces, nanoseconds).step,
         pack=pack,
         panels=split(packings, 2 * right * batch * BYTE_NS).step,
+        copy=copy,
         pack_left=_packs_left(geometry, rows, size),
         fma=target.fma,
         masks=target.masks,
@@ -198,6 +208,10 @@ _SUM = 160
 _TAPS = 64
 #: Bytes of a left factor from which on it is packed, and the least number of columns that pays for it.
 _PACK_LEFT = 8 << 20, 256
+#: The fewest rows of a piece whose kernel copies: copying takes a thirtieth of the time then.
+_COPY_ROWS = 64
+#: For more rows than this, the right factor is packed once rather than copied for each piece.
+_COPIED_FOR = 640
 #: Fewer rows than this do not pay for packing.
 _PACK_ROWS = 48
 #: Bytes of a row of the right factor that are read from afar in one go.
@@ -209,18 +223,24 @@ _MOST_PIECES = 32
 
 
 def _pieces(
-    extents: tuple[int, int, int, int], least: tuple[int, int, int], room: int, wanted: int
+    extents: tuple[int, int, int, int],
+    least: tuple[int, int, int, int],
+    room: int,
+    wanted: int,
+    *,
+    tall: bool,
 ) -> tuple[int, int, int]:
     """Return rows, columns and planes of the pieces of a result.
 
     Args:
         extents: Rows, columns, planes and batches.
-        least: Rows and columns of the tile, and the fewest columns of a piece.
+        least: Rows of the tile and, at least, of a piece; columns of the tile and, at least, of a piece.
         room: The most rows or columns of the factors that a piece is to read.
         wanted: How many pieces there are to be at least, if that can be.
+        tall: Whether pieces have few columns rather than few rows.
     """
     m, n, planes, batch = extents
-    rows, columns, fewest = least
+    rows, shortest, columns, fewest = least
     row_blocks = -(-m // max(room, rows))
     column_blocks = -(-n // max(room, fewest))
     plane_blocks = -(-planes // max(1, room // m))
@@ -228,9 +248,9 @@ def _pieces(
         mc, nc = -(-m // row_blocks), -(-n // column_blocks)
         if plane_blocks < planes:
             plane_blocks = min(planes, 2 * plane_blocks)
-        elif nc >= 2 * fewest and (nc >= mc or mc < 2 * rows):
+        elif nc >= 2 * fewest and (tall or nc >= mc or mc < 2 * rows):
             column_blocks *= 2
-        elif mc >= 2 * rows:
+        elif mc >= 2 * shortest:
             row_blocks *= 2
         else:
             break
