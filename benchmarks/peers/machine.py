@@ -22,8 +22,13 @@ def facts() -> list[str]:
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     return [
         f"{_model()}; {len(os.sched_getaffinity(0))} cores; vectors of {target.vector_bytes} bytes; {caches}",
-        f"{memory:.0f} GB; {platform.system()} {platform.release()}; CPython {platform.python_version()}",
+        f"{memory:.0f} GB; {platform.system()} {_kernel()}; CPython {platform.python_version()}",
     ]
+
+
+def _kernel() -> str:
+    """Return the first two numbers of the system's version: the rest tells who has built it."""
+    return ".".join(platform.release().split(".")[:2])
 
 
 def _model() -> str:

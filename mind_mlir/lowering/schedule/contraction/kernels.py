@@ -296,10 +296,7 @@ class _Product:
         def tap(_: str, inside: list[str]) -> list[str]:
             offset, pointer, *sums = inside
             carried = [(offset, "i64"), (pointer, "!llvm.ptr"), *((each, self._vector) for each in sums)]
-            pairs, odd = t.binary("lshr", depth[0], t.number(1)), t.binary("and", depth[0], t.number(1))
-            twice = t.loop(pairs, carried, lambda _, inner: step(step(inner)), may_be_none=True)
-            carried = [(value, type_) for value, (_, type_) in zip(twice, carried, strict=True)]
-            _, _, *sums = t.loop(odd, carried, lambda _, inner: step(inner), may_be_none=True)
+            _, _, *sums = t.loop(depth[0], carried, lambda _, inner: step(inner))
             after = t.add(offset, "%left_tap")
             return [after, t.step(pointer, right_tap, right_type), *sums]
 

@@ -164,16 +164,13 @@ class Text:
         count: str,
         carried: Sequence[Typed],
         body: Callable[[str, list[str]], list[str]],
-        *,
-        may_be_none: bool = False,
     ) -> list[str]:
-        """Append a loop of ``count`` iterations and return what it carries out.
+        """Append a loop of ``count`` iterations, one or more, and return what it carries out.
 
         Args:
             count: An i64.
             carried: Initial values of what it carries.
             body: Appends the body, given the number of the iteration and what is carried; returns the next.
-            may_be_none: Whether there may be no iteration.
         """
         head, end = self._block(), self._block()
         types = [type_ for _, type_ in carried]
@@ -181,11 +178,7 @@ class Text:
         number = f"%{self._names}"
         inside = [self._name() for _ in carried]
         first = f"{head}{_list([(self.number(0), 'i64'), *carried])}"
-        if may_be_none:
-            some = self.compare("ne", count, self.number(0))
-            self.line(f"llvm.cond_br {some}, {first}, {end}{_list(carried)}")
-        else:
-            self.line(f"llvm.br {first}")
+        self.line(f"llvm.br {first}")
         self._lines.append(f"{head}{_list([(number, 'i64'), *zip(inside, types, strict=True)], ': ')}:")
         following = list(zip(body(number, inside), types, strict=True))
         after = self.add(number, self.number(1))
