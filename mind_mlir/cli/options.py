@@ -103,7 +103,7 @@ def optimization_option(command: Command) -> Command:
         type=click.IntRange(0, 3),
         default=3,
         show_default=True,
-        help="LLVM's optimisation level; results are the same at each.",
+        help="The most that LLVM optimises; results are the same at each level.",
     )(command)
 
 

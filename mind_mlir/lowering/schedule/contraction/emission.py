@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import arith, func, ir, linalg, memref
 from mind_mlir.lowering.schedule.contraction.geometry import ONCE, Loop, geometry
-from mind_mlir.lowering.schedule.contraction.kernels import PRODUCT_ARGUMENTS, PackKernel, ProductKernel
+from mind_mlir.lowering.schedule.contraction.kernels import PRODUCT_ARGUMENTS, ProductKernel
 from mind_mlir.lowering.schedule.contraction.library import Library
 from mind_mlir.lowering.schedule.contraction.marked import SCHEDULE_ATTRIBUTE, START_ATTRIBUTE, schedule_of
 from mind_mlir.lowering.schedule.contraction.match import match_contraction
 from mind_mlir.lowering.schedule.contraction.matmul_schedule import is_strided, reduction
+from mind_mlir.lowering.schedule.contraction.packing import PackKernel
 from mind_mlir.lowering.schedule.contraction.text import byte_width
 from mind_mlir.lowering.schedule.emission.constants import BYTE_NS
 from mind_mlir.lowering.schedule.emission.emitter import Emitter, zero

@@ -6,7 +6,8 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import func, ir
-from mind_mlir.lowering.schedule.contraction.kernels import PackKernel, ProductKernel
+from mind_mlir.lowering.schedule.contraction.kernels import ProductKernel
+from mind_mlir.lowering.schedule.contraction.packing import PackKernel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

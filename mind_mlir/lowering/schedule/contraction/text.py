@@ -223,3 +223,14 @@ def _list(values: Sequence[Typed], colon: str = "") -> str:
 def byte_width(element: str) -> int:
     """Return the bytes of an element type: ``f32``, ``bf16``, ``i8``."""
     return int(element.lstrip("bfi")) // 8
+
+
+def convert(t: Text, conversions: str, value: str, lanes: int) -> str:
+    """Append the conversions of an element type, as in ``bf16:extf f32``, for a vector or a scalar."""
+    element, *steps = conversions.split(":")
+    for step in steps:
+        op, result = step.split(" ")
+        before, after = (vector(lanes, each) if lanes else each for each in (element, result))
+        value = t.op(f"llvm.{op} {value} : {before} to {after}")
+        element = result
+    return value
