@@ -15,7 +15,9 @@ from mind_mlir.abi import SCRATCH_ATTRIBUTE
 from mind_mlir.bindings import ir, new_context
 from mind_mlir.interpreter import interpret
 from mind_mlir.lowering.to_llvm import to_llvm
+from mind_mlir.pipeline import Lowering
 from mind_mlir.runtime.native import NativeFunction
+from mind_mlir.target import named_target
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -311,7 +313,8 @@ def test_the_number_of_threads_changes_no_bit(kind: str) -> None:
     names = [f"x{i}" for i in range(len(inputs))]
     (expected,) = interpret(module, dict(zip(names, arguments, strict=True)))
     got = np.frombuffer(first[0], F32).reshape(expected.shape)
-    np.testing.assert_allclose(got, expected, rtol=2e-5, atol=1e-6)
+    atol = 2e-5 if kind == "attention" else 1e-6  # the exponential of a sum of 64 products, about 8
+    np.testing.assert_allclose(got, expected, rtol=2e-5, atol=atol)
     for threads in THREADS[1:]:
         assert results(module, arguments, threads) == first
 
@@ -319,7 +322,9 @@ def test_the_number_of_threads_changes_no_bit(kind: str) -> None:
 def test_attention_is_one_loop() -> None:
     """Each chunk takes a head from the scores to the result."""
     inputs, steps = KINDS["attention"]
-    text = mind_mlir.compile(mind_mlir.parse(ir_of(inputs, steps))).as_text("bufferized")
+    lowering = Lowering(target=named_target("avx512"))
+    lowering.run(mind_mlir.parse(ir_of(inputs, steps)), until="bufferized")
+    text = lowering.text()
     assert text.count("mind.parallel") == 1
     assert text.rindex("@mind_product") < text.index("{mind.parallel}")
 
