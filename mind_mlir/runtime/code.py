@@ -10,6 +10,7 @@ from mind_mlir.abi import PARALLEL_SYMBOL
 from mind_mlir.bindings import ExecutionEngine, code_maker, ir
 from mind_mlir.runtime.constants import Constants
 from mind_mlir.runtime.kernels import take_kernels
+from mind_mlir.runtime.library import fill_table
 from mind_mlir.runtime.threads import get_num_threads, parallel_address, usable_cores
 from mind_mlir.runtime.units import PUBLISH, TABLE, cut_into_units, whole
 
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
     from mind_mlir.mlir.references import References
     from mind_mlir.runtime.units import Unit
 
-# What the engine makes of `void f(a, b)`: a function of the addresses of its arguments.
-_PACKED = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
-
 
 class _Table:
     """The addresses of the functions that units call in one another, in the form that the engine takes."""
@@ -30,12 +28,6 @@ class _Table:
     def __init__(self, length: int) -> None:
         self._slots = (ctypes.c_void_p * length)()
         self.value = ctypes.addressof(self._slots)
-
-    def enter(self, publish: int) -> None:
-        """Have the `PUBLISH` of a unit, at address ``publish``, enter the addresses of its functions."""
-        argument = ctypes.c_void_p(self.value)
-        arguments = (ctypes.c_void_p * 1)(ctypes.addressof(argument))
-        _PACKED(publish)(ctypes.addressof(arguments))
 
 
 class MachineCode:
@@ -104,7 +96,7 @@ class MachineCode:
             thread.join()
         for engine, unit in made:
             if unit.publishes:
-                self._table.enter(engine.raw_lookup(PUBLISH))
+                fill_table(engine.raw_lookup(PUBLISH), self._table.value)
 
     def address_of(self, function: str) -> int:
         """Return where the code of a public function is (see `NativeFunction.address`)."""

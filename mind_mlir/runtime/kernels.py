@@ -6,13 +6,11 @@ say. There are a few dozen at most, and they stay until the process ends.
 
 from __future__ import annotations
 
-import os
-import threading
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir, llvm
 from mind_mlir.lowering.schedule.contraction.library import LIBRARY_ATTRIBUTE
-from mind_mlir.runtime.library import compile_module
+from mind_mlir.runtime.library import compile_module, making
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,17 +21,11 @@ if TYPE_CHECKING:
 _LEVEL = 0
 
 _addresses: dict[str, int] = {}  # by what they are
-_making = threading.RLock()
-if hasattr(os, "register_at_fork"):
-    # A child that is forked while another thread makes kernels would wait for that thread for ever.
-    os.register_at_fork(
-        before=_making.acquire, after_in_parent=_making.release, after_in_child=_making.release
-    )
 
 
 def take_kernels(module: Module) -> dict[str, int]:
     """Replace the micro-kernels of an LLVM dialect module by declarations; return their addresses by name."""
-    with module.context, ir.Location.unknown(), _making:
+    with module.context, ir.Location.unknown(), making:
         found = {_key(op): op for op in module.body.operations if _is_kernel(op)}
         missing = [key for key in found if key not in _addresses]
         made = _make([found[key] for key in missing]) if missing else {}

@@ -17,18 +17,22 @@ from mind_mlir.bindings import ExecutionEngine, ir, llvm, new_context
 from mind_mlir.interrupts import held
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from mind_mlir.bindings import Module
 
 #: The name of the function that tells the addresses of the others; no text defines it.
 _TABLE = "mind_library_table"
 
+# A wrapper that the engine makes of a function; it returns soon, and keeps the interpreter lock.
+_PACKED = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
+
 _loaded: dict[tuple[str, ...], Mapping[str, int]] = {}
-_loading = threading.RLock()
+#: Held while native code is made that is there once in a process.
+making = threading.RLock()
 if hasattr(os, "register_at_fork"):  # a child forked while another thread loads would wait for it for ever
-    _after = {"after_in_parent": _loading.release, "after_in_child": _loading.release}
-    os.register_at_fork(before=_loading.acquire, **_after)
+    _after = {"after_in_parent": making.release, "after_in_child": making.release}
+    os.register_at_fork(before=making.acquire, **_after)
 
 
 @held()
@@ -46,7 +50,7 @@ def load(*names: str, opt_level: int = 2) -> Mapping[str, int]:
         MLIRError: MLIR does not take the text.
         RuntimeError: The code refers to symbols that this process does not have, or LLVM cannot make it.
     """
-    with _loading:
+    with making:
         if names not in _loaded:
             texts = [
                 files(__package__).joinpath(f"{name}.mlir").read_text(encoding="utf-8") for name in names
@@ -86,15 +90,13 @@ def compile_module(module: Module, *, opt_level: int) -> Mapping[str, int]:
         RuntimeError: As there.
     """
     names = _hide_functions(module)
-    _append_table(module, names)
+    append_table(module, _TABLE, dict(enumerate(names)))
     engine = ExecutionEngine(module, opt_level=opt_level)
-    wrapper = engine.raw_lookup(_TABLE)  # a wrapper, which takes the addresses of its arguments
+    wrapper = engine.raw_lookup(_TABLE)
     if not wrapper:
         raise RuntimeError("native code of the runtime refers to what this process does not have")
     table = (ctypes.c_uint64 * len(names))()
-    argument = ctypes.c_void_p(ctypes.addressof(table))
-    arguments = ctypes.c_void_p(ctypes.addressof(argument))
-    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(wrapper)(ctypes.addressof(arguments))
+    fill_table(wrapper, ctypes.addressof(table))
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine))
     return MappingProxyType(dict(zip(names, table, strict=True)))
 
@@ -111,15 +113,28 @@ def _hide_functions(module: Module) -> list[str]:
     return names
 
 
-def _append_table(module: Module, names: Iterable[str]) -> None:
-    """Append a function that writes the addresses of the functions ``names`` to a table."""
+def append_table(module: Module, name: str, functions: Mapping[int, str]) -> None:
+    """Append a function ``name`` to ``module`` that writes addresses to the table it is given.
+
+    Args:
+        module: A module of the LLVM dialect; its context is the current one.
+        name: The name of the new function.
+        functions: Functions of ``module`` by their place in the table.
+    """
     pointer = llvm.PointerType.get()
     type_ = ir.TypeAttr.get(ir.Type.parse("!llvm.func<void (ptr)>"))
     with ir.InsertionPoint(module.body):
-        function = llvm.LLVMFuncOp(_TABLE, type_)
+        function = llvm.LLVMFuncOp(name, type_)
     block = function.regions[0].blocks.append(pointer)
     with ir.InsertionPoint(block):
-        for index, name in enumerate(names):
-            place = llvm.GEPOp(pointer, block.arguments[0], [], [index], pointer, None)
-            llvm.StoreOp(llvm.AddressOfOp(pointer, name).result, place)
+        for place, callee in functions.items():
+            slot = llvm.GEPOp(pointer, block.arguments[0], [], [place], pointer, None)
+            llvm.StoreOp(llvm.AddressOfOp(pointer, callee).result, slot)
         llvm.ReturnOp()
+
+
+def fill_table(wrapper: int, table: int) -> None:
+    """Have a function of `append_table`, at the address that ``raw_lookup`` gives, fill ``table``."""
+    argument = ctypes.c_void_p(table)
+    arguments = ctypes.c_void_p(ctypes.addressof(argument))  # it takes the addresses of its arguments
+    _PACKED(wrapper)(ctypes.addressof(arguments))

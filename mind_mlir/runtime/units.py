@@ -17,9 +17,10 @@ from mind_mlir.bindings import ir, llvm
 from mind_mlir.lowering.loop_hints import SCALAR_ATTRIBUTE
 from mind_mlir.lowering.vector_math import INLINE_ATTRIBUTE
 from mind_mlir.mlir.passes import find_all
+from mind_mlir.runtime.library import append_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from mind_mlir.bindings import Module, Operation
 
@@ -229,15 +230,13 @@ def _complete(unit: Module, own: _Bin, functions: Iterable[_Function]) -> None:
     functions = list(functions)
     text = [f"llvm.mlir.global external @{TABLE}() : !llvm.array<{len(functions)} x ptr>"]
     text += [_trampoline(each) for each in functions if each.slot not in own_slots]
-    if own.functions:
-        text.append(_publish(own.functions))
-    # What is published is declared as long as the text stands by itself.
-    text += [f"llvm.func @{_symbol(each)}()" for each in own.functions]
     parsed = ir.Module.parse("\n".join(text))  # it has to outlive what is taken out of it
     for op in list(parsed.body.operations):
-        if op.operation.name != "llvm.func" or op.regions[0].blocks:
-            op.operation.detach_from_parent()
-            unit.body.append(op)
+        op.operation.detach_from_parent()
+        unit.body.append(op)
+    if own.functions:
+        names = {each.slot: str(each.op.attributes["sym_name"].value) for each in own.functions}
+        append_table(unit, PUBLISH, names)
 
 
 def _trampoline(function: _Function) -> str:
@@ -253,17 +252,6 @@ def _trampoline(function: _Function) -> str:
       llvm.call %f({arguments}) : !llvm.ptr, ({", ".join(types)}) -> ()
       llvm.return
     }}"""
-
-
-def _publish(functions: Sequence[_Function]) -> str:
-    """Return the function that enters the addresses of ``functions`` in a table, its argument."""
-    stores = "\n".join(
-        f"%f{each.slot} = llvm.mlir.addressof @{_symbol(each)} : !llvm.ptr\n"
-        f"%p{each.slot} = llvm.getelementptr %t[{each.slot}] : (!llvm.ptr) -> !llvm.ptr, !llvm.ptr\n"
-        f"llvm.store %f{each.slot}, %p{each.slot} : !llvm.ptr, !llvm.ptr"
-        for each in functions
-    )
-    return f"llvm.func @{PUBLISH}(%t: !llvm.ptr) {{\n{stores}\nllvm.return\n}}"
 
 
 def _symbol(function: _Function) -> str:
