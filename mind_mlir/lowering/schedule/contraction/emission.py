@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mind_mlir.bindings import Attribute, Module, Operation, Value
+    from mind_mlir.lowering.schedule.contraction.library import Kernel
     from mind_mlir.lowering.schedule.contraction.match import Contraction, Operand
     from mind_mlir.lowering.schedule.contraction.matmul_schedule import MatmulSchedule
     from mind_mlir.lowering.schedule.emission.emitter import Index
@@ -46,8 +47,8 @@ _CONVERSIONS = {
 _LOOPS = ("scf.for", "scf.while")
 
 
-def emit_contractions(module: Module) -> None:
-    """Replace the marked contractions of a bufferized ``module`` by loops around calls of kernels."""
+def emit_contractions(module: Module) -> tuple[Kernel, ...]:
+    """Replace the marked contractions of a bufferized ``module`` by loops around calls of kernels: these."""
     library = Library(module)
     views = Views()
     for function in list(module.body.operations):
@@ -60,6 +61,7 @@ def emit_contractions(module: Module) -> None:
             with ir.InsertionPoint(op), op.location:
                 _emit(op.operation, emitter, library, views)
             op.operation.erase()
+    return library.kernels
 
 
 def _emit(op: Operation, emitter: Emitter, library: Library, views: Views) -> None:
