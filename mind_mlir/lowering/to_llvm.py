@@ -16,6 +16,7 @@ from mind_mlir.lowering.loop_hints import annotate_loops, attach_annotations
 from mind_mlir.lowering.outline import outline_kernels
 from mind_mlir.lowering.parts import add_table_functions, cut_into_parts
 from mind_mlir.lowering.schedule.contraction.library import declared_kernels, link_library
+from mind_mlir.lowering.shuffles import fence_shuffles
 from mind_mlir.lowering.streaming import stream_stores
 from mind_mlir.lowering.threads import define_launches, outline_chunks
 from mind_mlir.lowering.vector_math import INLINE_ATTRIBUTE, expand_math, inline_expansions
@@ -90,6 +91,8 @@ def to_llvm(
         annotate_loops(module)
         inlined = expand_math(module, fma=machine.fma)
         run_passes(module, _needed(_TO_LLVM, names), verify=verify)
+        if "vector.shuffle" in names:
+            fence_shuffles(module)
         add_table_functions(module, tables)
         define_launches(module, launches, limit=threads or 0)
         attach_annotations(module)
