@@ -9,16 +9,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import func, ir, memref
+from mind_mlir.bindings import func, ir
 from mind_mlir.lowering.closures import ALIASING_ATTRIBUTE
 from mind_mlir.lowering.copies import expand_copies
 from mind_mlir.lowering.loop_hints import annotate_loops, attach_annotations
 from mind_mlir.lowering.outline import outline_kernels
 from mind_mlir.lowering.parts import add_table_functions, cut_into_parts
+from mind_mlir.lowering.pass_needs import TRANSFERS, VIEWS, cast_views, move_rows
 from mind_mlir.lowering.schedule.contraction.library import declared_kernels, link_library
+from mind_mlir.lowering.shuffles import fence_shuffles
 from mind_mlir.lowering.streaming import stream_stores
 from mind_mlir.lowering.threads import define_launches, outline_chunks
-from mind_mlir.lowering.vector_math import INLINE_ATTRIBUTE, expand_math, inline_expansions
+from mind_mlir.lowering.vector_math import INLINE_ATTRIBUTE, REPLACED, define_expansions, expand_math
 from mind_mlir.mlir.passes import run_passes, survey
 from mind_mlir.target import named_target
 
@@ -28,14 +30,18 @@ if TYPE_CHECKING:
     from mind_mlir.bindings import Attribute, Module, Operation
     from mind_mlir.target import Target
 
-#: The order matters: each pass leaves what a later one takes. A pass with names is for operations whose names
-#: start so, and takes its time where there are none, too.
+_LINALG = ("linalg.",)
+#: Names, among those of a module's operations, for what the name of an operation alone does not tell: a
+#: transfer of more than a row, or a view that is more than a cast.
+_WIDE_TRANSFER, _OTHER_VIEW = "wide transfer", "other view"
+#: The order matters: each pass leaves what a later one takes. A pass takes its time where it has nothing to
+#: do, too: one with names is for operations whose names start so.
 _TO_LOOPS = (
-    ("convert-linalg-to-loops", ("linalg.",)),
-    ("scf-forall-to-for", ()),
+    ("convert-linalg-to-loops", _LINALG),
+    ("scf-forall-to-for", ("scf.forall",)),
     ("func.func(lower-vector-multi-reduction)", ("vector.multi_reduction",)),
-    ("convert-vector-to-scf{full-unroll=true target-rank=1}", ()),
-    ("lower-affine", ()),
+    ("convert-vector-to-scf{full-unroll=true target-rank=1}", (_WIDE_TRANSFER,)),
+    ("lower-affine", ("affine.", _WIDE_TRANSFER, *_LINALG)),
 )
 _TO_LLVM = (
     # bf16 arithmetic is done in f32 and rounded by integer code: that needs neither a run-time library,
@@ -43,15 +49,16 @@ _TO_LLVM = (
     ("arith-emulate-unsupported-floats{source-types=bf16 target-type=f32}", ()),
     ("arith-expand{include-bf16=true}", ()),
     ("memref-expand", ("memref.atomic_rmw", "memref.generic_atomic_rmw", "memref.reshape")),
-    ("expand-strided-metadata", ()),
-    ("lower-affine", ()),
-    ("convert-scf-to-cf", ()),
-    ("convert-math-to-llvm", ("math.", "linalg.")),
-    ("convert-math-to-libm", ("math.", "linalg.")),
+    ("expand-strided-metadata", (_OTHER_VIEW, *_LINALG)),
+    ("lower-affine", (_OTHER_VIEW, *_LINALG)),
+    ("convert-scf-to-cf", ("scf.", *_LINALG)),
+    ("convert-math-to-llvm", ("math.", *_LINALG)),
+    ("convert-math-to-libm", ("math.", *_LINALG)),
     ("convert-vector-to-llvm", ()),
     ("convert-to-llvm", ()),
     ("reconcile-unrealized-casts", ()),
-    ("canonicalize{region-simplify=disabled}", ()),
+    # Upwards, one time is enough: what uses a value is simplified before it.
+    ("canonicalize{max-iterations=1 region-simplify=disabled top-down=false}", ()),
 )
 
 
@@ -81,19 +88,27 @@ def to_llvm(
         launches = outline_chunks(module) if threads != 1 else []
         outline_kernels(module)
         tables = cut_into_parts(module)
-        names, stack = survey(module, memref.AllocaOp)
-        _hoist_stack_buffers(stack)
+        names, found = _survey(module)
+        _hoist_stack_buffers(found["memref.alloca"])
         for op in module.body.operations:
             if isinstance(op, func.FuncOp) and op.regions[0].blocks:
                 _describe_pointers(op)
-        run_passes(module, _needed(_TO_LOOPS, names), verify=verify)
-        annotate_loops(module)
-        inlined = expand_math(module, fma=machine.fma)
+        to_loops = _needed(_TO_LOOPS, names)
+        if to_loops:
+            run_passes(module, to_loops, verify=verify)
+            names, found = _survey(module)
+        annotate_loops(module, found["scf.for"])
+        replaced = [op for name in REPLACED for op in found[name]]
+        expansions = expand_math(module, replaced, fma=machine.fma)
+        if not expansions.others:
+            names.difference_update(REPLACED)
         run_passes(module, _needed(_TO_LLVM, names), verify=verify)
+        if "vector.shuffle" in names:
+            fence_shuffles(module)
         add_table_functions(module, tables)
         define_launches(module, launches, limit=threads or 0)
         attach_annotations(module)
-        inline_expansions(module, inlined)
+        define_expansions(module, expansions)
         if link:
             link_library(module, kernel_attributes(machine))
         for op in module.body.operations:
@@ -128,6 +143,19 @@ def linked(module: Module, target: Target) -> Module:
         copy = module.operation.clone().opview
         link_library(copy, kernel_attributes(target))
         return copy
+
+
+def _survey(module: Module) -> tuple[set[str], dict[str, list[Operation]]]:
+    """Return the names of all operations of ``module``, and those that later steps look at, by name.
+
+    What `_WIDE_TRANSFER` and `_OTHER_VIEW` stand for is among the names; other views become casts.
+    """
+    names, found = survey(module, "memref.alloca", "scf.for", *REPLACED, *VIEWS, *TRANSFERS)
+    if cast_views(op for name in VIEWS for op in found[name]):
+        names.add(_OTHER_VIEW)
+    if not move_rows(op for name in TRANSFERS for op in found[name]):
+        names.add(_WIDE_TRANSFER)
+    return names, found
 
 
 def _needed(passes: Iterable[tuple[str, tuple[str, ...]]], names: Iterable[str]) -> str:
