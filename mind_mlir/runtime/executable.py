@@ -23,7 +23,7 @@ from mind_mlir.runtime.native import NativeFunction, NativeModule
 from mind_mlir.runtime.places import Places
 from mind_mlir.runtime.threads import check_threads, loop_threads
 from mind_mlir.stages import FORMS
-from mind_mlir.target import TARGETS, VARIABLE, named_target, runs_here
+from mind_mlir.target import TARGETS, named_target, runnable_target
 
 if TYPE_CHECKING:
     import inspect
@@ -256,11 +256,7 @@ def _recompile_function(
 
 def _machine(name: object) -> Target:
     """Return the target that a caller names, or else the environment; this machine runs its code."""
-    machine = named_target(None if name is None else border.choice(name, TARGETS, "target"))
-    if not runs_here(machine):
-        where = VARIABLE if name is None else "target"
-        raise ValueError(f"{where} must be a target that this machine can run code for")
-    return machine
+    return runnable_target(None if name is None else border.choice(name, TARGETS, "target"))
 
 
 def _opt_level(value: object) -> int:
