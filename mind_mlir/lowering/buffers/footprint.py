@@ -78,15 +78,16 @@ class Touch:
     Attributes:
         writes: Whether it writes there.
         span: The elements in row-major order; None if that is not known.
-        rows: The same of the first dimension, where all accesses are the buffer's own; else None.
         users: The operations.
     """
 
     writes: bool
     span: Span | None
-    rows: Span | None
     users: list[Operation]
 
+
+#: What says where a view lies, for calls of kernels.
+METADATA = "memref.extract_strided_metadata"
 
 #: Operations that access no memory, by dialect, besides `vector` ones that are none of those below.
 _PURE = ("arith.", "math.", "vector.", "ub.")
@@ -123,6 +124,11 @@ def bounds_of(loop: Operation) -> tuple[int, int, int] | None:
     """Return the bounds and the step of an `scf.for`, if they are constants."""
     lower, upper, step = (_constant(value) for value in list(loop.operands)[:3])
     return None if lower is None or upper is None or step is None else (lower, upper, step)
+
+
+def first_operand(buffer: int) -> int:
+    """Return which operand of a call of a kernel says where it starts in operand ``buffer``, in elements."""
+    return 3 + buffer
 
 
 class _Footprint:
@@ -225,10 +231,8 @@ class _Footprint:
             span = Span(0, layout.offset, layout.offset)
             for place, stride in zip(places, layout.strides, strict=True):
                 span = span.plus(place.times(stride))
-        rows = places[0] if lanes and places and buffer == layout.root else None
         span = None if span is not None and span.digits else span
-        rows = None if rows is not None and rows.digits else rows
-        self._enter(layout.root, Touch(writes, span, rows, [op]))
+        self._enter(layout.root, Touch(writes, span, [op]))
         return True
 
     def _call(self, op: Operation) -> bool:
@@ -243,14 +247,14 @@ class _Footprint:
             return False
         for reach in reaches:
             base = _owner(operands[reach.operand])
-            if base is None or base.name != "memref.extract_strided_metadata":
+            if base is None or base.name != METADATA:
                 return False
             root = root_of(base.operands[0])
             if root is None:
                 return False
             first = self._span(arguments[reach.first])
             span = None if first is None or first.digits else first._replace(high=first.high + reach.extent)
-            self._enter(root, Touch(reach.writes, span, None, [op]))
+            self._enter(root, Touch(reach.writes, span, [op]))
         return True
 
     def _most(self, value: Value) -> int | None:
@@ -295,7 +299,6 @@ class _Footprint:
             return
         old.writes = old.writes or new.writes
         old.span = old.span.hull(new.span) if old.span is not None and new.span is not None else None
-        old.rows = old.rows.hull(new.rows) if old.rows is not None and new.rows is not None else None
         old.users += new.users
 
 

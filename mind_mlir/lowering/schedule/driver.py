@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir
@@ -137,18 +136,19 @@ class FunctionScheduler:
         if all(_absorbs(self._views, use) for use in view.op.results[0].uses):
             return True  # its users read the source instead
         with ir.InsertionPoint(view.op), view.op.location:
-            here = dataclasses.replace(transposition, view=view)
-            _replace(view, self._transposed(here))
+            _replace(view, self._transposed(view))
         return True
 
-    def _transposed(self, transposition: Transposition) -> Value:
-        """Emit ``transposition`` and return its result."""
+    def _transposed(self, original: View) -> Value:
+        """Emit ``original``, a transposition, with as few loops as it can have and return its result."""
+        view = _merged(original)
+        transposition = match_transposition(view)
+        assert transposition is not None, "merged loops transpose what they did"
         emitter = TranspositionEmitter(self._emitter, transposition, self._target)
-        view = transposition.view
         self._decisions.add(
             lambda: Decision("transposition", computed([view.op]), view.extents, emitter.schedule.choices())
         )
-        return emitter.emit()
+        return expand_value(emitter.emit(), list(original.op.results[0].type.shape))
 
     def _contraction(self, original: View, groups: Grouping) -> bool:
         if 0 in original.extents:
@@ -174,9 +174,8 @@ class FunctionScheduler:
         for operand in view.inputs:
             op = definition(operand)
             source = None if op is None else self._views.of(op.operation)
-            transposition = None if source is None else match_transposition(source)
-            if transposition is not None:
-                operand.replace_all_uses_with(self._transposed(transposition))
+            if source is not None and match_transposition(source) is not None:
+                operand.replace_all_uses_with(self._transposed(source))
         return view.current()
 
     def _by_rows(self, contraction: Contraction) -> bool:
