@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.bindings import func, ir
 from mind_mlir.lowering.closures import ALIASING_ATTRIBUTE
 from mind_mlir.lowering.copies import expand_copies
-from mind_mlir.lowering.loop_hints import annotate_loops, attach_annotations
+from mind_mlir.lowering.loop_hints import SCALAR_ATTRIBUTE, annotate_loops, attach_annotations
 from mind_mlir.lowering.outline import outline_kernels
 from mind_mlir.lowering.parts import add_table_functions, cut_into_parts
 from mind_mlir.lowering.pass_needs import TRANSFERS, VIEWS, cast_views, move_rows
@@ -111,22 +111,24 @@ def to_llvm(
         define_expansions(module, expansions)
         if link:
             link_library(module, kernel_attributes(machine))
+        attributes = target_attributes(machine)
         for op in module.body.operations:
             if op.operation.name == "llvm.func" and op.regions[0].blocks:
                 _keep_apart(op)
-                for name, value in target_attributes(machine).items():
+                _use_full_vectors(op, machine)
+                for name, value in attributes.items():
                     op.attributes[name] = value
 
 
 def target_attributes(target: Target) -> dict[str, Attribute]:
     """Return the attributes of functions of the LLVM dialect that are compiled for ``target``."""
-    # LLVM would vectorize for 256 bits by itself, though registers are wider.
-    attributes = {"prefer_vector_width": ir.StringAttr.get(str(8 * target.vector_bytes))}
-    if target.cpu:  # else it is the machine that compiles
-        features = ", ".join(f'"{feature}"' for feature in target.features)
-        attributes["target_cpu"] = ir.StringAttr.get(target.cpu)
-        attributes["target_features"] = ir.Attribute.parse(f"#llvm.target_features<[{features}]>")
-    return attributes
+    if not target.cpu:  # the machine that compiles
+        return {}
+    features = ", ".join(f'"{feature}"' for feature in target.features)
+    return {
+        "target_cpu": ir.StringAttr.get(target.cpu),
+        "target_features": ir.Attribute.parse(f"#llvm.target_features<[{features}]>"),
+    }
 
 
 def kernel_attributes(target: Target) -> dict[str, Attribute]:
@@ -202,3 +204,13 @@ def _keep_apart(function: Operation) -> None:
     attributes["no_inline"] = ir.UnitAttr.get()
     if "sym_visibility" in attributes:  # private
         attributes["linkage"] = ir.Attribute.parse("#llvm.linkage<internal>")
+
+
+def _use_full_vectors(function: Operation, target: Target) -> None:
+    """Let LLVM vectorize for the whole register, where it would stop at 256 bits by itself.
+
+    It vectorizes scalars alone; our vectors stay as wide as they are. For each different setting of functions
+    that it compiles together, LLVM makes tables, which take a millisecond, and 0.6 MB while the code lives.
+    """
+    if SCALAR_ATTRIBUTE in function.attributes:
+        function.attributes["prefer_vector_width"] = ir.StringAttr.get(str(8 * target.vector_bytes))
