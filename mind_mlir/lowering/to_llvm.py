@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.bindings import func, ir, memref
 from mind_mlir.lowering.closures import ALIASING_ATTRIBUTE
 from mind_mlir.lowering.copies import expand_copies
-from mind_mlir.lowering.loop_hints import annotate_loops, attach_annotations
+from mind_mlir.lowering.loop_hints import SCALAR_ATTRIBUTE, annotate_loops, attach_annotations
 from mind_mlir.lowering.outline import outline_kernels
 from mind_mlir.lowering.parts import add_table_functions, cut_into_parts
 from mind_mlir.lowering.schedule.contraction.library import link_library
@@ -146,7 +146,13 @@ def _keep_apart(function: Operation) -> None:
 
 
 def _use_full_vectors(function: Operation, target: Target) -> None:
-    """Let LLVM vectorize for the whole register, where it would stop at 256 bits by itself."""
+    """Let LLVM vectorize for the whole register, where it would stop at 256 bits by itself.
+
+    Only functions that it may vectorize say so: LLVM sets its target up once more for each such set of
+    attributes in a module, which takes half a millisecond, and the wrappers of functions have none.
+    """
+    if SCALAR_ATTRIBUTE not in function.attributes:
+        return
     function.attributes["prefer_vector_width"] = ir.StringAttr.get(str(8 * target.vector_bytes))
 
 

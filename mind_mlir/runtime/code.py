@@ -12,7 +12,7 @@ from mind_mlir.runtime.constants import Constants
 from mind_mlir.runtime.kernels import take_kernels
 from mind_mlir.runtime.library import fill_table
 from mind_mlir.runtime.threads import get_num_threads, parallel_address, usable_cores
-from mind_mlir.runtime.units import PUBLISH, TABLE, cut_into_units, whole
+from mind_mlir.runtime.units import PUBLISH, TABLE, cut_into_units, inline_in_wrappers, whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,6 +63,8 @@ class MachineCode:
         else:
             self._kernels = {name: ctypes.c_void_p(at) for name, at in take_kernels(module).items()}
             units, slots = cut_into_units(module, opt_level, min(get_num_threads(), usable_cores()))
+            for unit in units:
+                inline_in_wrappers(unit)
         self._table = _Table(slots)
         self._engines = [self._engine(unit, pic=standalone) for unit in units]
         if len(units) > 1:
