@@ -13,7 +13,7 @@ from mind_mlir.lowering.schedule.contraction.packing import PackKernel
 from mind_mlir.lowering.schedule.emission.shuffle import exchange
 from mind_mlir.lowering.shuffles import fence_shuffles
 from mind_mlir.mlir.passes import find_all
-from mind_mlir.runtime.library import compile_module
+from mind_mlir.runtime.library import Code
 
 FENCE = "llvm.arithmetic.fence"
 ALIGNED = "{alignment = 1 : i64}"
@@ -57,7 +57,7 @@ def test_a_fence_stands_between_any_two_shuffles(element: str) -> None:
             assert all(operand.owner.name != "llvm.shufflevector" for operand in shuffle.operands)
         fences = find_all(module, llvm.CallIntrinsicOp)
         assert [fence.attributes["intrin"].value for fence in fences] == [FENCE] * 48
-        address = compile_module(module, opt_level=0)["main"]
+        address = Code(module, opt_level=0).addresses()["main"]
     data = np.arange(256).astype(dtype).reshape(16, 16)
     found = np.zeros_like(data)
     ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(address)(data.ctypes.data, found.ctypes.data)
