@@ -124,9 +124,9 @@ class Text:
             f" : {vector(lanes, element)}, vector<{lanes}xi1> into !llvm.ptr"
         )
 
-    def prefetch(self, pointer: str) -> None:
-        """Append a hint that memory will be read and written; it may be anywhere."""
-        hints = "<{cache = 1 : i32, hint = 3 : i32, rw = 0 : i32}>"
+    def prefetch(self, pointer: str, *, level: int = 1) -> None:
+        """Append a hint that memory will be read, to the cache ``level``; it may be anywhere."""
+        hints = f"<{{cache = 1 : i32, hint = {4 - level} : i32, rw = 0 : i32}}>"
         self.line(f'"llvm.intr.prefetch"({pointer}) {hints} : (!llvm.ptr) -> ()')
 
     def splat(self, scalar: str, lanes: int, element: str) -> str:
@@ -139,6 +139,17 @@ class Text:
     def shuffle(self, left: str, right: str, lanes: Sequence[int], type_: str) -> str:
         """Append a shuffle of the lanes of two vectors."""
         return self.op(f"llvm.shufflevector {left}, {right} {list(lanes)} : {type_}")
+
+    def fence(self, value: str, lanes: int, element: str) -> str:
+        """Append a fence that shuffles are not looked through (see `mind_mlir.lowering.shuffles`)."""
+        words, rest = divmod(lanes * byte_width(element), 4)
+        if rest:
+            return value
+        type_, floats = vector(lanes, element), vector(words, "f32")
+        if element != "f32":
+            value = self.op(f"llvm.bitcast {value} : {type_} to {floats}")
+        value = self.op(f'llvm.call_intrinsic "llvm.arithmetic.fence"({value}) : ({floats}) -> {floats}')
+        return value if element == "f32" else self.op(f"llvm.bitcast {value} : {floats} to {type_}")
 
     def mask(self, live: str, first: int, lanes: int) -> str:
         """Append the mask of a vector whose lanes are numbers ``first`` and up: on are those below ``live``.
