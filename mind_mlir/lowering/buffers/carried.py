@@ -15,7 +15,7 @@ from mind_mlir.lowering.buffers.aliases import buffer_uses, is_inside, root_of, 
 from mind_mlir.lowering.buffers.destination import create_alloc, is_tensor
 from mind_mlir.lowering.buffers.while_slots import align_slots
 from mind_mlir.mlir.memory import is_contiguous
-from mind_mlir.mlir.passes import find_all, survey
+from mind_mlir.mlir.passes import find_all
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,8 +35,9 @@ def carry_in_place(module: Module) -> None:
 
     The loops still carry the homes, unchanged; canonicalization removes that.
     """
-    _, found = survey(module, scf.ForOp, scf.WhileOp, scf.IfOp)
-    for op in sorted(found, key=_depth, reverse=True):  # the results of what is inside are replaced first
+    found = find_all(module, scf.ForOp, scf.WhileOp, scf.IfOp)
+    carrying = [op for op in found if len(op.results) or op.name == "scf.while"]
+    for op in sorted(carrying, key=_depth, reverse=True):  # the results of what is inside are replaced first
         deliver()
         if op.name == "scf.for":
             _carry_for(op)

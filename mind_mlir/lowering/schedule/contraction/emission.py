@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mind_mlir.bindings import Attribute, Module, Operation, Value
+    from mind_mlir.lowering.schedule.contraction.library import Kernel
     from mind_mlir.lowering.schedule.contraction.match import Contraction, Operand
     from mind_mlir.lowering.schedule.contraction.matmul_schedule import MatmulSchedule
     from mind_mlir.lowering.schedule.emission.emitter import Index
@@ -47,8 +48,8 @@ _CONVERSIONS = {
 _LOOPS = ("scf.for", "scf.while")
 
 
-def emit_contractions(module: Module) -> None:
-    """Replace the marked contractions of a bufferized ``module`` by loops around calls of kernels."""
+def emit_contractions(module: Module) -> tuple[Kernel, ...]:
+    """Replace the marked contractions of a bufferized ``module`` by loops around calls of kernels: these."""
     library = Library(module)
     views = Views()
     for function in list(module.body.operations):
@@ -61,6 +62,7 @@ def emit_contractions(module: Module) -> None:
             with ir.InsertionPoint(op), op.location:
                 _emit(op.operation, emitter, library, views)
             op.operation.erase()
+    return library.kernels
 
 
 def _emit(op: Operation, emitter: Emitter, library: Library, views: Views) -> None:
@@ -229,26 +231,33 @@ class _Emission:
             "out_row": g.rows[0].out,
             "out_plane": planes.out,
         }
-
-        def around(loops: Sequence[Loop], left: Index, right: Index, adds: Value) -> list[Value]:
-            if not loops:
-                self._call({"left_first": left, "right_first": right, **rest}, adds)
-                return []
-            *inner, loop = loops
-
-            def again(index: Index, _: list[Value]) -> list[Value]:
-                later = arith.CmpIOp(arith.CmpIPredicate.ne, e.index(index), e.index(0)).result
-                return around(
-                    inner,
-                    e.add(left, e.mul(index, loop.left)),
-                    e.add(right, e.mul(index, loop.right)),
-                    arith.OrIOp(adds, later).result,
-                )
-
-            return e.loop((0, loop.extent, 1), [], again)
-
         bit = ir.IntegerType.get_signless(1)
-        around(plan.around, left, right, e.constant(bit, ir.BoolAttr.get(self._start is None)))
+        self._reduce(plan.around, left, right, rest, e.constant(bit, ir.BoolAttr.get(self._start is None)))
+
+    def _reduce(
+        self, loops: Sequence[Loop], left: Index, right: Index, rest: Mapping[str, Index], adds: Value
+    ) -> list[Value]:
+        """Emit a call within ``loops``, the outermost last; the first call of all does what ``adds`` says.
+
+        A method, since a nested function that calls itself would keep MLIR's module alive as a cycle.
+        """
+        e = self._e
+        if not loops:
+            self._call({"left_first": left, "right_first": right, **rest}, adds)
+            return []
+        *inner, loop = loops
+
+        def again(index: Index, _: list[Value]) -> list[Value]:
+            later = arith.CmpIOp(arith.CmpIPredicate.ne, e.index(index), e.index(0)).result
+            return self._reduce(
+                inner,
+                e.add(left, e.mul(index, loop.left)),
+                e.add(right, e.mul(index, loop.right)),
+                rest,
+                arith.OrIOp(adds, later).result,
+            )
+
+        return e.loop((0, loop.extent, 1), [], again)
 
     @property
     def _start(self) -> Attribute | None:

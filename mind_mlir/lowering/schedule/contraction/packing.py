@@ -132,7 +132,7 @@ def _transpose_text(kernel: PackKernel) -> str:
             first = t.minimum(first, t.binary("sub", "%depth", t.number(size)))
             stored_rows = [t.load(t.step(row, first, stored), type_, byte_width(stored)) for row in rows]
         place = t.step(there, t.mul(first, t.number(kernel.columns)), element)
-        for step, column in enumerate(_transposed(t, stored_rows, type_)):
+        for step, column in enumerate(_transposed(t, stored_rows, size, stored)):
             value = convert(t, kernel.source, column, size)
             pointer = t.step(place, step * kernel.columns, element)
             t.store(value, pointer, vector(size, element), byte_width(element))
@@ -182,9 +182,12 @@ def _pack_function(t: Text, kernel: PackKernel) -> str:
     return t.function(kernel.name, [*buffers, *((f"%{name}", "i64") for name in PACK_ARGUMENTS)])
 
 
-def _transposed(t: Text, rows: list[str], type_: str) -> list[str]:
+def _transposed(t: Text, rows: list[str], size: int, element: str) -> list[str]:
     """Append the network of shuffles that turns rows of a square into its columns."""
-    return exchange(rows, lambda left, right, lanes: t.shuffle(left, right, lanes, type_))
+    type_ = vector(size, element)
+    return exchange(
+        rows, lambda left, right, lanes: t.fence(t.shuffle(left, right, lanes, type_), size, element)
+    )
 
 
 def _ignore(_: object) -> None:
