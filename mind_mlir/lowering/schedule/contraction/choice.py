@@ -28,7 +28,7 @@ _CONVERSIONS = {
 
 def kernels_of(contraction: Contraction, geometry: Geometry, schedule: MatmulSchedule) -> list[Kernel]:
     """Return all kernels that a contraction calls."""
-    kernels: list[Kernel] = [product_kernel(contraction, geometry, schedule)]
+    kernels: list[Kernel] = [product_kernel(contraction, geometry, schedule, streams=schedule.streams)]
     if schedule.pack:
         kernels.append(right_pack(contraction, geometry, schedule))
     if schedule.pack_left:
@@ -36,8 +36,10 @@ def kernels_of(contraction: Contraction, geometry: Geometry, schedule: MatmulSch
     return kernels
 
 
-def product_kernel(contraction: Contraction, geometry: Geometry, schedule: MatmulSchedule) -> ProductKernel:
-    """Return the kernel that multiplies."""
+def product_kernel(
+    contraction: Contraction, geometry: Geometry, schedule: MatmulSchedule, *, streams: bool
+) -> ProductKernel:
+    """Return the kernel that multiplies; ``streams`` tells whether its results go past the cache."""
     s, element = schedule, str(contraction.element)
     return ProductKernel(
         rows=s.rows,
@@ -50,6 +52,7 @@ def product_kernel(contraction: Contraction, geometry: Geometry, schedule: Matmu
         masks=s.masks,
         ragged=not s.pack and geometry.columns.extent % s.columns > 0,
         copies=s.copy,
+        streams=streams,
     )
 
 

@@ -23,6 +23,7 @@ from mind_mlir.lowering.schedule.emission.constants import BYTE_NS
 from mind_mlir.lowering.schedule.emission.emitter import Emitter, zero
 from mind_mlir.lowering.schedule.emission.split import Split, split
 from mind_mlir.lowering.schedule.reading.view import Views
+from mind_mlir.mlir.memory import is_row_major
 from mind_mlir.mlir.passes import find_all
 
 if TYPE_CHECKING:
@@ -58,8 +59,16 @@ def _emit(op: Operation, emitter: Emitter, library: Library, views: Views) -> No
     contraction = None if view is None else match_contraction(view)
     assert contraction is not None, "what has been marked is a contraction"
     out = contraction.view.operands[2]
+    schedule = schedule_of(op)
+    streams = schedule.streams and _only_written(out, op)
     buffers = _Buffer.of(contraction.left.value), _Buffer.of(contraction.right.value), _Buffer.of(out)
-    _Emission(contraction, schedule_of(op), buffers, emitter, library).emit()
+    _Emission(contraction, schedule, buffers, emitter, library, streams=streams).emit()
+
+
+def _only_written(buffer: Value, op: Operation) -> bool:
+    """Return whether ``buffer`` is all of a result of the function, of which ``op`` is the only use."""
+    is_argument = isinstance(buffer, ir.BlockArgument) and buffer.owner.owner.operation.name == "func.func"
+    return is_argument and is_row_major(buffer.type) and all(use.owner.operation == op for use in buffer.uses)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,7 +110,10 @@ class _Emission:
         buffers: tuple[_Buffer, _Buffer, _Buffer],
         emitter: Emitter,
         library: Library,
+        *,
+        streams: bool,
     ) -> None:
+        self._streams = streams
         self._c = contraction
         self._s = schedule
         self._left, self._right, self._out = buffers
@@ -244,7 +256,7 @@ class _Emission:
 
     def _call(self, numbers: Mapping[str, Index], adds: Value) -> None:
         s, element = self._s, self._c.element
-        kernel = product_kernel(self._c, self._g, s)
+        kernel = product_kernel(self._c, self._g, s, streams=self._streams)
         start = self._e.constant(element, self._start or zero(element))
         buffers = [buffer.base for buffer in (self._left, self._right, self._out)]
         values = [self._e.index(numbers[name]) for name in PRODUCT_ARGUMENTS]

@@ -52,6 +52,7 @@ class ProductKernel:
         copies: Whether each panel of a block is copied first, converted and with zeros for columns that are
             not there: the copy stays in the first-level cache for all rows. A block has `COPIED_STEPS` steps
             at most.
+        streams: Whether results that start a sum go past the cache where whole vectors of them are aligned.
     """
 
     rows: int
@@ -64,12 +65,13 @@ class ProductKernel:
     masks: bool
     ragged: bool
     copies: bool
+    streams: bool = False
 
     @property
     def name(self) -> str:
         """The symbol of the function."""
         parts = [f"{self.rows}x{self.vectors}x{self.lanes}", self.left, self.right, self.element]
-        parts += [flag for flag in ("fma", "masks", "ragged", "copies") if getattr(self, flag)]
+        parts += [flag for flag in ("fma", "masks", "ragged", "copies", "streams") if getattr(self, flag)]
         return "mind_product_" + "_".join(part.replace(":", "_").replace(" ", "_") for part in parts)
 
     def text(self) -> str:
@@ -106,6 +108,7 @@ class _Product:
         self._start = start
         self._edge = "" if kernel.masks else self._buffer(kernel.rows)
         self._copy = self._buffer(COPIED_STEPS) if kernel.copies else ""
+        self._aligned = self._alignment(out) if kernel.streams else ""
         last = t.binary("sub", "%blocks", t.number(1))
 
         def block(number: str, inside: list[str]) -> list[str]:
@@ -122,9 +125,20 @@ class _Product:
             ]
 
         t.loop("%blocks", [(left, "!llvm.ptr"), (right, "!llvm.ptr"), ("%adds", "i1")], block)
+        if kernel.streams:  # other threads are to see what went past the cache once this returns
+            t.line("llvm.fence seq_cst")
         buffers = [(f"%{name}", "!llvm.ptr") for name in ("left", "right", "out")]
         numbers = [(f"%{name}", "i64") for name in PRODUCT_ARGUMENTS]
         return t.function(kernel.name, [*buffers, *numbers, ("%start", self._element), ("%adds", "i1")])
+
+    def _alignment(self, out: str) -> str:
+        """Append whether each vector of the result is aligned to its own size."""
+        t, width = self._t, byte_width(self._element)
+        address = t.op(f"llvm.ptrtoint {out} : !llvm.ptr to i64")
+        strides = t.binary("or", "%out_row", "%out_plane")
+        bits = t.binary("or", address, t.mul(strides, t.number(width)))
+        misplaced = t.binary("and", bits, t.number(self._kernel.lanes * width - 1))
+        return t.compare("eq", misplaced, t.number(0))
 
     def _buffer(self, rows: int) -> str:
         """Append memory for so many rows of a tile or panel."""
@@ -213,11 +227,14 @@ class _Product:
             numbers = [t.minimum(t.number(row), last) for row in range(self._kernel.rows)]
             lefts = [t.step(left, t.mul(n, "%left_row"), self._stored["left"]) for n in numbers]
             outs = [t.step(out, t.mul(n, "%out_row"), self._element) for n in numbers]
-            for row, v in self._cells:  # what sums are added to is on its way meanwhile
-                t.prefetch(t.step(outs[row], v * self._kernel.lanes, self._element))
+            if not self._kernel.streams:  # what sums are added to is on its way meanwhile
+                for row, v in self._cells:
+                    t.prefetch(t.step(outs[row], v * self._kernel.lanes, self._element))
             after = self._fetched(ahead, fetched) if self._kernel.rows >= _FETCHING_ROWS else ahead
             sums = self._taps(lefts, right, depth, masks[0] if self._kernel.ragged else [])
-            if self._kernel.masks:
+            if self._kernel.streams:
+                self._stream(outs, sums, masks, bounds)
+            elif self._kernel.masks:
                 self._add_masked(outs, sums, masks)
             else:
                 self._add_by_way_of_buffer(outs, sums, last, bounds)
@@ -325,6 +342,27 @@ class _Product:
             totals.append(self._sum(old, value))
         for (_, v), place, value in zip(self._cells, places, totals, strict=True):
             t.masked_store(value, place, masks[0][v], lanes, self._element)
+
+    def _stream(
+        self,
+        outs: list[str],
+        sums: list[str],
+        masks: tuple[list[str], list[str]],
+        bounds: tuple[str, str],
+    ) -> None:
+        """Append results, which go past the cache where all columns are there and are aligned."""
+        t = self._t
+        live, adds = bounds
+        whole = t.compare("uge", live, t.number(self._columns))
+        first = t.binary("xor", adds, t.constant("true", "i1"), "i1")
+        past = t.binary("and", t.binary("and", whole, first, "i1"), self._aligned, "i1")
+
+        def stream() -> None:
+            for (row, v), value in zip(self._cells, sums, strict=True):
+                place = t.step(outs[row], v * self._kernel.lanes, self._element)
+                t.stream(self._sum(self._start, value), place, self._kernel.lanes, self._element)
+
+        t.either(past, stream, lambda: self._add_masked(outs, sums, masks))
 
     def _add_by_way_of_buffer(
         self, outs: list[str], sums: list[str], last: str, bounds: tuple[str, str]

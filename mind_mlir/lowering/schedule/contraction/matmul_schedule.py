@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.contraction.geometry import ONCE, Loop
 from mind_mlir.lowering.schedule.contraction.kernels import COPIED_STEPS
-from mind_mlir.lowering.schedule.emission.constants import BYTE_NS, WORTHWHILE_NS
+from mind_mlir.lowering.schedule.emission.constants import BYTE_NS, STREAMED_CACHES, WORTHWHILE_NS
 from mind_mlir.lowering.schedule.emission.decision import Choice
 from mind_mlir.lowering.schedule.emission.split import split
 
@@ -36,6 +36,7 @@ class MatmulSchedule:
         pack_left: Whether the left factor is copied into ``[rows][step][row]`` first, tile by tile.
         fma: Whether products of floats are fused with their addition.
         masks: Whether vectors at edges are masked; else they go through a buffer.
+        streams: Whether results may go past the cache, if nothing but the contraction uses them.
         outside: Out of how many loops packing is taken, since they do not change the right factor.
     """
 
@@ -53,6 +54,7 @@ class MatmulSchedule:
     pack_left: bool
     fma: bool
     masks: bool
+    streams: bool = False
     outside: int = 0
 
     @property
@@ -77,6 +79,11 @@ class MatmulSchedule:
                 "left", "packed" if self.pack_left else "in place", "packed where each row is on other pages"
             ),
             Choice("right", packed, "packed where it is strided, or read often enough from afar"),
+            *(
+                [Choice("result", "past the cache", "larger than it, and written once")]
+                if self.streams
+                else []
+            ),
         )
 
 
@@ -152,8 +159,9 @@ def choose_matmul_schedule(
     streamed = far and not (often or ragged or is_strided(geometry))
     kc = _strip(m) if streamed else max(_SUM, _round_up(math.isqrt(k), 4))
     plain = not is_strided(geometry) and not ragged and kc <= COPIED_STEPS - 4
-    few = m * planes <= _COPIED_FOR and len(geometry.depth) == 1
-    copy = plain and often and few and right > target.l1_bytes // 2 and not (far and outside)
+    near = not far or (m * planes <= _COPIED_FOR and not outside)
+    alone = len(geometry.depth) == 1
+    copy = plain and alone and often and near and right > target.l1_bytes // 2
     pack = is_strided(geometry) or ragged or (often and far and not copy)
     pack_left = _packs_left(geometry, rows, size)
     most = _PACKED_SHARES if pack_left else _SHARES
@@ -165,6 +173,7 @@ def choose_matmul_schedule(
         0 if nanoseconds < WORTHWHILE_NS else min(_MOST_PIECES, max(2, round(nanoseconds / _PIECE_NS))),
         tall=copy,
     )
+    result = batch * planes * m * n * size
     pieces = batch * -(-m // mc) * -(-planes // together) * -(-n // nc)
     parts = k if packs_steps(geometry) else batch if batch > 1 else -(-n // columns)
     return MatmulSchedule(
@@ -182,6 +191,7 @@ def choose_matmul_schedule(
         pack_left=pack_left,
         fma=target.fma,
         masks=target.masks,
+        streams=target.masks and alone and k <= kc and result > STREAMED_CACHES * target.l2_bytes,
         outside=outside if pack else 0,
     )
 
@@ -221,7 +231,7 @@ _PACK_LEFT = 2 << 20, 256
 _SHARES, _PACKED_SHARES = (4, 4), (24, 6)
 #: The fewest rows of a piece whose kernel copies: copying takes a thirtieth of the time then.
 _COPY_ROWS = 64
-#: For more rows than this, the right factor is packed once rather than copied for each piece.
+#: For more rows than this, a large right factor is packed once rather than copied for each piece.
 _COPIED_FOR = 640
 #: Fewer rows than this do not pay for packing.
 _PACK_ROWS = 48

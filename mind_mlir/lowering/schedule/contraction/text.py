@@ -109,6 +109,14 @@ class Text:
         """Append a store to memory aligned to ``alignment`` bytes."""
         self.line(f"llvm.store {value}, {pointer} {{alignment = {alignment} : i64}} : {type_}, !llvm.ptr")
 
+    def stream(self, value: str, pointer: str, lanes: int, element: str) -> None:
+        """Append a store past the cache, of a vector to memory aligned to its size."""
+        alignment = lanes * byte_width(element)
+        self.line(
+            f"llvm.store {value}, {pointer} {{alignment = {alignment} : i64, nontemporal}}"
+            f" : {vector(lanes, element)}, !llvm.ptr"
+        )
+
     def masked_load(self, pointer: str, mask: str, off: str, lanes: int, element: str) -> str:
         """Append a load of the lanes that are on; the others are those of ``off``."""
         type_ = vector(lanes, element)
