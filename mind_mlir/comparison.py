@@ -83,13 +83,19 @@ def _run(executable: Executable, arguments: Mapping[str, Array]) -> Sequence[Arr
 
 
 def first_difference(
-    module: Module, arguments: Mapping[str, Array], function: str | None = None, *, run: Run = _run
+    module: Module,
+    arguments: Mapping[str, Array],
+    function: str | None = None,
+    *,
+    target: str | None = None,
+    run: Run = _run,
 ) -> Difference | None:
     """Return the first operation, in program order, whose compiled value is wrong, or None.
 
     The module is compiled with every value as an output, and each operation is interpreted on the *compiled*
     values of its operands, so that an error is found where it arises and rounding does not add up. Of a
-    module of functions that is one function, by default the one that is meant.
+    module of functions that is one function, by default the one that is meant. Code is for ``target``, as in
+    `mind_mlir.compile`.
 
     Raises:
         VerificationError: The module breaks a rule, or has no such function (E2002, E2101, E2102).
@@ -98,14 +104,14 @@ def first_difference(
     """
     if not module.is_flat:
         chosen = entry_function(verify(module), function)
-        return _first_in_function(restricted(module, chosen.name), arguments, run)
+        return _first_in_function(restricted(module, chosen.name), arguments, target, run)
     flat, renamed = canonicalize_with_map(verify(module))
     given = {renamed[op.value_id]: op for op in module.operations if op.value_id in renamed}
     operations = [op for op in flat.operations if op.opcode != "Input"]
     everything = flat.with_body(
         type(flat.body)(flat.operations, Return(tuple(op.value_id for op in operations)))
     )
-    outputs = run(compile(everything), arguments)
+    outputs = run(compile(everything, target=target), arguments)
     compiled: dict[ValueId, Array] = {
         op.value_id: arguments[str(op.attributes["name"])] for op in flat.inputs
     }
@@ -120,7 +126,9 @@ def first_difference(
     return None
 
 
-def _first_in_function(module: Module, arguments: Mapping[str, Array], run: Run) -> Difference | None:
+def _first_in_function(
+    module: Module, arguments: Mapping[str, Array], target: str | None, run: Run
+) -> Difference | None:
     """Compare the operations of the only exported function that stand outside of all regions."""
     structured = structured_form(module)
     function = entry_function(structured)
@@ -131,7 +139,8 @@ def _first_in_function(module: Module, arguments: Mapping[str, Array], run: Run)
         blocks=(replace(block, terminator=Return(tuple(result.value_id for result in results))),),
         result_types=tuple(result.type for result in results),
     )
-    outputs = run(compile(replace(structured, functions=Functions((everything, *called)))), arguments)
+    changed = replace(structured, functions=Functions((everything, *called)))
+    outputs = run(compile(changed, target=target), arguments)
     values: dict[ValueId, Array] = {
         parameter.value_id: arguments[parameter.name] for parameter in interface_of(function).parameters
     }

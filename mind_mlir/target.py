@@ -102,6 +102,24 @@ def runs_here(target: Target) -> bool:
     return platform.machine() in ("x86_64", "AMD64") and needed <= (_host_flags() | {"sse2"})
 
 
+def runnable_target(name: str | None = None) -> Target:
+    """Return a target by its name, as `named_target` does; it is one that this machine runs code for.
+
+    Raises:
+        ValueError: The variable ``MIND_MLIR_TARGET`` names no target, or this machine lacks instructions of
+            the target.
+    """
+    target = named_target(name)
+    if not runs_here(target):
+        what, asked = ("target", name) if name is not None else (VARIABLE, os.environ.get(VARIABLE))
+        able = ", ".join(other for other in TARGETS if runs_here(named_target(other)))
+        raise ValueError(
+            f"{what} must be one of {able}, which this machine runs code for; "
+            f"code for {asked!r} can be printed here, but not run"
+        )
+    return target
+
+
 def target_from_features(machine: str, flags: frozenset[str], caches: dict[int, int] | None = None) -> Target:
     """Return the target of an architecture name, its feature flags and its caches.
 

@@ -30,18 +30,19 @@ def execute(
     log: StageLog,
     opt_level: int | None,
     threads: int | None,
+    target: str | None,
 ) -> Sequence[Array]:
     """Return the outputs of ``module``, compiled at ``opt_level`` or, where that is None, interpreted."""
     if opt_level is not None:
-        outputs: Sequence[Array] = native(log).execute(module, arguments, log, opt_level, threads)
+        outputs: Sequence[Array] = native(log).execute(module, arguments, log, opt_level, threads, target)
         return outputs
     with log.timed("interpret"):
         return interpret(module, arguments)
 
 
-def compare(module: Module, arguments: Mapping[str, Array], log: StageLog) -> bool:
+def compare(module: Module, arguments: Mapping[str, Array], log: StageLog, target: str | None) -> bool:
     """Compare every operation with the interpreter, print the outcome, and return whether all is well."""
-    difference = native(log).compare(module, arguments, log)
+    difference = native(log).compare(module, arguments, log, target)
     if difference is not None:
         write_output(f"{difference}", None)
         return False

@@ -49,18 +49,28 @@ def print_form(
 
 
 def execute(
-    module: Module, arguments: Mapping[str, Array], log: StageLog, opt_level: int, threads: int | None
+    module: Module,
+    arguments: Mapping[str, Array],
+    log: StageLog,
+    opt_level: int,
+    threads: int | None,
+    target: str | None,
 ) -> Sequence[Array]:
     """Compile ``module`` and run it."""
-    executable = compile(module, opt_level=opt_level, threads=threads, observer=log)
+    executable = compile(module, opt_level=opt_level, threads=threads, target=target, observer=log)
     log.add(executable.timings)
     with log.timed("run"):
         return interruptible(lambda: executable(**arguments))
 
 
-def compare(module: Module, arguments: Mapping[str, Array], log: StageLog) -> Difference | None:
+def compare(
+    module: Module, arguments: Mapping[str, Array], log: StageLog, target: str | None
+) -> Difference | None:
     """Compare every operation of ``module`` with its numpy rule."""
     with log.timed("check"):
         return first_difference(
-            module, arguments, run=lambda function, given: interruptible(lambda: function(**given))
+            module,
+            arguments,
+            target=target,
+            run=lambda function, given: interruptible(lambda: function(**given)),
         )

@@ -13,9 +13,11 @@ from mind_mlir.cli.options import (
     function_option,
     optimization_option,
     stage_options,
+    target_option,
     threads_option,
 )
 from mind_mlir.cli.session import EXIT_DIAGNOSTICS
+from mind_mlir.cli.variables import check_runnable
 
 if TYPE_CHECKING:
     from mind_mlir.cli.session import Session
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
 )
 @optimization_option
 @threads_option
+@target_option
 @diagnostic_format
 @stage_options
 @click.pass_obj
@@ -67,6 +70,7 @@ def command(
     output: str | None,
     opt_level: int,
     threads: int | None,
+    target: str | None,
     print_ir_after_all: bool,
     dump_stages: str | None,
     timing: bool,
@@ -88,6 +92,8 @@ def command(
         raise click.UsageError(
             "--interpret compiles nothing: leave out --check, --print-ir-after-all, --dump-stages"
         )
+    if not interpreted:
+        check_runnable(target)
     from mind_mlir.analysis.restriction import restricted  # noqa: PLC0415 -- as above
     from mind_mlir.cli.execution import check_output_name, compare, deliver, execute  # noqa: PLC0415 -- loads numpy, which --help and completion do without
     from mind_mlir.cli.inputs import InputSpecs, make_inputs  # noqa: PLC0415 -- as above
@@ -112,9 +118,10 @@ def command(
         check_output_name(output, len(interface.outputs))
     agrees = True
     if check:
-        agrees = compare(module, arguments, log)
+        agrees = compare(module, arguments, log, target)
     else:
-        results = execute(module, arguments, log, None if interpreted else opt_level, threads)
+        level = None if interpreted else opt_level
+        results = execute(module, arguments, log, level, threads, target)
         deliver(interface.outputs, results, output)
     log.finish()
     if not agrees:

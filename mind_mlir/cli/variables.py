@@ -1,11 +1,11 @@
-"""The variables of the environment that say how programs are compiled and run."""
+"""The variables of the environment, and options in their place, that say what programs are compiled for."""
 
 from __future__ import annotations
 
 import click
 
 from mind_mlir.runtime.threads import get_num_threads
-from mind_mlir.target import named_target
+from mind_mlir.target import named_target, runnable_target
 
 
 def check_variables() -> None:
@@ -19,3 +19,15 @@ def check_variables() -> None:
         named_target()
     except ValueError as error:
         raise click.UsageError(str(error)) from None
+
+
+def check_runnable(target: str | None) -> None:
+    """Make sure that this machine runs code for ``target``, or for the environment's where that is None.
+
+    Raises:
+        click.UsageError: It does not, or the variable names no target.
+    """
+    try:
+        runnable_target(target)
+    except ValueError as error:
+        raise click.UsageError(f"{error}" if target is None else f"--{error}") from None

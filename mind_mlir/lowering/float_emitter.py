@@ -1,87 +1,100 @@
-"""Emits arithmetic on floats and on their bits, on scalars and on vectors alike."""
+"""Emits arithmetic on floats and on their bits, for scalars and vectors alike, as LLVM dialect text."""
 
 from __future__ import annotations
 
 import struct
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import arith, ir, math
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from mind_mlir.bindings import Attribute, Type, Value
 
 
 class FloatEmitter:
     """Emits arithmetic on one type, f32, f64 or a vector of either, and on integers of the same width.
 
-    Everything is rounded on its own, but for `fma` where the target fuses; constants are emitted once.
+    Values are their names in the text. Everything is rounded on its own, but for `fma` where the target
+    fuses; constants are emitted once.
 
     Args:
-        type_: The type of the floats.
+        bits: The width of the floats, 32 or 64.
+        lanes: How many there are in a vector; None for scalars.
         fma: Whether multiplication and addition are fused.
+
+    Attributes:
+        type: The type of the floats, as text.
+        lines: What has been emitted.
     """
 
-    def __init__(self, type_: Type, *, fma: bool) -> None:
-        self._type = type_
+    def __init__(self, bits: int, lanes: int | None, *, fma: bool) -> None:
+        self._width = bits
+        self._lanes = lanes
         self._fma = fma
-        self._vector = isinstance(type_, ir.VectorType)
-        self._element = type_.element_type if self._vector else type_
-        self._integer = ir.IntegerType.get_signless(self._element.width)
-        self._bits = ir.VectorType.get(type_.shape, self._integer) if self._vector else self._integer
-        self._constants: dict[tuple[Type, int], Value] = {}
+        self._element, self._integer = f"f{bits}", f"i{bits}"
+        self.type, self._bits, self._flags = (self._of(each) for each in (self._element, self._integer, "i1"))
+        self._constants: dict[tuple[str, str], str] = {}
+        self.lines: list[str] = []
 
-    def number(self, value: float) -> Value:
+    def _of(self, element: str) -> str:
+        return element if self._lanes is None else f"vector<{self._lanes}x{element}>"
+
+    def _emit(self, operation: str) -> str:
+        name = f"%{len(self.lines)}"
+        self.lines.append(f"{name} = llvm.{operation}")
+        return name
+
+    def number(self, value: float) -> str:
         """Emit a constant, rounded to the format."""
-        return self._constant(self._type, self.bits_of(value), ir.FloatAttr.get(self._element, value))
+        return self._constant(self._element, f"0x{self.bits_of(value):0{self._width // 4}X}")
 
-    def integer(self, value: int) -> Value:
+    def integer(self, value: int) -> str:
         """Emit a constant integer."""
-        return self._constant(self._bits, value, ir.IntegerAttr.get(self._integer, value))
+        return self._constant(self._integer, str(value))
 
-    def _constant(self, type_: Type, bits: int, attribute: Attribute) -> Value:
-        key = (type_, bits)
+    def _constant(self, element: str, literal: str) -> str:
+        key = (element, literal)
         if key not in self._constants:
-            value = ir.DenseElementsAttr.get_splat(type_, attribute) if self._vector else attribute
-            self._constants[key] = arith.ConstantOp(type_, value).result
+            type_ = self._of(element)
+            value = literal if self._lanes is None else f"dense<{literal}>"
+            self._constants[key] = self._emit(f"mlir.constant({value} : {type_}) : {type_}")
         return self._constants[key]
 
     def bits_of(self, value: float) -> int:
         """Return the bits of ``value``, rounded to the format."""
-        code = {32: "<f", 64: "<d"}[self._element.width]
+        code = {32: "<f", 64: "<d"}[self._width]
         return int.from_bytes(struct.pack(code, value), "little")
 
-    def bits(self, x: Value) -> Value:
+    def bits(self, x: str) -> str:
         """Emit the bits of a float, as an integer."""
-        return arith.BitcastOp(self._bits, x).result
+        return self._emit(f"bitcast {x} : {self.type} to {self._bits}")
 
-    def float_of(self, bits: Value) -> Value:
+    def float_of(self, bits: str) -> str:
         """Emit the float that has these bits."""
-        return arith.BitcastOp(self._type, bits).result
+        return self._emit(f"bitcast {bits} : {self._bits} to {self.type}")
 
-    def add(self, x: Value, y: Value) -> Value:
+    def add(self, x: str, y: str) -> str:
         """Emit a sum of floats."""
-        return arith.AddFOp(x, y).result
+        return self._emit(f"fadd {x}, {y} : {self.type}")
 
-    def subtract(self, x: Value, y: Value) -> Value:
+    def subtract(self, x: str, y: str) -> str:
         """Emit a difference of floats."""
-        return arith.SubFOp(x, y).result
+        return self._emit(f"fsub {x}, {y} : {self.type}")
 
-    def multiply(self, x: Value, y: Value) -> Value:
+    def multiply(self, x: str, y: str) -> str:
         """Emit a product of floats."""
-        return arith.MulFOp(x, y).result
+        return self._emit(f"fmul {x}, {y} : {self.type}")
 
-    def divide(self, x: Value, y: Value) -> Value:
+    def divide(self, x: str, y: str) -> str:
         """Emit a quotient of floats."""
-        return arith.DivFOp(x, y).result
+        return self._emit(f"fdiv {x}, {y} : {self.type}")
 
-    def fma(self, x: Value, y: Value, z: Value) -> Value:
+    def fma(self, x: str, y: str, z: str) -> str:
         """Emit ``x * y + z``, rounded once where the target fuses, else twice."""
         # On other targets a fused multiply-add is a call of libm.
-        return math.FmaOp(x, y, z).result if self._fma else self.add(self.multiply(x, y), z)
+        if not self._fma:
+            return self.add(self.multiply(x, y), z)
+        return self._emit(f"intr.fma({x}, {y}, {z}) : ({self.type}, {self.type}, {self.type}) -> {self.type}")
 
-    def polynomial(self, x: Value, coefficients: Sequence[float]) -> Value:
+    def polynomial(self, x: str, coefficients: Sequence[float]) -> str:
         """Emit a polynomial of ``x`` by Horner's rule; coefficients are given lowest power first."""
         *lower, highest = coefficients
         total = self.number(highest)
@@ -89,42 +102,42 @@ class FloatEmitter:
             total = self.fma(total, x, self.number(coefficient))
         return total
 
-    def less(self, x: Value, y: Value) -> Value:
+    def less(self, x: str, y: str) -> str:
         """Emit ``x < y``, which is false for NaN."""
-        return arith.CmpFOp(arith.CmpFPredicate.OLT, x, y).result
+        return self._emit(f'fcmp "olt" {x}, {y} : {self.type}')
 
-    def equal(self, x: Value, y: Value) -> Value:
+    def equal(self, x: str, y: str) -> str:
         """Emit ``x == y``, which is false for NaN."""
-        return arith.CmpFOp(arith.CmpFPredicate.OEQ, x, y).result
+        return self._emit(f'fcmp "oeq" {x}, {y} : {self.type}')
 
-    def not_less_equal(self, x: Value, y: Value) -> Value:
+    def not_less_equal(self, x: str, y: str) -> str:
         """Emit ``not x <= y``, which is true for NaN."""
-        return arith.CmpFOp(arith.CmpFPredicate.UGT, x, y).result
+        return self._emit(f'fcmp "ugt" {x}, {y} : {self.type}')
 
-    def select(self, condition: Value, x: Value, y: Value) -> Value:
+    def select(self, condition: str, x: str, y: str) -> str:
         """Emit ``x`` where the condition holds, else ``y``."""
-        return arith.SelectOp(condition, x, y).result
+        return self._emit(f"select {condition}, {x}, {y} : {self._flags}, {self.type}")
 
-    def add_bits(self, x: Value, y: Value) -> Value:
+    def add_bits(self, x: str, y: str) -> str:
         """Emit a sum of integers, which wraps around."""
-        return arith.AddIOp(x, y).result
+        return self._emit(f"add {x}, {y} : {self._bits}")
 
-    def subtract_bits(self, x: Value, y: Value) -> Value:
+    def subtract_bits(self, x: str, y: str) -> str:
         """Emit a difference of integers, which wraps around."""
-        return arith.SubIOp(x, y).result
+        return self._emit(f"sub {x}, {y} : {self._bits}")
 
-    def and_bits(self, x: Value, y: Value) -> Value:
+    def and_bits(self, x: str, y: str) -> str:
         """Emit the bits that both integers have."""
-        return arith.AndIOp(x, y).result
+        return self._emit(f"and {x}, {y} : {self._bits}")
 
-    def or_bits(self, x: Value, y: Value) -> Value:
+    def or_bits(self, x: str, y: str) -> str:
         """Emit the bits that either integer has."""
-        return arith.OrIOp(x, y).result
+        return self._emit(f"or {x}, {y} : {self._bits}")
 
-    def shift_left(self, x: Value, places: int) -> Value:
+    def shift_left(self, x: str, places: int) -> str:
         """Emit an integer with its bits moved up; those that leave at the top are dropped."""
-        return arith.ShLIOp(x, self.integer(places)).result
+        return self._emit(f"shl {x}, {self.integer(places)} : {self._bits}")
 
-    def shift_right(self, x: Value, places: int) -> Value:
+    def shift_right(self, x: str, places: int) -> str:
         """Emit an integer with its bits moved down; zeros enter at the top."""
-        return arith.ShRUIOp(x, self.integer(places)).result
+        return self._emit(f"lshr {x}, {self.integer(places)} : {self._bits}")

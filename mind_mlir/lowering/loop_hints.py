@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import arith, func, ir, scf
+from mind_mlir.bindings import arith, func, ir
 from mind_mlir.lowering.outline import is_control
-from mind_mlir.mlir.passes import find_all
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from mind_mlir.bindings import Block, Module, Operation, Value
 
 #: Loops that run at most so often may be unrolled completely.
@@ -18,8 +19,8 @@ _ON_LOOP = "llvm.loop_annotation"
 SCALAR_ATTRIBUTE = "mind.scalar"
 
 
-def annotate_loops(module: Module) -> None:
-    """Ask LLVM not to unroll the longer loops of ``module``, and mark functions that its passes make faster.
+def annotate_loops(module: Module, loops: Iterable[Operation]) -> None:
+    """Ask LLVM not to unroll the longer ``loops`` of ``module``, and mark functions that gain by its passes.
 
     Hints that are there already stay.
 
@@ -31,7 +32,7 @@ def annotate_loops(module: Module) -> None:
         if isinstance(function, func.FuncOp) and any(map(_branches, function.regions[0].blocks)):
             function.attributes[SCALAR_ATTRIBUTE] = scalar
     hint = ir.Attribute.parse("#llvm.loop_annotation<unroll = <disable = true>>")
-    for loop in find_all(module, scf.ForOp):
+    for loop in loops:
         if _gains(loop):
             _function_of(loop).attributes[SCALAR_ATTRIBUTE] = scalar
         if is_control(loop.operation):
@@ -50,7 +51,7 @@ def _gains(loop: Operation) -> bool:
 
     They can do nothing about calls.
     """
-    names = [op.operation.name for op in loop.regions[0].blocks[0].operations]
+    names = (op.operation.name for op in loop.regions[0].blocks[0].operations)
     return not any(name in ("scf.for", "func.call") or name.startswith("vector.") for name in names)
 
 

@@ -7,7 +7,6 @@ import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Value
     from mind_mlir.lowering.float_emitter import FloatEmitter
 
 
@@ -100,7 +99,7 @@ FORMATS = {
 }
 
 
-def emit_exp(n: FloatEmitter, format_: Format, x: Value) -> Value:
+def emit_exp(n: FloatEmitter, format_: Format, x: str) -> str:
     """Emit e**x as 2**k e**r, where k is the integer nearest to x / ln 2."""
     low, high = format_.exp_range
     # Comparisons with NaN are false, so that it is kept.
@@ -128,7 +127,7 @@ def emit_exp(n: FloatEmitter, format_: Format, x: Value) -> Value:
     return p
 
 
-def emit_log(n: FloatEmitter, format_: Format, x: Value) -> Value:
+def emit_log(n: FloatEmitter, format_: Format, x: str) -> str:
     """Emit ln x as e ln 2 + ln(1 + f), where x = 2**e (1 + f) and 1 + f is nearly in sqrt(1/2) to sqrt(2)."""
     one = n.number(1.0)
     up = format_.mantissa + 1
@@ -160,7 +159,7 @@ def emit_log(n: FloatEmitter, format_: Format, x: Value) -> Value:
     return n.select(n.not_less_equal(x, zero), result, edge)
 
 
-def _log_tail(n: FloatEmitter, format_: Format, f: Value) -> tuple[Value, Value]:
+def _log_tail(n: FloatEmitter, format_: Format, f: str) -> tuple[str, str]:
     """Emit two factors of ln(1 + f) - f + f**2 / 2."""
     if format_.log_tail:
         return n.multiply(n.multiply(f, f), f), n.polynomial(f, format_.log_tail)

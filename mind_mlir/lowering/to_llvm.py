@@ -9,33 +9,39 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import func, ir, memref
+from mind_mlir.bindings import func, ir
 from mind_mlir.lowering.closures import ALIASING_ATTRIBUTE
 from mind_mlir.lowering.copies import expand_copies
-from mind_mlir.lowering.loop_hints import annotate_loops, attach_annotations
+from mind_mlir.lowering.loop_hints import SCALAR_ATTRIBUTE, annotate_loops, attach_annotations
 from mind_mlir.lowering.outline import outline_kernels
 from mind_mlir.lowering.parts import add_table_functions, cut_into_parts
-from mind_mlir.lowering.schedule.contraction.library import link_library
+from mind_mlir.lowering.pass_needs import TRANSFERS, VIEWS, cast_views, move_rows
+from mind_mlir.lowering.schedule.contraction.library import declared_kernels, link_library
+from mind_mlir.lowering.shuffles import fence_shuffles
 from mind_mlir.lowering.streaming import stream_stores
 from mind_mlir.lowering.threads import define_launches, outline_chunks
-from mind_mlir.lowering.vector_math import INLINE_ATTRIBUTE, expand_math, inline_expansions
+from mind_mlir.lowering.vector_math import INLINE_ATTRIBUTE, REPLACED, define_expansions, expand_math
 from mind_mlir.mlir.passes import run_passes, survey
 from mind_mlir.target import named_target
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mind_mlir.bindings import Module, Operation
+    from mind_mlir.bindings import Attribute, Module, Operation
     from mind_mlir.target import Target
 
-#: The order matters: each pass leaves what a later one takes. A pass with names is for operations whose names
-#: start so, and takes its time where there are none, too.
+_LINALG = ("linalg.",)
+#: Names, among those of a module's operations, for what the name of an operation alone does not tell: a
+#: transfer of more than a row, or a view that is more than a cast.
+_WIDE_TRANSFER, _OTHER_VIEW = "wide transfer", "other view"
+#: The order matters: each pass leaves what a later one takes. A pass takes its time where it has nothing to
+#: do, too: one with names is for operations whose names start so.
 _TO_LOOPS = (
-    ("convert-linalg-to-loops", ("linalg.",)),
-    ("scf-forall-to-for", ()),
+    ("convert-linalg-to-loops", _LINALG),
+    ("scf-forall-to-for", ("scf.forall",)),
     ("func.func(lower-vector-multi-reduction)", ("vector.multi_reduction",)),
-    ("convert-vector-to-scf{full-unroll=true target-rank=1}", ()),
-    ("lower-affine", ()),
+    ("convert-vector-to-scf{full-unroll=true target-rank=1}", (_WIDE_TRANSFER,)),
+    ("lower-affine", ("affine.", _WIDE_TRANSFER, *_LINALG)),
 )
 _TO_LLVM = (
     # bf16 arithmetic is done in f32 and rounded by integer code: that needs neither a run-time library,
@@ -43,20 +49,26 @@ _TO_LLVM = (
     ("arith-emulate-unsupported-floats{source-types=bf16 target-type=f32}", ()),
     ("arith-expand{include-bf16=true}", ()),
     ("memref-expand", ("memref.atomic_rmw", "memref.generic_atomic_rmw", "memref.reshape")),
-    ("expand-strided-metadata", ()),
-    ("lower-affine", ()),
-    ("convert-scf-to-cf", ()),
-    ("convert-math-to-llvm", ("math.", "linalg.")),
-    ("convert-math-to-libm", ("math.", "linalg.")),
+    ("expand-strided-metadata", (_OTHER_VIEW, *_LINALG)),
+    ("lower-affine", (_OTHER_VIEW, *_LINALG)),
+    ("convert-scf-to-cf", ("scf.", *_LINALG)),
+    ("convert-math-to-llvm", ("math.", *_LINALG)),
+    ("convert-math-to-libm", ("math.", *_LINALG)),
     ("convert-vector-to-llvm", ()),
     ("convert-to-llvm", ()),
     ("reconcile-unrealized-casts", ()),
-    ("canonicalize{region-simplify=disabled}", ()),
+    # Upwards, one time is enough: what uses a value is simplified before it.
+    ("canonicalize{max-iterations=1 region-simplify=disabled top-down=false}", ()),
 )
 
 
 def to_llvm(
-    module: Module, target: Target | None = None, *, threads: int | None = None, verify: bool = False
+    module: Module,
+    target: Target | None = None,
+    *,
+    threads: int | None = None,
+    link: bool = True,
+    verify: bool = False,
 ) -> None:
     """Lower a bufferized ``module`` to the LLVM dialect, in place.
 
@@ -66,6 +78,7 @@ def to_llvm(
         target: The machine that will run the code; the one at hand by default.
         threads: How many threads share a parallel loop at most; with 1, all loops stay loops. By default it
             is what the process is set to when the code runs.
+        link: Whether the micro-kernels that are called join the module; else they are declared.
         verify: Run MLIR's verifier after each pass.
     """
     machine = target or named_target()
@@ -75,25 +88,76 @@ def to_llvm(
         launches = outline_chunks(module) if threads != 1 else []
         outline_kernels(module)
         tables = cut_into_parts(module)
-        names, stack = survey(module, memref.AllocaOp)
-        _hoist_stack_buffers(stack)
+        names, found = _survey(module)
+        _hoist_stack_buffers(found["memref.alloca"])
         for op in module.body.operations:
             if isinstance(op, func.FuncOp) and op.regions[0].blocks:
                 _describe_pointers(op)
-        run_passes(module, _needed(_TO_LOOPS, names), verify=verify)
-        annotate_loops(module)
-        inlined = expand_math(module, fma=machine.fma)
+        to_loops = _needed(_TO_LOOPS, names)
+        if to_loops:
+            run_passes(module, to_loops, verify=verify)
+            names, found = _survey(module)
+        annotate_loops(module, found["scf.for"])
+        replaced = [op for name in REPLACED for op in found[name]]
+        expansions = expand_math(module, replaced, fma=machine.fma)
+        if not expansions.others:
+            names.difference_update(REPLACED)
         run_passes(module, _needed(_TO_LLVM, names), verify=verify)
+        if "vector.shuffle" in names:
+            fence_shuffles(module)
         add_table_functions(module, tables)
         define_launches(module, launches, limit=threads or 0)
         attach_annotations(module)
-        inline_expansions(module, inlined)
-        link_library(module)
+        define_expansions(module, expansions)
+        if link:
+            link_library(module, kernel_attributes(machine))
+        attributes = target_attributes(machine)
         for op in module.body.operations:
             if op.operation.name == "llvm.func" and op.regions[0].blocks:
                 _keep_apart(op)
                 _use_full_vectors(op, machine)
-                _compile_for(op, machine)
+                for name, value in attributes.items():
+                    op.attributes[name] = value
+
+
+def target_attributes(target: Target) -> dict[str, Attribute]:
+    """Return the attributes of functions of the LLVM dialect that are compiled for ``target``."""
+    if not target.cpu:  # the machine that compiles
+        return {}
+    features = ", ".join(f'"{feature}"' for feature in target.features)
+    return {
+        "target_cpu": ir.StringAttr.get(target.cpu),
+        "target_features": ir.Attribute.parse(f"#llvm.target_features<[{features}]>"),
+    }
+
+
+def kernel_attributes(target: Target) -> dict[str, Attribute]:
+    """Return the attributes of micro-kernels for ``target`` as functions of a module that calls them."""
+    linkage = ir.Attribute.parse("#llvm.linkage<internal>")
+    return {"no_inline": ir.UnitAttr.get(), "linkage": linkage, **target_attributes(target)}
+
+
+def linked(module: Module, target: Target) -> Module:
+    """Return ``module``, in the LLVM dialect, with the code of the kernels that it declares: then a copy."""
+    if not declared_kernels(module):
+        return module
+    with module.context, ir.Location.unknown():
+        copy = module.operation.clone().opview
+        link_library(copy, kernel_attributes(target))
+        return copy
+
+
+def _survey(module: Module) -> tuple[set[str], dict[str, list[Operation]]]:
+    """Return the names of all operations of ``module``, and those that later steps look at, by name.
+
+    What `_WIDE_TRANSFER` and `_OTHER_VIEW` stand for is among the names; other views become casts.
+    """
+    names, found = survey(module, "memref.alloca", "scf.for", *REPLACED, *VIEWS, *TRANSFERS)
+    if cast_views(op for name in VIEWS for op in found[name]):
+        names.add(_OTHER_VIEW)
+    if not move_rows(op for name in TRANSFERS for op in found[name]):
+        names.add(_WIDE_TRANSFER)
+    return names, found
 
 
 def _needed(passes: Iterable[tuple[str, tuple[str, ...]]], names: Iterable[str]) -> str:
@@ -143,13 +207,10 @@ def _keep_apart(function: Operation) -> None:
 
 
 def _use_full_vectors(function: Operation, target: Target) -> None:
-    """Let LLVM vectorize for the whole register, where it would stop at 256 bits by itself."""
-    function.attributes["prefer_vector_width"] = ir.StringAttr.get(str(8 * target.vector_bytes))
+    """Let LLVM vectorize for the whole register, where it would stop at 256 bits by itself.
 
-
-def _compile_for(function: Operation, target: Target) -> None:
-    """Let LLVM use no instruction that ``target`` lacks, where that is not the machine that compiles."""
-    if target.cpu:
-        function.attributes["target_cpu"] = ir.StringAttr.get(target.cpu)
-        features = ", ".join(f'"{feature}"' for feature in target.features)
-        function.attributes["target_features"] = ir.Attribute.parse(f"#llvm.target_features<[{features}]>")
+    It vectorizes scalars alone; our vectors stay as wide as they are. For each different setting of functions
+    that it compiles together, LLVM makes tables, which take a millisecond, and 0.6 MB while the code lives.
+    """
+    if SCALAR_ATTRIBUTE in function.attributes:
+        function.attributes["prefer_vector_width"] = ir.StringAttr.get(str(8 * target.vector_bytes))

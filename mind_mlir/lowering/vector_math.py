@@ -7,83 +7,100 @@ take the same steps as lanes, so that the bits of a result do not depend on what
 
 from __future__ import annotations
 
-from functools import partial
+import functools
+import itertools
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import func, ir, llvm, math
+from mind_mlir.bindings import ir, llvm, vector
 from mind_mlir.lowering.float_emitter import FloatEmitter
 from mind_mlir.lowering.math_functions import FORMATS, emit_exp, emit_log
-from mind_mlir.mlir.passes import find_all, survey
+from mind_mlir.mlir.passes import find_all
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterable
 
     from mind_mlir.bindings import Module, Operation, Type, Value
-    from mind_mlir.lowering.math_functions import Format
 
 #: Marks the functions of this module, which are to be inlined wherever they are called.
 INLINE_ATTRIBUTE = "mind.inline"
 #: A function with more exponentials and logarithms keeps the calls. An inlined one costs LLVM a millisecond.
 MOST_INLINED = 32
-#: What is replaced, without its prefix, and the emitter of what takes its place.
-_FUNCTIONS = {"exp": emit_exp, "log": emit_log}
+#: What is replaced, and the emitter of what takes its place.
+_FUNCTIONS = {"math.exp": emit_exp, "math.log": emit_log}
+#: The names of the operations that may be replaced.
+REPLACED = tuple(_FUNCTIONS)
 
 
-def expand_math(module: Module, *, fma: bool) -> int:
+@dataclass(slots=True)
+class Expansions:
+    """What `expand_math` put in the place of operations.
+
+    Attributes:
+        functions: The text of each function that is called, by the symbol under which it is declared.
+        calls: How many calls there are in all.
+        others: Whether some operations stay what they are.
+    """
+
+    functions: dict[str, str] = field(default_factory=dict)
+    calls: int = 0
+    others: bool = False
+
+
+def expand_math(module: Module, operations: Iterable[Operation], *, fma: bool) -> Expansions:
     """Turn `math.exp` and `math.log` of f32 and f64 into calls of functions of plain arithmetic, in place.
 
+    The functions are declared only; `define_expansions` defines them in the LLVM dialect.
+
     Args:
-        module: Other element types are left alone.
+        module: A module on its way to the LLVM dialect.
+        operations: Its operations called one of `REPLACED`. Other element types are left alone.
         fma: Whether multiplication and addition fuse into one instruction. Where they do not, they are
             rounded one after the other: the results then differ in the last place.
-
-    Returns:
-        The number of calls.
     """
-    _, found = survey(module, math.ExpOp, math.LogOp)
-    replaced = {kind: [op for op in found if op.name == f"math.{kind}"] for kind in _FUNCTIONS}
-    calls = 0
-    taken = {
-        str(op.attributes["sym_name"].value) for op in module.body.operations if "sym_name" in op.attributes
-    }
-    for name, emit in _FUNCTIONS.items():
-        symbols: dict[Type, str] = {}
-        for op in replaced[name]:
-            (operand,) = op.operands
-            format_ = _format(operand.type)
-            if format_ is None:
-                continue
-            calls += 1
-            symbol = symbols.get(operand.type)
-            if symbol is None:
-                symbol = symbols[operand.type] = _unused(f"mind.{name}.{_spell(operand.type)}", taken)
-                with ir.InsertionPoint.at_block_begin(module.body):
-                    _define(symbol, operand.type, partial(emit, FloatEmitter(operand.type, fma=fma), format_))
-            with ir.InsertionPoint(op), op.location:
-                call = func.CallOp([operand.type], symbol, [operand])
-            op.result.replace_all_uses_with(call.results[0])
-            op.erase()
-    return calls
+    expansions = Expansions()
+    symbols: dict[tuple[str, Type], str] = {}
+    taken: set[str] = set()
+    for op in operations:
+        (operand,) = op.operands
+        shape, element = _parts(operand.type)
+        if element is None:
+            expansions.others = True
+            continue
+        row = ir.VectorType.get(shape[-1:], element) if shape else element
+        key = (op.name, row)
+        if key not in symbols:
+            taken = taken or _symbols(module)
+            symbols[key] = _unused(f"mind.{op.name.removeprefix('math.')}.{_spell(row)}", taken)
+            lanes = shape[-1] if shape else None
+            expansions.functions[symbols[key]] = _function(op.name, element.width, lanes, fma=fma)
+            with ir.InsertionPoint.at_block_begin(module.body), ir.Location.unknown():
+                type_ = ir.Type.parse(f"!llvm.func<{row} ({row})>")
+                llvm.LLVMFuncOp(symbols[key], ir.TypeAttr.get(type_), sym_visibility="private")
+        with ir.InsertionPoint(op), op.location:
+            result, calls = _call(symbols[key], operand, row, shape)
+        expansions.calls += calls
+        op.result.replace_all_uses_with(result)
+        op.erase()
+    return expansions
 
 
-def inline_expansions(module: Module, calls: int) -> None:
-    """Tell LLVM's inliner what to do with the functions of `expand_math`, now in the LLVM dialect.
-
-    Args:
-        module: The module.
-        calls: What `expand_math` returned: how many calls there are in all.
-    """
-    expansions: set[str] = set()
-    for op in module.body.operations:
-        attributes = op.attributes
-        if INLINE_ATTRIBUTE in attributes:
-            expansions.add(str(attributes["sym_name"].value))
-            attributes["always_inline"] = ir.UnitAttr.get()
-            attributes["linkage"] = ir.Attribute.parse("#llvm.linkage<internal>")
-    if calls <= MOST_INLINED:
+def define_expansions(module: Module, expansions: Expansions) -> None:
+    """Define the functions of `expand_math`, now in the LLVM dialect, and tell LLVM's inliner what to do."""
+    if not expansions.calls:
         return
     for op in module.body.operations:
-        found = [call for call in find_all(op, llvm.CallOp) if _callee(call) in expansions]
+        attributes = op.attributes
+        symbol = attributes["sym_name"].value if "sym_name" in attributes else None
+        if symbol not in expansions.functions:
+            continue
+        text = expansions.functions[symbol].replace("@name", f"@{symbol}")
+        ir.InsertionPoint(op).insert(ir.Operation.parse(text))
+        op.operation.erase()
+    if expansions.calls <= MOST_INLINED:
+        return
+    for op in module.body.operations:
+        found = [call for call in find_all(op, llvm.CallOp) if _callee(call) in expansions.functions]
         if len(found) > MOST_INLINED:
             for call in found:
                 call.attributes["no_inline"] = ir.UnitAttr.get()
@@ -93,15 +110,28 @@ def _callee(call: Operation) -> str | None:
     return str(call.attributes["callee"].value) if "callee" in call.attributes else None
 
 
-def _format(type_: Type) -> Format | None:
+def _parts(type_: Type) -> tuple[list[int], Type | None]:
+    """Return the shape of ``type_`` and its element type; None for it where there is no function."""
+    shape: list[int] = []
     element = type_
     if isinstance(type_, ir.VectorType):
         if type_.scalable:
-            return None
-        element = type_.element_type
-    if isinstance(element, ir.F32Type):
-        return FORMATS[32]
-    return FORMATS[64] if isinstance(element, ir.F64Type) else None
+            return [], None
+        shape, element = list(type_.shape), type_.element_type
+    return shape, element if isinstance(element, ir.F32Type | ir.F64Type) else None
+
+
+def _call(symbol: str, operand: Value, row: Type, shape: list[int]) -> tuple[Value, int]:
+    """Emit calls for ``operand``, one for each row of a vector; return the result and how many there are."""
+    if operand.type == row:
+        return llvm.CallOp(row, [operand], [], [], callee=symbol).results[0], 1
+    result = operand
+    places = list(itertools.product(*map(range, shape[:-1])))
+    for place in places:
+        part = vector.ExtractOp(operand, [], place).result
+        called = llvm.CallOp(row, [part], [], [], callee=symbol).results[0]
+        result = vector.InsertOp(called, result, [], place).result
+    return result, len(places)
 
 
 def _spell(type_: Type) -> str:
@@ -116,9 +146,20 @@ def _unused(symbol: str, taken: set[str]) -> str:
     return symbol
 
 
-def _define(symbol: str, type_: Type, emit: Callable[[Value], Value]) -> None:
-    function = func.FuncOp(symbol, ([type_], [type_]), visibility="private")
-    function.attributes[INLINE_ATTRIBUTE] = ir.UnitAttr.get()
-    block = function.add_entry_block()
-    with ir.InsertionPoint(block):
-        func.ReturnOp([emit(block.arguments[0])])
+def _symbols(module: Module) -> set[str]:
+    return {
+        str(op.attributes["sym_name"].value) for op in module.body.operations if "sym_name" in op.attributes
+    }
+
+
+@functools.cache
+def _function(operation: str, bits: int, lanes: int | None, *, fma: bool) -> str:
+    """Return the text of the function that takes the place of ``operation``, under the symbol `name`."""
+    emitter = FloatEmitter(bits, lanes, fma=fma)
+    result = _FUNCTIONS[operation](emitter, FORMATS[bits], "%arg0")
+    body = "\n".join(emitter.lines)
+    return (
+        f"llvm.func internal @name(%arg0: {emitter.type}) -> {emitter.type} attributes "
+        f'{{always_inline, {INLINE_ATTRIBUTE}, sym_visibility = "private"}} {{\n'
+        f"{body}\nllvm.return {result} : {emitter.type}\n}}"
+    )

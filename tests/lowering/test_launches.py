@@ -320,13 +320,14 @@ def test_the_number_of_threads_changes_no_bit(kind: str) -> None:
 
 
 def test_attention_is_one_loop() -> None:
-    """Each chunk takes a head from the scores to the result."""
+    """Each chunk takes a head from the scores to the result, and has the scores to itself."""
     inputs, steps = KINDS["attention"]
     lowering = Lowering(target=named_target("avx512"))
     lowering.run(mind_mlir.parse(ir_of(inputs, steps)), until="bufferized")
     text = lowering.text()
     assert text.count("mind.parallel") == 1
     assert text.rindex("@mind_product") < text.index("{mind.parallel}")
+    assert "mind.scratch_bytes = 0 " in text
 
 
 LOOP = """\

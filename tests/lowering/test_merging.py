@@ -110,6 +110,32 @@ def test_rows_that_a_chunk_wrote_itself(chunks: tuple[int, int], together: int |
         assert np.array_equal(run(after, threads), np.arange(480, dtype=F32).reshape(60, 8) * 4)
 
 
+@pytest.mark.parametrize(("form", "private"), [("480x1", "32x1"), ("120x4", "8x4"), ("3x160", None)], ids=str)
+def test_a_temporary_that_is_seen_in_another_shape(form: str, private: str | None) -> None:
+    """Each chunk has 32 elements, which are rows of some shapes and not of others."""
+    height, width = form.split("x")
+    view = f"""
+      %width = arith.constant {width} : index
+      %flat = memref.collapse_shape %t [[0, 1]] : memref<60x8xf32> into memref<480xf32>
+      %s = memref.expand_shape %flat [[0, 1]] output_shape [{height}, {width}]
+        : memref<480xf32> into memref<{form}xf32>"""
+    read = f"""
+            %before = arith.muli %r, %c8 : index
+            %at = arith.addi %before, %j : index
+            %m = arith.divui %at, %width : index
+            %n = arith.remui %at, %width : index
+            %x = memref.load %s[%m, %n] : memref<{form}xf32>
+            memref.store %x, %o[%r, %j] : memref<60x8xf32>"""
+    source = "%t = memref.alloc() : memref<60x8xf32>" + rows(15, move("%a", "%t")) + view + rows(15, read)
+    _, after = merged(function(source))
+    assert ("memref.alloc()" in after) == (private is None)
+    if private is not None:
+        assert loops(after) == 1
+        assert f"to memref<{private}xf32>" in after
+    a = np.arange(480, dtype=F32).reshape(60, 8)
+    assert np.array_equal(run(after.replace("memref.alloc()", "memref.alloca()")), a * 2)
+
+
 @pytest.mark.parametrize(
     "second",
     [

@@ -15,17 +15,17 @@ from mind_mlir.lowering.buffers.aliases import buffer_uses, is_inside, root_of, 
 from mind_mlir.lowering.buffers.destination import create_alloc, is_tensor
 from mind_mlir.lowering.buffers.while_slots import align_slots
 from mind_mlir.mlir.memory import is_contiguous
-from mind_mlir.mlir.passes import find_all, survey
+from mind_mlir.mlir.passes import find_all
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from mind_mlir.bindings import Block, Module, Operation, Type, Value
 
 
-def align_carried_tensors(module: Module) -> None:
-    """Give tensors one position in both regions of every `scf.while` of ``module``, before bufferization."""
-    for loop in find_all(module, scf.WhileOp):
+def align_carried_tensors(loops: Iterable[Operation]) -> None:
+    """Give tensors one position in both regions of ``loops``, each an `scf.while`, before bufferization."""
+    for loop in loops:
         if any(is_tensor(value.type) for value in (*loop.operands, *loop.results)):
             align_slots(loop)
 
@@ -35,8 +35,9 @@ def carry_in_place(module: Module) -> None:
 
     The loops still carry the homes, unchanged; canonicalization removes that.
     """
-    _, found = survey(module, scf.ForOp, scf.WhileOp, scf.IfOp)
-    for op in sorted(found, key=_depth, reverse=True):  # the results of what is inside are replaced first
+    found = find_all(module, scf.ForOp, scf.WhileOp, scf.IfOp)
+    carrying = [op for op in found if len(op.results) or op.name == "scf.while"]
+    for op in sorted(carrying, key=_depth, reverse=True):  # the results of what is inside are replaced first
         deliver()
         if op.name == "scf.for":
             _carry_for(op)

@@ -1,25 +1,28 @@
-"""Buffers of which each chunk of a parallel loop needs no more than a window, as memory of the chunk."""
+"""Temporaries of which each chunk of a loop has some elements to itself, as memory of the chunk."""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.abi import ALIGNMENT
 from mind_mlir.bindings import arith, ir
-from mind_mlir.lowering.buffers.footprint import Touch, hull
-from mind_mlir.mlir.memory import byte_size
+from mind_mlir.lowering.buffers.aliases import VIEWS
+from mind_mlir.lowering.buffers.destination import reshaped
+from mind_mlir.lowering.buffers.footprint import METADATA, Touch, first_operand, hull
+from mind_mlir.mlir.memory import byte_size, is_contiguous
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from mind_mlir.bindings import Operation, Type, Value
 
 #: Bytes of such memory in all: it lies on the stack of the thread, and is to stay in the second-level cache.
-MOST_BYTES = 256 << 10
+MOST_BYTES = 512 << 10
 
 
 def make_private(loop: Operation, parts: Sequence[tuple[dict[Value, Touch], int]]) -> None:
-    """Replace temporaries that only ``loop`` uses, each chunk some rows of its own, by buffers of a chunk.
+    """Replace temporaries of which each chunk of ``loop``, their only user, has a part by buffers of a chunk.
 
     Args:
         loop: A parallel loop over chunks, whose body is one loop after the other.
@@ -28,27 +31,31 @@ def make_private(loop: Operation, parts: Sequence[tuple[dict[Value, Touch], int]
     left = MOST_BYTES
     roots = dict.fromkeys(root for touches, _ in parts for root in touches)
     for root in roots:
-        rows = _rows(root, loop, parts)
-        if rows is None:
+        window = _window(root, parts)
+        if window is None or root.owner.operation.block != loop.block:
             continue
-        type_ = ir.MemRefType.get([rows, *root.type.shape[1:]], root.type.element_type)
+        views = _views(root)
+        users = dict.fromkeys(user for touches, _ in parts if root in touches for user in touches[root].users)
+        if not all(_is_cut(view, root, window, users) for view in views):
+            continue
+        type_ = ir.MemRefType.get([window], root.type.element_type)
         if byte_size(type_) <= left:
             left -= byte_size(type_)
-            users = [user for touches, _ in parts if root in touches for user in touches[root].users]
-            _replace(root, loop, type_, users)
+            chunk = _Chunk(loop, root, window)
+            for view in views:
+                chunk.take_over(view)
+            _erase(root)
 
 
-def _rows(root: Value, loop: Operation, parts: Sequence[tuple[dict[Value, Touch], int]]) -> int | None:
-    """Return how many rows of ``root`` each chunk of ``loop`` has to itself; None if it is no such buffer."""
+def _window(root: Value, parts: Sequence[tuple[dict[Value, Touch], int]]) -> int | None:
+    """Return how many elements of ``root`` each chunk has to itself; None if it is no such buffer."""
     if isinstance(root, ir.BlockArgument) or root.owner.operation.name != "memref.alloc":
-        return None
-    if not all(_is_inside(use.owner.operation, loop) for use in root.uses):
         return None
     spans = []
     for touches, count in parts:
         if root not in touches:
             continue
-        span = touches[root].rows
+        span = touches[root].span
         if span is None or span.pitch <= 0:
             return None
         high = span.high + span.pitch * (count - 1)
@@ -59,31 +66,105 @@ def _rows(root: Value, loop: Operation, parts: Sequence[tuple[dict[Value, Touch]
     return window.pitch
 
 
-def _is_inside(user: Operation, loop: Operation) -> bool:
-    """Return whether ``user`` is somewhere in ``loop``."""
-    op = user
-    while op.parent is not None:
-        if op == loop:
-            return True
-        op = op.parent.operation
-    return False
+def _views(root: Value) -> list[Value]:
+    """Return ``root`` and all views of it, each before those that are made of it."""
+    found = [root]
+    for value in found:
+        found += [use.owner.results[0] for use in value.uses if use.owner.operation.name in VIEWS]
+    return found
 
 
-def _replace(root: Value, loop: Operation, type_: Type, users: list[Operation]) -> None:
-    """Let ``users`` use a buffer of ``type_`` for ``root``, with rows counted from the start of a chunk."""
-    body = loop.regions[0].blocks[0]
-    with ir.InsertionPoint.at_block_begin(body), loop.location:
-        segments = {
-            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 0]),
-            "alignment": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), ALIGNMENT),
-        }
-        own = ir.Operation.create("memref.alloca", [type_], [], segments).result
-        rows = arith.ConstantOp(ir.IndexType.get(), type_.shape[0]).result
-        first = arith.MulIOp(body.arguments[0], rows).result
-    for user in users:
-        number = 1 if user.name.endswith(("store", "write")) else 0
-        with ir.InsertionPoint(user), user.location:
-            row = arith.SubIOp(user.operands[number + 1], first).result
-        user.operands[number] = own
-        user.operands[number + 1] = row
+def _is_cut(view: Value, root: Value, window: int, users: Collection[Operation]) -> bool:
+    """Return whether ``users`` alone use ``view`` of ``root``, and ``window`` elements are rows of it."""
+    type_ = view.type
+    if not is_contiguous(type_) or type_.element_type != root.type.element_type:
+        return False
+    accessed = False
+    for use in view.uses:
+        user = use.owner.operation
+        if user.name == METADATA:
+            base, *numbers = user.results
+            if any(list(number.uses) for number in numbers):
+                return False
+            if any(each.owner.operation not in users for each in base.uses):
+                return False
+        elif user.name not in VIEWS:
+            if user not in users:
+                return False
+            accessed = True
+    return not accessed or (bool(type_.shape) and window % math.prod(type_.shape[1:]) == 0)
+
+
+class _Chunk:
+    """Memory of a chunk in the place of a temporary.
+
+    Args:
+        loop: The loop over chunks.
+        root: The temporary.
+        window: How many elements of it a chunk has to itself.
+    """
+
+    def __init__(self, loop: Operation, root: Value, window: int) -> None:
+        self._root = root
+        self._window = window
+        self._number = loop.regions[0].blocks[0].arguments[0]
+        self._point = ir.InsertionPoint.at_block_begin(loop.regions[0].blocks[0])
+        self._location = loop.location
+        with self._point, self._location:
+            segments = {
+                "operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 0]),
+                "alignment": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), ALIGNMENT),
+            }
+            self._type = self._form(root.type)
+            self._own = ir.Operation.create("memref.alloca", [self._type], [], segments).result
+
+    def take_over(self, view: Value) -> None:
+        """Let those who use ``view``, the temporary or a view of it, use this memory instead."""
+        uses = [(use.owner.operation, use.operand_number) for use in view.uses]
+        accesses = [use for use in uses if use[0].name not in (*VIEWS, METADATA)]
+        if accesses:
+            with self._point, self._location:
+                type_ = self._form(view.type)
+                own = self._own if type_ == self._type else reshaped(self._own, type_)
+                first = self._first(type_.shape[0])
+            for user, number in accesses:
+                user.operands[number] = own
+                _subtract(user, number + 1, first)
+        for described in (user for user, _ in uses if user.name == METADATA):
+            for use in list(described.results[0].uses):
+                self._take_over_call(use.owner.operation, use.operand_number)
+
+    def _take_over_call(self, call: Operation, number: int) -> None:
+        """Let operand ``number`` of ``call``, the address of the temporary, be that of this memory."""
+        with self._point, self._location:
+            base = ir.MemRefType.get([], self._type.element_type)
+            numbers = [ir.IndexType.get()] * (1 + 2 * len(self._type.shape))
+            found = ir.Operation.create(METADATA, [base, *numbers], [self._own]).results[0]
+            first = self._first(self._window)
+        call.operands[number] = found
+        _subtract(call, first_operand(number), first)
+
+    def _form(self, type_: Type) -> Type:
+        """Return the type of this memory where the temporary is seen as ``type_``."""
+        rest = list(type_.shape[1:])
+        if self._window % math.prod(rest):
+            return ir.MemRefType.get([self._window], type_.element_type)
+        return ir.MemRefType.get([self._window // math.prod(rest), *rest], type_.element_type)
+
+    def _first(self, size: int) -> Value:
+        """Emit the number of the first of ``size`` rows or elements that the chunk has."""
+        return arith.MulIOp(self._number, arith.ConstantOp(ir.IndexType.get(), size).result).result
+
+
+def _subtract(user: Operation, number: int, value: Value) -> None:
+    """Subtract ``value`` from operand ``number`` of ``user``."""
+    with ir.InsertionPoint(user), user.location:
+        user.operands[number] = arith.SubIOp(user.operands[number], value).result
+
+
+def _erase(root: Value) -> None:
+    """Erase ``root`` and its views, which nothing uses any more."""
+    for view in reversed(_views(root)):
+        for use in list(view.uses):
+            use.owner.operation.erase()
     root.owner.operation.erase()

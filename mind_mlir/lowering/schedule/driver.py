@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir
 from mind_mlir.interrupts import deliver
+from mind_mlir.lowering.schedule.contraction.choice import kernels_of
 from mind_mlir.lowering.schedule.contraction.geometry import contiguous_strides, geometry
 from mind_mlir.lowering.schedule.contraction.marked import mark
 from mind_mlir.lowering.schedule.contraction.match import Contraction, match_contraction
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mind_mlir.bindings import Block, Operation, OpOperand, Value
+    from mind_mlir.lowering.schedule.contraction.library import Kernel
     from mind_mlir.lowering.schedule.emission.decision import Decisions
     from mind_mlir.lowering.schedule.movement.scatter import Scatter
     from mind_mlir.lowering.schedule.reading.view import View
@@ -47,10 +48,21 @@ if TYPE_CHECKING:
 class FunctionScheduler:
     """Schedules one function."""
 
-    def __init__(self, function: Operation, target: Target, decisions: Decisions) -> None:
+    def __init__(
+        self, function: Operation, target: Target, decisions: Decisions, kernels: dict[Kernel, None]
+    ) -> None:
+        """Begin with ``function``.
+
+        Args:
+            function: What to schedule.
+            target: For which processor.
+            decisions: Is told what is decided.
+            kernels: The micro-kernels that products call are entered here.
+        """
         self._function = function
         self._target = target
         self._decisions = decisions
+        self._kernels = kernels
         self._emitter = Emitter(function)
         self._views = Views()
         self._shared = SharedNests(function)
@@ -137,18 +149,19 @@ class FunctionScheduler:
         if all(_absorbs(self._views, use) for use in view.op.results[0].uses):
             return True  # its users read the source instead
         with ir.InsertionPoint(view.op), view.op.location:
-            here = dataclasses.replace(transposition, view=view)
-            _replace(view, self._transposed(here))
+            _replace(view, self._transposed(view))
         return True
 
-    def _transposed(self, transposition: Transposition) -> Value:
-        """Emit ``transposition`` and return its result."""
+    def _transposed(self, original: View) -> Value:
+        """Emit ``original``, a transposition, with as few loops as it can have and return its result."""
+        view = _merged(original)
+        transposition = match_transposition(view)
+        assert transposition is not None, "merged loops transpose what they did"
         emitter = TranspositionEmitter(self._emitter, transposition, self._target)
-        view = transposition.view
         self._decisions.add(
             lambda: Decision("transposition", computed([view.op]), view.extents, emitter.schedule.choices())
         )
-        return emitter.emit()
+        return expand_value(emitter.emit(), list(original.op.results[0].type.shape))
 
     def _contraction(self, original: View, groups: Grouping) -> bool:
         if 0 in original.extents:
@@ -174,9 +187,8 @@ class FunctionScheduler:
         for operand in view.inputs:
             op = definition(operand)
             source = None if op is None else self._views.of(op.operation)
-            transposition = None if source is None else match_transposition(source)
-            if transposition is not None:
-                operand.replace_all_uses_with(self._transposed(transposition))
+            if source is not None and match_transposition(source) is not None:
+                operand.replace_all_uses_with(self._transposed(source))
         return view.current()
 
     def _by_rows(self, contraction: Contraction) -> bool:
@@ -197,6 +209,7 @@ class FunctionScheduler:
             target=self._target,
             outside=loops_without(contraction.view.op, contraction.right.value),
         )
+        self._kernels.update(dict.fromkeys(kernels_of(contraction, loops, chosen)))
         start = filler(init)
         self._decisions.add(
             lambda: Decision(

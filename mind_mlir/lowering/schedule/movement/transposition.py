@@ -15,6 +15,7 @@ from mind_mlir.bindings import ir
 from mind_mlir.lowering.schedule.emission.constants import (
     BAND,
     BYTE_NS,
+    CHUNK_BYTES,
     FEWEST_SHARED,
     LARGEST_SQUARE,
     STREAMED_CACHES,
@@ -118,6 +119,11 @@ def choose_transposition_schedule(
     shared = next((dim for dim, count in enumerate(units) if count >= FEWEST_SHARED), units.index(max(units)))
     nanoseconds = 2 * math.prod(extents) * max(8, bits) // 8 * BYTE_NS
     chosen = split(extents[shared], nanoseconds, multiple=band if shared == column else 1)
+    if shared != column and chosen.count > 1:
+        # As groups over the same loop are cut, and products: they are then one loop (see `buffers/merging`).
+        each = max(1, CHUNK_BYTES * extents[shared] * 8 // (math.prod(extents) * max(8, bits)))
+        step = min(chosen.step, 1 << (each.bit_length() - 1))
+        chosen = dataclasses.replace(chosen, step=step, count=-(-extents[shared] // step))
     if shared == column and 0 < extents[column] % chosen.step < lanes:
         # The squares of the last chunk would overlap those of the one before.
         step = chosen.step + lanes
@@ -150,7 +156,7 @@ class TranspositionEmitter:
 
     def emit(self) -> Value:
         """Emit the nest at the insertion point and return the result tensor."""
-        shape = list(self._view.operands[1].type.shape)
+        shape = list(self._view.shapes[1])
         result = self._e.empty(shape, self._element)
         outer = [dim for dim in range(len(self._view.extents)) if dim not in (self._t.row, self._t.column)]
         shared = self.schedule.shared
