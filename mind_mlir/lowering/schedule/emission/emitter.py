@@ -33,7 +33,9 @@ class Emitter:
 
     def __init__(self, function: Operation) -> None:
         self._entry = function.regions[0].blocks[0]
-        self._constants: dict[tuple[str, str], Value] = {}
+        self._constants: dict[Attribute, Value] = {}
+        self._indices: dict[int, Value] = {}
+        self._vector_types: dict[tuple[int, Type], Type] = {}
         self._transfer_maps: dict[int, Attribute] = {}
         self._in_bounds = ir.ArrayAttr.get([ir.BoolAttr.get(True)])
         self.index_type = ir.IndexType.get()
@@ -43,20 +45,23 @@ class Emitter:
     # Constants and index arithmetic.
 
     def constant(self, type_: Type, attribute: Attribute) -> Value:
-        """Return the constant ``attribute`` of ``type_``, emitted once a function."""
-        key = (str(type_), str(attribute))
-        value = self._constants.get(key)
+        """Return the constant ``attribute``, which is of ``type_``, emitted once a function."""
+        value = self._constants.get(attribute)
         if value is None:
             with ir.InsertionPoint.at_block_begin(self._entry), ir.Location.unknown():
                 value = arith.ConstantOp(type_, attribute).result
-            self._constants[key] = value
+            self._constants[attribute] = value
         return value
 
     def index(self, value: Index) -> Value:
         """Return ``value`` as an SSA value of type ``index``."""
         if not isinstance(value, int):
             return value
-        return self.constant(self.index_type, ir.IntegerAttr.get(self.index_type, value))
+        known = self._indices.get(value)
+        if known is None:
+            known = self.constant(self.index_type, ir.IntegerAttr.get(self.index_type, value))
+            self._indices[value] = known
+        return known
 
     def splat(self, type_: Type, element: Attribute) -> Value:
         """Return ``element`` as a constant of ``type_``: of the scalar type itself or of a vector type."""
@@ -180,7 +185,10 @@ class Emitter:
 
     def vector_type(self, lanes: int, element: Type) -> Type:
         """Return ``vector<lanes x element>``."""
-        return ir.VectorType.get([lanes], element)
+        key = (lanes, element)
+        if key not in self._vector_types:
+            self._vector_types[key] = ir.VectorType.get([lanes], element)
+        return self._vector_types[key]
 
     def read(
         self, type_: Type, source: Value, indices: Sequence[Index], padding: Value, mask: Value | None = None

@@ -7,6 +7,7 @@ operation's name. A view exists only for operations on static shapes whose acces
 from __future__ import annotations
 
 import dataclasses
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.bindings import AffineExpr, AffineMap, Attribute, Block, Operation, Value, ir, linalg
@@ -24,7 +25,7 @@ class Linear:
     terms: tuple[tuple[int, int], ...]
     constant: int = 0
 
-    @property
+    @cached_property
     def dim(self) -> int | None:
         """The dimension when the index is that dimension and nothing else."""
         if self.constant == 0 and len(self.terms) == 1 and self.terms[0][1] == 1:
@@ -33,7 +34,11 @@ class Linear:
 
     def uses(self, dim: int) -> bool:
         """Return whether the index depends on ``dim``."""
-        return any(term == dim for term, _ in self.terms)
+        return dim in self._dims
+
+    @cached_property
+    def _dims(self) -> tuple[int, ...]:
+        return tuple(dim for dim, _ in self.terms)
 
     def emit(self, emitter: Emitter, env: Mapping[int, Index]) -> Index:
         """Emit the index for the values of the dimensions in ``env``."""
@@ -79,17 +84,17 @@ class View:
             self.op, operands, self.accesses, self.shapes, self.extents, self.reductions, self.live
         )
 
-    @property
+    @cached_property
     def results(self) -> int:
         """How many results, and so inits, there are; on memory, where there are no results, it is one."""
         return len(self.op.results) or 1
 
-    @property
+    @cached_property
     def inputs(self) -> tuple[Value, ...]:
         """The operands that are read only."""
         return self.operands[: len(self.operands) - self.results]
 
-    @property
+    @cached_property
     def inits(self) -> tuple[Value, ...]:
         """The operands that results start from."""
         return self.operands[len(self.operands) - self.results :]
@@ -98,7 +103,7 @@ class View:
         """Return whether the body uses the element of operand ``number``."""
         return self.live[number]
 
-    @property
+    @cached_property
     def body(self) -> Block:
         """The block that computes one element; its arguments are one element of each operand."""
         return self.op.regions[0].blocks[0]
