@@ -40,4 +40,7 @@ config.substitutions += [
 if find_spec("capstone") and find_spec("elftools"):
     config.available_features.add("asm")
 config.environment["NO_COLOR"] = "1"
+# lit hides the surroundings; this one says which processor the tests are for.
+if "MIND_MLIR_TARGET" in os.environ:
+    config.environment["MIND_MLIR_TARGET"] = os.environ["MIND_MLIR_TARGET"]
 config.environment["PATH"] = os.pathsep.join((str(BIN), config.environment.get("PATH", "")))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import doctest
+import importlib.util
 import io
 import itertools
 import os
@@ -130,6 +131,13 @@ def test_make_targets_that_pages_name_exist() -> None:
         for target in re.findall(r"\bmake ([a-z-]+)", " ".join(code))
     }
     assert {"demo", "test"} <= named <= targets
+
+
+def test_modules_that_pages_run_exist() -> None:
+    texts = [path.read_text(encoding="utf-8") for path in [*PAGES, *(ROOT / "mind_mlir").rglob("*.py")]]
+    named = {module for text in texts for module in re.findall(r"\bpython -m (benchmarks[\w.]*\w)", text)}
+    assert "benchmarks.matmul" in named
+    assert [module for module in sorted(named) if importlib.util.find_spec(module) is None] == []
 
 
 def test_make_help_lists_every_target() -> None:

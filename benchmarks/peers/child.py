@@ -77,6 +77,7 @@ class Child:
 
         One figure is that of compiling and calling, one that of calls alone; inputs count in both.
         """
+        np.random.default_rng()  # what draws inputs is no part of any framework
         before = sampling.resident_bytes()
         sampling.forget_peak()
         prepared = self._peer.prepare(WORKLOADS[workload])

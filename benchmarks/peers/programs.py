@@ -17,7 +17,7 @@ from mind_mlir import Builder, DType, TensorType
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from benchmarks.peers.workloads import Workload
+    from benchmarks.peers.workloads import Array, Workload
     from mind_mlir import Module
     from mind_mlir.ir.value import Value
 
@@ -26,12 +26,17 @@ Inputs: TypeAlias = "Mapping[str, Value]"
 _DTYPES = {"float32": DType.F32, "int32": DType.SI32}
 
 
-def program(workload: Workload) -> Module:
-    """Return the module that computes ``workload``; its inputs have the workload's names."""
+def program(workload: Workload, arrays: Mapping[str, Array] | None = None) -> Module:
+    """Return the module that computes ``workload``; its inputs have the workload's names.
+
+    Args:
+        workload: What to compute.
+        arrays: The inputs, where somebody has drawn them already.
+    """
     write = _Writer(Builder())
     inputs = {
         name: write.builder.input(name, TensorType(_DTYPES[array.dtype.name], array.shape))
-        for name, array in workload.inputs().items()
+        for name, array in (arrays or workload.inputs()).items()
     }
     module = write.builder.build([_KINDS[workload.kind](write, workload, inputs)])
     if workload.kind != "gradients":

@@ -20,6 +20,8 @@ Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 Draw: TypeAlias = "Callable[[np.random.Generator], Array]"
 
 _SEED = 1234
+#: Elements that are drawn at a time, as f64: all of them at once would be the peak of a process.
+_PIECE = 1 << 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,12 @@ class Workload:
 
 def _normal(*shape: int, scale: float = 1.0, mean: float = 0.0) -> Draw:
     def draw(generator: np.random.Generator) -> Array:
-        return (scale * generator.standard_normal(shape) + mean).astype(np.float32)
+        drawn = np.empty(shape, np.float32)
+        flat = drawn.reshape(-1)
+        for start in range(0, flat.size, _PIECE):
+            piece = flat[start : start + _PIECE]
+            piece[:] = scale * generator.standard_normal(piece.size) + mean
+        return drawn
 
     return draw
 

@@ -29,7 +29,7 @@ func.func @main(%a: memref<8x64xf32>, %o: memref<8x64xf32>, %scratch: memref<0xi
 // CHECK-NEXT:   llvm.call @main_chunk_0(%[[CHUNK]], %[[A]], %[[S]], %[[O]])
 // CHECK-NEXT:   llvm.return
 // CHECK:      llvm.func internal @main_chunk_0(%{{.*}}: i64, %{{.*}}: !llvm.ptr {llvm.noalias}, %{{.*}}: f32, %{{.*}}: !llvm.ptr {llvm.noalias})
-// CHECK-SAME:   no_inline, prefer_vector_width
+// CHECK-SAME:   mind.scalar, no_inline, prefer_vector_width
 // CHECK:        llvm.br ^{{.*}} {loop_annotation = #loop_annotation}
 // CHECK:      llvm.func internal @main_chunk_0_launch(%[[COUNT:.*]]: i64, %[[A:.*]]: !llvm.ptr, %[[S:.*]]: f32, %[[O:.*]]: !llvm.ptr)
 // CHECK:        %[[FRAME:.*]] = llvm.alloca %{{.*}} x !llvm.struct<(ptr, f32, ptr)> : (i64) -> !llvm.ptr

@@ -20,7 +20,7 @@ derivative rules of `Cond`, `While` and `Call` stand in their records as those o
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 from mind_mlir import border
 from mind_mlir.core.builder import Builder
@@ -28,29 +28,20 @@ from mind_mlir.diagnostics import AutodiffError, VerificationError
 from mind_mlir.frozen import FrozenDict
 from mind_mlir.ir.entry import entry_function
 from mind_mlir.ir.module import Block, Return
-from mind_mlir.ir.types import TensorType
-from mind_mlir.passes.activity import Flow, is_float
-from mind_mlir.passes.autodiff_errors import (
-    invalid_gradient_module,
-    malformed_cotangents,
-    not_differentiable,
-    unknown_input,
-)
+from mind_mlir.passes.activity import Flow
+from mind_mlir.passes.autodiff_errors import invalid_gradient_module
 from mind_mlir.passes.autodiff_functions import chosen_parameters, gradient_functions
 from mind_mlir.passes.backward import Backward, full
 from mind_mlir.passes.canonicalize import canonical, canonicalize_with_map
 from mind_mlir.passes.forms import structured_form
+from mind_mlir.passes.gradient_choice import chosen_names, cotangent_modes, declare_cotangents
 from mind_mlir.passes.verify import verify as verify_module
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mind_mlir.diagnostics import Diagnostic
     from mind_mlir.ir.module import Function, Module, ValueId
-    from mind_mlir.ir.value import Value
-
-#: Where the gradient of an output comes from: ``unit`` means ones, ``given`` an input of the gradient module.
-Cotangent: TypeAlias = Literal["unit", "given"]
+    from mind_mlir.passes.gradient_choice import Cotangent
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,15 +105,18 @@ def differentiate(
     entry = entry_function(module, function)
     if not module.is_flat:
         return _of_function(module, entry, wrt, cotangents, extensions=extensions, verify=verify)
-    inputs = _chosen_inputs(module, wrt)
-    modes = _cotangent_modes(len(module.outputs), cotangents)
+    inputs = module.inputs_by_name
+    names = chosen_names(inputs, wrt)
+    modes = cotangent_modes(len(module.outputs), cotangents)
     flat, renamed = canonicalize_with_map(module)
     original = {new: old for old, new in renamed.items()}
-    chosen = [renamed[value] for value in inputs]
+    chosen = [renamed[inputs[name].value_id] for name in names]
 
     builder = Builder()
     primal = {op.value_id: builder.copy(op, ()) for op in flat.inputs}
-    seeds = _cotangent_inputs(builder, flat, modes)
+    producers = {op.value_id: op for op in flat.operations}
+    types = (producers[output].tensor_type for output in flat.outputs)
+    seeds = declare_cotangents(zip(types, modes, strict=True), flat.inputs_by_name, builder.input)
     for operation in flat.operations[len(flat.inputs) :]:
         operands = [primal[operand] for operand in operation.operands]
         primal[operation.value_id] = builder.copy(operation, operands)
@@ -150,7 +144,7 @@ def _of_function(
 ) -> Gradient:
     """Differentiate a function of a module that is not flat."""
     chosen = chosen_parameters(entry, wrt)
-    modes = _cotangent_modes(len(entry.result_types or ()), cotangents)
+    modes = cotangent_modes(len(entry.result_types or ()), cotangents)
     structured = structured_form(module)
     made = gradient_functions(structured, entry.name, chosen, modes, extensions=extensions)
     gradient = canonical(made)
@@ -186,51 +180,3 @@ def _finish(flat: Module, backward: Backward, chosen: Sequence[ValueId], *, veri
         if gradient.id in renamed
     }
     return Gradient(module, FrozenDict(kept))
-
-
-def _chosen_inputs(module: Module, wrt: Sequence[str] | None) -> list[ValueId]:
-    """Return the inputs to differentiate with respect to, as values of ``module``."""
-    inputs = module.inputs_by_name
-    if wrt is None:
-        floats = [op.value_id for op in inputs.values() if is_float(op.result_type)]
-        if inputs and not floats:  # there is nothing that the caller can have meant
-            raise AutodiffError(not_differentiable(name, op) for name, op in inputs.items())
-        return floats
-    names = border.names(wrt, "wrt")
-    problems: list[Diagnostic] = []
-    for name in dict.fromkeys(names):
-        if name not in inputs:
-            problems.append(unknown_input(name, list(inputs)))
-        elif not is_float(inputs[name].result_type):
-            problems.append(not_differentiable(name, inputs[name]))
-    if problems:
-        raise AutodiffError(problems)
-    return [inputs[name].value_id for name in names]
-
-
-def _cotangent_modes(count: int, cotangents: Cotangent | Sequence[Cotangent]) -> Sequence[str]:
-    """Return where the gradient of each output comes from."""
-    words = border.names(cotangents, "cotangents")
-    modes = list(words) * count if isinstance(cotangents, str) else list(words)
-    if len(modes) != count or not set(words) <= {"unit", "given"}:
-        raise AutodiffError(malformed_cotangents(cotangents, count))
-    return modes
-
-
-def _cotangent_inputs(builder: Builder, flat: Module, modes: Sequence[str]) -> list[Value | None]:
-    """Declare the cotangent inputs; return one for each output, None where it is not given."""
-    types = {op.value_id: op.result_type for op in flat.operations}
-    taken = set(flat.inputs_by_name)
-    seeds: list[Value | None] = []
-    for index, (output, mode) in enumerate(zip(flat.outputs, modes, strict=True)):
-        type_ = types[output]
-        assert isinstance(type_, TensorType), "flat modules have no tuples"
-        if mode == "unit" or not is_float(type_) or 0 in type_.shape:
-            seeds.append(None)
-            continue
-        name = f"cotangent_{index}"
-        while name in taken:
-            name += "_"
-        taken.add(name)
-        seeds.append(builder.input(name, type_))
-    return seeds

@@ -17,18 +17,15 @@ from mind_mlir.ir.module import Functions
 from mind_mlir.ir.regions import live_operations
 from mind_mlir.ir.types import TensorType
 from mind_mlir.ops.contexts import Signature
-from mind_mlir.passes.activity import is_float, summarise
-from mind_mlir.passes.autodiff_errors import not_differentiable, unknown_input
+from mind_mlir.passes.activity import summarise
 from mind_mlir.passes.backward import full
 from mind_mlir.passes.function_derivatives import FunctionDerivatives
+from mind_mlir.passes.gradient_choice import chosen_names, declare_cotangents
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.core.builder import Builder
-    from mind_mlir.diagnostics import Diagnostic
     from mind_mlir.ir.module import Function, Module, Parameter
-    from mind_mlir.ir.value import Value
 
 
 def chosen_parameters(function: Function, wrt: Sequence[str] | None) -> list[int]:
@@ -38,24 +35,8 @@ def chosen_parameters(function: Function, wrt: Sequence[str] | None) -> list[int
         AutodiffError: E5005 and E5101, as for `mind_mlir.passes.autodiff.differentiate`.
     """
     places = {_name(parameter, place): place for place, parameter in enumerate(function.parameters)}
-    types = [parameter.type for parameter in function.parameters]
-    if wrt is None:
-        floats = [place for place, type_ in enumerate(types) if is_float(type_)]
-        if types and not floats:  # there is nothing that the caller can have meant
-            raise AutodiffError(
-                not_differentiable(name, function.parameters[place]) for name, place in places.items()
-            )
-        return floats
-    names = border.names(wrt, "wrt")
-    problems: list[Diagnostic] = []
-    for name in dict.fromkeys(names):
-        if name not in places:
-            problems.append(unknown_input(name, list(places)))
-        elif not is_float(types[places[name]]):
-            problems.append(not_differentiable(name, function.parameters[places[name]]))
-    if problems:
-        raise AutodiffError(problems)
-    return [places[name] for name in names]
+    inputs = {name: function.parameters[place] for name, place in places.items()}
+    return [places[name] for name in chosen_names(inputs, wrt)]
 
 
 def gradient_functions(
@@ -86,7 +67,11 @@ def gradient_functions(
     builder = derivatives.new_builder()
     for parameter in function.parameters:
         builder.parameter(parameter.tensor_type, parameter.name)
-    seeds = _cotangents(builder, function, modes)
+    seeds = declare_cotangents(
+        zip(_signature(function).results, modes, strict=True),
+        (parameter.name for parameter in function.parameters),
+        lambda name, type_: builder.parameter(type_, name),
+    )
     results = function.entry.terminator.operands
     backward = derivatives.backward(builder, name, chosen, range(len(results)))
     for result, seed in zip(results, seeds, strict=True):
@@ -135,19 +120,3 @@ def _called_first(module: Module, name: str) -> list[Function]:
         callees = map(callee_of, operations_of(by_name[current].blocks))
         pending += [(callee, False) for callee in dict.fromkeys(callees) if callee and callee not in order]
     return [by_name[called] for called in order]
-
-
-def _cotangents(builder: Builder, function: Function, modes: Sequence[str]) -> list[Value | None]:
-    """Declare the cotangents that are given; return one for each result, None where it is not given."""
-    taken = {parameter.name for parameter in function.parameters}
-    seeds: list[Value | None] = []
-    for index, (type_, mode) in enumerate(zip(_signature(function).results, modes, strict=True)):
-        if mode == "unit" or not is_float(type_) or 0 in type_.shape:
-            seeds.append(None)
-            continue
-        name = f"cotangent_{index}"
-        while name in taken:
-            name += "_"
-        taken.add(name)
-        seeds.append(builder.parameter(type_, name))
-    return seeds

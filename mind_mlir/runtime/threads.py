@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING
 
 from mind_mlir import border
 from mind_mlir.diagnostics.display import brief
+from mind_mlir.runtime.quota import quota_cores
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from mind_mlir.runtime.library import Code
 
 #: More threads than any machine gains from.
 MOST_THREADS = 1024
@@ -85,7 +88,7 @@ def get_num_threads() -> int:
     """Return how many threads compiled code may use.
 
     Unless `set_num_threads` has said so, this is the variable ``MIND_MLIR_NUM_THREADS`` and, without one, the
-    number of cores that this process may run on.
+    number of cores that this process may run on: no more than the quota of its control group, in a container.
 
     Raises:
         ValueError: The variable is not an integer from 1 to 1024.
@@ -123,9 +126,10 @@ def loop_threads(limit: int | None) -> int | None:
 
 
 def usable_cores() -> int:
-    """Return the number of cores that the calling thread may run on."""
+    """Return the number of cores that the calling thread may run on, or has the time of if that is less."""
     if sys.platform == "linux":
-        return len(os.sched_getaffinity(0))
+        cores = len(os.sched_getaffinity(0))
+        return min(cores, quota_cores() or cores)
     return os.cpu_count() or 1
 
 
@@ -140,6 +144,18 @@ def is_available() -> bool:
     )
 
 
+def begin_pool(limit: int | None) -> None:
+    """Begin to make the pool if there is none yet, unless loops are to run on one thread.
+
+    Where a core is idle, this takes less time than making it when the first loop needs it.
+
+    Args:
+        limit: How many threads share a loop at most, if there is a limit.
+    """
+    if _State.pool is None and is_available() and limit != 1 and min(get_num_threads(), usable_cores()) > 1:
+        _begin()
+
+
 def parallel_address() -> int:
     """Return where ``mind_parallel`` is, after making the pool if there is none yet.
 
@@ -151,10 +167,8 @@ def parallel_address() -> int:
         raise RuntimeError("there is no pool of threads for this system: lower with threads=1")
     if _State.pool is not None:
         return _State.pool.address
-    from mind_mlir.runtime.library import load  # noqa: PLC0415 -- MLIR, which the number of threads does without
-
-    # Loading has a lock of its own. A fork takes all locks, in another order than doing this below would.
-    found = load("threads", "threads_workers", _MACHINES[os.uname().machine], opt_level=0)
+    # Making code has a lock of its own. A fork takes all locks, in another order than doing this below would.
+    found = _begin().addresses()
     with _State.lock:
         if _State.pool is None:
             count = get_num_threads()
@@ -162,6 +176,12 @@ def parallel_address() -> int:
             pool.configure(count)
             _State.setting, _State.pool = count, pool
         return _State.pool.address
+
+
+def _begin() -> Code:
+    from mind_mlir.runtime.library import begin  # noqa: PLC0415 -- MLIR, which the number of threads does without
+
+    return begin("threads", "threads_workers", _MACHINES[os.uname().machine], opt_level=0)
 
 
 def _default() -> int:

@@ -27,7 +27,7 @@ from mind_mlir.profiles import CORE_V1
 
 if TYPE_CHECKING:
     from mind_mlir import Module
-    from mind_mlir.passes.autodiff import Cotangent
+    from mind_mlir.passes.gradient_choice import Cotangent
 
 #: By dtype: the step of the central difference, what it may be wrong by, and the rounding of a short sum.
 PRECISION = {DType.F64: (1e-5, 1e-6, 1e-10), DType.F32: (1e-1, 1e-3, 1e-4)}

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import FrameType
 
-#: Seconds that one small text may take; a hundred times what one does.
+#: Seconds of the processor that one small text may take; a hundred times what one does.
 LIMIT = 20
 #: Controls, formatting marks, surrogates, and separators of lines and paragraphs.
 UNPRINTABLE = ("Cc", "Cf", "Cs", "Zl", "Zp")
@@ -52,15 +52,15 @@ def time_limit() -> Iterator[None]:
         return
 
     def expire(_number: int, _frame: FrameType | None) -> None:
-        raise TimeoutError(f"no answer within {LIMIT} s")
+        raise TimeoutError(f"no answer within {LIMIT} s of work")
 
-    previous = signal.signal(signal.SIGALRM, expire)
-    signal.setitimer(signal.ITIMER_REAL, LIMIT)
+    previous = signal.signal(signal.SIGPROF, expire)
+    signal.setitimer(signal.ITIMER_PROF, LIMIT)  # no time that passes while others have the processor
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, previous)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, previous)
 
 
 def check_diagnostics(error: MindError, text: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 import time
@@ -12,6 +13,7 @@ import pytest
 
 import mind_mlir
 from mind_mlir import Builder, DType, Executable, ExecutionError, TensorType
+from mind_mlir.bindings import ir
 
 F32 = DType.F32
 
@@ -184,6 +186,23 @@ def test_memory_measurement_sees_a_leak() -> None:
     """The same measurement, with a deliberate leak, fails the bounds above."""
     assert growth("calls", 500, 10_000, leak=512) >= MIB
     assert growth("compilations", 10, 80, leak=128 * 1024) >= 8 * MIB
+
+
+def test_compiling_leaves_nothing_of_mlir() -> None:
+    """Contexts die when the code is made: what a cycle holds lives until garbage is collected some day."""
+    b = Builder()
+    x = b.input("x", TensorType(DType.F32, (64, 64)))
+    module = b.build([b.emit("Sum", b.emit("Exp", b.emit("MatMul", x, x)), axes=(0,), keepdims=True)])
+    mind_mlir.compile(module)
+    gc.collect()
+    gc.disable()
+    try:
+        before = ir.Context._get_live_count()
+        executable = mind_mlir.compile(module)
+        assert ir.Context._get_live_count() == before
+    finally:
+        gc.enable()
+    assert executable(np.zeros((64, 64), np.float32))[0].shape == (1, 64)
 
 
 def test_memory_that_cannot_be_had() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 import mind_mlir
 from benchmarks.peers.peer import Prepared, as_arrays
 from benchmarks.peers.programs import program
@@ -14,7 +16,13 @@ if TYPE_CHECKING:
 
     from benchmarks.peers.workloads import Workload
 
-_TRIVIAL = '%0 = Input {name="x"} : tensor<f32[]>\noutputs: %0\n'
+#: What the other compilers are warmed up with, too.
+_WARM = """
+%0 = Input {name="x"} : tensor<f32[17]>
+%1 = ConstF32 {value=3.0} : tensor<f32[]>
+%2 = Sub (%0, %1) : tensor<f32[17]>
+outputs: %2
+"""
 
 
 class OurPeer:
@@ -25,7 +33,7 @@ class OurPeer:
     def prepare(self, workload: Workload) -> Prepared:
         """See `Peer`."""
         inputs = workload.inputs()
-        module = program(workload)
+        module = program(workload, inputs)
         start = time.perf_counter()
         compiled = mind_mlir.compile(module)
         seconds = time.perf_counter() - start
@@ -34,6 +42,6 @@ class OurPeer:
 
 
 def peer(_name: str, _threads: int) -> OurPeer:
-    """Return the peer; MLIR is loaded, as the others have loaded what they compile with."""
-    mind_mlir.compile(mind_mlir.parse(_TRIVIAL))
+    """Return the peer, warm: MLIR is loaded, as the others have loaded what they compile with."""
+    mind_mlir.compile(mind_mlir.parse(_WARM))(np.ones(17, np.float32))
     return OurPeer()

@@ -11,38 +11,30 @@ import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import arith, func, ir, linalg, memref
+from mind_mlir.lowering.schedule.contraction.choice import left_pack, product_kernel, right_pack
 from mind_mlir.lowering.schedule.contraction.geometry import ONCE, Loop, geometry
-from mind_mlir.lowering.schedule.contraction.kernels import PRODUCT_ARGUMENTS, ProductKernel
+from mind_mlir.lowering.schedule.contraction.kernels import PRODUCT_ARGUMENTS
 from mind_mlir.lowering.schedule.contraction.library import Library
 from mind_mlir.lowering.schedule.contraction.marked import SCHEDULE_ATTRIBUTE, START_ATTRIBUTE, schedule_of
 from mind_mlir.lowering.schedule.contraction.match import match_contraction
-from mind_mlir.lowering.schedule.contraction.matmul_schedule import is_strided, reduction
-from mind_mlir.lowering.schedule.contraction.packing import PackKernel
+from mind_mlir.lowering.schedule.contraction.matmul_schedule import packs_steps, reduction
 from mind_mlir.lowering.schedule.contraction.text import byte_width
 from mind_mlir.lowering.schedule.emission.constants import BYTE_NS
 from mind_mlir.lowering.schedule.emission.emitter import Emitter, zero
 from mind_mlir.lowering.schedule.emission.split import Split, split
 from mind_mlir.lowering.schedule.reading.view import Views
+from mind_mlir.mlir.memory import is_row_major
 from mind_mlir.mlir.passes import find_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mind_mlir.bindings import Attribute, Module, Operation, Value
-    from mind_mlir.lowering.schedule.contraction.match import Contraction, Operand
+    from mind_mlir.lowering.schedule.contraction.match import Contraction
     from mind_mlir.lowering.schedule.contraction.matmul_schedule import MatmulSchedule
+    from mind_mlir.lowering.schedule.contraction.packing import PackKernel
     from mind_mlir.lowering.schedule.emission.emitter import Index
 
-#: LLVM's names for the conversions of factors.
-_CONVERSIONS = {
-    "arith.extf": "fpext",
-    "arith.extsi": "sext",
-    "arith.extui": "zext",
-    "arith.truncf": "fptrunc",
-    "arith.trunci": "trunc",
-    "arith.sitofp": "sitofp",
-    "arith.uitofp": "uitofp",
-}
 _LOOPS = ("scf.for", "scf.while")
 
 
@@ -67,8 +59,16 @@ def _emit(op: Operation, emitter: Emitter, library: Library, views: Views) -> No
     contraction = None if view is None else match_contraction(view)
     assert contraction is not None, "what has been marked is a contraction"
     out = contraction.view.operands[2]
+    schedule = schedule_of(op)
+    streams = schedule.streams and _only_written(out, op)
     buffers = _Buffer.of(contraction.left.value), _Buffer.of(contraction.right.value), _Buffer.of(out)
-    _Emission(contraction, schedule_of(op), buffers, emitter, library).emit()
+    _Emission(contraction, schedule, buffers, emitter, library, streams=streams).emit()
+
+
+def _only_written(buffer: Value, op: Operation) -> bool:
+    """Return whether ``buffer`` is all of a result of the function, of which ``op`` is the only use."""
+    is_argument = isinstance(buffer, ir.BlockArgument) and buffer.owner.owner.operation.name == "func.func"
+    return is_argument and is_row_major(buffer.type) and all(use.owner.operation == op for use in buffer.uses)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,7 +110,10 @@ class _Emission:
         buffers: tuple[_Buffer, _Buffer, _Buffer],
         emitter: Emitter,
         library: Library,
+        *,
+        streams: bool,
     ) -> None:
+        self._streams = streams
         self._c = contraction
         self._s = schedule
         self._left, self._right, self._out = buffers
@@ -217,26 +220,33 @@ class _Emission:
             "out_row": g.rows[0].out,
             "out_plane": planes.out,
         }
-
-        def around(loops: Sequence[Loop], left: Index, right: Index, adds: Value) -> list[Value]:
-            if not loops:
-                self._call({"left_first": left, "right_first": right, **rest}, adds)
-                return []
-            *inner, loop = loops
-
-            def again(index: Index, _: list[Value]) -> list[Value]:
-                later = arith.CmpIOp(arith.CmpIPredicate.ne, e.index(index), e.index(0)).result
-                return around(
-                    inner,
-                    e.add(left, e.mul(index, loop.left)),
-                    e.add(right, e.mul(index, loop.right)),
-                    arith.OrIOp(adds, later).result,
-                )
-
-            return e.loop((0, loop.extent, 1), [], again)
-
         bit = ir.IntegerType.get_signless(1)
-        around(plan.around, left, right, e.constant(bit, ir.BoolAttr.get(self._start is None)))
+        self._reduce(plan.around, left, right, rest, e.constant(bit, ir.BoolAttr.get(self._start is None)))
+
+    def _reduce(
+        self, loops: Sequence[Loop], left: Index, right: Index, rest: Mapping[str, Index], adds: Value
+    ) -> list[Value]:
+        """Emit a call within ``loops``, the outermost last; the first call of all does what ``adds`` says.
+
+        A method, since a nested function that calls itself would keep MLIR's module alive as a cycle.
+        """
+        e = self._e
+        if not loops:
+            self._call({"left_first": left, "right_first": right, **rest}, adds)
+            return []
+        *inner, loop = loops
+
+        def again(index: Index, _: list[Value]) -> list[Value]:
+            later = arith.CmpIOp(arith.CmpIPredicate.ne, e.index(index), e.index(0)).result
+            return self._reduce(
+                inner,
+                e.add(left, e.mul(index, loop.left)),
+                e.add(right, e.mul(index, loop.right)),
+                rest,
+                arith.OrIOp(adds, later).result,
+            )
+
+        return e.loop((0, loop.extent, 1), [], again)
 
     @property
     def _start(self) -> Attribute | None:
@@ -246,18 +256,7 @@ class _Emission:
 
     def _call(self, numbers: Mapping[str, Index], adds: Value) -> None:
         s, element = self._s, self._c.element
-        kernel = ProductKernel(
-            rows=s.rows,
-            vectors=s.vectors,
-            lanes=s.lanes,
-            element=str(element),
-            left=str(element) if s.pack_left else _conversions(self._c.left),
-            right=str(element) if s.pack else _conversions(self._c.right),
-            fma=s.fma and self._c.floating,
-            masks=s.masks,
-            ragged=not s.pack and self._g.columns.extent % s.columns > 0,
-            copies=s.copy,
-        )
+        kernel = product_kernel(self._c, self._g, s, streams=self._streams)
         start = self._e.constant(element, self._start or zero(element))
         buffers = [buffer.base for buffer in (self._left, self._right, self._out)]
         values = [self._e.index(numbers[name]) for name in PRODUCT_ARGUMENTS]
@@ -267,14 +266,7 @@ class _Emission:
         """Emit panels of the right factor, and take these in its place."""
         e, s, g = self._e, self._s, self._g
         element = self._c.element
-        kernel = PackKernel(
-            columns=s.columns,
-            lanes=s.lanes,
-            element=str(element),
-            source=_conversions(self._c.right),
-            transposes=is_strided(g),
-            masks=s.masks,
-        )
+        kernel = right_pack(self._c, g, s)
         inner, *outer = g.packed or (ONCE,)
         steps = -(-inner.extent // kernel.square) * kernel.square if kernel.transposes else inner.extent
         panel = steps * math.prod(loop.extent for loop in outer) * s.columns
@@ -284,25 +276,35 @@ class _Emission:
             size = panels * panel * math.prod(loop.extent for loop in g.batch)
             packed = _Buffer.of(memref.AllocOp(ir.MemRefType.get([size], element), [], []).result)
             grouped = not g.batch
-            counts = [-(-panels // s.panels) if grouped else 1, *(loop.extent for loop in g.batch)]
             source = e.add(self._right.first, g.first[1])
+            buffers = self._right.base, packed.base
+            stride = g.columns.right if kernel.transposes else inner.right
+
+            def pack_steps(digits: Sequence[Index]) -> None:
+                first = e.mul(digits[0], s.packings)
+                here = e.add(source, e.mul(first, inner.right))
+                live = self._least(inner.extent, digits[0], s.packings)
+                numbers = (here, e.mul(first, s.columns), g.columns.extent, live, stride, panel)
+                self._pack_call(kernel, buffers, numbers, (), 0)
 
             def pack(digits: Sequence[Index]) -> None:
-                first = e.mul(digits[0], s.panels)
+                first = e.mul(digits[0], s.packings)
                 columns = g.columns.extent
-                live = self._least(columns, digits[0], s.panels * s.columns) if grouped else columns
+                live = self._least(columns, digits[0], s.packings * s.columns) if grouped else columns
                 here = e.add(source, e.mul(first, s.columns * g.columns.right))
                 there = e.mul(first, panel)
                 width = panels * panel
                 for digit, loop in zip(digits[1:], g.batch, strict=True):
                     here, there = e.add(here, e.mul(digit, loop.right)), e.add(there, e.mul(digit, width))
                     width *= loop.extent
-                stride = g.columns.right if kernel.transposes else inner.right
                 bounds = (live, inner.extent, stride, panel)
-                buffers = self._right.base, packed.base
                 self._pack_call(kernel, buffers, (here, there, *bounds), outer, steps * s.columns)
 
-            self._chunks(counts, 1 if grouped else s.panels, pack)
+            if packs_steps(g):
+                self._chunks([-(-inner.extent // s.packings)], 1, pack_steps)
+            else:
+                counts = [-(-panels // s.packings) if grouped else 1, *(loop.extent for loop in g.batch)]
+                self._chunks(counts, 1 if grouped else s.packings, pack)
         self._use(packed, kernel, panel, panels)
 
     def _pack_call(
@@ -334,14 +336,7 @@ class _Emission:
         """Emit the rows of each tile of the left factor side by side, and take these in its place."""
         e, s, g = self._e, self._s, self._g
         rows, depth = g.rows[0], self._depth[0]
-        kernel = PackKernel(
-            columns=s.rows,
-            lanes=s.rows,
-            element=str(self._c.element),
-            source=_conversions(self._c.left),
-            transposes=rows.left != 1,
-            masks=s.masks,
-        )
+        kernel = left_pack(self._c, g, s)
         steps = -(-depth.extent // kernel.square) * kernel.square if kernel.transposes else depth.extent
         tile = steps * s.rows
         tiles = -(-rows.extent // s.rows)
@@ -409,9 +404,3 @@ def is_defined_inside(value: Value, ancestor: Operation) -> bool:
             return True
         op = op.parent.operation
     return False
-
-
-def _conversions(operand: Operand) -> str:
-    """Return the element type of ``operand`` in memory and what is done to elements, as kernels take it."""
-    steps = (f"{_CONVERSIONS[op.name]} {op.results[0].type}" for op in operand.casts)
-    return ":".join((str(operand.element), *steps))

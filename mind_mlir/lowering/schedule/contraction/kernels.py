@@ -15,6 +15,9 @@ from mind_mlir.lowering.schedule.contraction.text import Text, byte_width, conve
 #: The most steps of a block that kernels copy, taps and all: with 192 bytes each, the first-level cache.
 COPIED_STEPS = 256
 
+#: Kernels of fewer rows are through with a panel before hints about the next one are of use.
+_FETCHING_ROWS = 4
+
 #: The arguments behind the three buffers of a product: offsets, extents and strides in elements.
 PRODUCT_ARGUMENTS = (
     *("left_first", "right_first", "out_first"),
@@ -49,6 +52,7 @@ class ProductKernel:
         copies: Whether each panel of a block is copied first, converted and with zeros for columns that are
             not there: the copy stays in the first-level cache for all rows. A block has `COPIED_STEPS` steps
             at most.
+        streams: Whether results that start a sum go past the cache where whole vectors of them are aligned.
     """
 
     rows: int
@@ -61,12 +65,13 @@ class ProductKernel:
     masks: bool
     ragged: bool
     copies: bool
+    streams: bool = False
 
     @property
     def name(self) -> str:
         """The symbol of the function."""
         parts = [f"{self.rows}x{self.vectors}x{self.lanes}", self.left, self.right, self.element]
-        parts += [flag for flag in ("fma", "masks", "ragged", "copies") if getattr(self, flag)]
+        parts += [flag for flag in ("fma", "masks", "ragged", "copies", "streams") if getattr(self, flag)]
         return "mind_product_" + "_".join(part.replace(":", "_").replace(" ", "_") for part in parts)
 
     def text(self) -> str:
@@ -103,6 +108,7 @@ class _Product:
         self._start = start
         self._edge = "" if kernel.masks else self._buffer(kernel.rows)
         self._copy = self._buffer(COPIED_STEPS) if kernel.copies else ""
+        self._aligned = self._alignment(out) if kernel.streams else ""
         last = t.binary("sub", "%blocks", t.number(1))
 
         def block(number: str, inside: list[str]) -> list[str]:
@@ -110,17 +116,29 @@ class _Product:
             is_last = t.compare("eq", number, last)
             depth = t.select(is_last, "%last_depth", "%depth", "i64")
             taps = t.select(is_last, "%last_taps", "%taps", "i64")
-            self._panels(here, there, out, (depth, taps), adds)
+            following = t.step(there, "%right_block", self._stored["right"])
+            self._panels(here, (there, following), out, (depth, taps), adds)
             return [
                 t.step(here, "%left_block", self._stored["left"]),
-                t.step(there, "%right_block", self._stored["right"]),
+                following,
                 t.constant("true", "i1"),
             ]
 
         t.loop("%blocks", [(left, "!llvm.ptr"), (right, "!llvm.ptr"), ("%adds", "i1")], block)
+        if kernel.streams:  # other threads are to see what went past the cache once this returns
+            t.line("llvm.fence seq_cst")
         buffers = [(f"%{name}", "!llvm.ptr") for name in ("left", "right", "out")]
         numbers = [(f"%{name}", "i64") for name in PRODUCT_ARGUMENTS]
         return t.function(kernel.name, [*buffers, *numbers, ("%start", self._element), ("%adds", "i1")])
+
+    def _alignment(self, out: str) -> str:
+        """Append whether each vector of the result is aligned to its own size."""
+        t, width = self._t, byte_width(self._element)
+        address = t.op(f"llvm.ptrtoint {out} : !llvm.ptr to i64")
+        strides = t.binary("or", "%out_row", "%out_plane")
+        bits = t.binary("or", address, t.mul(strides, t.number(width)))
+        misplaced = t.binary("and", bits, t.number(self._kernel.lanes * width - 1))
+        return t.compare("eq", misplaced, t.number(0))
 
     def _buffer(self, rows: int) -> str:
         """Append memory for so many rows of a tile or panel."""
@@ -129,7 +147,9 @@ class _Product:
             f"llvm.alloca {cells} x {self._element} {{alignment = 64 : i64}} : (i64) -> !llvm.ptr"
         )
 
-    def _panels(self, left: str, right: str, out: str, depth: tuple[str, str], adds: str) -> None:
+    def _panels(
+        self, left: str, blocks: tuple[str, str], out: str, depth: tuple[str, str], adds: str
+    ) -> None:
         t = self._t
         width = t.number(self._columns)
         count = t.binary("udiv", t.add("%columns", t.number(self._columns - 1)), width)
@@ -138,18 +158,21 @@ class _Product:
             there, result, live = inside
             masks = self._masks(live, adds)
             right = self._copied(there, depth, masks[0]) if self._kernel.copies else there
+            following = t.step(there, "%right_panel", self._stored["right"])
+            is_last = t.compare("ule", live, width)
+            ahead = t.select(is_last, blocks[1], following, "!llvm.ptr")
             t.loop(
                 "%planes",
                 [(left, "!llvm.ptr"), (result, "!llvm.ptr")],
-                lambda _, plane: self._plane(plane, right, depth, masks, (live, adds)),
+                lambda _, plane: self._plane(plane, (right, ahead), depth, masks, (live, adds)),
             )
             return [
-                t.step(there, "%right_panel", self._stored["right"]),
+                following,
                 t.step(result, self._columns, self._element),
                 t.binary("sub", live, width),
             ]
 
-        t.loop(count, [(right, "!llvm.ptr"), (out, "!llvm.ptr"), ("%columns", "i64")], panel)
+        t.loop(count, [(blocks[0], "!llvm.ptr"), (out, "!llvm.ptr"), ("%columns", "i64")], panel)
 
     def _copied(self, right: str, depth: tuple[str, str], masks: list[str]) -> str:
         """Append a copy of the panel at ``right``, step after step and tap after tap; return where it is."""
@@ -186,7 +209,7 @@ class _Product:
     def _plane(
         self,
         plane: list[str],
-        right: str,
+        rights: tuple[str, str],
         depth: tuple[str, str],
         masks: tuple[list[str], list[str]],
         bounds: tuple[str, str],
@@ -195,17 +218,23 @@ class _Product:
         rows = t.number(self._kernel.rows)
         count = t.binary("udiv", t.add("%rows", t.number(self._kernel.rows - 1)), rows)
         next_out = t.mul("%out_row", rows)
+        right, ahead = rights
+        fetched = t.binary("udiv", t.add(depth[0], t.binary("sub", count, t.number(1))), count)
 
         def tile(_: str, inside: list[str]) -> list[str]:
-            left, out, live = inside
+            left, out, live, ahead = inside
             last = t.binary("sub", t.minimum(live, rows), t.number(1))
             numbers = [t.minimum(t.number(row), last) for row in range(self._kernel.rows)]
             lefts = [t.step(left, t.mul(n, "%left_row"), self._stored["left"]) for n in numbers]
             outs = [t.step(out, t.mul(n, "%out_row"), self._element) for n in numbers]
-            for row, v in self._cells:  # what sums are added to is on its way meanwhile
-                t.prefetch(t.step(outs[row], v * self._kernel.lanes, self._element))
+            if not self._kernel.streams:  # what sums are added to is on its way meanwhile
+                for row, v in self._cells:
+                    t.prefetch(t.step(outs[row], v * self._kernel.lanes, self._element))
+            after = self._fetched(ahead, fetched) if self._kernel.rows >= _FETCHING_ROWS else ahead
             sums = self._taps(lefts, right, depth, masks[0] if self._kernel.ragged else [])
-            if self._kernel.masks:
+            if self._kernel.streams:
+                self._stream(outs, sums, masks, bounds)
+            elif self._kernel.masks:
                 self._add_masked(outs, sums, masks)
             else:
                 self._add_by_way_of_buffer(outs, sums, last, bounds)
@@ -213,14 +242,30 @@ class _Product:
                 t.step(left, "%left_tile", self._stored["left"]),
                 t.step(out, next_out, self._element),
                 t.binary("sub", live, rows),
+                after,
             ]
 
         left, out = plane
-        t.loop(count, [(left, "!llvm.ptr"), (out, "!llvm.ptr"), ("%rows", "i64")], tile)
+        carried = [(left, "!llvm.ptr"), (out, "!llvm.ptr"), ("%rows", "i64"), (ahead, "!llvm.ptr")]
+        t.loop(count, carried, tile)
         return [
             t.step(left, "%left_plane", self._stored["left"]),
             t.step(out, "%out_plane", self._element),
         ]
+
+    def _fetched(self, pointer: str, steps: str) -> str:
+        """Append hints that so many steps of a panel will be read soon; return where the next ones are.
+
+        The processor follows a panel by itself, but not on to the next page, nor from one panel to the next.
+        """
+        t, lanes, stored = self._t, self._kernel.lanes, self._stored["right"]
+
+        def step(_: str, inside: list[str]) -> list[str]:
+            for v in range(self._kernel.vectors):
+                t.prefetch(t.step(inside[0], v * lanes, stored), level=2)
+            return [t.step(inside[0], "%right_step", stored)]
+
+        return t.loop(steps, [(pointer, "!llvm.ptr")], step)[0]
 
     def _taps(self, lefts: list[str], right: str, depth: tuple[str, str], masks: list[str]) -> list[str]:
         """Append the loops over taps and steps around the accumulators."""
@@ -297,6 +342,27 @@ class _Product:
             totals.append(self._sum(old, value))
         for (_, v), place, value in zip(self._cells, places, totals, strict=True):
             t.masked_store(value, place, masks[0][v], lanes, self._element)
+
+    def _stream(
+        self,
+        outs: list[str],
+        sums: list[str],
+        masks: tuple[list[str], list[str]],
+        bounds: tuple[str, str],
+    ) -> None:
+        """Append results, which go past the cache where all columns are there and are aligned."""
+        t = self._t
+        live, adds = bounds
+        whole = t.compare("uge", live, t.number(self._columns))
+        first = t.binary("xor", adds, t.constant("true", "i1"), "i1")
+        past = t.binary("and", t.binary("and", whole, first, "i1"), self._aligned, "i1")
+
+        def stream() -> None:
+            for (row, v), value in zip(self._cells, sums, strict=True):
+                place = t.step(outs[row], v * self._kernel.lanes, self._element)
+                t.stream(self._sum(self._start, value), place, self._kernel.lanes, self._element)
+
+        t.either(past, stream, lambda: self._add_masked(outs, sums, masks))
 
     def _add_by_way_of_buffer(
         self, outs: list[str], sums: list[str], last: str, bounds: tuple[str, str]

@@ -109,6 +109,14 @@ class Text:
         """Append a store to memory aligned to ``alignment`` bytes."""
         self.line(f"llvm.store {value}, {pointer} {{alignment = {alignment} : i64}} : {type_}, !llvm.ptr")
 
+    def stream(self, value: str, pointer: str, lanes: int, element: str) -> None:
+        """Append a store past the cache, of a vector to memory aligned to its size."""
+        alignment = lanes * byte_width(element)
+        self.line(
+            f"llvm.store {value}, {pointer} {{alignment = {alignment} : i64, nontemporal}}"
+            f" : {vector(lanes, element)}, !llvm.ptr"
+        )
+
     def masked_load(self, pointer: str, mask: str, off: str, lanes: int, element: str) -> str:
         """Append a load of the lanes that are on; the others are those of ``off``."""
         type_ = vector(lanes, element)
@@ -124,9 +132,9 @@ class Text:
             f" : {vector(lanes, element)}, vector<{lanes}xi1> into !llvm.ptr"
         )
 
-    def prefetch(self, pointer: str) -> None:
-        """Append a hint that memory will be read and written; it may be anywhere."""
-        hints = "<{cache = 1 : i32, hint = 3 : i32, rw = 0 : i32}>"
+    def prefetch(self, pointer: str, *, level: int = 1) -> None:
+        """Append a hint that memory will be read, to the cache ``level``; it may be anywhere."""
+        hints = f"<{{cache = 1 : i32, hint = {4 - level} : i32, rw = 0 : i32}}>"
         self.line(f'"llvm.intr.prefetch"({pointer}) {hints} : (!llvm.ptr) -> ()')
 
     def splat(self, scalar: str, lanes: int, element: str) -> str:

@@ -1,0 +1,82 @@
+"""Fences between the stages of networks of shuffles."""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+
+import numpy as np
+import pytest
+
+from mind_mlir.bindings import ir, llvm, new_context
+from mind_mlir.lowering.schedule.contraction.packing import PackKernel
+from mind_mlir.lowering.schedule.emission.shuffle import exchange
+from mind_mlir.lowering.shuffles import fence_shuffles
+from mind_mlir.mlir.passes import find_all
+from mind_mlir.runtime.library import Code
+
+FENCE = "llvm.arithmetic.fence"
+ALIGNED = "{alignment = 1 : i64}"
+
+
+def network(lanes: int, element: str) -> str:
+    """A function that transposes a square in memory."""
+    type_ = f"vector<{lanes}x{element}>"
+    lines: list[str] = []
+
+    def line(text: str) -> str:
+        lines.append(f"%{len(lines)} = {text}")
+        return f"%{len(lines) - 1}"
+
+    def place(base: str, row: int) -> str:
+        return line(f"llvm.getelementptr {base}[{row}] : (!llvm.ptr) -> !llvm.ptr, {type_}")
+
+    rows = [line(f"llvm.load {place('%a', row)} {ALIGNED} : !llvm.ptr -> {type_}") for row in range(lanes)]
+    columns = exchange(
+        rows, lambda left, right, mask: line(f"llvm.shufflevector {left}, {right} {mask} : {type_}")
+    )
+    places = [place("%b", row) for row in range(lanes)]
+    stores = [
+        f"llvm.store {column}, {at} {ALIGNED} : {type_}, !llvm.ptr"
+        for column, at in zip(columns, places, strict=True)
+    ]
+    body = "\n".join([*lines, *stores])
+    return f"llvm.func @main(%a: !llvm.ptr, %b: !llvm.ptr) {{\n{body}\nllvm.return\n}}"
+
+
+@pytest.mark.parametrize("element", ["f32", "f64", "i32", "bf16", "i8"])
+def test_a_fence_stands_between_any_two_shuffles(element: str) -> None:
+    dtype = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i8": np.int8}.get(element, np.uint16)
+    with new_context(("llvm",)), ir.Location.unknown():
+        module = ir.Module.parse(network(16, element))
+        fence_shuffles(module)
+        assert module.operation.verify()
+        shuffles = find_all(module, llvm.ShuffleVectorOp)
+        assert len(shuffles) == 64
+        for shuffle in shuffles:
+            assert all(operand.owner.name != "llvm.shufflevector" for operand in shuffle.operands)
+        fences = find_all(module, llvm.CallIntrinsicOp)
+        assert [fence.attributes["intrin"].value for fence in fences] == [FENCE] * 48
+        address = Code(module, opt_level=0).addresses()["main"]
+    data = np.arange(256).astype(dtype).reshape(16, 16)
+    found = np.zeros_like(data)
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(address)(data.ctypes.data, found.ctypes.data)
+    assert np.array_equal(found, data.T)
+
+
+@pytest.mark.parametrize(("lanes", "element"), [(4, "f32"), (32, "i1")])
+def test_few_shuffles_and_those_of_bits_stay_as_they_are(lanes: int, element: str) -> None:
+    with new_context(("llvm",)), ir.Location.unknown():
+        module = ir.Module.parse(network(lanes, element))
+        before = str(module)
+        fence_shuffles(module)
+        assert str(module) == before
+
+
+@pytest.mark.parametrize("source", ["f32", "bf16:extf f32", "i8:sext i32"])
+def test_kernels_that_transpose_have_fences(source: str) -> None:
+    kernel = PackKernel(
+        columns=32, lanes=16, element=source[-3:], source=source, transposes=True, masks=False
+    )
+    assert kernel.text().count(FENCE) == 64
+    assert FENCE not in dataclasses.replace(kernel, transposes=False).text()
