@@ -10,26 +10,25 @@ from mind_mlir.lowering.schedule.emission.constants import BYTE_NS
 from mind_mlir.lowering.schedule.emission.emitter import PARALLEL_ATTRIBUTE
 from mind_mlir.lowering.schedule.emission.split import split
 from mind_mlir.mlir.memory import byte_size, element_bytes, is_contiguous, is_row_major
-from mind_mlir.mlir.passes import find_all
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
-    from mind_mlir.bindings import Module, Value
+    from mind_mlir.bindings import Operation, Value
 
 #: Elements of a flat copy that chunks start at multiples of: no two of them write to one cache line.
 _LINE = 64
 
 
-def expand_copies(module: Module) -> None:
-    """Cut large copies of ``module`` in chunks, and turn those of buffers with gaps into loops.
+def expand_copies(copies: Iterable[Operation]) -> None:
+    """Cut large ones of ``copies`` in chunks, and turn those of buffers with gaps into loops.
 
     Only the others are a `memcpy` to the LLVM dialect.
 
     Args:
-        module: A bufferized module.
+        copies: Each `memref.copy` of a bufferized module.
     """
-    for op in find_all(module, memref.CopyOp):
+    for op in copies:
         source, target = op.operands
         with ir.InsertionPoint(op), op.location:
             if is_contiguous(source.type) and is_contiguous(target.type):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import arith, func, ir
+from mind_mlir.bindings import arith, ir
 from mind_mlir.lowering.outline import is_control
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mind_mlir.bindings import Block, Module, Operation, Value
+    from mind_mlir.bindings import Attribute, Module, Operation, Value
 
 #: Loops that run at most so often may be unrolled completely.
 _SHORT = 8
@@ -19,31 +19,36 @@ _ON_LOOP = "llvm.loop_annotation"
 SCALAR_ATTRIBUTE = "mind.scalar"
 
 
-def annotate_loops(module: Module, loops: Iterable[Operation]) -> None:
-    """Ask LLVM not to unroll the longer ``loops`` of ``module``, and mark functions that gain by its passes.
+def annotate_loops(loops: Iterable[Operation], branches: Iterable[Operation]) -> None:
+    """Ask LLVM not to unroll the longer ``loops``, and mark functions that gain by its passes.
 
     Hints that are there already stay.
 
     Unrolling a vectorized loop sixteen times doubles the compile time, and no processor with out-of-order
     execution runs it faster.
+
+    Args:
+        loops: Each `scf.for` of a module.
+        branches: Each `scf.if` and `scf.while` of it.
     """
     scalar = ir.UnitAttr.get()
-    for function in module.body.operations:
-        if isinstance(function, func.FuncOp) and any(map(_branches, function.regions[0].blocks)):
-            function.attributes[SCALAR_ATTRIBUTE] = scalar
     hint = ir.Attribute.parse("#llvm.loop_annotation<unroll = <disable = true>>")
+    for op in branches:
+        _mark_parent(op, scalar)
     for loop in loops:
         if _gains(loop):
             _function_of(loop).attributes[SCALAR_ATTRIBUTE] = scalar
-        if is_control(loop.operation):
-            continue
-        if _ON_LOOP not in loop.attributes and not _is_short(loop):
+        if is_control(loop):
+            _mark_parent(loop, scalar)
+        elif _ON_LOOP not in loop.attributes and not _is_short(loop):
             loop.attributes[_ON_LOOP] = hint
 
 
-def _branches(block: Block) -> bool:
-    """Return whether control flow of the program stands in ``block``."""
-    return any(is_control(op.operation) for op in block.operations)
+def _mark_parent(op: Operation, scalar: Attribute) -> None:
+    """Mark the function whose own block ``op``, control flow of the program, stands in."""
+    parent = op.parent
+    if parent.name == "func.func":
+        parent.attributes[SCALAR_ATTRIBUTE] = scalar
 
 
 def _gains(loop: Operation) -> bool:

@@ -14,23 +14,24 @@ from typing import TYPE_CHECKING
 from mind_mlir.bindings import arith, ir, llvm, memref, scf, vector
 from mind_mlir.lowering.schedule.emission.emitter import PARALLEL_ATTRIBUTE, STREAMING_ATTRIBUTE
 from mind_mlir.mlir.memory import is_row_major
-from mind_mlir.mlir.passes import find_all
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Module, Operation, Value
+    from collections.abc import Iterable
+
+    from mind_mlir.bindings import Operation, Value
 
 _VIEWS = ("memref.cast", "memref.collapse_shape", "memref.expand_shape", "memref.reinterpret_cast")
 _WRITES = ("vector.transfer_write", "memref.store")
 
 
-def stream_stores(module: Module) -> None:
-    """Let stores in marked loops of ``module`` go past the cache where they may, in place.
+def stream_stores(loops: Iterable[Operation]) -> None:
+    """Let stores in marked ones of ``loops`` go past the cache where they may, in place.
 
     Args:
-        module: A bufferized module whose kernels have not been moved to functions of their own.
+        loops: Each `scf.for` of a bufferized module whose kernels are not in functions of their own yet.
     """
     fenced: dict[Operation, None] = {}
-    for loop in find_all(module, scf.ForOp):
+    for loop in loops:
         if STREAMING_ATTRIBUTE not in loop.attributes:
             continue
         lanes = ir.IntegerAttr(loop.attributes[STREAMING_ATTRIBUTE]).value

@@ -83,8 +83,9 @@ def to_llvm(
     """
     machine = target or named_target()
     with module.context, ir.Location.unknown():
-        expand_copies(module)
-        stream_stores(module)
+        _, found = survey(module, "memref.copy", "scf.for")
+        expand_copies(found["memref.copy"])
+        stream_stores(found["scf.for"])
         launches = outline_chunks(module) if threads != 1 else []
         outline_kernels(module)
         tables = cut_into_parts(module)
@@ -97,7 +98,7 @@ def to_llvm(
         if to_loops:
             run_passes(module, to_loops, verify=verify)
             names, found = _survey(module)
-        annotate_loops(module, found["scf.for"])
+        annotate_loops(found["scf.for"], found["scf.if"] + found["scf.while"])
         replaced = [op for name in REPLACED for op in found[name]]
         expansions = expand_math(module, replaced, fma=machine.fma)
         if not expansions.others:
@@ -152,7 +153,8 @@ def _survey(module: Module) -> tuple[set[str], dict[str, list[Operation]]]:
 
     What `_WIDE_TRANSFER` and `_OTHER_VIEW` stand for is among the names; other views become casts.
     """
-    names, found = survey(module, "memref.alloca", "scf.for", *REPLACED, *VIEWS, *TRANSFERS)
+    kept = ("memref.alloca", "scf.for", "scf.if", "scf.while", *REPLACED, *VIEWS, *TRANSFERS)
+    names, found = survey(module, *kept)
     if cast_views(op for name in VIEWS for op in found[name]):
         names.add(_OTHER_VIEW)
     if not move_rows(op for name in TRANSFERS for op in found[name]):
