@@ -121,7 +121,7 @@ class Lowering:
         steps: dict[str, Callable[[], None]] = {
             "linalg": self._to_linalg,
             "scheduled": lambda: self._schedule(until),
-            "bufferized": lambda: bufferize(self.mlir, tell=self.kernels),
+            "bufferized": lambda: bufferize(self.mlir),
             "llvm": self._to_llvm,
         }
         last = "scheduled" if until == "schedule" else until
@@ -135,7 +135,10 @@ class Lowering:
 
     def _schedule(self, until: str) -> None:
         self.decisions = Decisions(wanted=until == "schedule" or self.observer is not None)
-        schedule(self.mlir, self.target, self.decisions)
+        kernels = schedule(self.mlir, self.target, self.decisions)
+        if self.kernels is not None and self.mlir is not None:
+            with self.mlir.context:
+                self.kernels(kernels)
 
     def _to_llvm(self) -> None:
         to_llvm(self.mlir, self.target, threads=self.threads, link=self.kernels is None)

@@ -16,9 +16,10 @@ import mind_mlir
 from benchmarks.large_programs import FAMILIES, products, repeated_output
 from mind_mlir import differentiate, interpret
 from mind_mlir.abi import TABLE_ATTRIBUTE
-from mind_mlir.bindings import ir
+from mind_mlir.bindings import func, ir
 from mind_mlir.lowering import parts
 from mind_mlir.lowering.buffers.destination import pass_destinations
+from mind_mlir.mlir.passes import find_all
 from mind_mlir.pipeline import Lowering
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ def test_an_output_that_is_listed_often_is_materialized_once() -> None:
     """Bufferization takes a time that is quadratic in how often that happens."""
     found = lowered(repeated_output(40), "scheduled")
     with found.context:
-        pass_destinations(found)
+        pass_destinations(found, find_all(found, func.CallOp))
     assert str(found).count("bufferization.materialize_in_destination") == 1
 
 

@@ -21,31 +21,29 @@ from mind_mlir.lowering.buffers.fan_out import split_fan_out
 from mind_mlir.lowering.buffers.insert_chains import bufferize_insert_chains
 from mind_mlir.lowering.buffers.merging import merge_parallel_loops
 from mind_mlir.lowering.schedule.contraction.emission import emit_contractions
-from mind_mlir.mlir.passes import find_all, run_passes
+from mind_mlir.mlir.passes import find_all, run_passes, survey
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from mind_mlir.bindings import Attribute, Module, Operation
-    from mind_mlir.lowering.schedule.contraction.library import Kernel
 
 _ONE_SHOT = "one-shot-bufferize{allow-return-allocs-from-loops=true}"
+#: Upwards, since what uses a value is simplified before it then: that takes fewer rounds.
+_CANONICALIZE = "canonicalize{region-simplify=disabled top-down=false}"
+#: What is prepared for bufferization.
+_PREPARED = ("arith.constant", "func.call", "scf.while", "tensor.insert_slice")
 
 
 class BufferizationError(Exception):
     """A module is outside of what `bufferize` accepts: a defect of an earlier stage, not of the program."""
 
 
-def bufferize(
-    module: Module, *, tell: Callable[[Sequence[Kernel]], object] | None = None, verify: bool = False
-) -> None:
+def bufferize(module: Module, *, verify: bool = False) -> None:
     """Rewrite ``module`` from tensors to buffers, in place.
 
     Args:
         module: Public functions, and private ones if need be, on tensors of static shape. A function
             without tensors in its signature keeps it. Where there are several public ones, each has an
             attribute of its own with the size of its arena; the module's is the greatest.
-        tell: Is told the micro-kernels that the module calls, as soon as that is known.
         verify: Run MLIR's verifier after each pass.
 
     Raises:
@@ -53,17 +51,16 @@ def bufferize(
     """
     with module.context, ir.Location.unknown():
         try:
-            pass_destinations(module)
-            align_carried_tensors(module)
-            bufferize_insert_chains(module)
-            split_fan_out(module)
+            _, found = survey(module, *_PREPARED)
+            pass_destinations(module, found["func.call"])
+            align_carried_tensors(found["scf.while"])
+            bufferize_insert_chains(found["tensor.insert_slice"])
+            split_fan_out(module, found["arith.constant"])
             run_passes(module, _ONE_SHOT, verify=verify)
             carry_in_place(module)
-            run_passes(module, "canonicalize", verify=verify)
+            run_passes(module, _CANONICALIZE, verify=verify)
             coalesce_copies(module)
-            kernels = emit_contractions(module)
-            if kernels and tell is not None:
-                tell(kernels)
+            emit_contractions(module)
             merge_parallel_loops(module)
             scratch = _place_all(module)
         except (MLIRError, EscapeError, CycleError, ValueError) as error:

@@ -39,7 +39,7 @@ class Closure:
 
     Attributes:
         arguments: The values to be given, in the order in which they are used: equal code, equal order.
-        size: The number of operations.
+        names: The names of the operations, in order.
     """
 
     def __init__(self, code: Iterable[Operation], inside: Iterable[Value] = ()) -> None:
@@ -49,7 +49,7 @@ class Closure:
             code: Operations of one block, one after the other; regions belong to them.
             inside: Values from outside that the function has anyway.
         """
-        self._users, self.size = _captured(code, inside)
+        self._users, self.names = _captured(code, inside)
         self._clones: dict[Operation, None] = {}
         self._arguments: dict[Value, None] = {}
         for value in self._users:
@@ -111,16 +111,16 @@ class SharedFunctions:
         self._texts: dict[str, str] = {}
         self._count = 0
 
-    def enter(self, function: Operation, prefix: str, size: int) -> str:
+    def enter(self, function: Operation, prefix: str, names: tuple[str, ...]) -> str:
         """Return the name of ``function``, or of an equal one that was there before, and erase the other.
 
         Args:
             function: A private function.
             prefix: What its own name starts with.
-            size: The number of operations of its code.
+            names: The names of the operations of its code, in order.
         """
         # Printing a function takes as long as making it: only those are compared that look alike.
-        alike = self._alike.setdefault((function.type, size), [])
+        alike = self._alike.setdefault((function.type, names), [])
         if alike:
             text = self._text(function)
             for other in alike:
@@ -142,27 +142,31 @@ class SharedFunctions:
         return text.replace(f"@{name}(", f"@{self._kind}(", 1)
 
 
-def _captured(code: Iterable[Operation], inside: Iterable[Value]) -> tuple[dict[Value, list[Operation]], int]:
-    """Return who uses what of the values from outside of ``code``, in order of first use, and its size."""
+def _captured(
+    code: Iterable[Operation], inside: Iterable[Value]
+) -> tuple[dict[Value, list[Operation]], tuple[str, ...]]:
+    """Return who uses what of the values from outside of ``code``, in order of first use, and its names."""
     known = set(inside)
-    size = 0
+    names: list[str] = []
     users: dict[Value, list[Operation]] = {}
+    advance = ir.WalkResult.ADVANCE
 
     def visit(op: Operation) -> object:
-        nonlocal size
-        size += 1
+        names.append(op.name)
         for operand in op.operands:
             if operand not in known:
                 users.setdefault(operand, []).append(op)
         known.update(op.results)
-        for region in op.regions:
-            for block in region.blocks:
-                known.update(block.arguments)
-        return ir.WalkResult.ADVANCE
+        regions = op.regions
+        if len(regions):
+            for region in regions:
+                for block in region.blocks:
+                    known.update(block.arguments)
+        return advance
 
     for op in code:
         op.walk(visit, ir.WalkOrder.PRE_ORDER)
-    return users, size
+    return users, tuple(names)
 
 
 def _owner(value: Value) -> Operation | None:

@@ -51,7 +51,7 @@ def _gains(loop: Operation) -> bool:
 
     They can do nothing about calls.
     """
-    names = [op.operation.name for op in loop.regions[0].blocks[0].operations]
+    names = (op.operation.name for op in loop.regions[0].blocks[0].operations)
     return not any(name in ("scf.for", "func.call") or name.startswith("vector.") for name in names)
 
 

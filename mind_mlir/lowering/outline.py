@@ -70,14 +70,15 @@ def _blocks(function: Operation) -> tuple[list[Block], list[Block]]:
 
 def is_control(op: Operation) -> bool:
     """Return whether ``op`` is control flow of the program."""
-    return op.name in _CONTROL or (op.name == "scf.for" and PROGRAM_LOOP_ATTRIBUTE in op.attributes)
+    name = op.name
+    return name in _CONTROL or (name == "scf.for" and PROGRAM_LOOP_ATTRIBUTE in op.attributes)
 
 
 def _is_nest(op: Operation) -> bool:
     name = op.operation.name
-    if is_control(op.operation):
+    if name not in _LOOPS and not name.startswith("linalg."):
         return False
-    return (name.startswith("linalg.") or name in _LOOPS) and not op.results
+    return not op.results and not is_control(op.operation)
 
 
 def _outline(function: Operation, nest: Operation, kernels: SharedFunctions) -> None:
@@ -100,4 +101,4 @@ def _outline(function: Operation, nest: Operation, kernels: SharedFunctions) -> 
         with ir.InsertionPoint(body):
             func.ReturnOp([])
     prefix = ir.StringAttr(function.attributes["sym_name"]).value
-    call.attributes["callee"] = ir.FlatSymbolRefAttr.get(kernels.enter(kernel, prefix, closure.size))
+    call.attributes["callee"] = ir.FlatSymbolRefAttr.get(kernels.enter(kernel, prefix, closure.names))

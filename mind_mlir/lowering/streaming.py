@@ -2,9 +2,9 @@
 
 A plain store reads the cache line that it writes to first, and pushes others out. The scheduler marks the
 loops whose stores may go past the cache; which buffer they write to, and whether anything else reads it, is
-known here. Such a store must be aligned to its own size, and numpy's arrays need not be: so the address of
-the buffer decides, in each step of the loop, which stores run. A second loop for the other ones would be no
-faster, and take as long to compile as the first.
+known here. Such a store must be aligned to a vector register, and numpy's arrays need not be: so the
+address of the buffer decides, in each step of the loop, which stores run. A second loop for the other ones
+would be no faster, and take as long to compile as the first.
 """
 
 from __future__ import annotations
@@ -33,10 +33,11 @@ def stream_stores(module: Module) -> None:
     for loop in find_all(module, scf.ForOp):
         if STREAMING_ATTRIBUTE not in loop.attributes:
             continue
+        lanes = ir.IntegerAttr(loop.attributes[STREAMING_ATTRIBUTE]).value
         del loop.attributes[STREAMING_ATTRIBUTE]
         stores = [op.operation for op in loop.regions[0].blocks[0].operations if op.operation.name in _WRITES]
         if stores and all(_may_stream(store) for store in stores):
-            _choose(loop.operation, stores)
+            _choose(loop.operation, stores, lanes)
             fenced[_outermost(loop.operation)] = None
     for loop in fenced:
         _fence(loop)
@@ -71,17 +72,17 @@ def _only_written(buffer: Value) -> bool:
     return True
 
 
-def _choose(loop: Operation, stores: list[Operation]) -> None:
+def _choose(loop: Operation, stores: list[Operation], lanes: int) -> None:
     """Let the ``stores`` of ``loop`` go past the cache where the buffers are aligned."""
     with loop.location:
         with ir.InsertionPoint(loop):
-            aligned = _all_aligned(stores)
+            aligned = _all_aligned(stores, lanes)
         with ir.InsertionPoint(stores[-1]):
             choice = scf.IfOp(aligned, has_else=True)
         with ir.InsertionPoint(choice.then_block):
             for store in stores:
                 value, buffer, *indices = store.operands
-                vector.StoreOp(value, buffer, indices, nontemporal=True, alignment=_size(value))
+                vector.StoreOp(value, buffer, indices, nontemporal=True, alignment=_size(value, lanes))
             scf.YieldOp([])
         with ir.InsertionPoint(choice.else_block):
             end = scf.YieldOp([])
@@ -89,16 +90,17 @@ def _choose(loop: Operation, stores: list[Operation]) -> None:
             store.move_before(end.operation)
 
 
-def _size(value: Value) -> int:
-    type_ = ir.VectorType(value.type)
-    return int(type_.shape[0]) * int(type_.element_type.width) // 8
+def _size(value: Value, lanes: int) -> int:
+    """Return the bytes of ``lanes`` elements of ``value``, which has at least as many."""
+    return lanes * int(ir.VectorType(value.type).element_type.width) // 8
 
 
-def _all_aligned(stores: list[Operation]) -> Value:
+def _all_aligned(stores: list[Operation], lanes: int) -> Value:
     """Return whether the buffers that ``stores`` write to are aligned to the vectors that they write."""
     index = ir.IndexType.get()
     misplaced = None
-    for buffer, size in dict.fromkeys((store.operands[1], _size(store.operands[0])) for store in stores):
+    sizes = dict.fromkeys((store.operands[1], _size(store.operands[0], lanes)) for store in stores)
+    for buffer, size in sizes:
         address = memref.ExtractAlignedPointerAsIndexOp(buffer).result
         mask = arith.ConstantOp(index, ir.IntegerAttr.get(index, size - 1)).result
         bits = arith.AndIOp(address, mask).result

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from mind_mlir.abi import PARALLEL_SYMBOL
-from mind_mlir.bindings import arith, func, ir, llvm, memref, scf
+from mind_mlir.bindings import arith, func, ir, llvm, memref
 from mind_mlir.interrupts import deliver
 from mind_mlir.lowering.buffers.merging import is_parallel
 from mind_mlir.lowering.closures import ALIASING_ATTRIBUTE, KERNEL_ATTRIBUTE, Closure, SharedFunctions
@@ -61,12 +61,12 @@ def _outermost(function: Operation) -> list[Operation]:
     found: list[Operation] = []
 
     def collect(op: Operation) -> object:
-        if not is_parallel(op.operation):
+        if not is_parallel(op):
             return ir.WalkResult.ADVANCE
-        found.append(op.operation)
+        found.append(op)
         return ir.WalkResult.SKIP
 
-    function.operation.walk(collect, ir.WalkOrder.PRE_ORDER, op_class=scf.ForOp)
+    function.operation.walk(collect, ir.WalkOrder.PRE_ORDER)
     return found
 
 
@@ -79,7 +79,9 @@ def _outline(
     body = loop.regions[0].blocks[0]
     *code, end = [op.operation for op in body.operations]
     closure = Closure(code, body.arguments)
-    if not closure.is_passable() or any(
+    if not closure.is_passable():
+        return
+    if "memref.copy" in closure.names and any(
         closure.captures(copy.operands[1]) for copy in find_all(loop, memref.CopyOp)
     ):
         return
@@ -99,7 +101,7 @@ def _outline(
         body.append_to(chunk.regions[0])
         closure.enter(body, [body.add_argument(type_, location) for type_ in closure.types])
         loop.erase()
-        name = chunks.enter(chunk, prefix, closure.size)
+        name = chunks.enter(chunk, prefix, closure.names)
         if name not in launches:
             launches[name] = Launch(f"{name}_launch", f"{name}_thunk", name)
             with ir.InsertionPoint(function):

@@ -15,7 +15,7 @@ from mind_mlir.runtime.constants import Constants
 from mind_mlir.runtime.kernels import begin_kernels, kernel_address
 from mind_mlir.runtime.library import fill_table
 from mind_mlir.runtime.threads import get_num_threads, parallel_address, usable_cores
-from mind_mlir.runtime.units import PUBLISH, TABLE, cut_into_units, whole
+from mind_mlir.runtime.units import PUBLISH, TABLE, cut_into_units, inline_in_wrappers, whole
 from mind_mlir.target import named_target
 
 if TYPE_CHECKING:
@@ -79,6 +79,8 @@ class MachineCode:
                 elsewhere[PARALLEL_SYMBOL] = parallel_address
             most = min(get_num_threads(), usable_cores())
             units, slots = cut_into_units(module, opt_level, most, list(elsewhere))
+            for unit in units:
+                inline_in_wrappers(unit)
         self._table = _Table(slots)
         self._engines = [self._engine(unit, pic=standalone) for unit in units]
         if slots:

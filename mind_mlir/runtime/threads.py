@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir import border
 from mind_mlir.diagnostics.display import brief
+from mind_mlir.runtime.quota import quota_cores
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -87,7 +88,7 @@ def get_num_threads() -> int:
     """Return how many threads compiled code may use.
 
     Unless `set_num_threads` has said so, this is the variable ``MIND_MLIR_NUM_THREADS`` and, without one, the
-    number of cores that this process may run on.
+    number of cores that this process may run on: no more than the quota of its control group, in a container.
 
     Raises:
         ValueError: The variable is not an integer from 1 to 1024.
@@ -125,9 +126,10 @@ def loop_threads(limit: int | None) -> int | None:
 
 
 def usable_cores() -> int:
-    """Return the number of cores that the calling thread may run on."""
+    """Return the number of cores that the calling thread may run on, or has the time of if that is less."""
     if sys.platform == "linux":
-        return len(os.sched_getaffinity(0))
+        cores = len(os.sched_getaffinity(0))
+        return min(cores, quota_cores() or cores)
     return os.cpu_count() or 1
 
 

@@ -29,8 +29,10 @@ TABLE = "mind.unit_table"
 #: The function of a unit that enters the addresses of its own functions in the table.
 PUBLISH = "mind.publish"
 
-#: Operations that are worth a unit of their own: another one costs 3 ms, an operation 20 us.
-_WORTHWHILE = 400
+#: Operations that are worth a unit of their own: another one costs 3 ms, an operation 30 us.
+_WORTHWHILE = 200
+#: A public function of more operations is not copied into its wrapper.
+_MOST_COPIED = 1000
 
 
 @dataclass(slots=True)
@@ -133,13 +135,40 @@ def whole(module: Module, opt_level: int) -> Unit:
     return Unit(module, _level(module, opt_level), publishes=False, function=_public(module))
 
 
+def inline_in_wrappers(unit: Unit) -> None:
+    """Have the code of public functions in the wrappers that the engine makes of them, and nowhere else.
+
+    They can then be found by no name but the wrapper's. Each function of machine code takes LLVM half a
+    millisecond, and each call its time. Where other functions may call them, they stay as they are, and so
+    they do where LLVM's passes can use what is known of arguments.
+    """
+    public = _publics(unit.module)
+    if unit.level or sum(str(op.attributes["sym_name"].value) != PUBLISH for op in public) > 1:
+        return
+    with unit.module.context:
+        linkage, always = ir.Attribute.parse("#llvm.linkage<linkonce_odr>"), ir.UnitAttr.get()
+    for op in public:
+        if _size(op) > _MOST_COPIED:
+            continue
+        op.attributes["linkage"], op.attributes["always_inline"] = linkage, always
+        if "no_inline" in op.attributes:
+            del op.attributes["no_inline"]
+
+
+def _publics(module: Module) -> list[Operation]:
+    """Return the public functions of ``module``."""
+    return [
+        op
+        for op in module.body.operations
+        if _is_function(op)
+        and "sym_visibility" not in op.attributes
+        and str(op.attributes["linkage"]) == "#llvm.linkage<external>"
+    ]
+
+
 def _public(module: Module) -> str:
     """Return the name of a public function of ``module``."""
-    return next(
-        str(op.attributes["sym_name"].value)
-        for op in module.body.operations
-        if _is_function(op) and "sym_visibility" not in op.attributes
-    )
+    return str(_publics(module)[0].attributes["sym_name"].value)
 
 
 def _level(module: Module, opt_level: int) -> int:

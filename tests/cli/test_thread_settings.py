@@ -15,6 +15,7 @@ from mind_mlir.bindings import ir, new_context
 from mind_mlir.lowering.to_llvm import to_llvm
 from mind_mlir.runtime import threads
 from mind_mlir.runtime.native import NativeFunction
+from mind_mlir.runtime.quota import quota_cores
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,8 +51,13 @@ def restored(monkeypatch: pytest.MonkeyPatch) -> Any:
     mind_mlir.set_num_threads(before)
 
 
+def cores() -> int:
+    allowed = len(os.sched_getaffinity(0))
+    return min(allowed, quota_cores() or allowed)
+
+
 def test_one_thread_a_core() -> None:
-    assert mind_mlir.get_num_threads() == len(os.sched_getaffinity(0))
+    assert mind_mlir.get_num_threads() == cores()
 
 
 @pytest.mark.parametrize(
@@ -59,7 +65,7 @@ def test_one_thread_a_core() -> None:
 )
 def test_the_variable(text: str, count: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, text)
-    assert mind_mlir.get_num_threads() == (count or len(os.sched_getaffinity(0)))
+    assert mind_mlir.get_num_threads() == (count or cores())
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import mind_mlir
+from mind_mlir.lowering.schedule.contraction.library import declared_kernels
 from mind_mlir.pipeline import Lowering
 from mind_mlir.runtime import ahead, kernels
 from mind_mlir.runtime.native import NativeFunction, NativeModule
@@ -68,6 +69,31 @@ def test_results_are_those_of_kernels_inside_the_module() -> None:
     found = np.empty((33, 49), np.float32)
     native.call([array.ctypes.data for array in (a, b, found)])
     assert found.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("shape", [(40, 50, 48), (3, 700, 40), (300, 520, 1030), (2000, 300, 130)], ids=str)
+@pytest.mark.parametrize("dtype", ["f32", "i64"])
+@pytest.mark.parametrize("flip", ["a", "b"])
+def test_they_are_known_when_the_module_is_scheduled(
+    shape: tuple[int, int, int], dtype: str, flip: str
+) -> None:
+    """Else their code would be begun late, or in vain."""
+    m, k, n = shape
+    left, right = ((k, m), (k, n)) if flip == "a" else ((m, k), (n, k))
+    turned = left if flip == "a" else right
+    operands = "(%2, %1)" if flip == "a" else "(%0, %2)"
+    module = mind_mlir.parse(
+        f'%0 = Input {{name="a"}} : tensor<{dtype}[{left[0]}, {left[1]}]>\n'
+        f'%1 = Input {{name="b"}} : tensor<{dtype}[{right[0]}, {right[1]}]>\n'
+        f"%2 = Transpose (%{0 if flip == 'a' else 1}) {{permutation=[1, 0]}}"
+        f" : tensor<{dtype}[{turned[1]}, {turned[0]}]>\n"
+        f"%3 = MatMul {operands} : tensor<{dtype}[{m}, {n}]>\noutputs: %3\n"
+    )
+    told: list[Kernel] = []
+    lowering = Lowering(kernels=told.extend)
+    lowering.run(module)
+    assert {kernel for _, kernel in declared_kernels(lowering.mlir)} == set(told)
+    assert told
 
 
 def test_threads_may_make_them_at_the_same_time(fresh: Codes) -> None:

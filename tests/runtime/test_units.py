@@ -157,3 +157,41 @@ def test_a_large_module_compiles_apart_by_itself() -> None:
     """Nothing is forced: a module of this size is worth two units wherever there are two cores."""
     made, _ = units.cut_into_units(lowered(exponentials(range(33, 63))), 3, 2)
     assert len(made) == 2
+
+
+def public(unit: units.Unit) -> dict[str, str]:
+    """Return the linkage of the functions of ``unit`` that others may call, by name."""
+    return {
+        op.attributes["sym_name"].value: str(op.attributes["linkage"])
+        for op in unit.module.body.operations
+        if op.operation.name == "llvm.func"
+        and "internal" not in str(op.attributes["linkage"])
+        and op.regions[0].blocks
+    }
+
+
+@pytest.mark.usefixtures("any_size")
+def test_the_code_of_a_single_public_function_is_in_its_wrapper() -> None:
+    made, _ = units.cut_into_units(lowered(exponentials()), 3, 2)
+    for unit in made:
+        assert set(public(unit).values()) == {"#llvm.linkage<external>"}
+        units.inline_in_wrappers(unit)
+        assert set(public(unit).values()) == {"#llvm.linkage<linkonce_odr>"}
+    assert sorted(public(made[0])) == ["main", units.PUBLISH]
+
+
+@pytest.mark.parametrize("hindrance", ["another function", "its size", "the level"])
+def test_a_public_function_may_stay_outside_of_its_wrapper(
+    monkeypatch: pytest.MonkeyPatch, hindrance: str
+) -> None:
+    names = ["f", "g"] if hindrance == "another function" else ["f"]
+    body = "(%x: tensor<f32[9]>) -> (tensor<f32[9]>) {\n^e:\n%y = Neg (%x) : tensor<f32[9]>\nreturn %y\n}\n"
+    module = mind_mlir.parse("".join(f"func @{name}{body}" for name in names))
+    unit = units.whole(lowered(module), 0)
+    if hindrance == "its size":
+        monkeypatch.setattr(units, "_MOST_COPIED", 1)
+    if hindrance == "the level":
+        unit.level = 1
+    units.inline_in_wrappers(unit)
+    assert set(public(unit).values()) == {"#llvm.linkage<external>"}
+    assert len(public(unit)) == len(names)

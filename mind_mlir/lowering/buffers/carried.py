@@ -18,14 +18,14 @@ from mind_mlir.mlir.memory import is_contiguous
 from mind_mlir.mlir.passes import find_all
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from mind_mlir.bindings import Block, Module, Operation, Type, Value
 
 
-def align_carried_tensors(module: Module) -> None:
-    """Give tensors one position in both regions of every `scf.while` of ``module``, before bufferization."""
-    for loop in find_all(module, scf.WhileOp):
+def align_carried_tensors(loops: Iterable[Operation]) -> None:
+    """Give tensors one position in both regions of ``loops``, each an `scf.while`, before bufferization."""
+    for loop in loops:
         if any(is_tensor(value.type) for value in (*loop.operands, *loop.results)):
             align_slots(loop)
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import func, ir
-from mind_mlir.mlir.passes import find_all
+from mind_mlir.bindings import ir
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from mind_mlir.bindings import Module, Operation, Type, Value
 
 #: Reshapes that only change how a contiguous buffer is looked at.
@@ -47,24 +48,19 @@ def has_many_uses(value: Value) -> bool:
     return sum(1 for _ in islice(value.uses, _MANY + 1)) > _MANY
 
 
-def pass_destinations(module: Module) -> None:
+def pass_destinations(module: Module, calls: Iterable[Operation]) -> None:
     """Rewrite every function with tensors in its signature, and every call of it, to that form.
+
+    ``calls`` are all those of functions in ``module``.
 
     Scalar arguments and results stay what they are. Afterwards the arguments of a function are its inputs in
     order, then one contiguous memref for each tensor result in order.
     """
     functions = [op for op in module.body.operations if op.operation.name == "func.func"]
     rewritten = {_rewrite_function(function) for function in functions if _has_tensors(function)}
-    if len(rewritten) < 2 and not any(_is_private(function) for function in functions):
-        return  # nobody can call the one public function
-    for call in find_all(module, func.CallOp):
+    for call in calls:
         if ir.FlatSymbolRefAttr(call.attributes["callee"]).value in rewritten:
             _rewrite_call(call)
-
-
-def _is_private(function: Operation) -> bool:
-    attributes = function.operation.attributes
-    return "sym_visibility" in attributes and ir.StringAttr(attributes["sym_visibility"]).value == "private"
 
 
 def _has_tensors(function: Operation) -> bool:

@@ -10,21 +10,23 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.bindings import arith, func, ir
+from mind_mlir.bindings import func, ir
 from mind_mlir.lowering.buffers.destination import has_many_uses, is_tensor, read_buffer, to_tensor
-from mind_mlir.mlir.passes import find_all
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from mind_mlir.bindings import Module, Operation
 
 
-def split_fan_out(module: Module) -> None:
+def split_fan_out(module: Module, constants: Iterable[Operation]) -> None:
     """Let no input, constant or complete linalg result have many uses, in place.
 
     Args:
         module: Functions on tensors in destination-passing form.
+        constants: Each `arith.constant` in it.
     """
-    for op in find_all(module, arith.ConstantOp):
+    for op in constants:
         if is_tensor(op.result.type) and has_many_uses(op.result):
             _repeat_for_each_use(op)
     for function in module.body.operations:

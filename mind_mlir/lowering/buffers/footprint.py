@@ -35,6 +35,8 @@ class Span(NamedTuple):
 
     def plus(self, other: Span) -> Span:
         """Return where sums of the two lie."""
+        if not self.digits and not other.digits:
+            return Span(self.pitch + other.pitch, self.low + other.low, self.high + other.high)
         sums: dict[int, tuple[int, int]] = {}
         for divisor, quotient, remainder in (*self.digits, *other.digits):
             old = sums.get(divisor, (0, 0))
@@ -101,6 +103,8 @@ _ACCESSES = {
     "vector.transfer_read": (0, False),
     "vector.transfer_write": (1, True),
 }
+#: What spans are computed through.
+_ARITHMETIC = ("arith.addi", "arith.muli", "arith.divui", "arith.remui")
 _OTHER_ACCESSES = (
     "vector.gather",
     "vector.scatter",
@@ -151,12 +155,11 @@ class _Footprint:
         return self._found if self._known else None
 
     def _visit(self, op: Operation) -> object:
-        op = op.operation
         name = op.name
         access = _ACCESSES.get(name)
         if access is not None:
             number, writes = access
-            self._known = self._access(op, number, writes=writes)
+            self._known = self._access(op, name, number, writes=writes)
         elif name == "func.call":
             self._known = self._call(op)
         elif name in _OTHER_ACCESSES or name.startswith("vector.masked"):
@@ -192,26 +195,28 @@ class _Footprint:
         return self._spans[value]
 
     def _compute(self, value: Value) -> Span | None:
-        constant = _constant(value)
-        if constant is not None:
-            return Span(0, constant, constant)
         owner = _owner(value)
-        if owner is None or len(owner.operands) != 2:
+        name = "" if owner is None else owner.name
+        if name == "arith.constant":
+            constant = _constant(value)
+            return None if constant is None else Span(0, constant, constant)
+        if owner is None or name not in _ARITHMETIC:
             return None
-        left, right = (self._span(operand) for operand in owner.operands)
+        one, other = owner.operands
+        left, right = self._span(one), self._span(other)
         if left is None or right is None:
             return None
-        if owner.name == "arith.addi":
+        if name == "arith.addi":
             return left.plus(right)
-        if owner.name == "arith.muli":
+        if name == "arith.muli":
             left, right = (right, left) if left.is_number else (left, right)
             return left.times(right.low) if right.is_number and right.low >= 0 else None
-        if owner.name in ("arith.divui", "arith.remui") and right.is_number and right.low > 0:
-            quotient, remainder = left.divided(right.low)
-            return quotient if owner.name == "arith.divui" else remainder
-        return None
+        if not right.is_number or right.low <= 0:
+            return None
+        quotient, remainder = left.divided(right.low)
+        return quotient if name == "arith.divui" else remainder
 
-    def _access(self, op: Operation, number: int, *, writes: bool) -> bool:
+    def _access(self, op: Operation, name: str, number: int, *, writes: bool) -> bool:
         """Enter an access of operand ``number``; return False if it is not known what it is a view of."""
         operands = list(op.operands)
         buffer = operands[number]
@@ -220,18 +225,13 @@ class _Footprint:
         layout = self._layouts[buffer]
         if layout is None:
             return False
-        lanes = self._lanes(op)
+        lanes = self._lanes(op, name, operands)
         last = len(layout.shape) - 1
         places = [
             self._place(index, extent, lanes if axis == last else 1)
             for axis, (index, extent) in enumerate(zip(operands[number + 1 :], layout.shape, strict=False))
         ]
-        span: Span | None = None
-        if lanes and layout.strides is not None:
-            span = Span(0, layout.offset, layout.offset)
-            for place, stride in zip(places, layout.strides, strict=True):
-                span = span.plus(place.times(stride))
-        span = None if span is not None and span.digits else span
+        span = _sum(places, layout) if lanes and layout.strides is not None else None
         self._enter(layout.root, Touch(writes, span, [op]))
         return True
 
@@ -266,12 +266,11 @@ class _Footprint:
         span = self._span(value)
         return span.high if span is not None and span.is_number else None
 
-    def _lanes(self, op: Operation) -> int:
+    def _lanes(self, op: Operation, name: str, operands: Sequence[Value]) -> int:
         """Return the elements along the last axis that ``op`` accesses; 0 if it does so in another way."""
-        name = op.name
         if name.startswith("memref."):
             return 1
-        type_ = op.operands[0].type if name.endswith(("store", "write")) else op.results[0].type
+        type_ = operands[0].type if name.endswith(("store", "write")) else op.results[0].type
         if type_ not in self._lengths:
             whole = isinstance(type_, ir.VectorType) and type_.rank == 1
             self._lengths[type_] = type_.shape[0] if whole else 0
@@ -289,8 +288,10 @@ class _Footprint:
         span = self._span(index)
         if span is None:
             return Span(0, 0, extent - 1)
-        span = span._replace(high=span.high + max(lanes, 1) - 1)
-        return span if span.pitch or span.digits else Span(0, max(span.low, 0), min(span.high, extent - 1))
+        high = span.high + max(lanes, 1) - 1
+        if span.pitch or span.digits:
+            return Span(span.pitch, span.low, high, span.digits)
+        return Span(0, max(span.low, 0), min(high, extent - 1))
 
     def _enter(self, root: Value, new: Touch) -> None:
         old = self._found.get(root)
@@ -320,6 +321,22 @@ def _layout(view: Value) -> _Layout | None:
     dynamic = ir.ShapedType.get_dynamic_stride_or_offset()
     known = offset != dynamic and dynamic not in strides
     return _Layout(root, list(type_.shape), list(strides) if known else None, offset)
+
+
+def _sum(places: Sequence[Span], layout: _Layout) -> Span | None:
+    """Return where the elements lie that are at ``places`` along the axes; None if that has digits."""
+    assert layout.strides is not None
+    if any(place.digits for place in places):
+        span = Span(0, layout.offset, layout.offset)
+        for place, stride in zip(places, layout.strides, strict=True):
+            span = span.plus(place.times(stride))
+        return None if span.digits else span
+    pitch, low, high = 0, layout.offset, layout.offset
+    for place, stride in zip(places, layout.strides, strict=True):
+        pitch += place.pitch * stride
+        low += place.low * stride
+        high += place.high * stride
+    return Span(pitch, low, high)
 
 
 def _owner(value: Value) -> Operation | None:

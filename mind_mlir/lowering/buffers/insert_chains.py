@@ -10,20 +10,21 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir, tensor
+from mind_mlir.bindings import ir
 from mind_mlir.lowering.buffers.destination import buffer_type, create_alloc, to_tensor
-from mind_mlir.mlir.passes import find_all
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Module, Operation, Type, Value
+    from collections.abc import Iterable
+
+    from mind_mlir.bindings import Operation, Type, Value
 
 _LONG = 16
 
 
-def bufferize_insert_chains(module: Module) -> None:
-    """Bufferize the long chains of `tensor.insert_slice` in ``module``, in place."""
+def bufferize_insert_chains(insertions: Iterable[Operation]) -> None:
+    """Bufferize the long chains of ``insertions``, each a `tensor.insert_slice`, in place."""
     chains: dict[Value, list[Operation]] = {}  # by their result so far
-    for op in find_all(module, tensor.InsertSliceOp):
+    for op in insertions:
         part, whole = op.operands[0], op.operands[1]
         if not (part.type.rank == whole.type.rank and whole.type.has_static_shape):
             continue

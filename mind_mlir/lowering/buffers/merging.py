@@ -91,23 +91,33 @@ def _runs(block: Block, kernels: ProductKernels) -> list[list[_Part]]:
             runs.append(list(run))
         run.clear()
 
+    for loops in _neighbours(block):
+        for loop in loops:
+            first = is_parallel(loop)
+            if not (run or first):
+                continue
+            part = _part(loop, kernels)
+            joined = None if part is None else _joined(part, run)
+            if joined is None and run:
+                close()
+                joined = part if first else None
+            if joined is not None:
+                run.append(joined)
+        close()
+    return runs
+
+
+def _neighbours(block: Block) -> list[list[Operation]]:
+    """Return the loops of ``block`` with nothing between them that matters, two or more each."""
+    found: list[list[Operation]] = [[]]
     for view in block.operations:
         op = view.operation
-        if op.name in _MOVABLE:
-            continue
-        first = is_parallel(op)
-        if op.name != "scf.for" or op.results or not (run or first):
-            close()
-            continue
-        part = _part(op, kernels)
-        joined = None if part is None else _joined(part, run)
-        if joined is None and run:
-            close()
-            joined = part if first else None
-        if joined is not None:
-            run.append(joined)
-    close()
-    return runs
+        name = op.name
+        if name == "scf.for" and not op.results:
+            found[-1].append(op)
+        elif name not in _MOVABLE and found[-1]:
+            found.append([])
+    return [loops for loops in found if len(loops) > 1]
 
 
 def _part(loop: Operation, kernels: ProductKernels) -> _Part | None:

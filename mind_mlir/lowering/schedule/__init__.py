@@ -17,12 +17,13 @@ from mind_mlir.lowering.schedule.emission.decision import Decisions
 
 if TYPE_CHECKING:
     from mind_mlir.bindings import Module
+    from mind_mlir.lowering.schedule.contraction.library import Kernel
     from mind_mlir.target import Target
 
 __all__ = ["schedule"]
 
 
-def schedule(module: Module, target: Target, decisions: Decisions | None = None) -> None:
+def schedule(module: Module, target: Target, decisions: Decisions | None = None) -> tuple[Kernel, ...]:
     """Schedule every function of ``module`` for ``target``, in place.
 
     Floating-point sums are reassociated inside contractions and reductions only, in an order that depends on
@@ -32,10 +33,15 @@ def schedule(module: Module, target: Target, decisions: Decisions | None = None)
         module: functions of linalg operations on tensors of static shape.
         target: the processor to schedule for.
         decisions: is told what was decided for each nest, and why.
+
+    Returns:
+        The micro-kernels that its products are going to call.
     """
+    kernels: dict[Kernel, None] = {}
     decisions = decisions or Decisions(wanted=False)
     with module.context, ir.Location.unknown():
         for operation in module.body.operations:
             function = operation.operation
             if function.name == "func.func" and len(function.regions[0].blocks):
-                FunctionScheduler(function, target, decisions).run()
+                FunctionScheduler(function, target, decisions, kernels).run()
+    return tuple(kernels)

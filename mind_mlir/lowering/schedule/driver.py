@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir
 from mind_mlir.interrupts import deliver
+from mind_mlir.lowering.schedule.contraction.choice import kernels_of
 from mind_mlir.lowering.schedule.contraction.geometry import contiguous_strides, geometry
 from mind_mlir.lowering.schedule.contraction.marked import mark
 from mind_mlir.lowering.schedule.contraction.match import Contraction, match_contraction
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mind_mlir.bindings import Block, Operation, OpOperand, Value
+    from mind_mlir.lowering.schedule.contraction.library import Kernel
     from mind_mlir.lowering.schedule.emission.decision import Decisions
     from mind_mlir.lowering.schedule.movement.scatter import Scatter
     from mind_mlir.lowering.schedule.reading.view import View
@@ -46,10 +48,21 @@ if TYPE_CHECKING:
 class FunctionScheduler:
     """Schedules one function."""
 
-    def __init__(self, function: Operation, target: Target, decisions: Decisions) -> None:
+    def __init__(
+        self, function: Operation, target: Target, decisions: Decisions, kernels: dict[Kernel, None]
+    ) -> None:
+        """Begin with ``function``.
+
+        Args:
+            function: What to schedule.
+            target: For which processor.
+            decisions: Is told what is decided.
+            kernels: The micro-kernels that products call are entered here.
+        """
         self._function = function
         self._target = target
         self._decisions = decisions
+        self._kernels = kernels
         self._emitter = Emitter(function)
         self._views = Views()
         self._shared = SharedNests(function)
@@ -196,6 +209,7 @@ class FunctionScheduler:
             target=self._target,
             outside=loops_without(contraction.view.op, contraction.right.value),
         )
+        self._kernels.update(dict.fromkeys(kernels_of(contraction, loops, chosen)))
         start = filler(init)
         self._decisions.add(
             lambda: Decision(

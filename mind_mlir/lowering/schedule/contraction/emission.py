@@ -11,13 +11,13 @@ import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import arith, func, ir, linalg, memref
+from mind_mlir.lowering.schedule.contraction.choice import left_pack, product_kernel, right_pack
 from mind_mlir.lowering.schedule.contraction.geometry import ONCE, Loop, geometry
-from mind_mlir.lowering.schedule.contraction.kernels import PRODUCT_ARGUMENTS, ProductKernel
+from mind_mlir.lowering.schedule.contraction.kernels import PRODUCT_ARGUMENTS
 from mind_mlir.lowering.schedule.contraction.library import Library
 from mind_mlir.lowering.schedule.contraction.marked import SCHEDULE_ATTRIBUTE, START_ATTRIBUTE, schedule_of
 from mind_mlir.lowering.schedule.contraction.match import match_contraction
-from mind_mlir.lowering.schedule.contraction.matmul_schedule import is_strided, packs_steps, reduction
-from mind_mlir.lowering.schedule.contraction.packing import PackKernel
+from mind_mlir.lowering.schedule.contraction.matmul_schedule import packs_steps, reduction
 from mind_mlir.lowering.schedule.contraction.text import byte_width
 from mind_mlir.lowering.schedule.emission.constants import BYTE_NS
 from mind_mlir.lowering.schedule.emission.emitter import Emitter, zero
@@ -30,26 +30,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mind_mlir.bindings import Attribute, Module, Operation, Value
-    from mind_mlir.lowering.schedule.contraction.library import Kernel
-    from mind_mlir.lowering.schedule.contraction.match import Contraction, Operand
+    from mind_mlir.lowering.schedule.contraction.match import Contraction
     from mind_mlir.lowering.schedule.contraction.matmul_schedule import MatmulSchedule
+    from mind_mlir.lowering.schedule.contraction.packing import PackKernel
     from mind_mlir.lowering.schedule.emission.emitter import Index
 
-#: LLVM's names for the conversions of factors.
-_CONVERSIONS = {
-    "arith.extf": "fpext",
-    "arith.extsi": "sext",
-    "arith.extui": "zext",
-    "arith.truncf": "fptrunc",
-    "arith.trunci": "trunc",
-    "arith.sitofp": "sitofp",
-    "arith.uitofp": "uitofp",
-}
 _LOOPS = ("scf.for", "scf.while")
 
 
-def emit_contractions(module: Module) -> tuple[Kernel, ...]:
-    """Replace the marked contractions of a bufferized ``module`` by loops around calls of kernels: these."""
+def emit_contractions(module: Module) -> None:
+    """Replace the marked contractions of a bufferized ``module`` by loops around calls of kernels."""
     library = Library(module)
     views = Views()
     for function in list(module.body.operations):
@@ -62,7 +52,6 @@ def emit_contractions(module: Module) -> tuple[Kernel, ...]:
             with ir.InsertionPoint(op), op.location:
                 _emit(op.operation, emitter, library, views)
             op.operation.erase()
-    return library.kernels
 
 
 def _emit(op: Operation, emitter: Emitter, library: Library, views: Views) -> None:
@@ -267,19 +256,7 @@ class _Emission:
 
     def _call(self, numbers: Mapping[str, Index], adds: Value) -> None:
         s, element = self._s, self._c.element
-        kernel = ProductKernel(
-            rows=s.rows,
-            vectors=s.vectors,
-            lanes=s.lanes,
-            element=str(element),
-            left=str(element) if s.pack_left else _conversions(self._c.left),
-            right=str(element) if s.pack else _conversions(self._c.right),
-            fma=s.fma and self._c.floating,
-            masks=s.masks,
-            ragged=not s.pack and self._g.columns.extent % s.columns > 0,
-            copies=s.copy,
-            streams=self._streams,
-        )
+        kernel = product_kernel(self._c, self._g, s, streams=self._streams)
         start = self._e.constant(element, self._start or zero(element))
         buffers = [buffer.base for buffer in (self._left, self._right, self._out)]
         values = [self._e.index(numbers[name]) for name in PRODUCT_ARGUMENTS]
@@ -289,14 +266,7 @@ class _Emission:
         """Emit panels of the right factor, and take these in its place."""
         e, s, g = self._e, self._s, self._g
         element = self._c.element
-        kernel = PackKernel(
-            columns=s.columns,
-            lanes=s.lanes,
-            element=str(element),
-            source=_conversions(self._c.right),
-            transposes=is_strided(g),
-            masks=s.masks,
-        )
+        kernel = right_pack(self._c, g, s)
         inner, *outer = g.packed or (ONCE,)
         steps = -(-inner.extent // kernel.square) * kernel.square if kernel.transposes else inner.extent
         panel = steps * math.prod(loop.extent for loop in outer) * s.columns
@@ -366,14 +336,7 @@ class _Emission:
         """Emit the rows of each tile of the left factor side by side, and take these in its place."""
         e, s, g = self._e, self._s, self._g
         rows, depth = g.rows[0], self._depth[0]
-        kernel = PackKernel(
-            columns=s.rows,
-            lanes=s.rows,
-            element=str(self._c.element),
-            source=_conversions(self._c.left),
-            transposes=rows.left != 1,
-            masks=s.masks,
-        )
+        kernel = left_pack(self._c, g, s)
         steps = -(-depth.extent // kernel.square) * kernel.square if kernel.transposes else depth.extent
         tile = steps * s.rows
         tiles = -(-rows.extent // s.rows)
@@ -441,9 +404,3 @@ def is_defined_inside(value: Value, ancestor: Operation) -> bool:
             return True
         op = op.parent.operation
     return False
-
-
-def _conversions(operand: Operand) -> str:
-    """Return the element type of ``operand`` in memory and what is done to elements, as kernels take it."""
-    steps = (f"{_CONVERSIONS[op.name]} {op.results[0].type}" for op in operand.casts)
-    return ":".join((str(operand.element), *steps))

@@ -31,17 +31,12 @@ class Library:
 
     def __init__(self, module: Module) -> None:
         self._module = module
-        self._declared: dict[str, Kernel] = {}
-
-    @property
-    def kernels(self) -> tuple[Kernel, ...]:
-        """The kernels that have been called."""
-        return tuple(self._declared.values())
+        self._declared: set[str] = set()
 
     def call(self, kernel: Kernel, operands: Sequence[Value]) -> None:
         """Emit a call of ``kernel``, which is declared if need be."""
         if kernel.name not in self._declared:
-            self._declared[kernel.name] = kernel
+            self._declared.add(kernel.name)
             self._declare(kernel, [operand.type for operand in operands])
         func.CallOp([], ir.FlatSymbolRefAttr.get(kernel.name), list(operands))
 

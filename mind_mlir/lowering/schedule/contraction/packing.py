@@ -12,6 +12,9 @@ from mind_mlir.lowering.schedule.emission.shuffle import exchange
 PACK_ARGUMENTS = ("source_first", "target_first", "columns", "depth", "stride", "panel")
 #: Larger squares than this take more registers than there are.
 _LARGEST_SQUARE = 16
+#: Steps of a panel are written in pieces of so many bytes: to choose instructions for shuffles across all of
+#: a wide register takes LLVM several times as long.
+_CHUNK_BYTES = 16
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,81 +116,116 @@ def _copy_text(kernel: PackKernel) -> str:
 
 @functools.cache
 def _transpose_text(kernel: PackKernel) -> str:
-    t = Text()
-    stored = kernel.source.split(":")[0]
-    size, element = kernel.square, kernel.element
-    type_ = vector(size, stored)
-    source, target = t.step("%source", "%source_first", stored), t.step("%target", "%target_first", element)
-    panels = t.binary("udiv", t.add("%columns", t.number(kernel.columns - 1)), t.number(kernel.columns))
-    squares = t.binary("udiv", t.add("%depth", t.number(size - 1)), t.number(size))
-    last_column = t.binary("sub", "%columns", t.number(1))
-    off = t.constant("dense<0.0>" if stored[0] != "i" else "dense<0>", type_)
+    return _Transpose(kernel).text()
 
-    def square(there: str, rows: list[str], number: str) -> list[str]:
-        first = t.mul(number, t.number(size))
-        if kernel.masks:
-            mask = t.mask(t.binary("sub", "%depth", first), 0, size)
-            stored_rows = [t.masked_load(t.step(row, first, stored), mask, off, size, stored) for row in rows]
-        else:
-            first = t.minimum(first, t.binary("sub", "%depth", t.number(size)))
-            stored_rows = [t.load(t.step(row, first, stored), type_, byte_width(stored)) for row in rows]
-        place = t.step(there, t.mul(first, t.number(kernel.columns)), element)
-        for step, column in enumerate(_transposed(t, stored_rows, size, stored)):
-            value = convert(t, kernel.source, column, size)
-            pointer = t.step(place, step * kernel.columns, element)
-            t.store(value, pointer, vector(size, element), byte_width(element))
-        return []
 
-    def singles(there: str, rows: list[str], step: str) -> list[str]:
-        place = t.step(there, t.mul(step, t.number(kernel.columns)), element)
-        for lane, row in enumerate(rows):
-            value = t.load(t.step(row, step, stored), stored, byte_width(stored))
-            t.store(
-                convert(t, kernel.source, value, 0),
-                t.step(place, lane, element),
-                element,
-                byte_width(element),
-            )
-        return []
+class _Transpose:
+    """Writes one packing kernel that transposes."""
 
-    def group(there: str, column: str) -> list[str]:
-        numbers = [t.minimum(t.add(column, t.number(lane)), last_column) for lane in range(size)]
-        rows = [t.step(source, t.mul(number, "%stride"), stored) for number in numbers]
+    def __init__(self, kernel: PackKernel) -> None:
+        self._kernel = kernel
+        self._t = Text()
+        self._stored = kernel.source.split(":")[0]
+        self._size = kernel.square
+        #: Columns whose squares stand side by side in vectors.
+        self._few = min(self._size, max(4, _CHUNK_BYTES // byte_width(kernel.element)))
+        self._source = self._t.step("%source", "%source_first", self._stored)
 
-        def in_squares() -> None:
-            t.loop(squares, [], lambda number, _: square(there, rows, number))
+    def text(self) -> str:
+        t, kernel = self._t, self._kernel
+        target = t.step("%target", "%target_first", kernel.element)
+        width, size = t.number(kernel.columns), t.number(self._size)
+        panels = t.binary("udiv", t.add("%columns", t.number(kernel.columns - 1)), width)
+        self._squares = t.binary("udiv", t.add("%depth", t.number(self._size - 1)), size)
+        self._last_column = t.binary("sub", "%columns", t.number(1))
+        groups = t.number(kernel.columns // self._size)
 
-        if kernel.masks:
-            in_squares()
+        def panel(there: str, column: str) -> list[str]:
+            t.loop(groups, [(there, "!llvm.ptr"), (column, "i64")], lambda _, inside: self._group(*inside))
+            return [t.step(there, "%panel", kernel.element), t.add(column, width)]
+
+        carried = [(target, "!llvm.ptr"), (t.number(0), "i64")]
+        t.loop(panels, carried, lambda _, inside: panel(*inside))
+        return _pack_function(t, kernel)
+
+    def _group(self, there: str, column: str) -> list[str]:
+        """Append the packing of as many columns as a square has, from ``column`` on."""
+        t, size = self._t, self._size
+        if self._kernel.masks:
+            self._in_squares(there, column)
         else:
             t.either(
                 t.compare("uge", "%depth", t.number(size)),
-                in_squares,
-                lambda: _ignore(t.loop("%depth", [], lambda step, _: singles(there, rows, step))),
+                lambda: self._in_squares(there, column),
+                lambda: self._one_by_one(there, column),
             )
-        return [t.step(there, size, element), t.add(column, t.number(size))]
+        return [t.step(there, size, self._kernel.element), t.add(column, t.number(size))]
 
-    def panel(inside: list[str]) -> list[str]:
-        there, column = inside
-        groups = t.number(kernel.columns // size)
-        t.loop(groups, [(there, "!llvm.ptr"), (column, "i64")], lambda _, inner: group(*inner))
-        return [t.step(there, "%panel", element), t.add(column, t.number(kernel.columns))]
+    def _in_squares(self, there: str, column: str) -> None:
+        t, few = self._t, self._few
 
-    t.loop(panels, [(target, "!llvm.ptr"), (t.number(0), "i64")], lambda _, inside: panel(inside))
-    return _pack_function(t, kernel)
+        def part(number: str, here: str, column: str) -> list[str]:
+            rows = [self._row(t.add(column, t.number(lane))) for lane in range(few)]
+            self._part(here, rows, number)
+            return [t.step(here, few, self._kernel.element), t.add(column, t.number(few))]
+
+        def square(number: str) -> list[str]:
+            carried = [(there, "!llvm.ptr"), (column, "i64")]
+            parts = t.number(self._size // few)
+            t.loop(parts, carried, lambda _, inside: part(number, *inside))
+            return []
+
+        t.loop(self._squares, [], lambda number, _: square(number))
+
+    def _part(self, there: str, rows: list[str], number: str) -> None:
+        """Append the packing of some columns of square ``number``."""
+        t, kernel, size, stored = self._t, self._kernel, self._size, self._stored
+        type_, element = vector(size, stored), kernel.element
+        first = t.mul(number, t.number(size))
+        if kernel.masks:
+            mask = t.mask(t.binary("sub", "%depth", first), 0, size)
+            off = t.constant("dense<0.0>" if stored[0] != "i" else "dense<0>", type_)
+            values = [t.masked_load(t.step(row, first, stored), mask, off, size, stored) for row in rows]
+        else:
+            first = t.minimum(first, t.binary("sub", "%depth", t.number(size)))
+            values = [t.load(t.step(row, first, stored), type_, byte_width(stored)) for row in rows]
+        place = t.step(there, t.mul(first, t.number(kernel.columns)), element)
+        turned = exchange(values, lambda left, right, lanes: t.shuffle(left, right, lanes, type_), size)
+        for step, several in enumerate(turned):
+            value = convert(t, kernel.source, several, size)
+            for lane in range(0, size, self._few):
+                lanes = list(range(lane, lane + self._few))
+                columns = t.shuffle(value, value, lanes, vector(size, element))
+                pointer = t.step(place, (lane + step) * kernel.columns, element)
+                t.store(columns, pointer, vector(self._few, element), byte_width(element))
+
+    def _one_by_one(self, there: str, column: str) -> None:
+        t, stored, element = self._t, self._stored, self._kernel.element
+
+        def single(row: str, place: str, step: str) -> list[str]:
+            value = convert(
+                t, self._kernel.source, t.load(t.step(row, step, stored), stored, byte_width(stored)), 0
+            )
+            here = t.step(place, t.mul(step, t.number(self._kernel.columns)), element)
+            t.store(value, here, element, byte_width(element))
+            return []
+
+        def lane(number: str) -> list[str]:
+            row, place = self._row(t.add(column, number)), t.step(there, number, element)
+            t.loop("%depth", [], lambda step, _: single(row, place, step))
+            return []
+
+        t.loop(t.number(self._size), [], lambda number, _: lane(number))
+
+    def _row(self, column: str) -> str:
+        """Append the pointer to the steps of a column, or of the last one there is."""
+        t = self._t
+        return t.step(self._source, t.mul(t.minimum(column, self._last_column), "%stride"), self._stored)
 
 
 def _pack_function(t: Text, kernel: PackKernel) -> str:
     buffers = [("%source", "!llvm.ptr"), ("%target", "!llvm.ptr")]
     return t.function(kernel.name, [*buffers, *((f"%{name}", "i64") for name in PACK_ARGUMENTS)])
-
-
-def _transposed(t: Text, rows: list[str], size: int, element: str) -> list[str]:
-    """Append the network of shuffles that turns rows of a square into its columns."""
-    type_ = vector(size, element)
-    return exchange(
-        rows, lambda left, right, lanes: t.fence(t.shuffle(left, right, lanes, type_), size, element)
-    )
 
 
 def _ignore(_: object) -> None:

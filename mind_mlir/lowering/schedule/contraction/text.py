@@ -148,17 +148,6 @@ class Text:
         """Append a shuffle of the lanes of two vectors."""
         return self.op(f"llvm.shufflevector {left}, {right} {list(lanes)} : {type_}")
 
-    def fence(self, value: str, lanes: int, element: str) -> str:
-        """Append a fence that shuffles are not looked through (see `mind_mlir.lowering.shuffles`)."""
-        words, rest = divmod(lanes * byte_width(element), 4)
-        if rest:
-            return value
-        type_, floats = vector(lanes, element), vector(words, "f32")
-        if element != "f32":
-            value = self.op(f"llvm.bitcast {value} : {type_} to {floats}")
-        value = self.op(f'llvm.call_intrinsic "llvm.arithmetic.fence"({value}) : ({floats}) -> {floats}')
-        return value if element == "f32" else self.op(f"llvm.bitcast {value} : {floats} to {type_}")
-
     def mask(self, live: str, first: int, lanes: int) -> str:
         """Append the mask of a vector whose lanes are numbers ``first`` and up: on are those below ``live``.
 

@@ -44,11 +44,12 @@ SLOW = {
 #: How much faster than memory the second-level cache is.
 CACHE_SPEEDUP = 4
 
-#: Vectors in a step of the vector loop, for bodies of up to so many operations each.
+#: Vectors in a step of a loop that stores past the cache, for bodies of up to so many operations each.
 STEPS = ((2, 4), (8, 2))
 
-#: Accumulators of a reduction along the vector dimension: enough to hide the latency of an addition.
-ACCUMULATORS = 4
+#: Accumulators of a reduction, for bodies that take the time of up to so many operations: as many as hide the
+#: latency of an addition.
+ACCUMULATORS = ((12, 4), (48, 2))
 
 #: Bytes of a tensor that one chunk works on, at most: a few such fit the second-level cache.
 CHUNK_BYTES = 64 << 10

@@ -20,8 +20,8 @@ Index: TypeAlias = "int | Value"
 #: Marks an `scf.for` from 0 by 1 whose iterations, called chunks, are independent: threads may run them in
 #: any order and at the same time. It is no more than permission; one thread runs them as the loop says.
 PARALLEL_ATTRIBUTE = "mind.parallel"
-#: Marks an `scf.for` whose vectors are stored at multiples of their size from the start of a buffer, and may
-#: go past the cache (see `lowering/streaming.py`).
+#: Marks an `scf.for` whose vectors are stored at multiples of so many elements from the start of a buffer,
+#: and may go past the cache (see `lowering/streaming.py`).
 STREAMING_ATTRIBUTE = "mind.streaming"
 
 
@@ -114,7 +114,7 @@ class Emitter:
         carried: Sequence[Value],
         body: Callable[[Index, list[Value]], list[Value]],
         *,
-        mark: str | None = None,
+        streaming: int = 0,
     ) -> list[Value]:
         """Emit ``for (lower, upper, step)`` around ``body`` and return what it carries out.
 
@@ -122,7 +122,7 @@ class Emitter:
             bounds: lower bound, exclusive upper bound and step.
             carried: initial values of the loop-carried values.
             body: called once with the induction variable and the carried values; returns their next values.
-            mark: a unit attribute for the loop.
+            streaming: the elements of a vector register, if stores may go past the cache.
         """
         lower, upper, step = bounds
         if isinstance(lower, int) and isinstance(upper, int):
@@ -131,8 +131,8 @@ class Emitter:
             if upper - lower <= step:
                 return body(lower, list(carried))
         loop = self._for(bounds, carried, body)
-        if mark is not None:
-            loop.attributes[mark] = ir.UnitAttr.get()
+        if streaming:
+            loop.attributes[STREAMING_ATTRIBUTE] = ir.IntegerAttr.get(self.index_type, streaming)
         return list(loop.results)
 
     def _for(
@@ -259,6 +259,11 @@ class Emitter:
     def broadcast(self, type_: Type, value: Value) -> Value:
         """Return the scalar ``value`` in every lane of ``type_``."""
         return vector.BroadcastOp(type_, value).result
+
+    def part(self, value: Value, first: int, lanes: int) -> Value:
+        """Return ``lanes`` of the vector ``value``, from ``first`` on."""
+        type_ = self.vector_type(lanes, ir.VectorType(value.type).element_type)
+        return vector.ExtractStridedSliceOp(type_, value, [first], [lanes], [1]).result
 
     def mask(self, lanes: int, live: Index) -> Value | None:
         """Return a mask of the first ``live`` of ``lanes`` lanes; None when statically all of them are."""

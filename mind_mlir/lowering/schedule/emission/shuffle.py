@@ -20,19 +20,26 @@ def transpose(rows: Sequence[Value]) -> list[Value]:
 
 
 def exchange(
-    rows: Sequence[_Vector], shuffle: Callable[[_Vector, _Vector, list[int]], _Vector]
+    rows: Sequence[_Vector],
+    shuffle: Callable[[_Vector, _Vector, list[int]], _Vector],
+    lanes: int | None = None,
 ) -> list[_Vector]:
-    """Return the columns of a square of vectors, given what emits a shuffle of two of them.
+    """Return the columns of squares of vectors, given what emits a shuffle of two of them.
 
     Each stage exchanges between partners at one distance: off-diagonal blocks of two by two blocks swap.
+
+    Args:
+        rows: As many as a square has, a power of two.
+        shuffle: Takes lanes of two vectors.
+        lanes: Of a vector, a multiple of the rows: squares stand side by side. As many as rows by default.
     """
-    lanes = len(rows)
+    lanes = lanes or len(rows)
     values = list(rows)
     distance = 1
-    while distance < lanes:
+    while distance < len(rows):
         low = [lane if not lane & distance else lanes + lane - distance for lane in range(lanes)]
         high = [lane + distance if not lane & distance else lanes + lane for lane in range(lanes)]
-        for row in range(lanes):
+        for row in range(len(rows)):
             if row & distance:
                 continue
             pair = values[row], values[row + distance]

@@ -80,8 +80,8 @@ class Body:
         self.schedule = schedule
         self._fma = target.fma
         wanted = [value for output in outputs for value in wanted_values(output)]
-        self.elements = Elements(emitter, group, schedule.lanes, wanted)
-        self.stores = Stores(emitter, group, schedule.lanes)
+        self.elements = Elements(emitter, group, schedule.width, wanted)
+        self.stores = Stores(emitter, group, schedule.lanes, schedule.vectors)
         self.reducers = [output for output in outputs if output.member.reductions]
         self.streams = [output for output in outputs if not output.member.reductions]
         self.combiners: list[Combiner] = []
@@ -94,7 +94,7 @@ class Body:
     def full(self) -> int:
         """How much of the vector loop are full steps."""
         extent = self.group.extents[self.group.vector]
-        return extent - extent % (self.schedule.vectors * self.schedule.lanes)
+        return extent - extent % self.schedule.width
 
     def range_of(self, place: Place, dim: int) -> Range:
         """Return the iterations of loop ``dim``, of the vector loop those in full steps."""
@@ -109,14 +109,13 @@ class Body:
     def neutral(self, number: int) -> Value:
         """Return the vector that reducer ``number`` combines with any other to that one."""
         element = ir.RankedTensorType(self.reducers[number].destination.type).element_type
-        type_ = self.e.vector_type(self.schedule.lanes, element)
+        type_ = self.e.vector_type(self.schedule.width, element)
         return self.e.splat(type_, self.combiners[number].neutral_attribute(element))
 
-    def accumulators(self, vectors: int) -> Accumulators:
-        """Return ``vectors`` accumulators for each reducer."""
-        combiners = [combiner for combiner in self.combiners for _ in range(vectors)]
-        neutral = [self.neutral(number) for number in range(len(self.reducers)) for _ in range(vectors)]
-        return Accumulators(self.e, combiners, neutral)
+    def accumulators(self) -> Accumulators:
+        """Return an accumulator for each reducer."""
+        neutral = [self.neutral(number) for number in range(len(self.reducers))]
+        return Accumulators(self.e, self.combiners, neutral)
 
     def accumulate(self, place: Place, chunk: Chunk, carried: list[Value]) -> list[Value]:
         """Compute one chunk and combine its reductions with the accumulators, which follow the streams."""
@@ -125,7 +124,7 @@ class Body:
         following = self.store_streams(place, chunk, computed, carried[:count])
         accumulators = iter(carried[count:])
         for output, combiner in zip(self.reducers, self.combiners, strict=True):
-            following += [self._combine(output, combiner, next(accumulators), lanes) for lanes in computed]
+            following.append(self._combine(output, combiner, next(accumulators), computed))
         return following
 
     def stream(self, place: Place, chunk: Chunk, carried: list[Value]) -> list[Value]:
@@ -133,14 +132,12 @@ class Body:
         computed = self.elements.chunk(place.env, place.known, chunk, self._now(carried))
         return self.store_streams(place, chunk, computed, carried)
 
-    def store_streams(
-        self, place: Place, chunk: Chunk, computed: list[Known], carried: list[Value]
-    ) -> list[Value]:
+    def store_streams(self, place: Place, chunk: Chunk, computed: Known, carried: list[Value]) -> list[Value]:
         """Store the results that are not reduced, which ``carried`` starts with."""
         stored = list(carried)
         for number, output in enumerate(self.streams):
-            values = [self.elements.vector(output.result, known) for known in computed]
-            stored[number] = self.stores.store(output, stored[number], place.env, chunk, values)
+            value = self.elements.vector(output.result, computed)
+            stored[number] = self.stores.store(output, stored[number], place.env, chunk, value)
         return stored
 
     def _now(self, carried: list[Value]) -> dict[Value, Value]:

@@ -1,6 +1,6 @@
 """Nests whose vector loop is parallel: elementwise ones, and reductions of loops around the vector loop.
 
-The vector loop runs in steps of a few vectors, with reduction loops inside each step.
+The vector loop runs in steps of a few registers, with reduction loops inside each step.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.emission.constants import SHORT_COLUMN
-from mind_mlir.lowering.schedule.emission.emitter import STREAMING_ATTRIBUTE
 from mind_mlir.lowering.schedule.fusion.body import Range
 from mind_mlir.lowering.schedule.fusion.elements import Chunk
 
@@ -48,58 +47,59 @@ class Columns:
 
     def _clear(self, place: Place, carried: list[Value]) -> list[Value]:
         """Write what changes nothing to the partial results of ``place``."""
-        count, lanes = len(self._b.streams), self._s.lanes
+        count, width = len(self._b.streams), self._s.width
         results = carried[count:]
 
         def clear(chunk: Chunk, inside: list[Value]) -> list[Value]:
             return [
-                self._b.stores.store(output, result, place.env, chunk, [self._b.neutral(number)], place.slot)
+                self._b.stores.store(output, result, place.env, chunk, self._b.neutral(number), place.slot)
                 for number, (output, result) in enumerate(zip(self._b.reducers, inside, strict=True))
             ]
 
         columns, extent = self._b.range_of(place, self._g.vector), self._g.extents[self._g.vector]
         results = self._e.loop(
-            (columns.lower, columns.upper, lanes), results, lambda i, inside: clear(Chunk(i, 1, None), inside)
+            (columns.lower, columns.upper, width), results, lambda i, inside: clear(Chunk(i), inside)
         )
-        for at in range(self._b.full, extent, lanes) if columns.end else ():
-            results = clear(Chunk(at, 1, self._e.mask(lanes, extent - at)), results)
+        if columns.end and extent != self._b.full:
+            results = clear(self._end(), results)
         return [*carried[:count], *results]
 
+    def _end(self) -> Chunk:
+        """Return what is left of the vector loop after its full steps."""
+        full = self._b.full
+        return Chunk(full, self._e.mask(self._s.width, self._g.extents[self._g.vector] - full))
+
     def _steps(self, place: Place, strip: dict[int, Range], carried: list[Value]) -> list[Value]:
-        """Run the vector loop; what is left after its full steps is one shorter step with a masked end."""
+        """Run the vector loop; what is left after its full steps is one masked step."""
         columns = self._b.range_of(place, self._g.vector)
-        vectors, lanes = self._s.vectors, self._s.lanes
         carried = self._e.loop(
-            (columns.lower, columns.upper, vectors * lanes),
+            (columns.lower, columns.upper, self._s.width),
             carried,
-            lambda i, inside: self._step(place, strip, Chunk(i, vectors, None), inside),
-            mark=STREAMING_ATTRIBUTE if self._s.streaming else None,
+            lambda i, inside: self._step(place, strip, Chunk(i), inside),
+            streaming=self._s.lanes if self._s.streaming else 0,
         )
-        full, extent = self._b.full, self._g.extents[self._g.vector]
-        if extent == full or not columns.end:
+        if self._g.extents[self._g.vector] == self._b.full or not columns.end:
             return carried
-        count = -(-(extent - full) // lanes)
-        mask = self._e.mask(lanes, extent - full - (count - 1) * lanes)
-        return self._step(place, strip, Chunk(full, count, mask), carried)
+        return self._step(place, strip, self._end(), carried)
 
     def _step(self, place: Place, strip: dict[int, Range], chunk: Chunk, carried: list[Value]) -> list[Value]:
         if not self._g.reductions:
             return self._b.stream(place, chunk, carried)
         count = len(self._b.streams)
         streams, results = carried[:count], carried[count:]
-        accumulators = self._b.accumulators(chunk.vectors)
+        accumulators = self._b.accumulators()
         starts = accumulators.neutral
         if self._s.parts is None or self._s.strip:
             starts = [
-                self._b.stores.start(output, result, place.env, chunk, v, place.slot)
+                self._b.stores.start(output, result, place.env, chunk, place.slot)
                 for output, result in zip(self._b.reducers, results, strict=True)
-                for v in range(chunk.vectors)
             ]
         values = self._reduce(self._g.reductions, place, strip, chunk, accumulators, [*streams, *starts])
         streams, totals = values[:count], values[count:]
-        for number, output in enumerate(self._b.reducers):
-            own = totals[number * chunk.vectors : (number + 1) * chunk.vectors]
-            results[number] = self._b.stores.store(output, results[number], place.env, chunk, own, place.slot)
+        for number, (output, total) in enumerate(zip(self._b.reducers, totals, strict=True)):
+            results[number] = self._b.stores.store(
+                output, results[number], place.env, chunk, total, place.slot
+            )
         return [*streams, *results]
 
     def _reduce(

@@ -1,4 +1,4 @@
-"""Emits the elements of a group: single ones for all lanes, and chunks of vectors."""
+"""Emits the elements of a group: single ones for all lanes, and vectors of them."""
 
 from __future__ import annotations
 
@@ -22,21 +22,15 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Chunk:
-    """Vectors at consecutive places of the vector loop.
+    """A step of the vector loop.
 
     Attributes:
         start: the first element.
-        vectors: how many vectors.
-        mask: the live lanes of the last vector; None for all.
+        mask: the live lanes; None for all.
     """
 
     start: Index
-    vectors: int
-    mask: Value | None
-
-    def mask_of(self, v: int) -> Value | None:
-        """Return the mask of vector ``v``."""
-        return self.mask if v == self.vectors - 1 else None
+    mask: Value | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,27 +77,21 @@ class Elements:
                     new.vectors[step.root] = self._spread(step, new.scalars[step.root])
         return new
 
-    def chunk(self, env: Env, known: Known, chunk: Chunk, now: Mapping[Value, Value]) -> list[Known]:
-        """Return what is known for each vector of ``chunk``.
+    def chunk(self, env: Env, known: Known, chunk: Chunk, now: Mapping[Value, Value]) -> Known:
+        """Return what is known of ``chunk``.
 
         Args:
             env: All loops but the vector loop.
             known: What is known outside of the vector loop.
-            chunk: The vectors.
+            chunk: Where the vectors are.
             now: Tensors that results are written over, and what they are by now.
         """
         self._now = now
-        places = (self._e.add(chunk.start, v * self._lanes) for v in range(chunk.vectors))
-        return [
-            self._lane_by_lane(env | {self._dim: place}, known, chunk.mask_of(v))
-            for v, place in enumerate(places)
-        ]
-
-    def _lane_by_lane(self, env: Env, known: Known, mask: Value | None) -> Known:
+        here = env | {self._dim: chunk.start}
         new = Known(known.scalars, dict(known.vectors))
         for step in self._plan.steps:
             if self._dim in step.dims:
-                new.vectors[step.root] = self._many(step, env, new, mask)
+                new.vectors[step.root] = self._many(step, here, new, chunk.mask)
         return new
 
     def _scalar(self, root: Root, known: Known) -> Value:

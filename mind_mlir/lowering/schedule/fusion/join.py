@@ -12,7 +12,6 @@ from mind_mlir.bindings import arith, ir
 from mind_mlir.lowering.schedule.emission.emitter import zero
 from mind_mlir.lowering.schedule.fusion.cascade import Accumulators
 from mind_mlir.lowering.schedule.fusion.collapse import collapse_value, expand_value
-from mind_mlir.lowering.schedule.fusion.rows import join_pairwise
 
 if TYPE_CHECKING:
     from mind_mlir.bindings import Type, Value
@@ -69,16 +68,13 @@ class Joiner:
     ) -> Value:
         """Join the parts of one element, which lie beside one another."""
         element = ir.RankedTensorType(partial.type).element_type
-        type_ = self._e.vector_type(self._lanes, element)
-        neutral = combiner.neutral_attribute(element)
-        wide = _wider(combiner, element)
         parts = partial.type.shape[-1]
-        vectors = []
-        for first in range(0, parts, self._lanes):
-            mask = self._e.mask(self._lanes, parts - first)
-            padding = self._e.splat(element, neutral)
-            vectors.append(self._widened(self._e.read(type_, partial, [*at, first], padding, mask), wide))
-        total = combiner.horizontal(join_pairwise(combiner, vectors))
+        width = 1 << (parts - 1).bit_length()
+        padding = self._e.splat(element, combiner.neutral_attribute(element))
+        mask = self._e.mask(width, parts)
+        vector = self._e.read(self._e.vector_type(width, element), partial, [*at, 0], padding, mask)
+        wide = _wider(combiner, element)
+        total = combiner.horizontal(self._widened(vector, wide))
         total = total if wide == element else arith.TruncFOp(element, total).result
         start = self._e.extract(result, at) if output.start is None else output.start
         return self._e.insert(combiner.combine(start, total), result, at)
@@ -119,7 +115,7 @@ class Joiner:
     def _widened(self, vector: Value, element: Type) -> Value:
         if ir.VectorType(vector.type).element_type == element:
             return vector
-        return arith.ExtFOp(self._e.vector_type(self._lanes, element), vector).result
+        return arith.ExtFOp(self._e.vector_type(vector.type.shape[0], element), vector).result
 
     def _start(self, output: Output, type_: Type, result: Value, at: Index, mask: Value | None) -> Value:
         if output.start is not None:

@@ -57,12 +57,20 @@ def wanted_values(output: Output) -> list[Value]:
 
 
 class Stores:
-    """Reads and writes the outputs of a group in vectors of ``lanes``."""
+    """Reads and writes the outputs of a group.
 
-    def __init__(self, emitter: Emitter, group: Group, lanes: int) -> None:
+    Args:
+        emitter: Where to emit.
+        group: What is computed.
+        lanes: Elements in a vector register.
+        registers: Registers in a vector.
+    """
+
+    def __init__(self, emitter: Emitter, group: Group, lanes: int, registers: int) -> None:
         self._e = emitter
         self._dim = group.vector
         self._lanes = lanes
+        self._registers = registers
 
     def store(
         self,
@@ -70,26 +78,32 @@ class Stores:
         result: Value,
         env: Env,
         chunk: Chunk,
-        values: list[Value],
+        value: Value,
         slot: Index | None = None,
     ) -> Value:
-        """Write the vectors of a chunk to ``result``, to part ``slot`` of it if it holds partial results."""
-        for v, value in enumerate(values):
-            indices = self._place(output, env, chunk, v, slot)
-            result = self._e.write(value, result, indices, chunk.mask_of(v))
+        """Write the vector of a chunk to ``result``, to part ``slot`` of it if it holds partial results.
+
+        Each register is stored by itself: LLVM would store those of one vector last one first, which takes up
+        to twice as long where they are not aligned.
+        """
+        indices = self._place(output, env, chunk, slot)
+        if chunk.mask is not None or self._registers == 1:
+            return self._e.write(value, result, indices, chunk.mask)
+        for first in range(0, self._registers * self._lanes, self._lanes):
+            part = self._e.part(value, first, self._lanes)
+            result = self._e.write(part, result, [*indices[:-1], self._e.add(indices[-1], first)])
         return result
 
-    def start(
-        self, output: Output, result: Value, env: Env, chunk: Chunk, v: int, slot: Index | None
-    ) -> Value:
-        """Return what the accumulators of vector ``v`` start from: a number, or elements of ``result``."""
+    def start(self, output: Output, result: Value, env: Env, chunk: Chunk, slot: Index | None) -> Value:
+        """Return what the accumulator of ``chunk`` starts from: a number, or elements of ``result``."""
         if output.start is not None and slot is None:
-            return self._e.broadcast(self._e.vector_type(self._lanes, output.start.type), output.start)
-        indices = self._place(output, env, chunk, v, slot)
-        return read_vector(self._e, self._lanes, result, indices, chunk.mask_of(v))
+            width = self._registers * self._lanes
+            return self._e.broadcast(self._e.vector_type(width, output.start.type), output.start)
+        indices = self._place(output, env, chunk, slot)
+        return read_vector(self._e, self._registers * self._lanes, result, indices, chunk.mask)
 
-    def _place(self, output: Output, env: Env, chunk: Chunk, v: int, slot: Index | None) -> list[Index]:
-        here = env | {self._dim: self._e.add(chunk.start, v * self._lanes)}
+    def _place(self, output: Output, env: Env, chunk: Chunk, slot: Index | None) -> list[Index]:
+        here = env | {self._dim: chunk.start}
         indices = [index.emit(self._e, here) for index in output.access]
         return indices if slot is None else [slot, *indices]
 

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.emission.emitter import Index
     from mind_mlir.lowering.schedule.fusion.body import Body, Place
     from mind_mlir.lowering.schedule.fusion.cascade import Accumulators
-    from mind_mlir.lowering.schedule.fusion.combiner import Combiner
 
 
 class Rows:
@@ -27,16 +26,14 @@ class Rows:
 
     def emit(self, place: Place, carried: list[Value]) -> list[Value]:
         """Emit them at ``place``; ``carried`` are the tensors of the streams, then those of the reducers."""
-        count, vectors = len(self._b.streams), self._s.vectors
+        count = len(self._b.streams)
         streams, results = carried[:count], carried[count:]
-        accumulators = self._b.accumulators(vectors)
+        accumulators = self._b.accumulators()
         others = tuple(dim for dim in self._g.reductions if dim != self._g.vector)
         values = self._loops(others, place, accumulators, [*streams, *accumulators.neutral])
         streams, totals = values[:count], values[count:]
         for number, (output, combiner) in enumerate(zip(self._b.reducers, self._b.combiners, strict=True)):
-            total = combiner.horizontal(
-                join_pairwise(combiner, totals[number * vectors : (number + 1) * vectors])
-            )
+            total = combiner.horizontal(totals[number])
             results[number] = self._b.stores.store_total(
                 output, results[number], place.env, combiner.combine, total, place.slot
             )
@@ -44,7 +41,7 @@ class Rows:
 
     def _terms(self, others: tuple[int, ...]) -> int:
         """Return how many terms an accumulator takes in the loops ``others`` and the vector loop, at most."""
-        along = -(-self._b.most(self._g.vector) // (self._s.vectors * self._s.lanes))
+        along = -(-self._b.most(self._g.vector) // self._s.width)
         return along * math.prod(self._b.most(dim) for dim in others)
 
     def _loops(
@@ -72,47 +69,26 @@ class Rows:
 
     def _row(self, place: Place, accumulators: Accumulators, carried: list[Value]) -> list[Value]:
         columns = self._b.range_of(place, self._g.vector)
-        vectors = self._s.vectors
-        step = vectors * self._s.lanes
+        step = self._s.width
         carried = accumulators.loop(
             (columns.lower, columns.upper, step),
             -(-self._b.most(self._g.vector) // step),
             1,
             carried,
-            lambda i, inside: self._b.accumulate(place, Chunk(i, vectors, None), inside),
+            lambda i, inside: self._b.accumulate(place, Chunk(i), inside),
         )
         return self._end(place, carried) if columns.end else carried
 
     def _end(self, place: Place, carried: list[Value]) -> list[Value]:
-        """Accumulate what is left of a row after its full steps: single vectors, the last one masked."""
-        extent, lanes, vectors = self._g.extents[self._g.vector], self._s.lanes, self._s.vectors
-        count = len(self._b.streams)
-        for number, at in enumerate(range(self._b.full, extent, lanes)):
-            mask = self._e.mask(lanes, extent - at)
-            picked = [count + reducer * vectors + number for reducer in range(len(self._b.reducers))]
-            given = [*carried[:count], *(carried[index] for index in picked)]
-            taken = self._accumulate_masked(place, Chunk(at, 1, mask), given)
-            carried = [*taken[:count], *carried[count:]]
-            for index, value in zip(picked, taken[count:], strict=True):
-                carried[index] = value
-        return carried
-
-    def _accumulate_masked(self, place: Place, chunk: Chunk, carried: list[Value]) -> list[Value]:
-        following = self._b.accumulate(place, chunk, carried)
-        if chunk.mask is None:
-            return following
+        """Accumulate what is left of a row after its full steps: one step whose end is masked."""
+        full, extent = self._b.full, self._g.extents[self._g.vector]
+        if full == extent:
+            return carried
+        mask = self._e.mask(self._s.width, extent - full)
+        following = self._b.accumulate(place, Chunk(full, mask), carried)
         count = len(self._b.streams)
         kept = [
-            self._e.select(chunk.mask, new, old)
+            self._e.select(mask, new, old)
             for new, old in zip(following[count:], carried[count:], strict=True)
         ]
         return [*following[:count], *kept]
-
-
-def join_pairwise(combiner: Combiner, values: list[Value]) -> Value:
-    """Combine ``values`` pairwise, the first half with the second."""
-    while len(values) > 1:
-        half = (len(values) + 1) // 2
-        rest = values[half:]
-        values = [combiner.combine(values[i], rest[i]) if i < len(rest) else values[i] for i in range(half)]
-    return values[0]

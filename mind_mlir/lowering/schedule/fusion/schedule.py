@@ -55,8 +55,8 @@ class FusedSchedule:
     """How a group's nest is computed.
 
     Attributes:
-        lanes: Elements in a vector.
-        vectors: Vectors in a step of the vector loop; accumulators, where that is reduced.
+        lanes: Elements in a vector register.
+        vectors: Registers in a step of the vector loop, a power of two; accumulators, where that is reduced.
         strip: Rows that are reduced before the next elements of the results are looked at; 0: all of them.
         cuts: The loops that are cut for chunks, outermost first, at most one of them reduced.
         parts: The cut of a reduced loop, which is one of ``cuts``; None if no reduced loop is cut.
@@ -73,6 +73,11 @@ class FusedSchedule:
     parallel: bool
     streaming: bool
     reason: str
+
+    @property
+    def width(self) -> int:
+        """Elements in a step of the vector loop, which are one value of several registers."""
+        return self.lanes * self.vectors
 
     @property
     def chunks(self) -> int:
@@ -117,7 +122,8 @@ def choose_schedule(work: Work, target: Target) -> FusedSchedule:
         return FusedSchedule(
             lanes, 1, 0, (), None, parallel=False, streaming=False, reason="a single element"
         )
-    vectors = _vectors(work, lanes)
+    streaming = _streams(work, target)
+    vectors = _vectors(work, lanes, streaming=streaming)
     full = vectors * lanes
     nanoseconds = work.nanoseconds(target)
     parallel = nanoseconds >= WORTHWHILE_NS
@@ -142,7 +148,7 @@ def choose_schedule(work: Work, target: Target) -> FusedSchedule:
     about = f"about {nanoseconds / 1000:.1f} us of work"
     parallel = parallel and bool(cuts)
     reason = about if parallel else f"one thread: {about}"
-    return FusedSchedule(lanes, vectors, strip, tuple(cuts), parts, parallel, _streams(work, target), reason)
+    return FusedSchedule(lanes, vectors, strip, tuple(cuts), parts, parallel, streaming, reason)
 
 
 def _streams(work: Work, target: Target) -> bool:
@@ -158,11 +164,15 @@ def _streams(work: Work, target: Target) -> bool:
     return aligned and work.extents[work.vector] >= target.lanes(work.bits)
 
 
-def _vectors(work: Work, lanes: int) -> int:
-    wanted = next((vectors for most, vectors in STEPS if work.weight <= most), 1)
-    if work.reductions:
-        wanted = max(wanted, ACCUMULATORS)
-    return max(1, min(wanted, work.extents[work.vector] // lanes))
+def _vectors(work: Work, lanes: int, *, streaming: bool) -> int:
+    """Return the registers of a step: more than one takes longer to compile, and is not always faster."""
+    wanted = 1
+    if streaming:
+        wanted = next((vectors for most, vectors in STEPS if work.weight <= most), 1)
+    elif work.reductions:
+        wanted = next((vectors for most, vectors in ACCUMULATORS if work.operations <= most), 1)
+    most = max(1, min(wanted, work.extents[work.vector] // lanes))
+    return 1 << (most.bit_length() - 1)
 
 
 def _strip(work: Work) -> int:

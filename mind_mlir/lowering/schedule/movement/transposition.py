@@ -21,7 +21,7 @@ from mind_mlir.lowering.schedule.emission.constants import (
     STREAMED_CACHES,
 )
 from mind_mlir.lowering.schedule.emission.decision import Choice
-from mind_mlir.lowering.schedule.emission.emitter import STREAMING_ATTRIBUTE, zero
+from mind_mlir.lowering.schedule.emission.emitter import zero
 from mind_mlir.lowering.schedule.emission.shuffle import transpose
 from mind_mlir.lowering.schedule.emission.split import Split, split
 from mind_mlir.mlir.memory import element_bytes
@@ -209,7 +209,7 @@ class TranspositionEmitter:
                 (*band, self._lanes),
                 carried,
                 lambda i, inner: [self._square(env | {column: self._inside(column, i)}, inner[0])],
-                mark=STREAMING_ATTRIBUTE if self.schedule.streaming else None,
+                streaming=self._lanes if self.schedule.streaming else 0,
             )
         return [self._square(env | {column: self._inside(column, band[0])}, carried[0])]
 

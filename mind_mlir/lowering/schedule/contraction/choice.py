@@ -1,0 +1,86 @@
+"""Which micro-kernels a contraction calls: known from its schedule, long before the calls are emitted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mind_mlir.lowering.schedule.contraction.kernels import ProductKernel
+from mind_mlir.lowering.schedule.contraction.matmul_schedule import is_strided
+from mind_mlir.lowering.schedule.contraction.packing import PackKernel
+
+if TYPE_CHECKING:
+    from mind_mlir.lowering.schedule.contraction.geometry import Geometry
+    from mind_mlir.lowering.schedule.contraction.library import Kernel
+    from mind_mlir.lowering.schedule.contraction.match import Contraction, Operand
+    from mind_mlir.lowering.schedule.contraction.matmul_schedule import MatmulSchedule
+
+#: LLVM's names for the conversions of factors.
+_CONVERSIONS = {
+    "arith.extf": "fpext",
+    "arith.extsi": "sext",
+    "arith.extui": "zext",
+    "arith.truncf": "fptrunc",
+    "arith.trunci": "trunc",
+    "arith.sitofp": "sitofp",
+    "arith.uitofp": "uitofp",
+}
+
+
+def kernels_of(contraction: Contraction, geometry: Geometry, schedule: MatmulSchedule) -> list[Kernel]:
+    """Return all kernels that a contraction calls."""
+    kernels: list[Kernel] = [product_kernel(contraction, geometry, schedule, streams=schedule.streams)]
+    if schedule.pack:
+        kernels.append(right_pack(contraction, geometry, schedule))
+    if schedule.pack_left:
+        kernels.append(left_pack(contraction, geometry, schedule))
+    return kernels
+
+
+def product_kernel(
+    contraction: Contraction, geometry: Geometry, schedule: MatmulSchedule, *, streams: bool
+) -> ProductKernel:
+    """Return the kernel that multiplies; ``streams`` tells whether its results go past the cache."""
+    s, element = schedule, str(contraction.element)
+    return ProductKernel(
+        rows=s.rows,
+        vectors=s.vectors,
+        lanes=s.lanes,
+        element=element,
+        left=element if s.pack_left else _conversions(contraction.left),
+        right=element if s.pack else _conversions(contraction.right),
+        fma=s.fma and contraction.floating,
+        masks=s.masks,
+        ragged=not s.pack and geometry.columns.extent % s.columns > 0,
+        copies=s.copy,
+        streams=streams,
+    )
+
+
+def right_pack(contraction: Contraction, geometry: Geometry, schedule: MatmulSchedule) -> PackKernel:
+    """Return the kernel that packs the right factor."""
+    return PackKernel(
+        columns=schedule.columns,
+        lanes=schedule.lanes,
+        element=str(contraction.element),
+        source=_conversions(contraction.right),
+        transposes=is_strided(geometry),
+        masks=schedule.masks,
+    )
+
+
+def left_pack(contraction: Contraction, geometry: Geometry, schedule: MatmulSchedule) -> PackKernel:
+    """Return the kernel that packs the left factor."""
+    return PackKernel(
+        columns=schedule.rows,
+        lanes=schedule.rows,
+        element=str(contraction.element),
+        source=_conversions(contraction.left),
+        transposes=geometry.rows[0].left != 1,
+        masks=schedule.masks,
+    )
+
+
+def _conversions(operand: Operand) -> str:
+    """Return the element type of ``operand`` in memory and what is done to elements, as kernels take it."""
+    steps = (f"{_CONVERSIONS[op.name]} {op.results[0].type}" for op in operand.casts)
+    return ":".join((str(operand.element), *steps))

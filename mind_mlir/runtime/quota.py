@@ -1,0 +1,66 @@
+"""How many cores the control groups of Linux let this process use, as those of containers do.
+
+A container with two cores of time on a machine of 64 may run on all of them, so affinity does not tell:
+64 threads would use up the time of a period at once, and stand still for the rest of it.
+"""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_SYSTEM = Path("/")
+
+
+@functools.cache
+def quota_cores() -> int | None:
+    """Return how many cores' worth of time this process gets, rounded up; None where nothing limits it.
+
+    That is read once in a process.
+    """
+    return read_quota(_SYSTEM)
+
+
+def read_quota(system: Path) -> int | None:
+    """Return what `quota_cores` does, for a file system whose root is ``system``."""
+    limits = [-(-quota // period) for quota, period in _limits(system) if quota > 0 and period > 0]
+    return max(1, min(limits)) if limits else None
+
+
+def _limits(system: Path) -> Iterator[tuple[int, int]]:
+    """Yield quotas and periods in microseconds, those of all groups that the process is in."""
+    mounted = system / "sys/fs/cgroup"
+    for line in _text(system / "proc/self/cgroup").splitlines():
+        _, controllers, path = line.split(":", 2) if line.count(":") > 1 else ("", None, "")
+        if controllers == "":  # version 2
+            for folder in _groups(mounted, path):
+                yield from _pair(_text(folder / "cpu.max").split())
+        elif controllers is not None and "cpu" in controllers.split(","):
+            for name in dict.fromkeys((controllers, "cpu")):
+                for folder in _groups(mounted / name, path):
+                    files = (folder / "cpu.cfs_quota_us", folder / "cpu.cfs_period_us")
+                    yield from _pair([_text(file).strip() for file in files])
+
+
+def _groups(mounted: Path, path: str) -> Iterator[Path]:
+    """Yield the folders of a group and of all around it, of which a container may see the outermost alone."""
+    group = PurePosixPath(path.lstrip("/"))
+    for each in (group, *group.parents):
+        yield mounted / each
+
+
+def _pair(words: list[str]) -> Iterator[tuple[int, int]]:
+    """Yield a quota and its period; nothing where there is no quota, which is ``max`` or -1."""
+    if len(words) == 2 and all(word.isascii() and word.isdecimal() for word in words):
+        yield int(words[0]), int(words[1])
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""

@@ -1,0 +1,32 @@
+"""What the records promise holds of code for other processors than this one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from harness import assert_agrees, compile_uses, dtypes_of, edge_operands, run_numpy, uses_of
+
+from mind_mlir.ops.registry import all_ops
+from mind_mlir.target import TARGETS, VARIABLE, host_target, named_target, runs_here
+
+if TYPE_CHECKING:
+    from mind_mlir.ops.opdef import OpDef
+
+#: Targets whose code is another than that which all other tests run.
+OTHERS = [name for name in TARGETS if named_target(name).vector_bytes != host_target().vector_bytes]
+RECORDS = [pytest.param(record, id=record.opcode) for record in all_ops() if record.in_dialect]
+
+
+@pytest.mark.parametrize("record", RECORDS)
+@pytest.mark.parametrize("target", OTHERS)
+def test_compiled_code_agrees_with_numpy(record: OpDef, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not runs_here(named_target(target)):
+        pytest.skip("this machine does not run its code")
+    monkeypatch.setenv(VARIABLE, target)
+    uses = [use for dtype in dtypes_of(record) for use in uses_of(record, dtype)]
+    rng = np.random.default_rng(7)
+    operands = [edge_operands(use, rng) for use in uses]
+    for use, arrays, actual in zip(uses, operands, compile_uses(uses)(operands), strict=True):
+        assert_agrees(record, actual, run_numpy(record, arrays, use.attributes), arrays, use.attributes)
