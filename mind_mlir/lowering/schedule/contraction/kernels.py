@@ -163,8 +163,8 @@ class _Product:
             ahead = t.select(is_last, blocks[1], following, "!llvm.ptr")
             t.loop(
                 "%planes",
-                [(left, "!llvm.ptr"), (result, "!llvm.ptr")],
-                lambda _, plane: self._plane(plane, (right, ahead), depth, masks, (live, adds)),
+                [(left, "!llvm.ptr"), (result, "!llvm.ptr"), (ahead, "!llvm.ptr")],
+                lambda _, plane: self._plane(plane, right, depth, masks, (live, adds)),
             )
             return [
                 following,
@@ -209,7 +209,7 @@ class _Product:
     def _plane(
         self,
         plane: list[str],
-        rights: tuple[str, str],
+        right: str,
         depth: tuple[str, str],
         masks: tuple[list[str], list[str]],
         bounds: tuple[str, str],
@@ -218,8 +218,10 @@ class _Product:
         rows = t.number(self._kernel.rows)
         count = t.binary("udiv", t.add("%rows", t.number(self._kernel.rows - 1)), rows)
         next_out = t.mul("%out_row", rows)
-        right, ahead = rights
-        fetched = t.binary("udiv", t.add(depth[0], t.binary("sub", count, t.number(1))), count)
+        left, out, ahead = plane
+        tiles = t.mul(count, "%planes")
+        fetched = t.binary("udiv", t.add(depth[0], t.binary("sub", tiles, t.number(1))), tiles)
+        fetches = self._kernel.rows >= _FETCHING_ROWS
 
         def tile(_: str, inside: list[str]) -> list[str]:
             left, out, live, ahead = inside
@@ -230,7 +232,7 @@ class _Product:
             if not self._kernel.streams:  # what sums are added to is on its way meanwhile
                 for row, v in self._cells:
                     t.prefetch(t.step(outs[row], v * self._kernel.lanes, self._element))
-            after = self._fetched(ahead, fetched) if self._kernel.rows >= _FETCHING_ROWS else ahead
+            after = self._fetched(ahead, fetched) if fetches else ahead
             sums = self._taps(lefts, right, depth, masks[0] if self._kernel.ragged else [])
             if self._kernel.streams:
                 self._stream(outs, sums, masks, bounds)
@@ -245,12 +247,12 @@ class _Product:
                 after,
             ]
 
-        left, out = plane
         carried = [(left, "!llvm.ptr"), (out, "!llvm.ptr"), ("%rows", "i64"), (ahead, "!llvm.ptr")]
-        t.loop(count, carried, tile)
+        *_, ahead = t.loop(count, carried, tile)
         return [
             t.step(left, "%left_plane", self._stored["left"]),
             t.step(out, "%out_plane", self._element),
+            ahead,
         ]
 
     def _fetched(self, pointer: str, steps: str) -> str:
