@@ -18,7 +18,7 @@ from mind_mlir.lowering.buffers.aliases import VIEWS
 from mind_mlir.lowering.buffers.footprint import Span, Touch, bounds_of, hull, touched
 from mind_mlir.lowering.buffers.kernel_footprint import ProductKernels
 from mind_mlir.lowering.buffers.private import make_private
-from mind_mlir.lowering.schedule.emission.emitter import PARALLEL_ATTRIBUTE
+from mind_mlir.lowering.schedule.emission.emitter import BRIEF_ATTRIBUTE, PARALLEL_ATTRIBUTE
 from mind_mlir.mlir.passes import find_all
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ _MOVABLE = (
     "memref.extract_strided_metadata",
     "memref.get_global",
 )
+#: Runs that go on beside one another: a few, for time is to be linear in the number of loops.
+_RUNNING = 8
 #: A merged loop has at least so many chunks, unless its parts have fewer: enough for threads to share.
 _CHUNKS = 8
 
@@ -46,7 +48,7 @@ class _Part(NamedTuple):
         trips: How many iterations it has.
         parallel: Whether they are known to be independent.
         touches: What each of them touches.
-        rate: How many of them make up as much as one of the first part.
+        rate: How many of them make up as much as how many of the other parts.
     """
 
     loop: Operation
@@ -82,32 +84,35 @@ def is_parallel(op: Operation) -> bool:
 
 
 def _runs(block: Block, kernels: ProductKernels) -> list[list[_Part]]:
-    """Return what is to be merged in ``block``: two loops or more each, the first of them parallel."""
-    runs: list[list[_Part]] = []
-    run: list[_Part] = []
+    """Return what is to be merged in ``block``: two loops or more each, some of them parallel.
 
-    def close() -> None:
-        if len(run) > 1:
-            runs.append(list(run))
-        run.clear()
-
+    Each run takes the place of its last loop. What stands between its loops is another run, which touches
+    nothing that matters to it: runs that do are one, or the one before is complete.
+    """
+    complete: list[list[_Part]] = []
+    running: list[list[_Part]] = []
     for view in block.operations:
         op = view.operation
         if op.name in _MOVABLE:
             continue
-        first = is_parallel(op)
-        if op.name != "scf.for" or op.results or not (run or first):
-            close()
+        part = None if op.name != "scf.for" or op.results else _part(op, kernels)
+        if part is None:
+            complete += running
+            running = []
             continue
-        part = _part(op, kernels)
-        joined = None if part is None else _joined(part, run)
-        if joined is None and run:
-            close()
-            joined = part if first else None
-        if joined is not None:
-            run.append(joined)
-    close()
-    return runs
+        before = [run for run in running if _depends(part, run)]
+        running = [run for run in running if all(run is not other for other in before)]
+        joined = _joined(part, before)
+        if joined is None and len(before) > 1:
+            joined = _joined(part, before[-1:])
+            complete += before if joined is None else before[:-1]
+        elif joined is None:
+            complete += before
+        running.append(joined or [part])
+        if len(running) > _RUNNING:
+            complete.append(running.pop(0))
+    complete += running
+    return [run for run in complete if len(run) > 1 and any(part.parallel for part in run)]
 
 
 def _part(loop: Operation, kernels: ProductKernels) -> _Part | None:
@@ -121,20 +126,32 @@ def _part(loop: Operation, kernels: ProductKernels) -> _Part | None:
     return _Part(loop, -(-bounds[1] // bounds[2]), is_parallel(loop), touches, Fraction(1))
 
 
-def _joined(part: _Part, run: list[_Part]) -> _Part | None:
-    """Return ``part`` as what follows on ``run``; None if it cannot be merged with it."""
-    if not run:
-        return part
-    rates = {
-        before.rate * one.pitch / other.pitch
+def _depends(part: _Part, run: list[_Part]) -> bool:
+    """Return whether ``part`` has to stay behind one of ``run``."""
+    return any(
+        part.touches[root].writes or touch.writes
         for before in run
-        for one, other in _shared(before.touches, part.touches)
-        if one.pitch > 0 and other.pitch > 0
-    }
-    if len(rates) != 1:
-        return None
-    joined = part._replace(rate=rates.pop())
-    return joined if _is_sound([*run, joined]) else None
+        for root, touch in before.touches.items()
+        if root in part.touches
+    )
+
+
+def _joined(part: _Part, runs: list[list[_Part]]) -> list[_Part] | None:
+    """Return ``part`` and the ``runs`` before it as one; None if they cannot be merged."""
+    joined: list[_Part] = []
+    for run in runs:
+        rates = {
+            before.rate * one.pitch / other.pitch
+            for before in run
+            for one, other in _shared(before.touches, part.touches)
+            if one.pitch > 0 and other.pitch > 0
+        }
+        if len(rates) != 1:
+            return None
+        rate = rates.pop()
+        joined += [before._replace(rate=before.rate / rate) for before in run]
+    joined.append(part)
+    return joined if _is_sound(joined) else None
 
 
 def _shared(one: dict[Value, Touch], other: dict[Value, Touch]) -> list[tuple[Span, Span]]:
@@ -150,14 +167,15 @@ def _shared(one: dict[Value, Touch], other: dict[Value, Touch]) -> list[tuple[Sp
 def _counts(run: list[_Part]) -> list[int]:
     """Return how many iterations of each part make up a chunk: the fewest possible."""
     scale = math.lcm(*(part.rate.denominator for part in run))
-    return [int(part.rate * scale) for part in run]
+    counts = [int(part.rate * scale) for part in run]
+    return [count // math.gcd(*counts) for count in counts]
 
 
 def _is_sound(run: list[_Part]) -> bool:
     """Return whether chunks of all parts of ``run``, one after the other, compute what its loops do."""
     counts = _counts(run)
     chunks = {-(-part.trips // count) for part, count in zip(run, counts, strict=True)}
-    if len(chunks) != 1 or min(chunks) < min(_CHUNKS, *(part.trips for part in run if part.parallel)):
+    if len(chunks) != 1 or min(chunks) < min([_CHUNKS, *(part.trips for part in run if part.parallel)]):
         return False
     for root in _written(run):
         spans = [
@@ -192,15 +210,16 @@ def _written(run: list[_Part]) -> Iterable[Value]:
 
 def _merge(run: list[_Part]) -> None:
     """Replace the loops of ``run`` by one."""
-    first = run[0].loop
+    last = run[-1].loop
     counts = _counts(run)
     chunks = -(-run[0].trips // counts[0])
-    _gather(first, run[-1].loop)
-    with ir.InsertionPoint(first), first.location:
+    with ir.InsertionPoint(last), run[0].loop.location as location:
         index = ir.IndexType.get()
-        zero, end, one = (arith.ConstantOp(index, value).result for value in (0, chunks, 1))
-        merged = scf.ForOp(zero, end, one)
+        zero, upper, one = (arith.ConstantOp(index, value).result for value in (0, chunks, 1))
+        merged = scf.ForOp(zero, upper, one)
         merged.attributes[PARALLEL_ATTRIBUTE] = ir.UnitAttr.get()
+        if all(BRIEF_ATTRIBUTE in part.loop.attributes for part in run if part.parallel):
+            merged.attributes[BRIEF_ATTRIBUTE] = ir.UnitAttr.get()
     body = merged.regions[0].blocks[0]
     number = body.arguments[0]
     for part, count in zip(run, counts, strict=True):
@@ -209,30 +228,16 @@ def _merge(run: list[_Part]) -> None:
         assert bounds is not None
         loop.detach_from_parent()
         body.append(loop)
-        if PARALLEL_ATTRIBUTE in loop.attributes:
-            del loop.attributes[PARALLEL_ATTRIBUTE]
+        for name in (PARALLEL_ATTRIBUTE, BRIEF_ATTRIBUTE):
+            if name in loop.attributes:
+                del loop.attributes[name]
         with ir.InsertionPoint(loop), loop.location:
             size = arith.ConstantOp(index, count * bounds[2]).result
             start = arith.MulIOp(number, size).result
-            last = arith.AddIOp(start, size).result
+            end = arith.AddIOp(start, size).result
             if part.trips % count:
-                last = arith.MinUIOp(last, loop.operands[1]).result
-        loop.operands[0], loop.operands[1] = start, last
-    with ir.InsertionPoint(body), first.location:
+                end = arith.MinUIOp(end, loop.operands[1]).result
+        loop.operands[0], loop.operands[1] = start, end
+    with ir.InsertionPoint(body), location:
         scf.YieldOp([])
     make_private(merged.operation, [(part.touches, count) for part, count in zip(run, counts, strict=True)])
-
-
-def _gather(first: Operation, last: Operation) -> None:
-    """Move what stands between ``first`` and ``last``, loops apart, before ``first``."""
-    between: list[Operation] = []
-    inside = False
-    for view in first.block.operations:
-        op = view.operation
-        if op == last:
-            break
-        if inside and op.name != "scf.for":
-            between.append(op)
-        inside = inside or op == first
-    for op in between:
-        op.move_before(first)

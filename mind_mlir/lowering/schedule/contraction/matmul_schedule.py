@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.contraction.geometry import ONCE, Loop
 from mind_mlir.lowering.schedule.contraction.kernels import COPIED_STEPS
-from mind_mlir.lowering.schedule.emission.constants import BYTE_NS, WORTHWHILE_NS
+from mind_mlir.lowering.schedule.emission.constants import BYTE_NS, WAKING_NS, WORTHWHILE_NS
 from mind_mlir.lowering.schedule.emission.decision import Choice
 from mind_mlir.lowering.schedule.emission.split import split
 
@@ -36,6 +36,7 @@ class MatmulSchedule:
         pack_left: Whether the left factor is copied into ``[rows][step][row]`` first, tile by tile.
         fma: Whether products of floats are fused with their addition.
         masks: Whether vectors at edges are masked; else they go through a buffer.
+        brief: Whether the pieces are over so soon that no thread is to be woken for them.
         outside: Out of how many loops packing is taken, since they do not change the right factor.
     """
 
@@ -53,6 +54,7 @@ class MatmulSchedule:
     pack_left: bool
     fma: bool
     masks: bool
+    brief: bool = False
     outside: int = 0
 
     @property
@@ -179,6 +181,7 @@ def choose_matmul_schedule(
         pack_left=_packs_left(geometry, rows, size),
         fma=target.fma,
         masks=target.masks,
+        brief=nanoseconds < WAKING_NS,
         outside=outside if pack else 0,
     )
 

@@ -26,6 +26,7 @@ from mind_mlir.lowering.schedule.emission.constants import (
     STREAMED_CACHES,
     STRIP,
     STRIP_BYTES,
+    WAKING_NS,
     WORTHWHILE_NS,
 )
 from mind_mlir.lowering.schedule.emission.decision import Choice
@@ -61,6 +62,7 @@ class FusedSchedule:
         cuts: The loops that are cut for chunks, outermost first, at most one of them reduced.
         parts: The cut of a reduced loop, which is one of ``cuts``; None if no reduced loop is cut.
         parallel: Whether threads may share the chunks.
+        brief: Whether no thread is to be woken for them.
         streaming: Whether stores may go past the cache.
         reason: Why it is cut so, for people.
     """
@@ -71,6 +73,7 @@ class FusedSchedule:
     cuts: tuple[Cut, ...]
     parts: Cut | None
     parallel: bool
+    brief: bool
     streaming: bool
     reason: str
 
@@ -115,7 +118,7 @@ def choose_schedule(work: Work, target: Target) -> FusedSchedule:
     lanes = target.lanes(work.bits)
     if work.vector < 0:
         return FusedSchedule(
-            lanes, 1, 0, (), None, parallel=False, streaming=False, reason="a single element"
+            lanes, 1, 0, (), None, parallel=False, brief=False, streaming=False, reason="a single element"
         )
     vectors = _vectors(work, lanes)
     full = vectors * lanes
@@ -142,7 +145,9 @@ def choose_schedule(work: Work, target: Target) -> FusedSchedule:
     about = f"about {nanoseconds / 1000:.1f} us of work"
     parallel = parallel and bool(cuts)
     reason = about if parallel else f"one thread: {about}"
-    return FusedSchedule(lanes, vectors, strip, tuple(cuts), parts, parallel, _streams(work, target), reason)
+    brief = nanoseconds < WAKING_NS
+    streams = _streams(work, target)
+    return FusedSchedule(lanes, vectors, strip, tuple(cuts), parts, parallel, brief, streams, reason)
 
 
 def _streams(work: Work, target: Target) -> bool:
@@ -162,6 +167,9 @@ def _vectors(work: Work, lanes: int) -> int:
     wanted = next((vectors for most, vectors in STEPS if work.weight <= most), 1)
     if work.reductions:
         wanted = max(wanted, ACCUMULATORS)
+    elif not work.outer:
+        # A number for each of a few rows: cut as finely as the nests over these (see `buffers/merging`).
+        wanted = min(wanted, max(1, work.extents[work.vector] // (lanes * FEWEST_CHUNKS)))
     return max(1, min(wanted, work.extents[work.vector] // lanes))
 
 
