@@ -23,18 +23,19 @@ from mind_mlir.lowering.schedule import schedule
 from mind_mlir.lowering.schedule.emission.decision import Decisions
 from mind_mlir.lowering.schedule.listing import listing
 from mind_mlir.lowering.to_linalg import to_linalg
-from mind_mlir.lowering.to_llvm import to_llvm
+from mind_mlir.lowering.to_llvm import linked, to_llvm
 from mind_mlir.passes.forms import STEPS
 from mind_mlir.passes.verify import verify
 from mind_mlir.stages import MLIR_FORMS
 from mind_mlir.target import named_target
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from mind_mlir.bindings import Module as MLIRModule
     from mind_mlir.diagnostics.checks import Place
     from mind_mlir.ir.module import Module
+    from mind_mlir.lowering.schedule.contraction.library import Kernel
     from mind_mlir.lowering.schedule.listing import Opcodes
     from mind_mlir.mlir.context import Outcome
     from mind_mlir.mlir.references import References
@@ -57,6 +58,8 @@ class Lowering:
         threads: How many threads share a loop at most, as `to_llvm` takes it.
         observer: Sees each form as it appears.
         debug_info: Whether forms of MLIR are printed with their locations.
+        kernels: Is told early the micro-kernels that the module calls, and makes them: the module then only
+            declares them. Else they become part of it.
         references: Takes the data of large literals, which MLIR then knows by name; None if their forms in
             MLIR are to be seen by somebody.
         timings: Seconds spent in each stage so far.
@@ -70,6 +73,7 @@ class Lowering:
     threads: int | None = None
     observer: Observer | None = None
     debug_info: bool = False
+    kernels: Callable[[Sequence[Kernel]], object] | None = None
     references: References | None = None
     timings: dict[str, float] = field(default_factory=dict)
     canonical: Module | None = None
@@ -117,8 +121,8 @@ class Lowering:
         steps: dict[str, Callable[[], None]] = {
             "linalg": self._to_linalg,
             "scheduled": lambda: self._schedule(until),
-            "bufferized": lambda: bufferize(self.mlir),
-            "llvm": lambda: to_llvm(self.mlir, self.target, threads=self.threads),
+            "bufferized": lambda: bufferize(self.mlir, tell=self.kernels),
+            "llvm": self._to_llvm,
         }
         last = "scheduled" if until == "schedule" else until
         for stage in MLIR_FORMS[MLIR_FORMS.index(after) + 1 : MLIR_FORMS.index(last) + 1]:
@@ -132,6 +136,9 @@ class Lowering:
     def _schedule(self, until: str) -> None:
         self.decisions = Decisions(wanted=until == "schedule" or self.observer is not None)
         schedule(self.mlir, self.target, self.decisions)
+
+    def _to_llvm(self) -> None:
+        to_llvm(self.mlir, self.target, threads=self.threads, link=self.kernels is None)
 
     def _core_step(self, stage: str, module: Module) -> Module:
         with self._timed(stage, lambda: print_module(module)):
@@ -147,8 +154,11 @@ class Lowering:
 
     @held()
     def text(self) -> str:
-        """Return the current MLIR module as text."""
-        return str(self.mlir.operation.get_asm(enable_debug_info=self.debug_info)) if self.mlir else ""
+        """Return the current MLIR module as text, micro-kernels included."""
+        if self.mlir is None:
+            return ""
+        module = linked(self.mlir, self.target)
+        return str(module.operation.get_asm(enable_debug_info=self.debug_info))
 
     @held()
     def schedule_text(self) -> str:

@@ -24,7 +24,10 @@ from mind_mlir.lowering.schedule.contraction.emission import emit_contractions
 from mind_mlir.mlir.passes import find_all, run_passes
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from mind_mlir.bindings import Attribute, Module, Operation
+    from mind_mlir.lowering.schedule.contraction.library import Kernel
 
 _ONE_SHOT = "one-shot-bufferize{allow-return-allocs-from-loops=true}"
 
@@ -33,13 +36,16 @@ class BufferizationError(Exception):
     """A module is outside of what `bufferize` accepts: a defect of an earlier stage, not of the program."""
 
 
-def bufferize(module: Module, *, verify: bool = False) -> None:
+def bufferize(
+    module: Module, *, tell: Callable[[Sequence[Kernel]], object] | None = None, verify: bool = False
+) -> None:
     """Rewrite ``module`` from tensors to buffers, in place.
 
     Args:
         module: Public functions, and private ones if need be, on tensors of static shape. A function
             without tensors in its signature keeps it. Where there are several public ones, each has an
             attribute of its own with the size of its arena; the module's is the greatest.
+        tell: Is told the micro-kernels that the module calls, as soon as that is known.
         verify: Run MLIR's verifier after each pass.
 
     Raises:
@@ -55,7 +61,9 @@ def bufferize(module: Module, *, verify: bool = False) -> None:
             carry_in_place(module)
             run_passes(module, "canonicalize", verify=verify)
             coalesce_copies(module)
-            emit_contractions(module)
+            kernels = emit_contractions(module)
+            if kernels and tell is not None:
+                tell(kernels)
             merge_parallel_loops(module)
             scratch = _place_all(module)
         except (MLIRError, EscapeError, CycleError, ValueError) as error:

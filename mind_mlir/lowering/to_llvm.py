@@ -15,7 +15,7 @@ from mind_mlir.lowering.copies import expand_copies
 from mind_mlir.lowering.loop_hints import annotate_loops, attach_annotations
 from mind_mlir.lowering.outline import outline_kernels
 from mind_mlir.lowering.parts import add_table_functions, cut_into_parts
-from mind_mlir.lowering.schedule.contraction.library import link_library
+from mind_mlir.lowering.schedule.contraction.library import declared_kernels, link_library
 from mind_mlir.lowering.streaming import stream_stores
 from mind_mlir.lowering.threads import define_launches, outline_chunks
 from mind_mlir.lowering.vector_math import INLINE_ATTRIBUTE, expand_math, inline_expansions
@@ -25,7 +25,7 @@ from mind_mlir.target import named_target
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mind_mlir.bindings import Module, Operation
+    from mind_mlir.bindings import Attribute, Module, Operation
     from mind_mlir.target import Target
 
 #: The order matters: each pass leaves what a later one takes. A pass with names is for operations whose names
@@ -56,7 +56,12 @@ _TO_LLVM = (
 
 
 def to_llvm(
-    module: Module, target: Target | None = None, *, threads: int | None = None, verify: bool = False
+    module: Module,
+    target: Target | None = None,
+    *,
+    threads: int | None = None,
+    link: bool = True,
+    verify: bool = False,
 ) -> None:
     """Lower a bufferized ``module`` to the LLVM dialect, in place.
 
@@ -66,6 +71,7 @@ def to_llvm(
         target: The machine that will run the code; the one at hand by default.
         threads: How many threads share a parallel loop at most; with 1, all loops stay loops. By default it
             is what the process is set to when the code runs.
+        link: Whether the micro-kernels that are called join the module; else they are declared.
         verify: Run MLIR's verifier after each pass.
     """
     machine = target or named_target()
@@ -88,12 +94,40 @@ def to_llvm(
         define_launches(module, launches, limit=threads or 0)
         attach_annotations(module)
         inline_expansions(module, inlined)
-        link_library(module)
+        if link:
+            link_library(module, kernel_attributes(machine))
         for op in module.body.operations:
             if op.operation.name == "llvm.func" and op.regions[0].blocks:
                 _keep_apart(op)
-                _use_full_vectors(op, machine)
-                _compile_for(op, machine)
+                for name, value in target_attributes(machine).items():
+                    op.attributes[name] = value
+
+
+def target_attributes(target: Target) -> dict[str, Attribute]:
+    """Return the attributes of functions of the LLVM dialect that are compiled for ``target``."""
+    # LLVM would vectorize for 256 bits by itself, though registers are wider.
+    attributes = {"prefer_vector_width": ir.StringAttr.get(str(8 * target.vector_bytes))}
+    if target.cpu:  # else it is the machine that compiles
+        features = ", ".join(f'"{feature}"' for feature in target.features)
+        attributes["target_cpu"] = ir.StringAttr.get(target.cpu)
+        attributes["target_features"] = ir.Attribute.parse(f"#llvm.target_features<[{features}]>")
+    return attributes
+
+
+def kernel_attributes(target: Target) -> dict[str, Attribute]:
+    """Return the attributes of micro-kernels for ``target`` as functions of a module that calls them."""
+    linkage = ir.Attribute.parse("#llvm.linkage<internal>")
+    return {"no_inline": ir.UnitAttr.get(), "linkage": linkage, **target_attributes(target)}
+
+
+def linked(module: Module, target: Target) -> Module:
+    """Return ``module``, in the LLVM dialect, with the code of the kernels that it declares: then a copy."""
+    if not declared_kernels(module):
+        return module
+    with module.context, ir.Location.unknown():
+        copy = module.operation.clone().opview
+        link_library(copy, kernel_attributes(target))
+        return copy
 
 
 def _needed(passes: Iterable[tuple[str, tuple[str, ...]]], names: Iterable[str]) -> str:
@@ -140,16 +174,3 @@ def _keep_apart(function: Operation) -> None:
     attributes["no_inline"] = ir.UnitAttr.get()
     if "sym_visibility" in attributes:  # private
         attributes["linkage"] = ir.Attribute.parse("#llvm.linkage<internal>")
-
-
-def _use_full_vectors(function: Operation, target: Target) -> None:
-    """Let LLVM vectorize for the whole register, where it would stop at 256 bits by itself."""
-    function.attributes["prefer_vector_width"] = ir.StringAttr.get(str(8 * target.vector_bytes))
-
-
-def _compile_for(function: Operation, target: Target) -> None:
-    """Let LLVM use no instruction that ``target`` lacks, where that is not the machine that compiles."""
-    if target.cpu:
-        function.attributes["target_cpu"] = ir.StringAttr.get(target.cpu)
-        features = ", ".join(f'"{feature}"' for feature in target.features)
-        function.attributes["target_features"] = ir.Attribute.parse(f"#llvm.target_features<[{features}]>")

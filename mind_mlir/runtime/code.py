@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import ctypes
 import threading
+from functools import partial
 from typing import TYPE_CHECKING
 
 from mind_mlir.abi import PARALLEL_SYMBOL
 from mind_mlir.bindings import ExecutionEngine, code_maker, ir
+from mind_mlir.lowering.schedule.contraction.library import declared_kernels
+from mind_mlir.lowering.to_llvm import linked
 from mind_mlir.runtime.constants import Constants
-from mind_mlir.runtime.kernels import take_kernels
+from mind_mlir.runtime.kernels import begin_kernels, kernel_address
 from mind_mlir.runtime.library import fill_table
 from mind_mlir.runtime.threads import get_num_threads, parallel_address, usable_cores
 from mind_mlir.runtime.units import PUBLISH, TABLE, cut_into_units, whole
+from mind_mlir.target import named_target
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from mind_mlir.bindings import Module
     from mind_mlir.mlir.references import References
     from mind_mlir.runtime.units import Unit
+    from mind_mlir.target import Target
 
 
 class _Table:
@@ -28,6 +33,10 @@ class _Table:
     def __init__(self, length: int) -> None:
         self._slots = (ctypes.c_void_p * length)()
         self.value = ctypes.addressof(self._slots)
+
+    def enter(self, addresses: Sequence[int]) -> None:
+        """Enter the first addresses."""
+        self._slots[: len(addresses)] = list(addresses)
 
 
 class MachineCode:
@@ -40,6 +49,7 @@ class MachineCode:
         opt_level: int,
         standalone: bool,
         together: bool,
+        target: Target | None = None,
         references: References | None = None,
     ) -> None:
         """Compile an LLVM dialect module, as `to_llvm` leaves it.
@@ -49,6 +59,7 @@ class MachineCode:
             opt_level: The most that LLVM optimises, 0 to 3.
             standalone: Make code that an object file can hold: position-independent, all constants inside.
             together: Make one piece of code, which `write_object` can write.
+            target: What it was lowered for, this machine unless given; its micro-kernels are made for that.
             references: The data of constants that the module knows by name only.
 
         Raises:
@@ -56,17 +67,24 @@ class MachineCode:
         """
         self._constants = None if standalone else Constants(module, references)
         shares_loops = _declares(module, PARALLEL_SYMBOL)
-        self._parallel = ctypes.c_void_p(parallel_address()) if shares_loops else None
-        self._kernels: dict[str, ctypes.c_void_p] = {}
+        self._parallel: ctypes.c_void_p | None = None
+        elsewhere: dict[str, Callable[[], int]] = {}
         if standalone or together:
+            module = linked(module, target or named_target())
+            self._parallel = ctypes.c_void_p(parallel_address()) if shares_loops else None
             units, slots = [whole(module, opt_level)], 0
         else:
-            self._kernels = {name: ctypes.c_void_p(at) for name, at in take_kernels(module).items()}
-            units, slots = cut_into_units(module, opt_level, min(get_num_threads(), usable_cores()))
+            elsewhere = _declared_kernels(module, target or named_target())
+            if shares_loops:
+                elsewhere[PARALLEL_SYMBOL] = parallel_address
+            most = min(get_num_threads(), usable_cores())
+            units, slots = cut_into_units(module, opt_level, most, list(elsewhere))
         self._table = _Table(slots)
         self._engines = [self._engine(unit, pic=standalone) for unit in units]
-        if len(units) > 1:
+        if slots:
             self._generate(units)
+        # What threads have been making meanwhile.
+        self._table.enter([address() for address in elsewhere.values()])
 
     def _engine(self, unit: Unit, *, pic: bool) -> ExecutionEngine:
         engine = ExecutionEngine(unit.module, opt_level=unit.level, enable_pic=pic)
@@ -75,8 +93,6 @@ class MachineCode:
         if self._parallel is not None:
             engine.raw_register_runtime(PARALLEL_SYMBOL, self._parallel)
         engine.raw_register_runtime(TABLE, self._table)
-        for name, address in self._kernels.items():
-            engine.raw_register_runtime(name, address)
         return engine
 
     def _generate(self, units: Sequence[Unit]) -> None:
@@ -106,6 +122,14 @@ class MachineCode:
         """Write the code, whose functions have all been asked for, as an object file."""
         (engine,) = self._engines
         engine.dump_to_object_file(path)
+
+
+def _declared_kernels(module: Module, target: Target) -> dict[str, Callable[[], int]]:
+    """Return what waits for the addresses of the micro-kernels that ``module`` declares, by their names."""
+    declared = [kernel for _, kernel in declared_kernels(module)]
+    with module.context:
+        begin_kernels(declared, target)  # most have been begun already
+    return {kernel.name: partial(kernel_address, kernel, target) for kernel in declared}
 
 
 def _declares(module: Module, symbol: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -19,9 +20,10 @@ from mind_mlir.pipeline import Lowering
 from mind_mlir.runtime.call import Called
 from mind_mlir.runtime.disassemble import assembly
 from mind_mlir.runtime.function import CompiledFunction, Signature
+from mind_mlir.runtime.kernels import begin_kernels
 from mind_mlir.runtime.native import NativeFunction, NativeModule
 from mind_mlir.runtime.places import Places
-from mind_mlir.runtime.threads import check_threads, loop_threads
+from mind_mlir.runtime.threads import begin_pool, check_threads, loop_threads
 from mind_mlir.stages import FORMS
 from mind_mlir.target import TARGETS, named_target, runnable_target
 
@@ -111,12 +113,15 @@ class Executable(Called):
         self._source = module = restricted(module, function)
         self._options = (opt_level, threads, target)
         with held():
+            begin_pool(limit)
             references = None if observer else References()
-            lowering = Lowering(machine, threads=limit, observer=observer, references=references)
+            kernels = partial(begin_kernels, target=machine)
+            lowering = Lowering(
+                machine, threads=limit, observer=observer, kernels=kernels, references=references
+            )
             lowering.run(module)
             start = time.perf_counter()
-            native = NativeModule(lowering.mlir, opt_level=opt_level, references=references)
-            # The machine code is made when the first function is looked up.
+            native = NativeModule(lowering.mlir, opt_level=opt_level, target=machine, references=references)
             self.functions: Mapping[str, CompiledFunction] = FrozenDict(self._link(lowering, native))
             lowering.timings["codegen"] = time.perf_counter() - start
         self.timings: Mapping[str, float] = MappingProxyType(lowering.timings)

@@ -7,14 +7,13 @@ A function of theirs that is not internal has its address told here.
 from __future__ import annotations
 
 import ctypes
-import os
-import threading
 from importlib.resources import files
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ExecutionEngine, ir, llvm, new_context
+from mind_mlir.bindings import ExecutionEngine, code_maker, ir, llvm, new_context
 from mind_mlir.interrupts import held
+from mind_mlir.runtime.ahead import Ahead, making
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,12 +26,62 @@ _TABLE = "mind_library_table"
 # A wrapper that the engine makes of a function; it returns soon, and keeps the interpreter lock.
 _PACKED = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
 
-_loaded: dict[tuple[str, ...], Mapping[str, int]] = {}
-#: Held while native code is made that is there once in a process.
-making = threading.RLock()
-if hasattr(os, "register_at_fork"):  # a child forked while another thread loads would wait for it for ever
-    _after = {"after_in_parent": making.release, "after_in_child": making.release}
-    os.register_at_fork(before=making.acquire, **_after)
+_begun: dict[tuple[str, ...], Code] = {}
+
+
+class Code:
+    """Machine code of a module; it stays until the process ends, also while the interpreter shuts down.
+
+    Threads may be running it then.
+    """
+
+    @held()
+    def __init__(self, module: Module, *, opt_level: int) -> None:
+        """Begin to make the code of a module of the LLVM dialect, in a thread if there is a core for that.
+
+        Args:
+            module: The module, which is changed; its context is the current one.
+            opt_level: As `compile_text` takes it.
+
+        Raises:
+            RuntimeError: LLVM does not take the module.
+        """
+        self._names = _hide_functions(module)
+        append_table(module, _TABLE, dict(enumerate(self._names)))
+        self._engine = ExecutionEngine(module, opt_level=opt_level)
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._engine))
+        with making:
+            self._making = Ahead(code_maker(self._engine, _TABLE))
+        self._addresses: Mapping[str, int] | None = None
+
+    @held()
+    def addresses(self) -> Mapping[str, int]:
+        """Return the addresses of the public functions by their names; any thread may call this.
+
+        Raises:
+            RuntimeError: The code refers to symbols that this process does not have, or LLVM cannot make it.
+        """
+        if self._addresses is None:
+            self._making.wait()
+            wrapper = self._engine.raw_lookup(_TABLE)
+            if not wrapper:
+                raise RuntimeError("native code of the runtime refers to what this process does not have")
+            table = (ctypes.c_uint64 * len(self._names))()
+            fill_table(wrapper, ctypes.addressof(table))
+            self._addresses = MappingProxyType(dict(zip(self._names, table, strict=True)))
+        return self._addresses
+
+
+@held()
+def begin(*names: str, opt_level: int = 2) -> Code:
+    """Begin to make the code of ``<name>.mlir``, or return it if that has been done (see `load`)."""
+    with making:
+        if names not in _begun:
+            texts = [
+                files(__package__).joinpath(f"{name}.mlir").read_text(encoding="utf-8") for name in names
+            ]
+            _begun[names] = _begin_text("\n".join(texts), opt_level=opt_level)
+        return _begun[names]
 
 
 @held()
@@ -50,20 +99,12 @@ def load(*names: str, opt_level: int = 2) -> Mapping[str, int]:
         MLIRError: MLIR does not take the text.
         RuntimeError: The code refers to symbols that this process does not have, or LLVM cannot make it.
     """
-    with making:
-        if names not in _loaded:
-            texts = [
-                files(__package__).joinpath(f"{name}.mlir").read_text(encoding="utf-8") for name in names
-            ]
-            _loaded[names] = compile_text("\n".join(texts), opt_level=opt_level)
-        return _loaded[names]
+    return begin(*names, opt_level=opt_level).addresses()
 
 
 @held()
 def compile_text(text: str, *, opt_level: int = 2) -> Mapping[str, int]:
     """Return the addresses of the public functions of a text, operations of the LLVM dialect, by their names.
-
-    The code stays until the process ends, also while the interpreter shuts down: threads may be running it.
 
     Args:
         text: The operations. Half of LLVM's time goes to its passes: with ``opt_level`` 0 there are none but
@@ -74,31 +115,12 @@ def compile_text(text: str, *, opt_level: int = 2) -> Mapping[str, int]:
         MLIRError: MLIR does not take the text.
         RuntimeError: The code refers to symbols that this process does not have, or LLVM cannot make it.
     """
+    return _begin_text(text, opt_level=opt_level).addresses()
+
+
+def _begin_text(text: str, *, opt_level: int) -> Code:
     with new_context(("llvm",)), ir.Location.unknown():
-        return compile_module(ir.Module.parse(text), opt_level=opt_level)
-
-
-@held()
-def compile_module(module: Module, *, opt_level: int) -> Mapping[str, int]:
-    """Return the addresses of the public functions of a module of the LLVM dialect, as `compile_text` does.
-
-    Args:
-        module: The module, which is changed; its context is the current one.
-        opt_level: As there.
-
-    Raises:
-        RuntimeError: As there.
-    """
-    names = _hide_functions(module)
-    append_table(module, _TABLE, dict(enumerate(names)))
-    engine = ExecutionEngine(module, opt_level=opt_level)
-    wrapper = engine.raw_lookup(_TABLE)
-    if not wrapper:
-        raise RuntimeError("native code of the runtime refers to what this process does not have")
-    table = (ctypes.c_uint64 * len(names))()
-    fill_table(wrapper, ctypes.addressof(table))
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine))
-    return MappingProxyType(dict(zip(names, table, strict=True)))
+        return Code(ir.Module.parse(text), opt_level=opt_level)
 
 
 def _hide_functions(module: Module) -> list[str]:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from mind_mlir.bindings import Module, Operation
     from mind_mlir.mlir.references import References
+    from mind_mlir.target import Target
 
 # A foreign function of this type runs without the interpreter lock.
 _PACKED = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
@@ -70,6 +71,7 @@ class NativeModule:
         opt_level: int = 3,
         standalone: bool = False,
         together: bool = False,
+        target: Target | None = None,
         references: References | None = None,
     ) -> None:
         """Compile an LLVM dialect module, as `to_llvm` leaves it.
@@ -79,6 +81,7 @@ class NativeModule:
             opt_level: The most that LLVM optimises, 0 to 3.
             standalone: Make code that an object file can hold: position-independent, all constants inside.
             together: Make one piece of code, which `write_object` can write.
+            target: As `MachineCode` takes it.
             references: The data of constants that the module knows by name only.
 
         Raises:
@@ -86,7 +89,12 @@ class NativeModule:
         """
         self.signatures: Mapping[str, _Signature] = MappingProxyType(_signatures(module))
         self._code = MachineCode(
-            module, opt_level=opt_level, standalone=standalone, together=together, references=references
+            module,
+            opt_level=opt_level,
+            standalone=standalone,
+            together=together,
+            target=target,
+            references=references,
         )
 
     def address_of(self, function: str) -> int:

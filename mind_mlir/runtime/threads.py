@@ -15,6 +15,8 @@ from mind_mlir.diagnostics.display import brief
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from mind_mlir.runtime.library import Code
+
 #: More threads than any machine gains from.
 MOST_THREADS = 1024
 
@@ -140,6 +142,18 @@ def is_available() -> bool:
     )
 
 
+def begin_pool(limit: int | None) -> None:
+    """Begin to make the pool if there is none yet, unless loops are to run on one thread.
+
+    Where a core is idle, this takes less time than making it when the first loop needs it.
+
+    Args:
+        limit: How many threads share a loop at most, if there is a limit.
+    """
+    if _State.pool is None and is_available() and limit != 1 and min(get_num_threads(), usable_cores()) > 1:
+        _begin()
+
+
 def parallel_address() -> int:
     """Return where ``mind_parallel`` is, after making the pool if there is none yet.
 
@@ -151,10 +165,8 @@ def parallel_address() -> int:
         raise RuntimeError("there is no pool of threads for this system: lower with threads=1")
     if _State.pool is not None:
         return _State.pool.address
-    from mind_mlir.runtime.library import load  # noqa: PLC0415 -- MLIR, which the number of threads does without
-
-    # Loading has a lock of its own. A fork takes all locks, in another order than doing this below would.
-    found = load("threads", "threads_workers", _MACHINES[os.uname().machine], opt_level=0)
+    # Making code has a lock of its own. A fork takes all locks, in another order than doing this below would.
+    found = _begin().addresses()
     with _State.lock:
         if _State.pool is None:
             count = get_num_threads()
@@ -162,6 +174,12 @@ def parallel_address() -> int:
             pool.configure(count)
             _State.setting, _State.pool = count, pool
         return _State.pool.address
+
+
+def _begin() -> Code:
+    from mind_mlir.runtime.library import begin  # noqa: PLC0415 -- MLIR, which the number of threads does without
+
+    return begin("threads", "threads_workers", _MACHINES[os.uname().machine], opt_level=0)
 
 
 def _default() -> int:

@@ -20,7 +20,7 @@ from mind_mlir.mlir.passes import find_all
 from mind_mlir.runtime.library import append_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping, Sequence
 
     from mind_mlir.bindings import Module, Operation
 
@@ -76,24 +76,28 @@ class _Function:
     stays: bool
 
 
-def cut_into_units(module: Module, opt_level: int, most: int) -> tuple[list[Unit], int]:
+def cut_into_units(
+    module: Module, opt_level: int, most: int, elsewhere: Sequence[str] = ()
+) -> tuple[list[Unit], int]:
     """Cut an LLVM dialect module, as `to_llvm` leaves it, into units, the first of which is ``module``.
 
     Args:
         module: Loses the functions that go to other units.
         opt_level: The level of optimisation of code that gains by it.
         most: How many units are made at most to have them compiled at the same time.
+        elsewhere: Functions that ``module`` declares, which have the first places in the table: whoever makes
+            it enters their addresses before any function runs.
 
     Returns:
         The units, and the number of addresses in the table.
     """
     with module.context, ir.Location.unknown():
-        return _cut(module, opt_level, most)
+        return _cut(module, opt_level, most, _take_declarations(module, elsewhere))
 
 
-def _cut(module: Module, opt_level: int, most: int) -> tuple[list[Unit], int]:
+def _cut(module: Module, opt_level: int, most: int, elsewhere: Sequence[_Function]) -> tuple[list[Unit], int]:
     level = _level(module, opt_level)
-    functions, rest = _shared(module)
+    functions, rest = _shared(module, len(elsewhere))
     movable = [each for each in functions if not each.stays]
     total = sum(each.size for each in movable)
     first = _Bin(level, rest, [each for each in functions if each.stays])
@@ -107,11 +111,13 @@ def _cut(module: Module, opt_level: int, most: int) -> tuple[list[Unit], int]:
         bins += [_Bin(0) for _ in range(min(most, (rest + total) // _WORTHWHILE) - 1)]
         free = bins
     if len(bins) == 1:
-        return [whole(module, opt_level)], 0
+        _complete(module, _Bin(level), elsewhere)
+        return [whole(module, opt_level)], len(elsewhere)
     for function in sorted(movable, key=lambda each: -each.size):
         smallest = min(free, key=lambda each: each.size)
         smallest.functions.append(function)
         smallest.size += function.size
+    functions += elsewhere
     units = [
         Unit(_moved(module, each, functions), each.level, publishes=True, function=PUBLISH)
         for each in bins[1:]
@@ -140,8 +146,24 @@ def _level(module: Module, opt_level: int) -> int:
     return opt_level if any(SCALAR_ATTRIBUTE in op.attributes for op in module.body.operations) else 0
 
 
-def _shared(module: Module) -> tuple[list[_Function], int]:
-    """Return the functions that may have a place in the table, and how many operations the first unit has."""
+def _take_declarations(module: Module, names: Sequence[str]) -> list[_Function]:
+    """Take the declarations of ``names`` out of ``module``; their places in the table are their numbers."""
+    found = []
+    declared = {str(op.attributes["sym_name"].value): op for op in module.body.operations}
+    for slot, name in enumerate(names):
+        op = declared[name]
+        op.operation.detach_from_parent()
+        found.append(_Function(op, slot, 0, stays=True))
+    return found
+
+
+def _shared(module: Module, first: int) -> tuple[list[_Function], int]:
+    """Return the functions that may have a place in the table, and how many operations the first unit has.
+
+    Args:
+        module: The module.
+        first: The place of the first of them.
+    """
     private: dict[str, Operation] = {}
     returning: set[str] = set()
     rest = 0
@@ -162,7 +184,7 @@ def _shared(module: Module) -> tuple[list[_Function], int]:
     shared = [name for name in private if name not in returning]
     functions = [
         _Function(private[name], slot, _size(private[name]), name in staying)
-        for slot, name in enumerate(shared)
+        for slot, name in enumerate(shared, first)
     ]
     return functions, rest + sum(_size(private[name]) for name in staying | returning)
 
@@ -206,7 +228,7 @@ def _has_variables(module: Module) -> bool:
     )
 
 
-def _moved(module: Module, own: _Bin, functions: Iterable[_Function]) -> Module:
+def _moved(module: Module, own: _Bin, functions: Sequence[_Function]) -> Module:
     """Return a module of the functions of ``own``, moved, and copies of what they refer to."""
     unit = ir.Module.create()
     for function in own.functions:
@@ -224,10 +246,11 @@ def _moved(module: Module, own: _Bin, functions: Iterable[_Function]) -> Module:
     return unit
 
 
-def _complete(unit: Module, own: _Bin, functions: Iterable[_Function]) -> None:
+def _complete(unit: Module, own: _Bin, functions: Sequence[_Function]) -> None:
     """Add the table to ``unit``, and what connects its functions with those of other units."""
+    if not functions:
+        return
     own_slots = {each.slot for each in own.functions}
-    functions = list(functions)
     text = [f"llvm.mlir.global external @{TABLE}() : !llvm.array<{len(functions)} x ptr>"]
     text += [_trampoline(each) for each in functions if each.slot not in own_slots]
     parsed = ir.Module.parse("\n".join(text))  # it has to outlive what is taken out of it
@@ -241,7 +264,7 @@ def _complete(unit: Module, own: _Bin, functions: Iterable[_Function]) -> None:
 
 def _trampoline(function: _Function) -> str:
     """Return a function that calls the one of another unit; it is inlined."""
-    types = [str(argument.type) for argument in function.op.regions[0].blocks[0].arguments]
+    types = [str(type_) for type_ in ir.TypeAttr(function.op.attributes["function_type"]).value.inputs]
     parameters = ", ".join(f"%{number}: {type_}" for number, type_ in enumerate(types))
     arguments = ", ".join(f"%{number}" for number in range(len(types)))
     return f"""

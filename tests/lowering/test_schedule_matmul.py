@@ -211,7 +211,7 @@ def test_large_products_have_pieces_for_many_threads(target: Target) -> None:
         pieces = -(-m // schedule.mc) * -(-n // schedule.nc)
         assert pieces // schedule.pieces >= 16
     schedule = chosen(20, 20, 20, target)
-    assert (schedule.mc, schedule.pieces, schedule.panels) == (20, 1, -(-20 // schedule.columns))
+    assert (schedule.mc, schedule.pieces, schedule.packings) == (20, 1, 20)
 
 
 def test_choices_say_what_and_why() -> None:
@@ -225,8 +225,9 @@ def test_choices_say_what_and_why() -> None:
     ("target", "shape", "tile", "right", "pack_left"),
     [
         # Eight rows of three vectors fill the registers of AVX-512, six of two those of AVX2.
-        (AVX512, (1000, 1000, 1000), (8, 3), "packed", False),
+        (AVX512, (1000, 1000, 1000), (8, 3), "packed", True),
         (AVX512, (2048, 2048, 2048), (8, 3), "packed", True),
+        (AVX512, (512, 512, 512), (8, 2), "copied", False),
         (AVX512, (64, 64, 64), (8, 2), "in place", False),
         (AVX512, (100, 10, 50), (8, 1), "in place", False),
         # Few rows: the right factor is read once, rows of it side by side, in wide tiles.

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import pytest
 
 import mind_mlir
 from mind_mlir.pipeline import Lowering
-from mind_mlir.runtime import kernels
+from mind_mlir.runtime import ahead, kernels
 from mind_mlir.runtime.native import NativeFunction, NativeModule
+from mind_mlir.target import Target, named_target
+
+if TYPE_CHECKING:
+    from mind_mlir.lowering.schedule.contraction.library import Kernel
+    from mind_mlir.runtime.library import Code
+
+    Codes: TypeAlias = dict[tuple[Kernel, Target], Code]
 
 
 def product(m: int, k: int, n: int, dtype: str = "f32") -> mind_mlir.Module:
@@ -22,13 +32,13 @@ def product(m: int, k: int, n: int, dtype: str = "f32") -> mind_mlir.Module:
 
 
 @pytest.fixture
-def fresh(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
-    addresses: dict[str, int] = {}
-    monkeypatch.setattr(kernels, "_addresses", addresses)
-    return addresses
+def fresh(monkeypatch: pytest.MonkeyPatch) -> Codes:
+    codes: Codes = {}
+    monkeypatch.setattr(kernels, "_codes", codes)
+    return codes
 
 
-def test_products_of_other_shapes_share_a_kernel(fresh: dict[str, int]) -> None:
+def test_products_of_other_shapes_share_a_kernel(fresh: Codes) -> None:
     mind_mlir.compile(product(100, 70, 96))
     made = dict(fresh)
     assert made
@@ -38,12 +48,13 @@ def test_products_of_other_shapes_share_a_kernel(fresh: dict[str, int]) -> None:
     assert len(fresh) > len(made)
 
 
-def test_kernels_for_other_targets_are_others(fresh: dict[str, int]) -> None:
+def test_kernels_for_other_targets_are_others(fresh: Codes) -> None:
     mind_mlir.compile(product(100, 70, 96), target="sse")
     made = len(fresh)
     mind_mlir.compile(product(100, 70, 96), target="sse")
     assert len(fresh) == made
-    assert all("sse" in key or "x86-64" in key for key in fresh)
+    mind_mlir.compile(product(100, 70, 96), target=None)
+    assert {target.cpu for _, target in fresh} == {"x86-64", named_target().cpu}
 
 
 def test_results_are_those_of_kernels_inside_the_module() -> None:
@@ -59,9 +70,56 @@ def test_results_are_those_of_kernels_inside_the_module() -> None:
     assert found.tobytes() == expected.tobytes()
 
 
-def test_threads_may_make_them_at_the_same_time(fresh: dict[str, int]) -> None:
+def test_threads_may_make_them_at_the_same_time(fresh: Codes) -> None:
     a, b = np.ones((40, 50), np.float32), np.ones((50, 48), np.float32)
     with ThreadPoolExecutor(4) as threads:
         results = list(threads.map(lambda _: mind_mlir.compile(product(40, 50, 48))(a, b), range(8)))
     assert all((result == 50).all() for (result,) in results)
     assert fresh
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+def test_results_are_the_same_whoever_makes_them(
+    fresh: Codes, monkeypatch: pytest.MonkeyPatch, cores: int
+) -> None:
+    monkeypatch.setattr(ahead, "usable_cores", lambda: cores)
+    a, b = np.full((40, 50), 2, np.float32), np.ones((50, 48), np.float32)
+    assert (mind_mlir.compile(product(40, 50, 48))(a, b)[0] == 100).all()
+    assert fresh
+
+
+def test_a_process_may_have_no_more_threads(fresh: Codes, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(ahead, "usable_cores", lambda: 2)
+    monkeypatch.setattr(threading.Thread, "start", fail)
+    a, b = np.full((40, 50), 2, np.float32), np.ones((50, 48), np.float32)
+    assert (mind_mlir.compile(product(40, 50, 48))(a, b)[0] == 100).all()
+    assert fresh
+
+
+def test_the_llvm_form_holds_kernels_whatever_the_process_has(fresh: Codes) -> None:
+    executable = mind_mlir.compile(product(40, 50, 48))
+    assert fresh
+    text = executable.as_text("llvm")
+    fresh.clear()
+    seen: dict[str, str] = {}
+    mind_mlir.compile(product(40, 50, 48), observer=lambda stage, text: seen.update({stage: text()}))
+    assert seen["llvm"] == text
+    assert "llvm.func internal @mind_product_" in text
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_fork_waits_for_the_threads(fresh: Codes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ahead, "usable_cores", lambda: 2)
+    release = threading.Timer(0.2, lambda: None)
+    with ahead.making:
+        release.start()
+        ahead.Ahead(release.join)
+    child = os.fork()
+    if child == 0:
+        a, b = np.full((40, 50), 2, np.float32), np.ones((50, 48), np.float32)
+        os._exit(int(mind_mlir.compile(product(40, 50, 48))(a, b)[0][0, 0]))
+    assert not release.is_alive()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 100

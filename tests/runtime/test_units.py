@@ -100,11 +100,13 @@ def test_functions_with_loops_over_scalars_are_optimised(monkeypatch: pytest.Mon
     module, given = exponentials(), inputs()
     alone = run(monkeypatch, 1, module, given)
 
-    def mark(module: Any, opt_level: int, most: int) -> tuple[list[units.Unit], int]:
+    def mark(
+        module: Any, opt_level: int, most: int, elsewhere: Sequence[str]
+    ) -> tuple[list[units.Unit], int]:
         kernel = next(op for op in module.body.operations if "mind.kernel" in op.attributes)
         with module.context:
             kernel.attributes[SCALAR_ATTRIBUTE] = bindings.ir.UnitAttr.get()
-        made = cut(module, opt_level, most)
+        made = cut(module, opt_level, most, elsewhere)
         levels.append([unit.level for unit in made[0]])
         return made
 

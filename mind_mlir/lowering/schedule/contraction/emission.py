@@ -16,7 +16,7 @@ from mind_mlir.lowering.schedule.contraction.kernels import PRODUCT_ARGUMENTS, P
 from mind_mlir.lowering.schedule.contraction.library import Library
 from mind_mlir.lowering.schedule.contraction.marked import SCHEDULE_ATTRIBUTE, START_ATTRIBUTE, schedule_of
 from mind_mlir.lowering.schedule.contraction.match import match_contraction
-from mind_mlir.lowering.schedule.contraction.matmul_schedule import is_strided, reduction
+from mind_mlir.lowering.schedule.contraction.matmul_schedule import is_strided, packs_steps, reduction
 from mind_mlir.lowering.schedule.contraction.packing import PackKernel
 from mind_mlir.lowering.schedule.contraction.text import byte_width
 from mind_mlir.lowering.schedule.emission.constants import BYTE_NS
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mind_mlir.bindings import Attribute, Module, Operation, Value
+    from mind_mlir.lowering.schedule.contraction.library import Kernel
     from mind_mlir.lowering.schedule.contraction.match import Contraction, Operand
     from mind_mlir.lowering.schedule.contraction.matmul_schedule import MatmulSchedule
     from mind_mlir.lowering.schedule.emission.emitter import Index
@@ -46,8 +47,8 @@ _CONVERSIONS = {
 _LOOPS = ("scf.for", "scf.while")
 
 
-def emit_contractions(module: Module) -> None:
-    """Replace the marked contractions of a bufferized ``module`` by loops around calls of kernels."""
+def emit_contractions(module: Module) -> tuple[Kernel, ...]:
+    """Replace the marked contractions of a bufferized ``module`` by loops around calls of kernels: these."""
     library = Library(module)
     views = Views()
     for function in list(module.body.operations):
@@ -60,6 +61,7 @@ def emit_contractions(module: Module) -> None:
             with ir.InsertionPoint(op), op.location:
                 _emit(op.operation, emitter, library, views)
             op.operation.erase()
+    return library.kernels
 
 
 def _emit(op: Operation, emitter: Emitter, library: Library, views: Views) -> None:
@@ -284,25 +286,35 @@ class _Emission:
             size = panels * panel * math.prod(loop.extent for loop in g.batch)
             packed = _Buffer.of(memref.AllocOp(ir.MemRefType.get([size], element), [], []).result)
             grouped = not g.batch
-            counts = [-(-panels // s.panels) if grouped else 1, *(loop.extent for loop in g.batch)]
             source = e.add(self._right.first, g.first[1])
+            buffers = self._right.base, packed.base
+            stride = g.columns.right if kernel.transposes else inner.right
+
+            def pack_steps(digits: Sequence[Index]) -> None:
+                first = e.mul(digits[0], s.packings)
+                here = e.add(source, e.mul(first, inner.right))
+                live = self._least(inner.extent, digits[0], s.packings)
+                numbers = (here, e.mul(first, s.columns), g.columns.extent, live, stride, panel)
+                self._pack_call(kernel, buffers, numbers, (), 0)
 
             def pack(digits: Sequence[Index]) -> None:
-                first = e.mul(digits[0], s.panels)
+                first = e.mul(digits[0], s.packings)
                 columns = g.columns.extent
-                live = self._least(columns, digits[0], s.panels * s.columns) if grouped else columns
+                live = self._least(columns, digits[0], s.packings * s.columns) if grouped else columns
                 here = e.add(source, e.mul(first, s.columns * g.columns.right))
                 there = e.mul(first, panel)
                 width = panels * panel
                 for digit, loop in zip(digits[1:], g.batch, strict=True):
                     here, there = e.add(here, e.mul(digit, loop.right)), e.add(there, e.mul(digit, width))
                     width *= loop.extent
-                stride = g.columns.right if kernel.transposes else inner.right
                 bounds = (live, inner.extent, stride, panel)
-                buffers = self._right.base, packed.base
                 self._pack_call(kernel, buffers, (here, there, *bounds), outer, steps * s.columns)
 
-            self._chunks(counts, 1 if grouped else s.panels, pack)
+            if packs_steps(g):
+                self._chunks([-(-inner.extent // s.packings)], 1, pack_steps)
+            else:
+                counts = [-(-panels // s.packings) if grouped else 1, *(loop.extent for loop in g.batch)]
+                self._chunks(counts, 1 if grouped else s.packings, pack)
         self._use(packed, kernel, panel, panels)
 
     def _pack_call(

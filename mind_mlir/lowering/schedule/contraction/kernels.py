@@ -15,6 +15,9 @@ from mind_mlir.lowering.schedule.contraction.text import Text, byte_width, conve
 #: The most steps of a block that kernels copy, taps and all: with 192 bytes each, the first-level cache.
 COPIED_STEPS = 256
 
+#: Kernels of fewer rows are through with a panel before hints about the next one are of use.
+_FETCHING_ROWS = 4
+
 #: The arguments behind the three buffers of a product: offsets, extents and strides in elements.
 PRODUCT_ARGUMENTS = (
     *("left_first", "right_first", "out_first"),
@@ -110,10 +113,11 @@ class _Product:
             is_last = t.compare("eq", number, last)
             depth = t.select(is_last, "%last_depth", "%depth", "i64")
             taps = t.select(is_last, "%last_taps", "%taps", "i64")
-            self._panels(here, there, out, (depth, taps), adds)
+            following = t.step(there, "%right_block", self._stored["right"])
+            self._panels(here, (there, following), out, (depth, taps), adds)
             return [
                 t.step(here, "%left_block", self._stored["left"]),
-                t.step(there, "%right_block", self._stored["right"]),
+                following,
                 t.constant("true", "i1"),
             ]
 
@@ -129,7 +133,9 @@ class _Product:
             f"llvm.alloca {cells} x {self._element} {{alignment = 64 : i64}} : (i64) -> !llvm.ptr"
         )
 
-    def _panels(self, left: str, right: str, out: str, depth: tuple[str, str], adds: str) -> None:
+    def _panels(
+        self, left: str, blocks: tuple[str, str], out: str, depth: tuple[str, str], adds: str
+    ) -> None:
         t = self._t
         width = t.number(self._columns)
         count = t.binary("udiv", t.add("%columns", t.number(self._columns - 1)), width)
@@ -138,18 +144,21 @@ class _Product:
             there, result, live = inside
             masks = self._masks(live, adds)
             right = self._copied(there, depth, masks[0]) if self._kernel.copies else there
+            following = t.step(there, "%right_panel", self._stored["right"])
+            is_last = t.compare("ule", live, width)
+            ahead = t.select(is_last, blocks[1], following, "!llvm.ptr")
             t.loop(
                 "%planes",
                 [(left, "!llvm.ptr"), (result, "!llvm.ptr")],
-                lambda _, plane: self._plane(plane, right, depth, masks, (live, adds)),
+                lambda _, plane: self._plane(plane, (right, ahead), depth, masks, (live, adds)),
             )
             return [
-                t.step(there, "%right_panel", self._stored["right"]),
+                following,
                 t.step(result, self._columns, self._element),
                 t.binary("sub", live, width),
             ]
 
-        t.loop(count, [(right, "!llvm.ptr"), (out, "!llvm.ptr"), ("%columns", "i64")], panel)
+        t.loop(count, [(blocks[0], "!llvm.ptr"), (out, "!llvm.ptr"), ("%columns", "i64")], panel)
 
     def _copied(self, right: str, depth: tuple[str, str], masks: list[str]) -> str:
         """Append a copy of the panel at ``right``, step after step and tap after tap; return where it is."""
@@ -186,7 +195,7 @@ class _Product:
     def _plane(
         self,
         plane: list[str],
-        right: str,
+        rights: tuple[str, str],
         depth: tuple[str, str],
         masks: tuple[list[str], list[str]],
         bounds: tuple[str, str],
@@ -195,15 +204,18 @@ class _Product:
         rows = t.number(self._kernel.rows)
         count = t.binary("udiv", t.add("%rows", t.number(self._kernel.rows - 1)), rows)
         next_out = t.mul("%out_row", rows)
+        right, ahead = rights
+        fetched = t.binary("udiv", t.add(depth[0], t.binary("sub", count, t.number(1))), count)
 
         def tile(_: str, inside: list[str]) -> list[str]:
-            left, out, live = inside
+            left, out, live, ahead = inside
             last = t.binary("sub", t.minimum(live, rows), t.number(1))
             numbers = [t.minimum(t.number(row), last) for row in range(self._kernel.rows)]
             lefts = [t.step(left, t.mul(n, "%left_row"), self._stored["left"]) for n in numbers]
             outs = [t.step(out, t.mul(n, "%out_row"), self._element) for n in numbers]
             for row, v in self._cells:  # what sums are added to is on its way meanwhile
                 t.prefetch(t.step(outs[row], v * self._kernel.lanes, self._element))
+            after = self._fetched(ahead, fetched) if self._kernel.rows >= _FETCHING_ROWS else ahead
             sums = self._taps(lefts, right, depth, masks[0] if self._kernel.ragged else [])
             if self._kernel.masks:
                 self._add_masked(outs, sums, masks)
@@ -213,14 +225,30 @@ class _Product:
                 t.step(left, "%left_tile", self._stored["left"]),
                 t.step(out, next_out, self._element),
                 t.binary("sub", live, rows),
+                after,
             ]
 
         left, out = plane
-        t.loop(count, [(left, "!llvm.ptr"), (out, "!llvm.ptr"), ("%rows", "i64")], tile)
+        carried = [(left, "!llvm.ptr"), (out, "!llvm.ptr"), ("%rows", "i64"), (ahead, "!llvm.ptr")]
+        t.loop(count, carried, tile)
         return [
             t.step(left, "%left_plane", self._stored["left"]),
             t.step(out, "%out_plane", self._element),
         ]
+
+    def _fetched(self, pointer: str, steps: str) -> str:
+        """Append hints that so many steps of a panel will be read soon; return where the next ones are.
+
+        The processor follows a panel by itself, but not on to the next page, nor from one panel to the next.
+        """
+        t, lanes, stored = self._t, self._kernel.lanes, self._stored["right"]
+
+        def step(_: str, inside: list[str]) -> list[str]:
+            for v in range(self._kernel.vectors):
+                t.prefetch(t.step(inside[0], v * lanes, stored), level=2)
+            return [t.step(inside[0], "%right_step", stored)]
+
+        return t.loop(steps, [(pointer, "!llvm.ptr")], step)[0]
 
     def _taps(self, lefts: list[str], right: str, depth: tuple[str, str], masks: list[str]) -> list[str]:
         """Append the loops over taps and steps around the accumulators."""

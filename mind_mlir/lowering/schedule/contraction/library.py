@@ -1,18 +1,24 @@
-"""Calls of the kernels, and their code, which joins the module when it is in the LLVM dialect."""
+"""Calls of the kernels, and their code.
+
+A module only declares the kernels that it calls, in the LLVM dialect, too: whoever runs it in this process
+makes their code apart. Where it has to stand alone, as a text or an object file, `link_library` puts it in.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.bindings import func, ir
 from mind_mlir.lowering.schedule.contraction.kernels import ProductKernel
 from mind_mlir.lowering.schedule.contraction.packing import PackKernel
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from mind_mlir.bindings import Module, Value
+    from mind_mlir.bindings import Attribute, Module, Operation, Value
+
+Kernel: TypeAlias = ProductKernel | PackKernel
 
 #: What a declared kernel is, on its way down: a dictionary. Marks its code in the LLVM dialect.
 LIBRARY_ATTRIBUTE = "mind.library"
@@ -25,16 +31,21 @@ class Library:
 
     def __init__(self, module: Module) -> None:
         self._module = module
-        self._declared: set[str] = set()
+        self._declared: dict[str, Kernel] = {}
 
-    def call(self, kernel: ProductKernel | PackKernel, operands: Sequence[Value]) -> None:
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """The kernels that have been called."""
+        return tuple(self._declared.values())
+
+    def call(self, kernel: Kernel, operands: Sequence[Value]) -> None:
         """Emit a call of ``kernel``, which is declared if need be."""
         if kernel.name not in self._declared:
-            self._declared.add(kernel.name)
+            self._declared[kernel.name] = kernel
             self._declare(kernel, [operand.type for operand in operands])
         func.CallOp([], ir.FlatSymbolRefAttr.get(kernel.name), list(operands))
 
-    def _declare(self, kernel: ProductKernel | PackKernel, types: Sequence[object]) -> None:
+    def _declare(self, kernel: Kernel, types: Sequence[object]) -> None:
         with ir.InsertionPoint.at_block_begin(self._module.body), ir.Location.unknown():
             function = func.FuncOp(kernel.name, (list(types), []), visibility="private")
         function.attributes["llvm.bareptr"] = ir.UnitAttr.get()
@@ -43,17 +54,37 @@ class Library:
         function.attributes[LIBRARY_ATTRIBUTE] = ir.DictAttr.get({"kind": ir.StringAttr.get(kind), **values})
 
 
-def link_library(module: Module) -> None:
-    """Put the code of each kernel in the place of its declaration in ``module``, in the LLVM dialect."""
-    for op in list(module.body.operations):
-        if LIBRARY_ATTRIBUTE not in op.operation.attributes:
+def declared_kernels(module: Module) -> list[tuple[Operation, Kernel]]:
+    """Return the declarations of kernels in ``module``, in the LLVM dialect, with what they declare."""
+    found = []
+    for op in module.body.operations:
+        if op.operation.name != "llvm.func" or LIBRARY_ATTRIBUTE not in op.attributes or op.regions[0].blocks:
             continue
-        values = ir.DictAttr(op.operation.attributes[LIBRARY_ATTRIBUTE])
+        values = ir.DictAttr(op.attributes[LIBRARY_ATTRIBUTE])
         type_ = _KINDS[ir.StringAttr(values["kind"]).value]
         fields = {field.name: _from_attribute(values[field.name]) for field in dataclasses.fields(type_)}
-        function = ir.Operation.parse(type_(**fields).text())
-        function.attributes[LIBRARY_ATTRIBUTE] = ir.UnitAttr.get()
-        ir.InsertionPoint(op).insert(function)
+        found.append((op, type_(**fields)))
+    return found
+
+
+def define_kernel(kernel: Kernel, attributes: Mapping[str, Attribute]) -> Operation:
+    """Return ``kernel`` as a function of the LLVM dialect with further ``attributes``, not in any module."""
+    function = ir.Operation.parse(kernel.text())
+    function.attributes[LIBRARY_ATTRIBUTE] = ir.UnitAttr.get()
+    for name, value in attributes.items():
+        function.attributes[name] = value
+    return function
+
+
+def link_library(module: Module, attributes: Mapping[str, Attribute]) -> None:
+    """Put the code of each kernel, with ``attributes``, in the place of its declaration in ``module``.
+
+    Args:
+        module: A module in the LLVM dialect.
+        attributes: Further attributes of functions.
+    """
+    for op, kernel in declared_kernels(module):
+        ir.InsertionPoint(op).insert(define_kernel(kernel, attributes))
         op.operation.erase()
 
 

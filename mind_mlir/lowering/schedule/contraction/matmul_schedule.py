@@ -31,7 +31,7 @@ class MatmulSchedule:
         nc: Columns of a piece.
         pieces: Pieces in a chunk, the unit of threads.
         pack: Whether the right factor is copied into panels ``[columns][step][column]`` first.
-        panels: Panels in a chunk of that.
+        packings: Parts of that in a chunk: steps of all panels where `packs_steps` says so, else panels.
         copy: Whether the kernel copies what it reads of the right factor, a block of a panel at a time.
         pack_left: Whether the left factor is copied into ``[rows][step][row]`` first, tile by tile.
         fma: Whether products of floats are fused with their addition.
@@ -49,7 +49,7 @@ class MatmulSchedule:
     nc: int
     pieces: int
     pack: bool
-    panels: int
+    packings: int
     copy: bool
     pack_left: bool
     fma: bool
@@ -144,11 +144,12 @@ def choose_matmul_schedule(
     planes = math.prod(loop.extent for loop in geometry.rows[1:])
     batch = math.prod(loop.extent for loop in geometry.batch)
     nanoseconds = max(m * planes * batch * k * -(-n // lanes) * _FMA_NS, k * n * batch * size * BYTE_NS)
-    rows, vectors = _tile(m, -(-n // lanes), target, 1.05 if nanoseconds > _SMALL_NS else 1.3)
-    columns = lanes * vectors
     right = k * n * size
-    ragged = n % columns > 0 and not target.masks
     far = right > target.l2_bytes // 2
+    tolerance = 1.3 if nanoseconds <= _SMALL_NS else 1.05 if far else 1.02
+    rows, vectors = _tile(m, -(-n // lanes), target, tolerance)
+    columns = lanes * vectors
+    ragged = n % columns > 0 and not target.masks
     often = m * planes >= _PACK_ROWS
     streamed = far and not (often or ragged or is_strided(geometry))
     kc = _strip(m) if streamed else max(_SUM, _round_up(math.isqrt(k), 4))
@@ -156,16 +157,18 @@ def choose_matmul_schedule(
     few = m * planes <= _COPIED_FOR and len(geometry.depth) == 1
     copy = plain and often and few and right > target.l1_bytes // 2 and not (far and outside)
     pack = is_strided(geometry) or ragged or (often and far and not copy)
-    room = target.l2_bytes // 4 // (min(kc, k) * size)
+    pack_left = _packs_left(geometry, rows, size)
+    most = _PACKED_SHARES if pack_left else _SHARES
+    room = [target.l2_bytes // share // (min(kc, k) * size) for share in most]
     mc, nc, together = _pieces(
         (m, n, planes, batch),
         (rows, _COPY_ROWS if copy else rows, columns, _STREAM_BYTES // size if streamed else columns),
-        room,
+        (room[0], room[1]),
         0 if nanoseconds < WORTHWHILE_NS else min(_MOST_PIECES, max(2, round(nanoseconds / _PIECE_NS))),
         tall=copy,
     )
     pieces = batch * -(-m // mc) * -(-planes // together) * -(-n // nc)
-    packings = batch if batch > 1 else -(-n // columns)
+    parts = k if packs_steps(geometry) else batch if batch > 1 else -(-n // columns)
     return MatmulSchedule(
         lanes=lanes,
         rows=rows,
@@ -176,9 +179,9 @@ def choose_matmul_schedule(
         nc=nc,
         pieces=split(pieces, nanoseconds).step,
         pack=pack,
-        panels=split(packings, 2 * right * batch * BYTE_NS).step,
+        packings=split(parts, 2 * right * batch * BYTE_NS).step,
         copy=copy,
-        pack_left=_packs_left(geometry, rows, size),
+        pack_left=pack_left,
         fma=target.fma,
         masks=target.masks,
         brief=nanoseconds < WAKING_NS,
@@ -189,6 +192,11 @@ def choose_matmul_schedule(
 def is_strided(geometry: Geometry) -> bool:
     """Return whether the right factor is not contiguous along the columns, so that it has to be packed."""
     return geometry.columns.right != 1 and geometry.columns.extent > 1
+
+
+def packs_steps(geometry: Geometry) -> bool:
+    """Return whether a chunk of packing is some steps of all panels, which are read on through memory."""
+    return not is_strided(geometry) and not geometry.batch and len(geometry.packed) == 1
 
 
 def _packs_left(geometry: Geometry, rows: int, size: int) -> bool:
@@ -210,7 +218,10 @@ _SUM = 160
 #: Products that one accumulator sums where there are several reductions.
 _TAPS = 64
 #: Bytes of a left factor from which on it is packed, and the least number of columns that pays for it.
-_PACK_LEFT = 8 << 20, 256
+_PACK_LEFT = 2 << 20, 256
+#: What part of the second-level cache the left and the right factor of a piece may take, a block of steps at
+#: a time: of a packed left factor little, so that it stays while many panels of the right one go through.
+_SHARES, _PACKED_SHARES = (4, 4), (24, 6)
 #: The fewest rows of a piece whose kernel copies: copying takes a thirtieth of the time then.
 _COPY_ROWS = 64
 #: For more rows than this, the right factor is packed once rather than copied for each piece.
@@ -228,7 +239,7 @@ _MOST_PIECES = 32
 def _pieces(
     extents: tuple[int, int, int, int],
     least: tuple[int, int, int, int],
-    room: int,
+    room: tuple[int, int],
     wanted: int,
     *,
     tall: bool,
@@ -238,15 +249,15 @@ def _pieces(
     Args:
         extents: Rows, columns, planes and batches.
         least: Rows of the tile and, at least, of a piece; columns of the tile and, at least, of a piece.
-        room: The most rows or columns of the factors that a piece is to read.
+        room: The most rows and columns of the factors that a piece is to read.
         wanted: How many pieces there are to be at least, if that can be.
         tall: Whether pieces have few columns rather than few rows.
     """
     m, n, planes, batch = extents
     rows, shortest, columns, fewest = least
-    row_blocks = -(-m // max(room, rows))
-    column_blocks = -(-n // max(room, fewest))
-    plane_blocks = -(-planes // max(1, room // m))
+    row_blocks = -(-m // max(room[0], rows))
+    column_blocks = -(-n // max(room[1], fewest))
+    plane_blocks = -(-planes // max(1, room[0] // m))
     while batch * row_blocks * column_blocks * plane_blocks < wanted:
         mc, nc = -(-m // row_blocks), -(-n // column_blocks)
         if plane_blocks < planes:

@@ -124,9 +124,9 @@ class Text:
             f" : {vector(lanes, element)}, vector<{lanes}xi1> into !llvm.ptr"
         )
 
-    def prefetch(self, pointer: str) -> None:
-        """Append a hint that memory will be read and written; it may be anywhere."""
-        hints = "<{cache = 1 : i32, hint = 3 : i32, rw = 0 : i32}>"
+    def prefetch(self, pointer: str, *, level: int = 1) -> None:
+        """Append a hint that memory will be read, to the cache ``level``; it may be anywhere."""
+        hints = f"<{{cache = 1 : i32, hint = {4 - level} : i32, rw = 0 : i32}}>"
         self.line(f'"llvm.intr.prefetch"({pointer}) {hints} : (!llvm.ptr) -> ()')
 
     def splat(self, scalar: str, lanes: int, element: str) -> str:

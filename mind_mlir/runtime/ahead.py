@@ -1,0 +1,70 @@
+"""Machine code that a thread of its own makes while the process goes on.
+
+LLVM works there without the interpreter lock. The thread takes no other lock: whoever holds one may wait.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from typing import TYPE_CHECKING
+
+from mind_mlir.runtime.threads import usable_cores
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+#: Held while native code is begun that is there once in a process.
+making = threading.RLock()
+_running: list[threading.Thread] = []
+#: Signals that a fault raises in the thread itself.
+_FAULTS = ("SIGILL", "SIGBUS", "SIGFPE", "SIGSEGV")
+
+
+class Ahead:
+    """Work that may be done already when it is waited for."""
+
+    def __init__(self, work: Callable[[], object]) -> None:
+        """Begin ``work`` if there is a core for it. The caller holds `making`.
+
+        Args:
+            work: Takes no lock, and may be done again.
+        """
+        self._work = work
+        self._thread: threading.Thread | None = None
+        if usable_cores() < 2:
+            return
+        thread = threading.Thread(target=self._run, name="mind-mlir")
+        try:
+            thread.start()
+        except RuntimeError:  # the process may have no more threads, or is about to end
+            return
+        _running[:] = [thread, *(each for each in _running if each.is_alive())]
+        self._thread = thread
+
+    def wait(self) -> None:
+        """Return when the work has been done; any thread may call this."""
+        if self._thread is None:
+            self._work()
+        else:
+            self._thread.join()
+
+    def _run(self) -> None:
+        # Python handles signals in the main thread, which is to notice them.
+        if hasattr(signal, "pthread_sigmask"):  # not on Windows
+            faults = {getattr(signal, name) for name in _FAULTS}
+            signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals() - faults)
+        self._work()
+
+
+def _before_fork() -> None:
+    """Wait for the threads: a child has none of them, and would have LLVM's locks as they left them."""
+    making.acquire()
+    for thread in _running:
+        thread.join()
+
+
+if hasattr(os, "register_at_fork"):
+    _after = {"after_in_parent": making.release, "after_in_child": making.release}
+    os.register_at_fork(before=_before_fork, **_after)
