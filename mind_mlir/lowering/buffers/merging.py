@@ -226,6 +226,9 @@ def _merge(run: list[_Part]) -> None:
         loop = part.loop
         bounds = bounds_of(loop)
         assert bounds is not None
+        if count == 1:
+            _append_iteration(body, loop, _multiple(body, loop, bounds[2]))
+            continue
         loop.detach_from_parent()
         body.append(loop)
         for name in (PARALLEL_ATTRIBUTE, BRIEF_ATTRIBUTE):
@@ -241,3 +244,23 @@ def _merge(run: list[_Part]) -> None:
     with ir.InsertionPoint(body), location:
         scf.YieldOp([])
     make_private(merged.operation, [(part.touches, count) for part, count in zip(run, counts, strict=True)])
+
+
+def _multiple(body: Block, loop: Operation, step: int) -> Value:
+    """Return the number of the iteration of a loop around ``body`` times ``step``, for ``loop``."""
+    number = body.arguments[0]
+    if step == 1:
+        return number
+    with ir.InsertionPoint(body), loop.location:
+        return arith.MulIOp(number, arith.ConstantOp(ir.IndexType.get(), step).result).result
+
+
+def _append_iteration(body: Block, loop: Operation, number: Value) -> None:
+    """Append the iteration of ``loop`` whose variable is ``number`` to ``body``, in the place of the loop."""
+    inner = loop.regions[0].blocks[0]
+    inner.arguments[0].replace_all_uses_with(number)
+    *operations, _ = (op.operation for op in inner.operations)
+    for op in operations:
+        op.detach_from_parent()
+        body.append(op)
+    loop.erase()

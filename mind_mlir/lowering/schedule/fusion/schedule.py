@@ -124,17 +124,19 @@ def choose_schedule(work: Work, target: Target) -> FusedSchedule:
     full = vectors * lanes
     nanoseconds = work.nanoseconds(target)
     parallel = nanoseconds >= WORTHWHILE_NS
-    wanted = min(MOST_FUSED_CHUNKS, max(FEWEST_CHUNKS, work.iteration_bytes // CHUNK_BYTES))
+    brief = nanoseconds < WAKING_NS
+    fewest = FEWEST_CHUNKS // 2 if brief else FEWEST_CHUNKS
+    wanted = min(MOST_FUSED_CHUNKS, max(fewest, work.iteration_bytes // CHUNK_BYTES))
     cuts = _outer_cuts(work, wanted) if parallel else []
     count = math.prod(cut.count for cut in cuts)
     strip = _strip(work)
     parts = None
     if strip and work.sums and work.extents[work.reductions[0]] > MOST_STRIPS * STRIP:
         parts = _row_parts(work, work.reductions[0])
-    if parallel and parts is None and count < FEWEST_CHUNKS:
+    if parallel and parts is None and count < fewest:
         pieces = [] if work.vector in work.reductions else _pieces(work, -(-wanted // count), full)
         count *= math.prod(cut.count for cut in pieces)
-        if work.reductions and count < FEWEST_CHUNKS:
+        if work.reductions and count < fewest:
             parts = _parts(work, -(-wanted // count), full)
         cuts += pieces
     elif parallel and parts is not None:
@@ -145,7 +147,6 @@ def choose_schedule(work: Work, target: Target) -> FusedSchedule:
     about = f"about {nanoseconds / 1000:.1f} us of work"
     parallel = parallel and bool(cuts)
     reason = about if parallel else f"one thread: {about}"
-    brief = nanoseconds < WAKING_NS
     streams = _streams(work, target)
     return FusedSchedule(lanes, vectors, strip, tuple(cuts), parts, parallel, brief, streams, reason)
 
