@@ -149,6 +149,7 @@ def measure(threads: int, megabytes: int) -> Report:
     notes = [
         "schedule/emission/constants.py:",
         f"  WORTHWHILE_NS {constants.WORTHWHILE_NS} (compare two threads that meet),",
+        f"  WAKING_NS {constants.WAKING_NS},",
         f"  CHUNK_NS {constants.CHUNK_NS} (compare the empty loop of 16),",
         f"  BYTE_NS {constants.BYTE_NS} (1 / GB/s), VECTOR_NS {constants.VECTOR_NS};",
         f"runtime/threads.py: SPIN_NS {SPIN_NS}, how long idle workers spin",

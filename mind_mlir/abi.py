@@ -14,6 +14,8 @@ TABLE_ATTRIBUTE = "mind.table_pointers"
 #: What compiled code calls to share a loop between threads: ``void (void (*body)(void *data, int64_t chunk),
 #: void *data, int64_t chunks, int64_t limit)`` runs ``body`` once for each chunk.
 PARALLEL_SYMBOL = "mind_parallel"
+#: Added to the number of threads of a loop for which none is to be woken (see `runtime/threads.mlir`).
+BRIEF = 1 << 32
 
 #: Alignment in bytes of scratch memory and constants: a cache line, and the widest vector register.
 ALIGNMENT = 64

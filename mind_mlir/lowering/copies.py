@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import arith, ir, linalg, memref, scf
 from mind_mlir.lowering.schedule.emission.constants import BYTE_NS
-from mind_mlir.lowering.schedule.emission.emitter import PARALLEL_ATTRIBUTE
+from mind_mlir.lowering.schedule.emission.emitter import BRIEF_ATTRIBUTE, PARALLEL_ATTRIBUTE
 from mind_mlir.lowering.schedule.emission.split import split
 from mind_mlir.mlir.memory import byte_size, element_bytes, is_contiguous, is_row_major
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from mind_mlir.bindings import Operation, Value
+    from mind_mlir.lowering.schedule.emission.split import Split
 
 #: Elements of a flat copy that chunks start at multiples of: no two of them write to one cache line.
 _LINE = 64
@@ -47,7 +48,7 @@ def _flat(source: Value, target: Value) -> bool:
     chosen = split(max(elements, 1), 2 * byte_size(source.type) * BYTE_NS, multiple=_LINE)
     if chosen.count == 1:
         return False
-    _chunks(chosen.step, [_flattened(source), _flattened(target)], memref.copy)
+    _chunks(chosen, [_flattened(source), _flattened(target)], memref.copy)
     return True
 
 
@@ -59,21 +60,24 @@ def _strided(source: Value, target: Value) -> None:
     if chosen is None or chosen.count == 1:
         _emit_loops(source, target)
     else:
-        _chunks(chosen.step, [source, target], _emit_loops)
+        _chunks(chosen, [source, target], _emit_loops)
 
 
 def _emit_loops(source: Value, target: Value) -> None:
     linalg.copy(source, outs=[target])
 
 
-def _chunks(step: int, buffers: list[Value], copy: Callable[[Value, Value], object]) -> None:
-    """Emit ``copy`` of ``step`` rows at a time as a parallel loop; what is left is a copy behind it."""
+def _chunks(chosen: Split, buffers: list[Value], copy: Callable[[Value, Value], object]) -> None:
+    """Emit ``copy`` of some rows at a time as a parallel loop; what is left is a copy behind it."""
     index = ir.IndexType.get()
+    step = chosen.step
     rows = buffers[0].type.shape[0]
     full = rows // step
     zero, one, count, length = (arith.ConstantOp(index, value).result for value in (0, 1, full, step))
     loop = scf.ForOp(zero, count, one)
     loop.attributes[PARALLEL_ATTRIBUTE] = ir.UnitAttr.get()
+    if chosen.brief:
+        loop.attributes[BRIEF_ATTRIBUTE] = ir.UnitAttr.get()
     with ir.InsertionPoint(loop.body):
         first = arith.MulIOp(loop.induction_variable, length).result
         copy(*(_rows(buffer, first, step) for buffer in buffers))

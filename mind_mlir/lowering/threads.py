@@ -12,11 +12,12 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
-from mind_mlir.abi import PARALLEL_SYMBOL
+from mind_mlir.abi import BRIEF, PARALLEL_SYMBOL
 from mind_mlir.bindings import arith, func, ir, llvm, memref
 from mind_mlir.interrupts import deliver
 from mind_mlir.lowering.buffers.merging import is_parallel
 from mind_mlir.lowering.closures import ALIASING_ATTRIBUTE, KERNEL_ATTRIBUTE, Closure, SharedFunctions
+from mind_mlir.lowering.schedule.emission.emitter import BRIEF_ATTRIBUTE
 from mind_mlir.mlir.passes import find_all
 
 if TYPE_CHECKING:
@@ -26,11 +27,19 @@ if TYPE_CHECKING:
 
 
 class Launch(NamedTuple):
-    """The names of the three functions of a parallel loop."""
+    """The functions of a parallel loop.
+
+    Attributes:
+        name: Of the launch.
+        thunk: Of the thunk.
+        chunk: Of the chunk function.
+        brief: Whether no thread is to be woken.
+    """
 
     name: str
     thunk: str
     chunk: str
+    brief: bool
 
 
 def outline_chunks(module: Module) -> list[Launch]:
@@ -86,6 +95,7 @@ def _outline(
     ):
         return
     prefix = ir.StringAttr(function.attributes["sym_name"]).value
+    is_brief = BRIEF_ATTRIBUTE in loop.attributes
     with loop.location as location:
         with ir.InsertionPoint(loop):
             call = func.CallOp([], ir.FlatSymbolRefAttr.get("launch"), [count, *closure.arguments])
@@ -102,12 +112,14 @@ def _outline(
         closure.enter(body, [body.add_argument(type_, location) for type_ in closure.types])
         loop.erase()
         name = chunks.enter(chunk, prefix, closure.names)
-        if name not in launches:
-            launches[name] = Launch(f"{name}_launch", f"{name}_thunk", name)
+        kind = "brief_" if is_brief else ""
+        launch = Launch(f"{name}_{kind}launch", f"{name}_{kind}thunk", name, is_brief)
+        if launch.name not in launches:
+            launches[launch.name] = launch
             with ir.InsertionPoint(function):
-                launch = func.FuncOp(launches[name].name, (types, []), visibility="private")
-            launch.attributes["llvm.bareptr"] = ir.UnitAttr.get()
-    call.attributes["callee"] = ir.FlatSymbolRefAttr.get(launches[name].name)
+                declared = func.FuncOp(launch.name, (types, []), visibility="private")
+            declared.attributes["llvm.bareptr"] = ir.UnitAttr.get()
+    call.attributes["callee"] = ir.FlatSymbolRefAttr.get(launch.name)
 
 
 def _constant(value: Value) -> int | None:
@@ -152,7 +164,8 @@ def define_launches(module: Module, launches: Iterable[Launch], limit: int) -> N
             for place, value in enumerate(values):
                 llvm.StoreOp(value, _place(frame, data, place))
             address = llvm.AddressOfOp(pointer, launch.thunk).result
-            llvm.CallOp(None, [address, data, count, _word(limit)], [], [], callee=PARALLEL_SYMBOL)
+            most = limit + BRIEF if launch.brief else limit
+            llvm.CallOp(None, [address, data, count, _word(most)], [], [], callee=PARALLEL_SYMBOL)
 
 
 def _function(name: str, arguments: Sequence[Type]) -> Operation:

@@ -34,7 +34,8 @@ llvm.mlir.global internal @setting(1 : i64) {alignment = 128 : i64} : i64
 llvm.func @sched_yield() -> i32
 
 // Runs body(data, chunk) exactly once for each chunk in [0, chunks), on at most `limit` threads (0: as many as
-// are set), and returns when all are done, their writes visible.
+// are set), and returns when all are done, their writes visible. With bit 32 of `limit` (`abi.BRIEF`) the job is
+// so brief that nobody is to be woken for it: it is shared with workers that are awake, if there are any.
 llvm.func @mind_parallel(%body: !llvm.ptr, %data: !llvm.ptr, %chunks: i64, %limit: i64) {
   %zero = llvm.mlir.constant(0 : i64) : i64
   %one = llvm.mlir.constant(1 : i64) : i64
@@ -43,14 +44,26 @@ llvm.func @mind_parallel(%body: !llvm.ptr, %data: !llvm.ptr, %chunks: i64, %limi
   %setting_at = llvm.mlir.addressof @setting : !llvm.ptr
   %callers_at = llvm.mlir.addressof @callers : !llvm.ptr
   %taken_at = llvm.mlir.addressof @taken : !llvm.ptr
+  %workers_at = llvm.mlir.addressof @workers : !llvm.ptr
+  %sleepers_at = llvm.mlir.addressof @sleepers : !llvm.ptr
+  %brief = llvm.mlir.constant(0x100000000 : i64) : i64
+  %most_mask = llvm.mlir.constant(0xFFFFFFFF : i64) : i64
   %setting = llvm.load %setting_at atomic monotonic {alignment = 8 : i64} : !llvm.ptr -> i64
-  %is_limited = llvm.icmp "sgt" %limit, %zero : i64
-  %lesser = llvm.intr.smin(%limit, %setting) : (i64, i64) -> i64
+  %most = llvm.and %limit, %most_mask : i64
+  %is_limited = llvm.icmp "sgt" %most, %zero : i64
+  %lesser = llvm.intr.smin(%most, %setting) : (i64, i64) -> i64
   %threads = llvm.select %is_limited, %lesser, %setting : i1, i64
   %useful = llvm.intr.smin(%threads, %chunks) : (i64, i64) -> i64
   %is_shared = llvm.icmp "sgt" %useful, %one : i64
   %fits = llvm.icmp "sle" %chunks, %most_chunks : i64
-  %is_parallel = llvm.and %is_shared, %fits : i1
+  %started = llvm.load %workers_at atomic monotonic {alignment = 8 : i64} : !llvm.ptr -> i64
+  %asleep = llvm.load %sleepers_at atomic monotonic {alignment = 8 : i64} : !llvm.ptr -> i64
+  %awake = llvm.sub %started, %asleep : i64
+  %is_brief = llvm.icmp "sge" %limit, %brief : i64
+  %at_hand = llvm.select %is_brief, %awake, %most_chunks : i1, i64
+  %is_any = llvm.icmp "sgt" %at_hand, %zero : i64
+  %is_possible = llvm.and %is_shared, %fits : i1
+  %is_parallel = llvm.and %is_possible, %is_any : i1
   llvm.cond_br %is_parallel, ^enter, ^alone
 ^alone:
   llvm.call @run_alone(%body, %data, %chunks) : (!llvm.ptr, !llvm.ptr, i64) -> ()
@@ -69,7 +82,8 @@ llvm.func @mind_parallel(%body: !llvm.ptr, %data: !llvm.ptr, %chunks: i64, %limi
   llvm.br ^leave
 ^own:
   %together = llvm.intr.smin(%useful, %free) : (i64, i64) -> i64
-  %helpers = llvm.add %together, %minus_one : i64
+  %wanted = llvm.add %together, %minus_one : i64
+  %helpers = llvm.intr.smin(%wanted, %at_hand) : (i64, i64) -> i64
   llvm.call @run_shared(%body, %data, %chunks, %threads, %helpers) : (!llvm.ptr, !llvm.ptr, i64, i64, i64) -> ()
   llvm.store %zero, %taken_at atomic release {alignment = 8 : i64} : i64, !llvm.ptr
   llvm.br ^leave

@@ -259,6 +259,67 @@ def test_small_loops_at_the_end_are_shared_as_well() -> None:
     assert np.array_equal(run(after.replace("memref.alloc()", "memref.alloca()")), a + 2 * a[:, 7:])
 
 
+def test_small_loops_at_the_beginning_are_shared_as_well() -> None:
+    before, after = merged(
+        function(TEMPORARIES + FIRST.replace("{mind.parallel}", "") + SMALL + EXPANDED + LAST)
+    )
+    assert (loops(before), loops(after)) == (1, 1)
+    assert after.rindex("memref.store") < after.index("mind.parallel")
+    a = np.arange(480, dtype=F32).reshape(60, 8)
+    assert np.array_equal(run(after.replace("memref.alloc()", "memref.alloca()")), a + 2 * a[:, 7:])
+
+
+def test_small_loops_alone_stay_what_they_are() -> None:
+    source = function(TEMPORARIES + FIRST + SMALL + EXPANDED + LAST).replace("{mind.parallel}", "")
+    before, after = merged(source)
+    assert after == before
+
+
+def test_two_loops_that_have_nothing_to_do_with_one_another_meet_in_a_third() -> None:
+    """Of chunks of 4 rows, 2 rows and 6 rows: chunks of 12 for all, in the place of the last."""
+    both = """
+            %x = memref.load %t[%r, %j] : memref<60x8xf32>
+            %y = memref.load %u[%r, %j] : memref<60x8xf32>
+            %z = arith.subf %x, %y : f32
+            memref.store %z, %o[%r, %j] : memref<60x8xf32>"""
+    alloc = "%{} = memref.alloc() : memref<60x8xf32>"
+    source = function(
+        alloc.format("t")
+        + rows(15, move("%a", "%t"))
+        + alloc.format("u")
+        + rows(30, move("%a", "%u"))
+        + rows(60, both)
+    )
+    _, after = merged(source)
+    assert loops(after) == 1
+    assert "memref.alloc()" not in after
+    assert np.array_equal(run(after), np.zeros((60, 8), F32))
+
+
+def test_loops_that_only_one_of_two_runs_can_take_in() -> None:
+    """The last loop reads all rows of the first temporary, and its own of the second."""
+    both = """
+            %n = arith.subi %c59, %r : index
+            %x = memref.load %t[%n, %j] : memref<60x8xf32>
+            %y = memref.load %u[%r, %j] : memref<60x8xf32>
+            %z = arith.subf %x, %y : f32
+            memref.store %z, %o[%r, %j] : memref<60x8xf32>"""
+    alloc = "%{} = memref.alloc() : memref<60x8xf32>\n"
+    source = function(
+        alloc.format("t")
+        + alloc.format("u")
+        + rows(15, move("%a", "%t"))
+        + rows(15, move("%a", "%u"))
+        + rows(15, both)
+    )
+    _, after = merged(source)
+    assert loops(after) == 2
+    assert after.count("memref.alloc()") == 1
+    a = np.arange(480, dtype=F32).reshape(60, 8)
+    got = run(after.replace("memref.alloc()", "memref.alloca()"))
+    assert np.array_equal(got, 2 * a[::-1] - 2 * a)
+
+
 def test_a_small_loop_whose_iterations_depend_on_one_another() -> None:
     chain = """
       scf.for %i = %c0 to %c60 step %c1 {

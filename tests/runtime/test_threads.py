@@ -16,6 +16,7 @@ import pytest
 from regions import meet, region, words, workers
 
 import mind_mlir
+from mind_mlir.abi import BRIEF
 from mind_mlir.bindings import ir, llvm, new_context
 from mind_mlir.runtime import library, threads
 
@@ -141,6 +142,36 @@ def test_sleeping_workers_are_woken() -> None:
     for _ in range(5):
         meet(4)
         _wait_until_all_sleep()
+
+
+def test_nobody_is_woken_for_a_brief_loop() -> None:
+    succeeds("""
+        from mind_mlir.abi import BRIEF
+        from test_threads import _times, _wait_until_all_sleep
+        mind_mlir.set_num_threads(2)
+        data = words(16)
+        region("count", data, 16, BRIEF)
+        assert workers() == []  # nor is one started
+        meet(2)
+        _wait_until_all_sleep()
+        (worker,) = workers()
+        before = _times(worker)
+        for _ in range(1000):
+            region("count", data, 16, BRIEF)
+        assert set(data) == {1001}
+        assert _times(worker) == before
+    """)
+
+
+def test_a_brief_loop_is_shared_with_those_that_are_awake() -> None:
+    mind_mlir.set_num_threads(2)
+    for _ in range(1000):
+        meet(2)
+        data = words(2)
+        region("crowd", data, 16, BRIEF)
+        if data[1] == 2:
+            return
+    pytest.fail("the worker has never come, though it had just run a chunk")
 
 
 @pytest.mark.parametrize(

@@ -18,11 +18,11 @@ from mind_mlir.lowering.buffers.aliases import VIEWS
 from mind_mlir.lowering.buffers.footprint import Span, Touch, bounds_of, hull, touched
 from mind_mlir.lowering.buffers.kernel_footprint import ProductKernels
 from mind_mlir.lowering.buffers.private import make_private
-from mind_mlir.lowering.schedule.emission.emitter import PARALLEL_ATTRIBUTE
+from mind_mlir.lowering.schedule.emission.emitter import BRIEF_ATTRIBUTE, PARALLEL_ATTRIBUTE
 from mind_mlir.mlir.passes import find_all
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from mind_mlir.bindings import Block, Module, Operation, Value
 
@@ -34,6 +34,8 @@ _MOVABLE = (
     "memref.extract_strided_metadata",
     "memref.get_global",
 )
+#: Runs that go on beside one another: a few, for time is to be linear in the number of loops.
+_RUNNING = 8
 #: A merged loop has at least so many chunks, unless its parts have fewer: enough for threads to share.
 _CHUNKS = 8
 
@@ -46,7 +48,7 @@ class _Part(NamedTuple):
         trips: How many iterations it has.
         parallel: Whether they are known to be independent.
         touches: What each of them touches.
-        rate: How many of them make up as much as one of the first part.
+        rate: How many of them make up as much as how many of the other parts.
     """
 
     loop: Operation
@@ -82,33 +84,17 @@ def is_parallel(op: Operation) -> bool:
 
 
 def _runs(block: Block, kernels: ProductKernels) -> list[list[_Part]]:
-    """Return what is to be merged in ``block``: two loops or more each, the first of them parallel."""
-    runs: list[list[_Part]] = []
-    run: list[_Part] = []
+    """Return what is to be merged in ``block``: two loops or more each, some of them parallel.
 
-    def close() -> None:
-        if len(run) > 1:
-            runs.append(list(run))
-        run.clear()
-
-    for loops in _neighbours(block):
-        for loop in loops:
-            first = is_parallel(loop)
-            if not (run or first):
-                continue
-            part = _part(loop, kernels)
-            joined = None if part is None else _joined(part, run)
-            if joined is None and run:
-                close()
-                joined = part if first else None
-            if joined is not None:
-                run.append(joined)
-        close()
-    return runs
+    Each run takes the place of its last loop. What stands between its loops is another run, which touches
+    nothing that matters to it: runs that do are one, or the one before is complete.
+    """
+    found = [run for loops in _neighbours(block) for run in _runs_of(loops, kernels)]
+    return [run for run in found if len(run) > 1 and any(part.parallel for part in run)]
 
 
 def _neighbours(block: Block) -> list[list[Operation]]:
-    """Return the loops of ``block`` with nothing between them that matters, two or more each."""
+    """Return the loops of ``block`` with nothing between that matters, two or more each, one parallel."""
     found: list[list[Operation]] = [[]]
     for view in block.operations:
         op = view.operation
@@ -117,7 +103,30 @@ def _neighbours(block: Block) -> list[list[Operation]]:
             found[-1].append(op)
         elif name not in _MOVABLE and found[-1]:
             found.append([])
-    return [loops for loops in found if len(loops) > 1]
+    return [loops for loops in found if len(loops) > 1 and any(is_parallel(loop) for loop in loops)]
+
+
+def _runs_of(loops: Sequence[Operation], kernels: ProductKernels) -> list[list[_Part]]:
+    complete: list[list[_Part]] = []
+    running: list[list[_Part]] = []
+    for loop in loops:
+        part = _part(loop, kernels)
+        if part is None:
+            complete += running
+            running = []
+            continue
+        before = [run for run in running if _depends(part, run)]
+        running = [run for run in running if all(run is not other for other in before)]
+        joined = _joined(part, before)
+        if joined is None and len(before) > 1:
+            joined = _joined(part, before[-1:])
+            complete += before if joined is None else before[:-1]
+        elif joined is None:
+            complete += before
+        running.append(joined or [part])
+        if len(running) > _RUNNING:
+            complete.append(running.pop(0))
+    return complete + running
 
 
 def _part(loop: Operation, kernels: ProductKernels) -> _Part | None:
@@ -131,20 +140,32 @@ def _part(loop: Operation, kernels: ProductKernels) -> _Part | None:
     return _Part(loop, -(-bounds[1] // bounds[2]), is_parallel(loop), touches, Fraction(1))
 
 
-def _joined(part: _Part, run: list[_Part]) -> _Part | None:
-    """Return ``part`` as what follows on ``run``; None if it cannot be merged with it."""
-    if not run:
-        return part
-    rates = {
-        before.rate * one.pitch / other.pitch
+def _depends(part: _Part, run: list[_Part]) -> bool:
+    """Return whether ``part`` has to stay behind one of ``run``."""
+    return any(
+        part.touches[root].writes or touch.writes
         for before in run
-        for one, other in _shared(before.touches, part.touches)
-        if one.pitch > 0 and other.pitch > 0
-    }
-    if len(rates) != 1:
-        return None
-    joined = part._replace(rate=rates.pop())
-    return joined if _is_sound([*run, joined]) else None
+        for root, touch in before.touches.items()
+        if root in part.touches
+    )
+
+
+def _joined(part: _Part, runs: list[list[_Part]]) -> list[_Part] | None:
+    """Return ``part`` and the ``runs`` before it as one; None if they cannot be merged."""
+    joined: list[_Part] = []
+    for run in runs:
+        rates = {
+            before.rate * one.pitch / other.pitch
+            for before in run
+            for one, other in _shared(before.touches, part.touches)
+            if one.pitch > 0 and other.pitch > 0
+        }
+        if len(rates) != 1:
+            return None
+        rate = rates.pop()
+        joined += [before._replace(rate=before.rate / rate) for before in run]
+    joined.append(part)
+    return joined if _is_sound(joined) else None
 
 
 def _shared(one: dict[Value, Touch], other: dict[Value, Touch]) -> list[tuple[Span, Span]]:
@@ -160,14 +181,15 @@ def _shared(one: dict[Value, Touch], other: dict[Value, Touch]) -> list[tuple[Sp
 def _counts(run: list[_Part]) -> list[int]:
     """Return how many iterations of each part make up a chunk: the fewest possible."""
     scale = math.lcm(*(part.rate.denominator for part in run))
-    return [int(part.rate * scale) for part in run]
+    counts = [int(part.rate * scale) for part in run]
+    return [count // math.gcd(*counts) for count in counts]
 
 
 def _is_sound(run: list[_Part]) -> bool:
     """Return whether chunks of all parts of ``run``, one after the other, compute what its loops do."""
     counts = _counts(run)
     chunks = {-(-part.trips // count) for part, count in zip(run, counts, strict=True)}
-    if len(chunks) != 1 or min(chunks) < min(_CHUNKS, *(part.trips for part in run if part.parallel)):
+    if len(chunks) != 1 or min(chunks) < min([_CHUNKS, *(part.trips for part in run if part.parallel)]):
         return False
     for root in _written(run):
         spans = [
@@ -202,47 +224,57 @@ def _written(run: list[_Part]) -> Iterable[Value]:
 
 def _merge(run: list[_Part]) -> None:
     """Replace the loops of ``run`` by one."""
-    first = run[0].loop
+    last = run[-1].loop
     counts = _counts(run)
     chunks = -(-run[0].trips // counts[0])
-    _gather(first, run[-1].loop)
-    with ir.InsertionPoint(first), first.location:
+    with ir.InsertionPoint(last), run[0].loop.location as location:
         index = ir.IndexType.get()
-        zero, end, one = (arith.ConstantOp(index, value).result for value in (0, chunks, 1))
-        merged = scf.ForOp(zero, end, one)
+        zero, upper, one = (arith.ConstantOp(index, value).result for value in (0, chunks, 1))
+        merged = scf.ForOp(zero, upper, one)
         merged.attributes[PARALLEL_ATTRIBUTE] = ir.UnitAttr.get()
+        if all(BRIEF_ATTRIBUTE in part.loop.attributes for part in run if part.parallel):
+            merged.attributes[BRIEF_ATTRIBUTE] = ir.UnitAttr.get()
     body = merged.regions[0].blocks[0]
     number = body.arguments[0]
     for part, count in zip(run, counts, strict=True):
         loop = part.loop
         bounds = bounds_of(loop)
         assert bounds is not None
+        if count == 1:
+            _append_iteration(body, loop, _multiple(body, loop, bounds[2]))
+            continue
         loop.detach_from_parent()
         body.append(loop)
-        if PARALLEL_ATTRIBUTE in loop.attributes:
-            del loop.attributes[PARALLEL_ATTRIBUTE]
+        for name in (PARALLEL_ATTRIBUTE, BRIEF_ATTRIBUTE):
+            if name in loop.attributes:
+                del loop.attributes[name]
         with ir.InsertionPoint(loop), loop.location:
             size = arith.ConstantOp(index, count * bounds[2]).result
             start = arith.MulIOp(number, size).result
-            last = arith.AddIOp(start, size).result
+            end = arith.AddIOp(start, size).result
             if part.trips % count:
-                last = arith.MinUIOp(last, loop.operands[1]).result
-        loop.operands[0], loop.operands[1] = start, last
-    with ir.InsertionPoint(body), first.location:
+                end = arith.MinUIOp(end, loop.operands[1]).result
+        loop.operands[0], loop.operands[1] = start, end
+    with ir.InsertionPoint(body), location:
         scf.YieldOp([])
     make_private(merged.operation, [(part.touches, count) for part, count in zip(run, counts, strict=True)])
 
 
-def _gather(first: Operation, last: Operation) -> None:
-    """Move what stands between ``first`` and ``last``, loops apart, before ``first``."""
-    between: list[Operation] = []
-    inside = False
-    for view in first.block.operations:
-        op = view.operation
-        if op == last:
-            break
-        if inside and op.name != "scf.for":
-            between.append(op)
-        inside = inside or op == first
-    for op in between:
-        op.move_before(first)
+def _multiple(body: Block, loop: Operation, step: int) -> Value:
+    """Return the number of the iteration of a loop around ``body`` times ``step``, for ``loop``."""
+    number = body.arguments[0]
+    if step == 1:
+        return number
+    with ir.InsertionPoint(body), loop.location:
+        return arith.MulIOp(number, arith.ConstantOp(ir.IndexType.get(), step).result).result
+
+
+def _append_iteration(body: Block, loop: Operation, number: Value) -> None:
+    """Append the iteration of ``loop`` whose variable is ``number`` to ``body``, in the place of the loop."""
+    inner = loop.regions[0].blocks[0]
+    inner.arguments[0].replace_all_uses_with(number)
+    *operations, _ = (op.operation for op in inner.operations)
+    for op in operations:
+        op.detach_from_parent()
+        body.append(op)
+    loop.erase()

@@ -175,7 +175,7 @@ class _Emission:
             return []
 
         e.chunks(
-            Split(together, -(-total // together), ""),
+            Split(together, -(-total // together), "", self._s.brief),
             total,
             [],
             lambda first, end, _: e.loop((first, end, 1), [], lambda number, _: one(number)),

@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.contraction.geometry import ONCE, Loop
 from mind_mlir.lowering.schedule.contraction.kernels import COPIED_STEPS
-from mind_mlir.lowering.schedule.emission.constants import BYTE_NS, STREAMED_CACHES, WORTHWHILE_NS
+from mind_mlir.lowering.schedule.emission.constants import (
+    BYTE_NS,
+    STREAMED_CACHES,
+    WAKING_NS,
+    WORTHWHILE_NS,
+)
 from mind_mlir.lowering.schedule.emission.decision import Choice
 from mind_mlir.lowering.schedule.emission.split import split
 
@@ -37,6 +42,7 @@ class MatmulSchedule:
         fma: Whether products of floats are fused with their addition.
         masks: Whether vectors at edges are masked; else they go through a buffer.
         streams: Whether results may go past the cache, if nothing but the contraction uses them.
+        brief: Whether the pieces are over so soon that no thread is to be woken for them.
         outside: Out of how many loops packing is taken, since they do not change the right factor.
     """
 
@@ -55,6 +61,7 @@ class MatmulSchedule:
     fma: bool
     masks: bool
     streams: bool = False
+    brief: bool = False
     outside: int = 0
 
     @property
@@ -192,6 +199,7 @@ def choose_matmul_schedule(
         fma=target.fma,
         masks=target.masks,
         streams=target.masks and alone and k <= kc and result > STREAMED_CACHES * target.l2_bytes,
+        brief=nanoseconds < WAKING_NS,
         outside=outside if pack else 0,
     )
 

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 # What work takes, and when it is worth sharing: `python -m benchmarks.threads` measures it.
 
-#: Nanoseconds of work below which a loop is left to one thread: waking the others would cost as much.
+#: Nanoseconds of work below which a loop is left to one thread: about ten times what it takes to meet.
 #: `python -m benchmarks.threads` measures what a parallel region costs.
-WORTHWHILE_NS = 20_000
+WORTHWHILE_NS = 4_000
+
+#: Nanoseconds of work below which only threads that are awake share a loop: waking one would cost as much.
+WAKING_NS = 20_000
 
 #: Nanoseconds of work in a chunk, about: claiming one takes tens of them.
 CHUNK_NS = 8_000

@@ -20,6 +20,8 @@ Index: TypeAlias = "int | Value"
 #: Marks an `scf.for` from 0 by 1 whose iterations, called chunks, are independent: threads may run them in
 #: any order and at the same time. It is no more than permission; one thread runs them as the loop says.
 PARALLEL_ATTRIBUTE = "mind.parallel"
+#: Marks those among them that are over so soon that no thread is to be woken for them.
+BRIEF_ATTRIBUTE = "mind.brief"
 #: Marks an `scf.for` whose vectors are stored at multiples of so many elements from the start of a buffer,
 #: and may go past the cache (see `lowering/streaming.py`).
 STREAMING_ATTRIBUTE = "mind.streaming"
@@ -179,6 +181,8 @@ class Emitter:
 
         loop = self._for((0, split.count, 1), carried, chunk)
         loop.attributes[PARALLEL_ATTRIBUTE] = ir.UnitAttr.get()
+        if split.brief:
+            loop.attributes[BRIEF_ATTRIBUTE] = ir.UnitAttr.get()
         return list(loop.results)
 
     # Vector and scalar access to tensors.

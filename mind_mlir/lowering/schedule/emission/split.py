@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from mind_mlir.lowering.schedule.emission.constants import CHUNK_NS, MOST_CHUNKS, WORTHWHILE_NS
+from mind_mlir.lowering.schedule.emission.constants import CHUNK_NS, MOST_CHUNKS, WAKING_NS, WORTHWHILE_NS
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,11 +20,13 @@ class Split:
         step: Iterations in a chunk; the last one may have fewer.
         count: Chunks; with one, the loop is not parallel.
         reason: Why so many, for people.
+        brief: Whether it is so little work that no thread is to be woken for it.
     """
 
     step: int
     count: int
     reason: str
+    brief: bool = False
 
 
 def split(extent: int, nanoseconds: float, *, multiple: int = 1) -> Split:
@@ -45,4 +47,4 @@ def split(extent: int, nanoseconds: float, *, multiple: int = 1) -> Split:
     each = -(-units // wanted)
     step = (1 << (each.bit_length() - 1)) * multiple
     count = -(-extent // step)
-    return Split(step, count, f"about {nanoseconds / 1000:.0f} us of work")
+    return Split(step, count, f"about {nanoseconds / 1000:.0f} us of work", nanoseconds < WAKING_NS)

@@ -105,7 +105,7 @@ class GroupEmitter:
 
         if not parallel:
             return self._e.loop((0, count, 1), carried, chunk)
-        split = Split(1, count, self._s.reason)
+        split = Split(1, count, self._s.reason, self._s.brief)
         return self._e.chunks(split, count, carried, lambda first, _, inside: chunk(first, inside))
 
     def _piece(self, cuts: Sequence[Cut], number: Index, place: Place) -> Place:

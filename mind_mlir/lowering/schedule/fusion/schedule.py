@@ -26,6 +26,7 @@ from mind_mlir.lowering.schedule.emission.constants import (
     STREAMED_CACHES,
     STRIP,
     STRIP_BYTES,
+    WAKING_NS,
     WORTHWHILE_NS,
 )
 from mind_mlir.lowering.schedule.emission.decision import Choice
@@ -61,6 +62,7 @@ class FusedSchedule:
         cuts: The loops that are cut for chunks, outermost first, at most one of them reduced.
         parts: The cut of a reduced loop, which is one of ``cuts``; None if no reduced loop is cut.
         parallel: Whether threads may share the chunks.
+        brief: Whether no thread is to be woken for them.
         streaming: Whether stores may go past the cache.
         reason: Why it is cut so, for people.
     """
@@ -71,6 +73,7 @@ class FusedSchedule:
     cuts: tuple[Cut, ...]
     parts: Cut | None
     parallel: bool
+    brief: bool
     streaming: bool
     reason: str
 
@@ -120,24 +123,26 @@ def choose_schedule(work: Work, target: Target) -> FusedSchedule:
     lanes = target.lanes(work.bits)
     if work.vector < 0:
         return FusedSchedule(
-            lanes, 1, 0, (), None, parallel=False, streaming=False, reason="a single element"
+            lanes, 1, 0, (), None, parallel=False, brief=False, streaming=False, reason="a single element"
         )
     streaming = _streams(work, target)
     vectors = _vectors(work, lanes, streaming=streaming)
     full = vectors * lanes
     nanoseconds = work.nanoseconds(target)
     parallel = nanoseconds >= WORTHWHILE_NS
-    wanted = min(MOST_FUSED_CHUNKS, max(FEWEST_CHUNKS, work.iteration_bytes // CHUNK_BYTES))
+    brief = nanoseconds < WAKING_NS
+    fewest = FEWEST_CHUNKS // 2 if brief else FEWEST_CHUNKS
+    wanted = min(MOST_FUSED_CHUNKS, max(fewest, work.iteration_bytes // CHUNK_BYTES))
     cuts = _outer_cuts(work, wanted) if parallel else []
     count = math.prod(cut.count for cut in cuts)
     strip = _strip(work)
     parts = None
     if strip and work.sums and work.extents[work.reductions[0]] > MOST_STRIPS * STRIP:
         parts = _row_parts(work, work.reductions[0])
-    if parallel and parts is None and count < FEWEST_CHUNKS:
+    if parallel and parts is None and count < fewest:
         pieces = [] if work.vector in work.reductions else _pieces(work, -(-wanted // count), full)
         count *= math.prod(cut.count for cut in pieces)
-        if work.reductions and count < FEWEST_CHUNKS:
+        if work.reductions and count < fewest:
             parts = _parts(work, -(-wanted // count), full)
         cuts += pieces
     elif parallel and parts is not None:
@@ -148,7 +153,7 @@ def choose_schedule(work: Work, target: Target) -> FusedSchedule:
     about = f"about {nanoseconds / 1000:.1f} us of work"
     parallel = parallel and bool(cuts)
     reason = about if parallel else f"one thread: {about}"
-    return FusedSchedule(lanes, vectors, strip, tuple(cuts), parts, parallel, streaming, reason)
+    return FusedSchedule(lanes, vectors, strip, tuple(cuts), parts, parallel, brief, streaming, reason)
 
 
 def _streams(work: Work, target: Target) -> bool:

@@ -16,6 +16,7 @@ from mind_mlir.lowering.schedule.emission.constants import (
     BAND,
     BYTE_NS,
     CHUNK_BYTES,
+    FEWEST_CHUNKS,
     FEWEST_SHARED,
     LARGEST_SQUARE,
     STREAMED_CACHES,
@@ -121,8 +122,8 @@ def choose_transposition_schedule(
     chosen = split(extents[shared], nanoseconds, multiple=band if shared == column else 1)
     if shared != column and chosen.count > 1:
         # As groups over the same loop are cut, and products: they are then one loop (see `buffers/merging`).
-        each = max(1, CHUNK_BYTES * extents[shared] * 8 // (math.prod(extents) * max(8, bits)))
-        step = min(chosen.step, 1 << (each.bit_length() - 1))
+        wanted = max(FEWEST_CHUNKS, math.prod(extents) * max(8, bits) // 8 // CHUNK_BYTES)
+        step = min(chosen.step, 1 << (max(1, extents[shared] // wanted).bit_length() - 1))
         chosen = dataclasses.replace(chosen, step=step, count=-(-extents[shared] // step))
     if shared == column and 0 < extents[column] % chosen.step < lanes:
         # The squares of the last chunk would overlap those of the one before.
