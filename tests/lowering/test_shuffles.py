@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-import dataclasses
 
 import numpy as np
 import pytest
 
 from mind_mlir.bindings import ir, llvm, new_context
-from mind_mlir.lowering.schedule.contraction.packing import PackKernel
 from mind_mlir.lowering.schedule.emission.shuffle import exchange
 from mind_mlir.lowering.shuffles import fence_shuffles
 from mind_mlir.mlir.passes import find_all
@@ -71,12 +69,3 @@ def test_few_shuffles_and_those_of_bits_stay_as_they_are(lanes: int, element: st
         before = str(module)
         fence_shuffles(module)
         assert str(module) == before
-
-
-@pytest.mark.parametrize("source", ["f32", "bf16:extf f32", "i8:sext i32"])
-def test_kernels_that_transpose_have_fences(source: str) -> None:
-    kernel = PackKernel(
-        columns=32, lanes=16, element=source[-3:], source=source, transposes=True, masks=False
-    )
-    assert kernel.text().count(FENCE) == 64
-    assert FENCE not in dataclasses.replace(kernel, transposes=False).text()

@@ -165,7 +165,7 @@ def test_nobody_is_woken_for_a_brief_loop() -> None:
 
 def test_a_brief_loop_is_shared_with_those_that_are_awake() -> None:
     mind_mlir.set_num_threads(2)
-    for _ in range(1000):
+    for _ in range(100_000):
         meet(2)
         data = words(2)
         region("crowd", data, 16, BRIEF)
@@ -225,10 +225,13 @@ def _wait(condition: Callable[[], bool]) -> None:
 
 def test_a_loop_runs_without_workers_where_the_system_gives_none() -> None:
     succeeds("""
-        import resource
+        import resource, threading
         mind_mlir.set_num_threads(4)
         data = words(1000)
         region("count", data, 1)
+        over = threading.Event()
+        for _ in range(8):  # they take the stacks that the system has kept of threads that have ended
+            threading.Thread(target=over.wait, daemon=True).start()
         size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (size + (1 << 20), resource.RLIM_INFINITY))
         region("count", data, 1000)
@@ -238,6 +241,7 @@ def test_a_loop_runs_without_workers_where_the_system_gives_none() -> None:
         assert workers() == []  # it is not asked again and again
         mind_mlir.set_num_threads(3)
         meet(3)
+        over.set()
         assert sorted(set(data)) == [2, 3]
     """)
 
