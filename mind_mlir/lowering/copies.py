@@ -14,11 +14,13 @@ from mind_mlir.mlir.memory import byte_size, element_bytes, is_contiguous, is_ro
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from mind_mlir.bindings import Operation, Value
+    from mind_mlir.bindings import Operation, Type, Value
     from mind_mlir.lowering.schedule.emission.split import Split
 
 #: Elements of a flat copy that chunks start at multiples of: no two of them write to one cache line.
-_LINE = 64
+LINE = 64
+#: Bytes that a call of `memcpy` is worth.
+_RUN_BYTES = 128
 
 
 def expand_copies(copies: Iterable[Operation]) -> None:
@@ -45,10 +47,10 @@ def expand_copies(copies: Iterable[Operation]) -> None:
 def _flat(source: Value, target: Value) -> bool:
     """Emit a copy of contiguous buffers in chunks, if that pays."""
     elements = math.prod(source.type.shape)
-    chosen = split(max(elements, 1), 2 * byte_size(source.type) * BYTE_NS, multiple=_LINE)
+    chosen = split(max(elements, 1), 2 * byte_size(source.type) * BYTE_NS, multiple=LINE)
     if chosen.count == 1:
         return False
-    _chunks(chosen, [_flattened(source), _flattened(target)], memref.copy)
+    emit_chunks(chosen, [flattened(source), flattened(target)], memref.copy)
     return True
 
 
@@ -60,15 +62,50 @@ def _strided(source: Value, target: Value) -> None:
     if chosen is None or chosen.count == 1:
         _emit_loops(source, target)
     else:
-        _chunks(chosen, [source, target], _emit_loops)
+        emit_chunks(chosen, [source, target], _emit_loops)
 
 
 def _emit_loops(source: Value, target: Value) -> None:
-    linalg.copy(source, outs=[target])
+    """Emit loops around a `memcpy` of what lies together in both buffers; over elements if that is little."""
+    shape = list(source.type.shape)
+    outer = max(_gaps(source.type), _gaps(target.type))
+    run = math.prod(shape[outer:]) * element_bytes(source.type.element_type)
+    if run < _RUN_BYTES:
+        linalg.copy(source, outs=[target])
+    else:
+        _emit_runs(source, target, shape[:outer], [])
 
 
-def _chunks(chosen: Split, buffers: list[Value], copy: Callable[[Value, Value], object]) -> None:
-    """Emit ``copy`` of some rows at a time as a parallel loop; what is left is a copy behind it."""
+def _gaps(type_: Type) -> int:
+    """Return behind how many of its dimensions there are gaps: the rest lies together."""
+    strides, _ = type_.get_strides_and_offset()
+    expected = 1
+    for axis in reversed(range(type_.rank)):
+        if type_.shape[axis] != 1 and strides[axis] != expected:
+            return axis + 1
+        expected *= type_.shape[axis]
+    return 0
+
+
+def _emit_runs(source: Value, target: Value, extents: list[int], places: list[Value]) -> None:
+    if not extents:
+        memref.copy(_run(source, places), _run(target, places))
+        return
+    index = ir.IndexType.get()
+    zero, one, end = (arith.ConstantOp(index, value).result for value in (0, 1, extents[0]))
+    loop = scf.ForOp(zero, end, one)
+    with ir.InsertionPoint(loop.body):
+        _emit_runs(source, target, extents[1:], [*places, loop.induction_variable])
+        scf.YieldOp([])
+
+
+def _run(buffer: Value, places: list[Value]) -> Value:
+    """Return the part of ``buffer`` at ``places`` of its first dimensions."""
+    return _part(buffer, places, [1] * len(places))
+
+
+def emit_chunks(chosen: Split, buffers: list[Value], emit: Callable[..., object]) -> None:
+    """Emit what ``emit`` does to ``buffers`` for some rows at a time as a parallel loop; then the rest."""
     index = ir.IndexType.get()
     step = chosen.step
     rows = buffers[0].type.shape[0]
@@ -80,14 +117,14 @@ def _chunks(chosen: Split, buffers: list[Value], copy: Callable[[Value, Value], 
         loop.attributes[BRIEF_ATTRIBUTE] = ir.UnitAttr.get()
     with ir.InsertionPoint(loop.body):
         first = arith.MulIOp(loop.induction_variable, length).result
-        copy(*(_rows(buffer, first, step) for buffer in buffers))
+        emit(*(_rows(buffer, first, step) for buffer in buffers))
         scf.YieldOp([])
     if rows % step:
         first = arith.ConstantOp(index, full * step).result
-        copy(*(_rows(buffer, first, rows % step) for buffer in buffers))
+        emit(*(_rows(buffer, first, rows % step) for buffer in buffers))
 
 
-def _flattened(buffer: Value) -> Value:
+def flattened(buffer: Value) -> Value:
     """Return a contiguous ``buffer`` as one of rank 1."""
     type_ = buffer.type
     flat = ir.MemRefType.get([math.prod(type_.shape)], type_.element_type)
@@ -101,16 +138,21 @@ def _flattened(buffer: Value) -> Value:
 
 def _rows(buffer: Value, first: Value, size: int) -> Value:
     """Return ``size`` rows of ``buffer``, from ``first`` on."""
+    return _part(buffer, [first], [size])
+
+
+def _part(buffer: Value, places: list[Value], sizes: list[int]) -> Value:
+    """Return ``sizes`` of the first dimensions of ``buffer`` from ``places`` on, and all of the others."""
     type_ = buffer.type
     strides, _ = type_.get_strides_and_offset()
     anywhere = ir.ShapedType.get_dynamic_stride_or_offset()
     layout = ir.StridedLayoutAttr.get(anywhere, list(strides))
-    inner = list(type_.shape)[1:]
-    part = ir.MemRefType.get([size, *inner], type_.element_type, layout)
+    inner = list(type_.shape)[len(sizes) :]
+    part = ir.MemRefType.get([*sizes, *inner], type_.element_type, layout)
     attributes = {
-        "static_offsets": ir.DenseI64ArrayAttr.get([anywhere, *(0 for _ in inner)]),
-        "static_sizes": ir.DenseI64ArrayAttr.get([size, *inner]),
+        "static_offsets": ir.DenseI64ArrayAttr.get([*(anywhere for _ in sizes), *(0 for _ in inner)]),
+        "static_sizes": ir.DenseI64ArrayAttr.get([*sizes, *inner]),
         "static_strides": ir.DenseI64ArrayAttr.get([1] * type_.rank),
-        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1, 0, 0]),
+        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, len(places), 0, 0]),
     }
-    return ir.Operation.create("memref.subview", [part], [buffer, first], attributes).result
+    return ir.Operation.create("memref.subview", [part], [buffer, *places], attributes).result

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 #: Loops that run at most so often may be unrolled completely.
 _SHORT = 8
+_OTHERS = ("scf.for", "func.call", "memref.copy")
 _ON_LOOP = "llvm.loop_annotation"
 #: Marks functions with loops that LLVM's passes make faster.
 SCALAR_ATTRIBUTE = "mind.scalar"
@@ -54,10 +55,10 @@ def _mark_parent(op: Operation, scalar: Attribute) -> None:
 def _gains(loop: Operation) -> bool:
     """Return whether LLVM's passes make ``loop`` faster: they do so of inner loops over scalars.
 
-    They can do nothing about calls.
+    They can do nothing about calls, which copies of what lies together are, too.
     """
     names = (op.operation.name for op in loop.regions[0].blocks[0].operations)
-    return not any(name in ("scf.for", "func.call") or name.startswith("vector.") for name in names)
+    return not any(name in _OTHERS or name.startswith("vector.") for name in names)
 
 
 def _function_of(op: Operation) -> Operation:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.bindings import func, ir
 from mind_mlir.lowering.closures import ALIASING_ATTRIBUTE
 from mind_mlir.lowering.copies import expand_copies
+from mind_mlir.lowering.fills import expand_fills
 from mind_mlir.lowering.loop_hints import SCALAR_ATTRIBUTE, annotate_loops, attach_annotations
 from mind_mlir.lowering.outline import outline_kernels
 from mind_mlir.lowering.parts import add_table_functions, cut_into_parts
@@ -83,8 +84,9 @@ def to_llvm(
     """
     machine = target or named_target()
     with module.context, ir.Location.unknown():
-        _, found = survey(module, "memref.copy", "scf.for")
+        _, found = survey(module, "memref.copy", "linalg.map", "linalg.fill", "scf.for")
         expand_copies(found["memref.copy"])
+        expand_fills(found["linalg.map"] + found["linalg.fill"], machine)
         stream_stores(found["scf.for"])
         launches = outline_chunks(module) if threads != 1 else []
         outline_kernels(module)
