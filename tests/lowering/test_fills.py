@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from native_harness import lowered, run
@@ -41,7 +43,9 @@ def padded(shape: tuple[int, ...], dtype: str) -> str:
 def test_padded_tensors_are_those_of_numpy(shape: tuple[int, ...], dtype: str) -> None:
     text, numpy_dtype = VALUES[dtype]
     value = True if dtype == "i1" else numpy_dtype(float(text))
-    a = np.random.default_rng(3).integers(0, 2 if dtype == "i1" else 100, shape).astype(numpy_dtype)
+    a: np.ndarray[Any, Any] = (
+        np.random.default_rng(3).integers(0, 2 if dtype == "i1" else 100, shape).astype(numpy_dtype)
+    )
     margins = [(1, 2) if axis < len(shape) - 1 or len(shape) == 1 else (0, 0) for axis in range(len(shape))]
     expected = np.pad(a, margins, constant_values=value)
     (found,) = run(padded(shape, dtype), [a], (expected.shape, numpy_dtype))
