@@ -9,12 +9,12 @@ from mind_mlir.bindings import arith, ir, linalg, memref, scf
 from mind_mlir.lowering.schedule.emission.constants import BYTE_NS
 from mind_mlir.lowering.schedule.emission.emitter import BRIEF_ATTRIBUTE, PARALLEL_ATTRIBUTE
 from mind_mlir.lowering.schedule.emission.split import split
-from mind_mlir.mlir.memory import byte_size, element_bytes, is_contiguous, is_row_major
+from mind_mlir.mlir.memory import byte_size, element_bytes, is_contiguous, is_row_major, outer_rank
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from mind_mlir.bindings import Operation, Type, Value
+    from mind_mlir.bindings import Operation, Value
     from mind_mlir.lowering.schedule.emission.split import Split
 
 #: Elements of a flat copy that chunks start at multiples of: no two of them write to one cache line.
@@ -68,7 +68,7 @@ def _strided(source: Value, target: Value) -> None:
 def _emit_loops(source: Value, target: Value) -> None:
     """Emit loops around a `memcpy` of what lies together in both buffers; over elements if that is little."""
     shape = list(source.type.shape)
-    outer = max(_gaps(source.type), _gaps(target.type))
+    outer = max(outer_rank(source.type), outer_rank(target.type))
     run = math.prod(shape[outer:]) * element_bytes(source.type.element_type)
     if run < _RUN_BYTES:
         linalg.copy(source, outs=[target])
@@ -76,20 +76,10 @@ def _emit_loops(source: Value, target: Value) -> None:
         _emit_runs(source, target, shape[:outer], [])
 
 
-def _gaps(type_: Type) -> int:
-    """Return behind how many of its dimensions there are gaps: the rest lies together."""
-    strides, _ = type_.get_strides_and_offset()
-    expected = 1
-    for axis in reversed(range(type_.rank)):
-        if type_.shape[axis] != 1 and strides[axis] != expected:
-            return axis + 1
-        expected *= type_.shape[axis]
-    return 0
-
-
 def _emit_runs(source: Value, target: Value, extents: list[int], places: list[Value]) -> None:
     if not extents:
-        memref.copy(_run(source, places), _run(target, places))
+        sizes = [1] * len(places)
+        memref.copy(_part(source, places, sizes), _part(target, places, sizes))
         return
     index = ir.IndexType.get()
     zero, one, end = (arith.ConstantOp(index, value).result for value in (0, 1, extents[0]))
@@ -97,11 +87,6 @@ def _emit_runs(source: Value, target: Value, extents: list[int], places: list[Va
     with ir.InsertionPoint(loop.body):
         _emit_runs(source, target, extents[1:], [*places, loop.induction_variable])
         scf.YieldOp([])
-
-
-def _run(buffer: Value, places: list[Value]) -> Value:
-    """Return the part of ``buffer`` at ``places`` of its first dimensions."""
-    return _part(buffer, places, [1] * len(places))
 
 
 def emit_chunks(chosen: Split, buffers: list[Value], emit: Callable[..., object]) -> None:

@@ -18,15 +18,21 @@ def is_contiguous(type_: Type) -> bool:
 
 def is_row_major(type_: Type) -> bool:
     """Return whether memref type ``type_`` is of static shape, row-major and without gaps, at any offset."""
-    if not type_.has_static_shape:
-        return False
+    return bool(type_.has_static_shape) and outer_rank(type_) == 0
+
+
+def outer_rank(type_: Type) -> int:
+    """Return how many first dimensions of a memref type of static shape step over gaps.
+
+    What the other dimensions span lies together in memory, row-major.
+    """
     strides, _ = type_.get_strides_and_offset()
     expected = 1
-    for extent, stride in zip(reversed(type_.shape), reversed(strides), strict=True):
-        if extent != 1 and stride != expected:
-            return False
-        expected *= extent
-    return True
+    for axis in reversed(range(type_.rank)):
+        if type_.shape[axis] != 1 and strides[axis] != expected:
+            return axis + 1
+        expected *= type_.shape[axis]
+    return 0
 
 
 def byte_size(type_: Type) -> int:
