@@ -108,6 +108,14 @@ def bufferized(text: str, target: Target | None = None) -> str:
         return str(_bufferize(text, target))
 
 
+def lowered(text: str, target: Target) -> str:
+    """Return the printed module in the LLVM dialect."""
+    with new_context(), ir.Location.unknown():
+        module = _bufferize(text, target)
+        to_llvm(module, target)
+        return str(module)
+
+
 def compiled(text: str, target: Target | None = None) -> NativeFunction:
     """Return ``@main`` of ``text`` as machine code, scheduled for ``target``, this machine by default."""
     with new_context(), ir.Location.unknown():

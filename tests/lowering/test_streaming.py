@@ -13,17 +13,14 @@ from schedule_harness import (
     filled,
     function,
     generic,
+    lowered,
     random,
     reduce,
     run,
     tensor_type,
 )
 
-from mind_mlir.bindings import ir, new_context
-from mind_mlir.lowering.bufferize import bufferize
-from mind_mlir.lowering.schedule import schedule
-from mind_mlir.lowering.to_llvm import to_llvm
-from mind_mlir.target import Target, host_target
+from mind_mlir.target import host_target
 
 #: Anything exceeds the caches of this machine.
 SMALL = dataclasses.replace(host_target(), l1_bytes=64, l2_bytes=64)
@@ -43,16 +40,6 @@ def program(shape: tuple[int, ...], dtype: str = "f32") -> str:
         f"        linalg.yield %s : {dtype}",
     )
     return function([t, row], [t], body, ["%r"])
-
-
-def lowered(text: str, target: Target) -> str:
-    """Return ``text`` in the LLVM dialect."""
-    with new_context(), ir.Location.unknown():
-        module = ir.Module.parse(text)
-        schedule(module, target)
-        bufferize(module)
-        to_llvm(module, target)
-        return str(module)
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)

@@ -6,12 +6,8 @@ import dataclasses
 
 import numpy as np
 import pytest
-from schedule_harness import Array, compiled, function, random, run, tensor_type
+from schedule_harness import Array, compiled, function, lowered, random, run, tensor_type
 
-from mind_mlir.bindings import ir, new_context
-from mind_mlir.lowering.bufferize import bufferize
-from mind_mlir.lowering.schedule import schedule
-from mind_mlir.lowering.to_llvm import to_llvm
 from mind_mlir.target import Target, host_target
 
 #: A quarter of most results here fills the second-level cache.
@@ -42,16 +38,6 @@ def program(m: int, n: int, k: int, *, read: bool = False) -> str:
     }} -> {out}
 """
     return function([left, right], [out, out], body, ["%r", "%q"])
-
-
-def lowered(text: str, target: Target) -> str:
-    """Return ``text`` in the LLVM dialect."""
-    with new_context(), ir.Location.unknown():
-        module = ir.Module.parse(text)
-        schedule(module, target)
-        bufferize(module)
-        to_llvm(module, target)
-        return str(module)
 
 
 def factors(m: int, n: int, k: int) -> tuple[Array, Array]:
