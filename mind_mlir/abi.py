@@ -11,11 +11,14 @@ SCRATCH_ATTRIBUTE = "mind.scratch_bytes"
 #: Attribute of an LLVM function that is given a table: the number of pointers in it, an i64.
 TABLE_ATTRIBUTE = "mind.table_pointers"
 
-#: What compiled code calls to share a loop between threads: ``void (void (*body)(void *data, int64_t chunk),
-#: void *data, int64_t chunks, int64_t limit)`` runs ``body`` once for each chunk.
+#: What compiled code calls to share a loop between threads: ``void (void (*body)(void *data, int64_t chunk,
+#: void *own), void *data, int64_t chunks, int64_t limit)`` runs ``body`` once for each chunk, with
+#: `OWN_BYTES` of memory that no other thread has meanwhile; with a null pointer where the caller runs it.
 PARALLEL_SYMBOL = "mind_parallel"
 #: Added to the number of threads of a loop for which none is to be woken (see `runtime/threads.mlir`).
 BRIEF = 1 << 32
+#: So much memory each worker has to itself for the chunks that it runs (see `runtime/threads_workers.mlir`).
+OWN_BYTES = 512 << 10
 
 #: Alignment in bytes of scratch memory and constants: a cache line, and the widest vector register.
 ALIGNMENT = 64

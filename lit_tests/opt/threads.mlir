@@ -19,7 +19,7 @@ func.func @main(%a: memref<8x64xf32>, %o: memref<8x64xf32>, %scratch: memref<0xi
 }
 
 // CHECK:      llvm.func @mind_parallel(!llvm.ptr, !llvm.ptr, i64, i64)
-// CHECK:      llvm.func internal @main_chunk_0_thunk(%[[DATA:.*]]: !llvm.ptr, %[[CHUNK:.*]]: i64)
+// CHECK:      llvm.func internal @main_chunk_0_thunk(%[[DATA:.*]]: !llvm.ptr, %[[CHUNK:.*]]: i64, %{{.*}}: !llvm.ptr)
 // CHECK-NEXT:   %[[P0:.*]] = llvm.getelementptr %[[DATA]][0, 0] : {{.*}}, !llvm.struct<(ptr, f32, ptr)>
 // CHECK-NEXT:   %[[A:.*]] = llvm.load %[[P0]] : !llvm.ptr -> !llvm.ptr
 // CHECK-NEXT:   %[[P1:.*]] = llvm.getelementptr %[[DATA]][0, 1]

@@ -20,6 +20,7 @@ from mind_mlir.lowering.buffers.destination import create_alloc, pass_destinatio
 from mind_mlir.lowering.buffers.fan_out import split_fan_out
 from mind_mlir.lowering.buffers.insert_chains import bufferize_insert_chains
 from mind_mlir.lowering.buffers.merging import merge_parallel_loops
+from mind_mlir.lowering.buffers.private import leave_stack
 from mind_mlir.lowering.schedule.contraction.emission import emit_contractions
 from mind_mlir.mlir.passes import find_all, run_passes, survey
 
@@ -62,6 +63,7 @@ def bufferize(module: Module, *, verify: bool = False) -> None:
             coalesce_copies(module)
             emit_contractions(module)
             merge_parallel_loops(module)
+            leave_stack(module)
             scratch = _place_all(module)
         except (MLIRError, EscapeError, CycleError, ValueError) as error:
             raise BufferizationError(str(error)) from error

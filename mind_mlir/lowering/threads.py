@@ -3,8 +3,9 @@
 For each such loop there are three functions. The chunk function is the body of the loop, of the number of a
 chunk and what it captures. The launch, which is called in the place of the loop, puts what is captured into
 a frame on its stack and calls the pool, which calls the thunk for each chunk; the thunk unpacks the frame and
-calls the chunk function. Buffers stay arguments of the chunk function so that LLVM knows of them what it
-knows of those of any kernel: that they do not overlap.
+calls the chunk function. Memory that is private to a chunk is in the frame for the thread that calls; for
+another one the thunk takes it from what that thread brings. Buffers stay arguments of the chunk function so
+that LLVM knows of them what it knows of those of any kernel: that they do not overlap.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from mind_mlir.abi import BRIEF, PARALLEL_SYMBOL
 from mind_mlir.bindings import arith, func, ir, llvm, memref
 from mind_mlir.interrupts import deliver
 from mind_mlir.lowering.buffers.merging import is_parallel
+from mind_mlir.lowering.buffers.private import PRIVATE_ATTRIBUTE, own_size
 from mind_mlir.lowering.closures import ALIASING_ATTRIBUTE, KERNEL_ATTRIBUTE, Closure, SharedFunctions
 from mind_mlir.lowering.schedule.emission.emitter import BRIEF_ATTRIBUTE
 from mind_mlir.mlir.passes import find_all
@@ -103,6 +105,9 @@ def _outline(
             types = [ir.IndexType.get(), *closure.types]
             chunk = func.FuncOp("chunk", (types, []), visibility="private")
         chunk.attributes[KERNEL_ATTRIBUTE] = ir.UnitAttr.get()
+        own = [own_size(value.type) if _is_private(value) else 0 for value in closure.arguments]
+        if any(own):
+            chunk.attributes[PRIVATE_ATTRIBUTE] = ir.DenseI64ArrayAttr.get(own)
         if closure.may_alias(function):
             chunk.attributes[ALIASING_ATTRIBUTE] = ir.UnitAttr.get()
         with ir.InsertionPoint(end):
@@ -120,6 +125,10 @@ def _outline(
                 declared = func.FuncOp(launch.name, (types, []), visibility="private")
             declared.attributes["llvm.bareptr"] = ir.UnitAttr.get()
     call.attributes["callee"] = ir.FlatSymbolRefAttr.get(launch.name)
+
+
+def _is_private(value: Value) -> bool:
+    return not isinstance(value, ir.BlockArgument) and PRIVATE_ATTRIBUTE in value.owner.attributes
 
 
 def _constant(value: Value) -> int | None:
@@ -153,11 +162,13 @@ def define_launches(module: Module, launches: Iterable[Launch], limit: int) -> N
         number, *captured = (argument.type for argument in chunk.regions[0].blocks[0].arguments)
         frame = llvm.StructType.get_literal(captured)
         with ir.InsertionPoint(chunk):
-            thunk = _function(launch.thunk, [pointer, number])
-        with _body(thunk, [pointer, number]) as (data, current):
+            thunk = _function(launch.thunk, [pointer, number, pointer])
+        with _body(thunk, [pointer, number, pointer]) as (data, current, own):
             words = [
                 llvm.LoadOp(type_, _place(frame, data, place)).result for place, type_ in enumerate(captured)
             ]
+            if PRIVATE_ATTRIBUTE in chunk.attributes:
+                _bring_own(words, own, list(ir.DenseI64ArrayAttr(chunk.attributes[PRIVATE_ATTRIBUTE])))
             llvm.CallOp(None, [current, *words], [], [], callee=launch.chunk)
         with _body(functions[launch.name], [number, *captured]) as (count, *values):
             data = llvm.AllocaOp(pointer, _word(1), ir.TypeAttr.get(frame)).result
@@ -166,6 +177,18 @@ def define_launches(module: Module, launches: Iterable[Launch], limit: int) -> N
             address = llvm.AddressOfOp(pointer, launch.thunk).result
             most = limit + BRIEF if launch.brief else limit
             llvm.CallOp(None, [address, data, count, _word(most)], [], [], callee=PARALLEL_SYMBOL)
+
+
+def _bring_own(words: list[Value], own: Value, sizes: Sequence[int]) -> None:
+    """Let the private buffers among ``words`` lie at ``own`` one after the other, unless that is null."""
+    is_callers = llvm.ICmpOp(0, own, llvm.ZeroOp(own.type).result).result
+    byte = ir.TypeAttr.get(ir.IntegerType.get_signless(8))
+    offset = 0
+    for number, size in enumerate(sizes):
+        if size:
+            there = llvm.GEPOp(own.type, own, [], [offset], byte, None).result
+            words[number] = llvm.SelectOp(is_callers, words[number], there).result
+            offset += size
 
 
 def _function(name: str, arguments: Sequence[Type]) -> Operation:

@@ -33,9 +33,11 @@ llvm.mlir.global internal @setting(1 : i64) {alignment = 128 : i64} : i64
 
 llvm.func @sched_yield() -> i32
 
-// Runs body(data, chunk) exactly once for each chunk in [0, chunks), on at most `limit` threads (0: as many as
-// are set), and returns when all are done, their writes visible. With bit 32 of `limit` (`abi.BRIEF`) the job is
-// so brief that nobody is to be woken for it: it is shared with workers that are awake, if there are any.
+// Runs body(data, chunk, own) exactly once for each chunk in [0, chunks), on at most `limit` threads (0: as many
+// as are set), and returns when all are done, their writes visible. `own` is memory of the thread that runs the
+// chunk, `abi.OWN_BYTES` of it, or null for the thread that called, which has its own. With bit 32 of `limit`
+// (`abi.BRIEF`) the job is so brief that nobody is to be woken for it: it is shared with workers that are awake,
+// if there are any.
 llvm.func @mind_parallel(%body: !llvm.ptr, %data: !llvm.ptr, %chunks: i64, %limit: i64) {
   %zero = llvm.mlir.constant(0 : i64) : i64
   %one = llvm.mlir.constant(1 : i64) : i64
@@ -93,6 +95,7 @@ llvm.func @mind_parallel(%body: !llvm.ptr, %data: !llvm.ptr, %chunks: i64, %limi
 }
 
 llvm.func internal @run_alone(%body: !llvm.ptr, %data: !llvm.ptr, %chunks: i64) attributes {always_inline} {
+  %own = llvm.mlir.zero : !llvm.ptr
   %zero = llvm.mlir.constant(0 : i64) : i64
   %one = llvm.mlir.constant(1 : i64) : i64
   llvm.br ^next(%zero : i64)
@@ -100,7 +103,7 @@ llvm.func internal @run_alone(%body: !llvm.ptr, %data: !llvm.ptr, %chunks: i64) 
   %is_left = llvm.icmp "slt" %chunk, %chunks : i64
   llvm.cond_br %is_left, ^run, ^end
 ^run:
-  llvm.call %body(%data, %chunk) : !llvm.ptr, (!llvm.ptr, i64) -> ()
+  llvm.call %body(%data, %chunk, %own) : !llvm.ptr, (!llvm.ptr, i64, !llvm.ptr) -> ()
   %following = llvm.add %chunk, %one : i64
   llvm.br ^next(%following : i64)
 ^end:
@@ -109,6 +112,7 @@ llvm.func internal @run_alone(%body: !llvm.ptr, %data: !llvm.ptr, %chunks: i64) 
 
 // Runs a job that `helpers` workers can help with, by the owner of the slot.
 llvm.func internal @run_shared(%body: !llvm.ptr, %data: !llvm.ptr, %chunks: i64, %threads: i64, %helpers: i64) {
+  %own = llvm.mlir.zero : !llvm.ptr
   %zero = llvm.mlir.constant(0 : i64) : i64
   %one = llvm.mlir.constant(1 : i64) : i64
   %minus_one = llvm.mlir.constant(-1 : i64) : i64
@@ -164,7 +168,7 @@ llvm.func internal @run_shared(%body: !llvm.ptr, %data: !llvm.ptr, %chunks: i64,
   llvm.cond_br %is_mine, ^run, ^claim(%found, %mine : i64, i64)
 ^run:
   %chunk = llvm.sub %chunks, %remaining : i64
-  llvm.call %body(%data, %chunk) : !llvm.ptr, (!llvm.ptr, i64) -> ()
+  llvm.call %body(%data, %chunk, %own) : !llvm.ptr, (!llvm.ptr, i64, !llvm.ptr) -> ()
   %one_more = llvm.add %mine, %one : i64
   %again = llvm.load %ticket_at atomic monotonic {alignment = 8 : i64} : !llvm.ptr -> i64
   llvm.br ^claim(%again, %one_more : i64, i64)
@@ -205,10 +209,10 @@ llvm.func internal @seats() -> i64 attributes {always_inline} {
   llvm.return %seats : i64
 }
 
-// Helps with the job at hand, if there is a seat, and returns the number of chunks run.
+// Helps with the job at hand, if there is a seat, and returns the number of chunks run. `own` is the worker's.
 //
 // A helper's seat is the number of helpers that it found. At any time no more than n of them have one below n.
-llvm.func internal @help() -> i64 {
+llvm.func internal @help(%own: !llvm.ptr) -> i64 {
   %zero = llvm.mlir.constant(0 : i64) : i64
   %one = llvm.mlir.constant(1 : i64) : i64
   %minus_one = llvm.mlir.constant(-1 : i64) : i64
@@ -251,7 +255,7 @@ llvm.func internal @help() -> i64 {
   // Denormals, rounding: a chunk is computed as its caller would, to the same bits.
   llvm.call @set_float_mode(%mode) : (i64) -> ()
   %chunk = llvm.sub %chunks, %remaining : i64
-  llvm.call %body(%data, %chunk) : !llvm.ptr, (!llvm.ptr, i64) -> ()
+  llvm.call %body(%data, %chunk, %own) : !llvm.ptr, (!llvm.ptr, i64, !llvm.ptr) -> ()
   %one_more = llvm.add %mine, %one : i64
   llvm.br ^next(%one_more : i64)
 ^leave:

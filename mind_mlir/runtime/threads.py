@@ -30,7 +30,8 @@ SPIN_NS = 200_000
 _MACHINES = {"x86_64": "threads_x86_64", "aarch64": "threads_aarch64"}
 #: What the pool calls, and what tells of forks: under one name in glibc, under another in musl.
 _CALLED = """
-clock_gettime prctl pthread_create pthread_detach pthread_sigmask sched_yield sigdelset sigfillset syscall
+aligned_alloc clock_gettime free prctl pthread_create pthread_detach pthread_sigmask sched_yield sigdelset
+sigfillset syscall
 """
 _AT_FORK = ("__register_atfork", "pthread_atfork")
 

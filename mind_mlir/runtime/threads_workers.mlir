@@ -9,7 +9,9 @@ llvm.mlir.global internal @spin_ns(0 : i64) : i64
 llvm.mlir.global internal @crowded(0 : i64) : i64
 llvm.mlir.global internal constant @thread_name("mind-mlir\00") : !llvm.array<10 x i8>
 
+llvm.func @aligned_alloc(i64, i64) -> !llvm.ptr
 llvm.func @clock_gettime(i32, !llvm.ptr) -> i32
+llvm.func @free(!llvm.ptr)
 llvm.func @prctl(i32, ...) -> i32
 llvm.func @pthread_create(!llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr) -> i32
 llvm.func @pthread_detach(i64) -> i32
@@ -18,8 +20,8 @@ llvm.func @sigdelset(!llvm.ptr, i32) -> i32
 llvm.func @sigfillset(!llvm.ptr) -> i32
 llvm.func @syscall(i64, ...) -> i64
 
-// What a worker does all its life.
-llvm.func internal @worker(%argument: !llvm.ptr) -> !llvm.ptr {
+// What a worker does all its life, with memory of its own for the chunks that it runs.
+llvm.func internal @worker(%own: !llvm.ptr) -> !llvm.ptr {
   %zero = llvm.mlir.constant(0 : i64) : i64
   %one = llvm.mlir.constant(1 : i64) : i64
   %minus_one = llvm.mlir.constant(-1 : i64) : i64
@@ -47,7 +49,7 @@ llvm.func internal @worker(%argument: !llvm.ptr) -> !llvm.ptr {
   %is_work = llvm.icmp "ne" %remaining, %zero : i64
   llvm.cond_br %is_work, ^work, ^pause
 ^work:
-  %ran = llvm.call @help() : () -> i64
+  %ran = llvm.call @help(%own) : (!llvm.ptr) -> i64
   %has_worked = llvm.icmp "ne" %ran, %zero : i64
   llvm.cond_br %has_worked, ^busy, ^pause
 ^pause:
@@ -134,6 +136,8 @@ llvm.func internal @start_workers(%wanted: i64) {
   %segmentation = llvm.mlir.constant(11 : i32) : i32
   %mask_words = llvm.mlir.constant(16 : i32) : i32
   %one_word = llvm.mlir.constant(1 : i32) : i32
+  %alignment = llvm.mlir.constant(64 : i64) : i64
+  %own_bytes = llvm.mlir.constant(0x80000 : i64) : i64
   %refused_at = llvm.mlir.addressof @refused : !llvm.ptr
   %workers_at = llvm.mlir.addressof @workers : !llvm.ptr
   %worker = llvm.mlir.addressof @worker : !llvm.ptr
@@ -159,14 +163,22 @@ llvm.func internal @start_workers(%wanted: i64) {
   %are_missing = llvm.icmp "slt" %count, %wanted : i64
   llvm.cond_br %are_missing, ^create, ^unblock
 ^create:
-  %error = llvm.call @pthread_create(%thread_at, %nothing, %worker, %nothing) : (!llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr) -> i32
+  // The system gives pages of it when they are written.
+  %own = llvm.call @aligned_alloc(%alignment, %own_bytes) : (i64, i64) -> !llvm.ptr
+  %is_given = llvm.icmp "ne" %own, %nothing : !llvm.ptr
+  llvm.cond_br %is_given, ^begin, ^refuse
+^begin:
+  %error = llvm.call @pthread_create(%thread_at, %nothing, %worker, %own) : (!llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr) -> i32
   %is_created = llvm.icmp "eq" %error, %success : i32
-  llvm.cond_br %is_created, ^detach, ^refuse
+  llvm.cond_br %is_created, ^detach, ^give_back
 ^detach:
   %thread = llvm.load %thread_at : !llvm.ptr -> i64
   %detached = llvm.call @pthread_detach(%thread) : (i64) -> i32
   %one_more = llvm.add %count, %one : i64
   llvm.br ^next(%one_more : i64)
+^give_back:
+  llvm.call @free(%own) : (!llvm.ptr) -> ()
+  llvm.br ^refuse
 ^refuse:
   llvm.store %one, %refused_at atomic monotonic {alignment = 8 : i64} : i64, !llvm.ptr
   llvm.br ^unblock

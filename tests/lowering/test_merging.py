@@ -104,7 +104,7 @@ def test_rows_that_a_chunk_wrote_itself(chunks: tuple[int, int], together: int |
         return
     assert loops(after) == 1
     assert f"arith.constant {together} : index" in after
-    assert "memref.alloca() {alignment = 64 : i64} : memref<" in after
+    assert "memref.alloca() {alignment = 64 : i64, mind.private} : memref<" in after
     assert "memref.alloc()" not in after
     for threads in (None, 1):
         assert np.array_equal(run(after, threads), np.arange(480, dtype=F32).reshape(60, 8) * 4)
@@ -243,7 +243,7 @@ def test_a_small_loop_between_two_is_split_as_they_are() -> None:
     """Of 3 rows, 6 rows and 3 rows: chunks of 6."""
     before, after = merged(function(TEMPORARIES + FIRST + SMALL + EXPANDED + LAST))
     assert (loops(before), loops(after)) == (2, 1)
-    assert "memref.alloca() {alignment = 64 : i64} : memref<6x8xf32>" in after
+    assert "memref.alloca() {alignment = 64 : i64, mind.private} : memref<6x8xf32>" in after
     a = np.arange(480, dtype=F32).reshape(60, 8)
     assert np.array_equal(run(after.replace("memref.alloc()", "memref.alloca()")), a + 2 * a[:, 7:])
 

@@ -23,6 +23,7 @@ from mind_mlir.ir.types import MAX_BYTES
 from mind_mlir.lowering.buffers.aliases import buffer_uses
 from mind_mlir.lowering.buffers.iteration import iteration_number, trip_count
 from mind_mlir.lowering.buffers.placement import Lifetime, place
+from mind_mlir.lowering.buffers.private import PRIVATE_ATTRIBUTE
 from mind_mlir.lowering.schedule.emission.emitter import PARALLEL_ATTRIBUTE
 from mind_mlir.mlir.memory import byte_size
 from mind_mlir.mlir.passes import find_all
@@ -196,6 +197,7 @@ def _replace(placement: Placement, scratch: Value, function: Operation) -> None:
             step = arith.MulIOp(iteration_number(loop), arith.ConstantOp(index, stride).result).result
             offset = arith.AddIOp(offset, step).result
         result = allocation.result
-        view = ir.Operation.create("memref.view", [result.type], [scratch, offset])
+        marks = {PRIVATE_ATTRIBUTE: ir.UnitAttr.get()} if PRIVATE_ATTRIBUTE in allocation.attributes else {}
+        view = ir.Operation.create("memref.view", [result.type], [scratch, offset], marks)
     result.replace_all_uses_with(view.result)
     allocation.erase()

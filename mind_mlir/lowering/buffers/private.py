@@ -1,24 +1,31 @@
-"""Temporaries of which each chunk of a loop has some elements to itself, as memory of the chunk."""
+"""Temporaries of which each chunk of a loop has some elements to itself, as memory of the chunk.
+
+While loops are merged, such memory is a buffer of the chunk on the stack. In the end it is one buffer of the
+arena in front of the loop, for the thread that calls; the other threads bring their own
+(`lowering/threads.py`). None of it is on a stack: that of a caller may be small.
+"""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.abi import ALIGNMENT
-from mind_mlir.bindings import arith, ir
+from mind_mlir.abi import ALIGNMENT, OWN_BYTES
+from mind_mlir.bindings import arith, ir, memref
 from mind_mlir.lowering.buffers.aliases import VIEWS
 from mind_mlir.lowering.buffers.destination import reshaped
 from mind_mlir.lowering.buffers.footprint import METADATA, Touch, first_operand, hull
+from mind_mlir.lowering.schedule.emission.emitter import PARALLEL_ATTRIBUTE
 from mind_mlir.mlir.memory import byte_size, is_contiguous
+from mind_mlir.mlir.passes import find_all
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from mind_mlir.bindings import Operation, Type, Value
+    from mind_mlir.bindings import Module, Operation, Type, Value
 
-#: Bytes of such memory in all: it lies on the stack of the thread, and is to stay in the second-level cache.
-MOST_BYTES = 512 << 10
+#: Marks such memory: what is written by a chunk is not read by another one.
+PRIVATE_ATTRIBUTE = "mind.private"
 
 
 def make_private(loop: Operation, parts: Sequence[tuple[dict[Value, Touch], int]]) -> None:
@@ -28,7 +35,7 @@ def make_private(loop: Operation, parts: Sequence[tuple[dict[Value, Touch], int]
         loop: A parallel loop over chunks, whose body is one loop after the other.
         parts: What an iteration of each of these touches, and how many of them belong to a chunk.
     """
-    left = MOST_BYTES
+    left = OWN_BYTES
     roots = dict.fromkeys(root for touches, _ in parts for root in touches)
     for root in roots:
         window = _window(root, parts)
@@ -39,12 +46,49 @@ def make_private(loop: Operation, parts: Sequence[tuple[dict[Value, Touch], int]
         if not all(_is_cut(view, root, window, users) for view in views):
             continue
         type_ = ir.MemRefType.get([window], root.type.element_type)
-        if byte_size(type_) <= left:
-            left -= byte_size(type_)
+        if own_size(type_) <= left:
+            left -= own_size(type_)
             chunk = _Chunk(loop, root, window)
             for view in views:
                 chunk.take_over(view)
             _erase(root)
+
+
+def own_size(type_: Type) -> int:
+    """Return how many of the `OWN_BYTES` of a thread a buffer takes."""
+    return -(-byte_size(type_) // ALIGNMENT) * ALIGNMENT
+
+
+def leave_stack(module: Module) -> None:
+    """Put what `make_private` has made in front of its loop: a buffer for one chunk after the other.
+
+    What would be too much for a thread has a place for each chunk instead.
+    """
+    left: dict[Operation, int] = {}
+    for own in find_all(module, memref.AllocaOp):
+        if PRIVATE_ATTRIBUTE not in own.attributes:
+            continue
+        loop = _outermost_loop(own)
+        left[loop] = left.get(loop, OWN_BYTES) - own_size(own.result.type)
+        is_shared = left[loop] < 0
+        with ir.InsertionPoint(own if is_shared else loop), own.location:
+            attributes = {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 0])}
+            if not is_shared:
+                attributes[PRIVATE_ATTRIBUTE] = ir.UnitAttr.get()
+            buffer = ir.Operation.create("memref.alloc", [own.result.type], [], attributes)
+        own.result.replace_all_uses_with(buffer.result)
+        own.erase()
+
+
+def _outermost_loop(op: Operation) -> Operation:
+    """Return the outermost parallel loop around ``op``."""
+    found, around = None, op.parent.operation
+    while around.name != "func.func":
+        if PARALLEL_ATTRIBUTE in around.attributes:
+            found = around
+        around = around.parent.operation
+    assert found is not None, "private memory belongs to a loop"
+    return found
 
 
 def _window(root: Value, parts: Sequence[tuple[dict[Value, Touch], int]]) -> int | None:
@@ -114,6 +158,7 @@ class _Chunk:
             segments = {
                 "operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 0]),
                 "alignment": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), ALIGNMENT),
+                PRIVATE_ATTRIBUTE: ir.UnitAttr.get(),
             }
             self._type = self._form(root.type)
             self._own = ir.Operation.create("memref.alloca", [self._type], [], segments).result
