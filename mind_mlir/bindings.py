@@ -61,6 +61,7 @@ execution_engine: Any = _load("execution_engine")
 affine: Any = _load("dialects.affine")
 arith: Any = _load("dialects.arith")
 bufferization: Any = _load("dialects.bufferization")
+complex_: Any = _load("dialects.complex")
 func: Any = _load("dialects.func")
 irdl: Any = _load("dialects.irdl")
 linalg: Any = _load("dialects.linalg")
@@ -94,6 +95,7 @@ DIALECTS = (
     "arith",
     "bufferization",
     "cf",
+    "complex",
     "func",
     "linalg",
     "llvm",

@@ -37,6 +37,7 @@ class Profile:
         allows_blocks: Whether a module is functions with signatures, of blocks with parameters, rather than
             one flat list of instructions.
         partial_index: Whether Index may give fewer indices than there are dimensions.
+        explicit_broadcast: Whether elementwise operations take operands of one shape only.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Profile:
     refused: Mapping[str, Refusal] = field(default_factory=lambda: MappingProxyType({}))
     allows_blocks: bool = False
     partial_index: bool = False
+    explicit_broadcast: bool = False
 
 
 _NO_FLOW = Refusal(
@@ -82,7 +84,25 @@ CORE_FUNCTIONS = Profile(
     partial_index=True,
 )
 
+PTIR = Profile(
+    name="ptir-v0.4",
+    summary="PTIR, the Portable Tensor IR contract ptir.v0.4: functions of one block, over all dtypes",
+    dtypes=tuple(DType),
+    refused=CORE_FUNCTIONS.refused,
+    allows_blocks=True,
+    explicit_broadcast=True,
+)
+
+#: What any profile allows: the rules of the `mind` dialect, which no module chooses.
+ANY_PROFILE = Profile(
+    name="any",
+    summary="what any profile allows",
+    dtypes=tuple(DType),
+    allows_blocks=True,
+    partial_index=True,
+)
+
 #: Every profile by name.
 PROFILES: Mapping[str, Profile] = MappingProxyType(
-    {profile.name: profile for profile in (CORE_V1, CORE_FUNCTIONS)}
+    {profile.name: profile for profile in (CORE_V1, CORE_FUNCTIONS, PTIR)}
 )

@@ -19,7 +19,7 @@ from mind_mlir.ops.infer import infer_type
 from mind_mlir.ops.opdef import NotDifferentiable
 from mind_mlir.ops.registry import all_ops
 from mind_mlir.passes.structure import structure
-from mind_mlir.profiles import CORE_FUNCTIONS, CORE_V1
+from mind_mlir.profiles import ANY_PROFILE, CORE_FUNCTIONS, CORE_V1
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -57,7 +57,9 @@ def example_text(record: OpDef, example: Example) -> str:
         _type(text, operand) for text, operand in zip(example.operands, record.operands, strict=True)
     )
     declared = TensorType(_SHOWN_DTYPE, (2, 3)) if record.opcode == "Input" else None
-    context = TypeContext(record.opcode, len(statements), types, dict(example.attributes), declared)
+    context = TypeContext(
+        record.opcode, len(statements), types, dict(example.attributes), declared, profile=ANY_PROFILE
+    )
     result = infer_type(record, context)
     assert result is not None, f"an example of {record.opcode} is not valid: {context.diagnostics}"
     values = [operand.value_id for operand in operands]

@@ -32,7 +32,7 @@ from mind_mlir.ops.constants import constant_form, literal_dtype
 from mind_mlir.ops.contexts import RegionTypes, Signature, TypeContext
 from mind_mlir.ops.infer import infer_types
 from mind_mlir.ops.unknown import unknown_operation
-from mind_mlir.profiles import CORE_V1
+from mind_mlir.profiles import CORE_V1, PROFILES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -361,7 +361,7 @@ class Builder:
         types = tuple([value.type for value in values])
         complete = _attributes(record, types, attributes)
         context = TypeContext(opcode, self.next_id, types, complete, source=source, functions=self.functions)
-        context.partial_index = self.profile != CORE_V1.name
+        context.profile = PROFILES.get(self.profile, CORE_V1)
         if regions:
             context.regions = tuple([_region_types(region) for region in regions])
         results = infer_types(record, context)

@@ -18,6 +18,7 @@ from mind_mlir.mlir.types import from_mlir_tensor
 from mind_mlir.ops.contexts import TypeContext
 from mind_mlir.ops.infer import infer_type
 from mind_mlir.ops.registry import all_ops, by_mnemonic
+from mind_mlir.profiles import ANY_PROFILE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -110,7 +111,7 @@ def verify_operation(operation: Operation) -> list[str]:
     except ValueError as error:
         return [f"[E1103] {error}"]
     known = tuple(operand for operand in operands if operand is not None)
-    context = TypeContext(record.opcode, 0, known, attributes, declared, partial_index=True)
+    context = TypeContext(record.opcode, 0, known, attributes, declared, profile=ANY_PROFILE)
     inferred = infer_type(record, context)
     if inferred is None:
         return [f"[{finding.code}] {finding.message}" for finding in context.diagnostics]

@@ -13,6 +13,7 @@ import numpy as np
 
 from mind_mlir import bindings
 from mind_mlir.bindings import arith, ir, linalg, tensor
+from mind_mlir.mlir.arithmetic import Arithmetic
 from mind_mlir.mlir.references import referenced
 from mind_mlir.mlir.scalars import element_of, inline, is_element_tensor, tensor_of
 from mind_mlir.mlir.types import dense_elements, element_type, tensor_type
@@ -88,11 +89,13 @@ class LoweringContext:
         """Return the signless element type of ``dtype``."""
         return element_type(dtype, signed=False)
 
-    def scalar(self, value: float, dtype: DType) -> Value:
-        """Return an `arith.constant` of ``dtype``."""
-        type_ = self.element(dtype)
-        make = ir.FloatAttr.get if dtype.is_float else ir.IntegerAttr.get
-        return arith.constant(type_, make(type_, float(value) if dtype.is_float else int(value)))
+    def scalar(self, value: complex, dtype: DType) -> Value:
+        """Return a constant element of ``dtype``."""
+        return Arithmetic(dtype).constant(value)
+
+    def arithmetic(self, dtype: DType) -> Arithmetic:
+        """Return arithmetic on elements of ``dtype``."""
+        return Arithmetic(dtype)
 
     def literal(self, literal: TensorLiteral) -> Value:
         """Return a constant tensor."""

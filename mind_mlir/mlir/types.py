@@ -41,7 +41,8 @@ def element_type(dtype: DType, *, signed: bool) -> Type:
         case DTypeKind.UNSIGNED if signed:
             return ir.IntegerType.get_unsigned(dtype.bits)
         case _:
-            return ir.IntegerType.get_signless(dtype.bits)
+            # Integers of 4 bits lie in bytes, as in numpy arrays.
+            return ir.IntegerType.get_signless(8 if dtype.bits == 4 else dtype.bits)
 
 
 def tensor_type(type_: TensorType, *, signed: bool = False) -> Type:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 from mind_mlir.diagnostics import Diagnostic, ExecutionError
 from mind_mlir.diagnostics.checks import IndexCheck
 from mind_mlir.frozen import FrozenDict
+from mind_mlir.profiles import CORE_V1
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.source_info import SourceInfo
     from mind_mlir.ir.types import TensorType
+    from mind_mlir.profiles import Profile
 
 
 #: What a numpy rule has run next, and with which values of its parameters: a region of its operation by its
@@ -84,7 +86,7 @@ class TypeContext:
         regions: What its regions take and yield.
         functions: The functions of the module by name; None where a signature is not well-formed, which is
             reported elsewhere.
-        partial_index: Whether the profile lets `Index` give fewer indices than there are dimensions.
+        profile: The rules that the module chose.
     """
 
     opcode: str
@@ -97,7 +99,7 @@ class TypeContext:
     declared_results: tuple[TensorType, ...] | None = None
     regions: tuple[RegionTypes, ...] = ()
     functions: Mapping[str, Signature | None] = field(default_factory=FrozenDict)
-    partial_index: bool = False
+    profile: Profile = CORE_V1
 
     def report(
         self,

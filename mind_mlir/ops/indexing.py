@@ -39,15 +39,15 @@ def _from_start(indices: Sequence[int], extents: Sequence[int]) -> list[int]:
 def _index_type(context: TypeContext) -> TensorType:
     (operand,) = context.operands
     indices: tuple[int, ...] = context.attributes["indices"]
-    if len(indices) > operand.rank or (len(indices) < operand.rank and not context.partial_index):
-        needs = f"takes at most {operand.rank}" if context.partial_index else f"needs {operand.rank}"
+    if len(indices) > operand.rank or (len(indices) < operand.rank and not context.profile.partial_index):
+        needs = f"takes at most {operand.rank}" if context.profile.partial_index else f"needs {operand.rank}"
         context.fail(
             "E4006",
             f"Index of a tensor of rank {operand.rank} {needs} indices, found {len(indices)}",
             attribute="indices",
             notes=(f"the operand has type {operand}",),
             help="leave out what is too much"
-            if context.partial_index
+            if context.profile.partial_index
             else "give one index for each dimension; use Slice or Gather to read more than one element",
             id=context.value_id,
             rank=operand.rank,

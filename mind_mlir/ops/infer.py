@@ -151,9 +151,10 @@ def _complete_attributes(record: OpDef, context: TypeContext) -> Mapping[str, At
 def _check_dtypes(record: OpDef, context: TypeContext) -> None:
     for index, found in enumerate(context.operands):
         definition = record.operand(index)
-        if found.dtype in definition.dtypes:
+        usable = [dtype for dtype in definition.dtypes if dtype in context.profile.dtypes]
+        if found.dtype in usable:
             continue
-        allowed = ", ".join(dtype.core_name for dtype in definition.dtypes)
+        allowed = ", ".join(dtype.core_name for dtype in usable)
         context.report(
             definition.dtype_code,
             f"{record.opcode} does not take {found.dtype.core_name} as its {definition.name}",

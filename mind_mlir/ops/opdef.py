@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from mind_mlir.mlir.emission import EmitContext
     from mind_mlir.ops.attribute_kinds import AttrKind
     from mind_mlir.ops.contexts import EvalContext, TypeContext
+    from mind_mlir.ops.contract import Contract
     from mind_mlir.ops.vjp import FlowContext, VjpContext
 
 DTypeSet: TypeAlias = tuple[DType, ...]
@@ -39,6 +40,16 @@ FLOATS: DTypeSet = (DType.F32, DType.F64)
 NUMERIC: DTypeSet = INTEGERS + FLOATS
 BOOL: DTypeSet = (DType.I1,)
 ANY: DTypeSet = BOOL + NUMERIC
+
+# The sets above are what Core v1 has of each class; a profile with fewer or more dtypes takes what both have.
+ALL_SIGNED: DTypeSet = (DType.SI4, DType.SI8, DType.SI16, DType.SI32, DType.SI64)
+ALL_UNSIGNED: DTypeSet = (DType.UI4, DType.UI8, DType.UI16, DType.UI32, DType.UI64)
+ALL_INTEGERS: DTypeSet = ALL_SIGNED + ALL_UNSIGNED
+ALL_FLOATS: DTypeSet = (DType.FP8_E4M3, DType.FP8_E5M2, DType.BF16, DType.F16, DType.F32, DType.F64)
+COMPLEX: DTypeSet = (DType.CF32, DType.CF64)
+ALL_REAL: DTypeSet = ALL_INTEGERS + ALL_FLOATS
+ALL_NUMERIC: DTypeSet = ALL_REAL + COMPLEX
+EVERY: DTypeSet = BOOL + ALL_NUMERIC
 
 
 class Domain(Enum):
@@ -210,6 +221,7 @@ class OpDef:
             shapes of the operands and the complete attributes (see `ops.accumulation`).
         extension: Whether it stands outside Core v1 (named as PTIR names it).
         aliases: Its other names, by profile.
+        contract: How PTIR programs write it; None for what the contract does not have.
         examples: Valid uses, including the edge cases.
         programs: Valid uses of an operation with regions or of other functions, in the place of examples.
     """
@@ -238,6 +250,7 @@ class OpDef:
     terms: TermsRule | None = None
     extension: bool = False
     aliases: tuple[Alias, ...] = ()
+    contract: Contract | None = None
     examples: tuple[Example, ...] = ()
     programs: tuple[Program, ...] = ()
 

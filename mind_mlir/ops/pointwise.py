@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.ir.types import format_shape
 from mind_mlir.ops.opdef import Example
 from mind_mlir.ops.shapes import broadcast
 
@@ -42,41 +41,6 @@ def broadcast_type(context: TypeContext) -> TensorType:
 def same_type(context: TypeContext) -> TensorType:
     """Type rule: the result has the type of the first operand."""
     return context.operands[0]
-
-
-def require_equal_shapes(context: TypeContext) -> None:
-    """Report E3002 or E3003 for each operand whose shape is not the first operand's, and end the rule.
-
-    The extension operations follow ptir-v0.4.md, "Broadcasting policy": only `BroadcastTo` stretches.
-    """
-    first = context.operands[0]
-    for index, found in enumerate(context.operands[1:], start=1):
-        facts: dict[str, Any] = {
-            "operand": index,
-            "notes": (f"operand 0 has type {first}", f"operand {index} has type {found}"),
-            "help": f"{context.opcode} does not broadcast; emit BroadcastTo first",
-        }
-        if found.rank != first.rank:
-            context.report(
-                "E3002",
-                f"{context.opcode} needs operands of one shape: {format_shape(first.shape)} "
-                f"has rank {first.rank}, {format_shape(found.shape)} has rank {found.rank}",
-                expected=first.rank,
-                found=found.rank,
-                **facts,
-            )
-            continue
-        for axis, (left, right) in enumerate(zip(first.shape, found.shape, strict=True)):
-            if left == right:
-                continue
-            context.report(
-                "E3003",
-                f"{context.opcode} needs operands of one shape: dimension {axis} is {left} and {right}",
-                dimension=axis,
-                extents=(left, right),
-                **facts,
-            )
-    context.stop_if_reported()
 
 
 def lower_named(context: LoweringContext, name: str) -> Any:

@@ -9,7 +9,8 @@ import numpy as np
 from mind_mlir.ir.types import DType
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.opdef import ANY, BOOL, Alias, AttributeDef, Example, NotDifferentiable, OpDef, OperandDef
-from mind_mlir.ops.pointwise import lower_named, require_equal_shapes, zeros_like
+from mind_mlir.ops.pointwise import lower_named, zeros_like
+from mind_mlir.ops.shapes import require_equal_shapes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

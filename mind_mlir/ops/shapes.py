@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.types import format_shape
 
@@ -14,8 +14,11 @@ if TYPE_CHECKING:
 def broadcast(context: TypeContext, left: Shape, right: Shape) -> Shape:
     """Return the right-aligned broadcast of two shapes; reports E3001 where they do not fit.
 
-    shapes.md, "Broadcasting". An extent 1 stretches to any extent, 0 included.
+    shapes.md, "Broadcasting". An extent 1 stretches to any extent, 0 included. In a profile where only
+    `BroadcastTo` stretches, the shapes have to be equal (E3002, E3003).
     """
+    if context.profile.explicit_broadcast:
+        require_equal_shapes(context)
     rank = max(len(left), len(right))
     padded_left = (1,) * (rank - len(left)) + left
     padded_right = (1,) * (rank - len(right)) + right
@@ -35,3 +38,38 @@ def broadcast(context: TypeContext, left: Shape, right: Shape) -> Shape:
             )
         result.append(b if a == 1 else a)
     return tuple(result)
+
+
+def require_equal_shapes(context: TypeContext) -> None:
+    """Report E3002 or E3003 for each operand whose shape is not the first operand's, and end the rule.
+
+    The extension operations follow ptir-v0.4.md, "Broadcasting policy": only `BroadcastTo` stretches.
+    """
+    first = context.operands[0]
+    for index, found in enumerate(context.operands[1:], start=1):
+        facts: dict[str, Any] = {
+            "operand": index,
+            "notes": (f"operand 0 has type {first}", f"operand {index} has type {found}"),
+            "help": f"{context.opcode} does not broadcast; emit BroadcastTo first",
+        }
+        if found.rank != first.rank:
+            context.report(
+                "E3002",
+                f"{context.opcode} needs operands of one shape: {format_shape(first.shape)} "
+                f"has rank {first.rank}, {format_shape(found.shape)} has rank {found.rank}",
+                expected=first.rank,
+                found=found.rank,
+                **facts,
+            )
+            continue
+        for axis, (left, right) in enumerate(zip(first.shape, found.shape, strict=True)):
+            if left == right:
+                continue
+            context.report(
+                "E3003",
+                f"{context.opcode} needs operands of one shape: dimension {axis} is {left} and {right}",
+                dimension=axis,
+                extents=(left, right),
+                **facts,
+            )
+    context.stop_if_reported()

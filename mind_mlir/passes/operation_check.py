@@ -84,7 +84,7 @@ class OperationCheck:
             declared_results=declared if len(declared) > 1 else None,
             regions=regions,
             functions=self.functions,
-            partial_index=self.profile.partial_index,
+            profile=self.profile,
         )
         inferred = infer_types(record, context)
         for finding in context.diagnostics:

@@ -18,7 +18,7 @@ from mind_mlir.ops.contexts import EvalContext, TypeContext
 from mind_mlir.ops.infer import infer_type
 from mind_mlir.ops.opdef import Domain, Example, NotDifferentiable, OpDef, Rounding
 from mind_mlir.ops.vjp import VjpContext
-from mind_mlir.profiles import CORE_FUNCTIONS, CORE_V1
+from mind_mlir.profiles import ANY_PROFILE, CORE_FUNCTIONS, CORE_V1, PTIR, Profile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -141,7 +141,7 @@ def random_array(type_: TensorType, domain: Domain, rng: np.random.Generator) ->
 
 def findings(record: OpDef, types: Sequence[TensorType], attributes: Mapping[str, Any]) -> list[Diagnostic]:
     """Return what the verifier finds wrong with one operation."""
-    context = TypeContext(record.opcode, 7, tuple(types), attributes)
+    context = TypeContext(record.opcode, 7, tuple(types), attributes, profile=ANY_PROFILE)
     result = infer_type(record, context)
     assert (result is None) == bool(context.diagnostics)
     return context.diagnostics
@@ -156,7 +156,8 @@ def type_of(array: Array) -> TensorType:
 
 def run_numpy(record: OpDef, operands: Sequence[Array], attributes: Mapping[str, Any]) -> Array:
     """Apply the record's numpy rule, and check that it keeps its promises about types and operands."""
-    context = TypeContext(record.opcode, 0, tuple(map(type_of, operands)), attributes)
+    types = tuple(map(type_of, operands))
+    context = TypeContext(record.opcode, 0, types, attributes, profile=ANY_PROFILE)
     result_type = infer_type(record, context)
     assert result_type is not None, context.diagnostics
     given = [operand.copy() for operand in operands]
@@ -174,10 +175,11 @@ def run_numpy(record: OpDef, operands: Sequence[Array], attributes: Mapping[str,
 def build(uses: Sequence[Use]) -> Module:
     """Return a module that applies each use to inputs of its own, ``x<use>_<operand>``.
 
-    It is a flat one, or where Core v1 refuses an operation a function.
+    It is a flat one, or where Core v1 refuses an operation a function, and a PTIR one where it lacks a dtype.
     """
-    builder = Builder()
-    flat = not any(use.record.opcode in CORE_V1.refused for use in uses)
+    profile = profile_of(uses)
+    flat = profile is CORE_V1
+    builder = Builder(profile=profile.name)
     declare = builder.input if flat else lambda name, type_: builder.parameter(type_, name)
     inputs = [
         [_input(builder, declare, f"x{position}_{index}", type_) for index, type_ in enumerate(use.types)]
@@ -189,7 +191,16 @@ def build(uses: Sequence[Use]) -> Module:
     ]
     if flat:
         return builder.build(results)
-    return Module(Functions((builder.function("main", results),)), CORE_FUNCTIONS.name)
+    return Module(Functions((builder.function("main", results),)), profile.name)
+
+
+def profile_of(uses: Sequence[Use]) -> Profile:
+    """Return the first profile that has all operations and dtypes of ``uses``."""
+    dtypes = {type_.dtype for use in uses for type_ in use.types}
+    dtypes |= {value for use in uses for value in use.attributes.values() if isinstance(value, DType)}
+    if not dtypes <= {*CORE_V1.dtypes}:
+        return PTIR
+    return CORE_FUNCTIONS if any(use.record.opcode in CORE_V1.refused for use in uses) else CORE_V1
 
 
 def _input(

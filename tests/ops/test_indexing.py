@@ -28,6 +28,7 @@ from mind_mlir.ops.infer import infer_types
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.ops.scatter import row_form
 from mind_mlir.ops.vjp import VjpContext
+from mind_mlir.profiles import CORE_FUNCTIONS
 
 I64, I32 = DType.SI64, DType.SI32
 
@@ -75,7 +76,7 @@ def test_a_row_out_of_bounds_is_a_run_time_error() -> None:
 
 
 def test_no_profile_allows_more_indices_than_dimensions() -> None:
-    context = TypeContext("Index", 0, (f32(3),), {"indices": (0, 0)}, partial_index=True)
+    context = TypeContext("Index", 0, (f32(3),), {"indices": (0, 0)}, profile=CORE_FUNCTIONS)
     assert infer_types(by_opcode()["Index"], context) is None
     (finding,) = context.diagnostics
     assert finding.message == "Index of a tensor of rank 1 takes at most 1 indices, found 2"

@@ -1,0 +1,153 @@
+"""Arithmetic on the elements of each dtype, for the bodies of linalg operations.
+
+One table: what a rule asks for by its meaning (`add`, `maximum`, `less`) becomes the operations that a dtype
+needs. Floats narrower than f32 are computed in f32 and rounded once; their tensors hold them as they are.
+Integers of 4 bits lie in bytes, whose upper half follows from the lower one. Complex numbers are those of the
+`complex` dialect.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from mind_mlir.bindings import arith, complex_, ir
+from mind_mlir.ir.types import DType, DTypeKind
+from mind_mlir.mlir.types import element_type
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mind_mlir.bindings import Type, Value
+
+#: Comparisons by keyword: the predicates of integers, without their signedness, and of floats. Ordered float
+#: predicates are false on NaN, the unordered UNE is true on it.
+_PREDICATES = {
+    "Less": ("lt", "OLT"),
+    "LessEqual": ("le", "OLE"),
+    "Equal": ("eq", "OEQ"),
+    "GreaterEqual": ("ge", "OGE"),
+    "Greater": ("gt", "OGT"),
+    "NotEqual": ("ne", "UNE"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """Arithmetic on scalars of one dtype, as tensors of it hold them; everything is emitted where it stands.
+
+    Truth values are numbers for comparison, `maximum` and `minimum` only.
+    """
+
+    dtype: DType
+
+    @property
+    def element(self) -> Type:
+        """Return the type of an element of a tensor."""
+        return element_type(self.dtype, signed=False)
+
+    @property
+    def is_native(self) -> bool:
+        """Return whether MLIR's operations on the element type are this arithmetic, but for signedness."""
+        return self.dtype.kind is not DTypeKind.COMPLEX and not self.is_narrow and self.dtype.bits != 4
+
+    @property
+    def is_narrow(self) -> bool:
+        """Return whether this is a float that is computed in f32."""
+        return self.dtype.is_float and self.dtype.bits < 32
+
+    @property
+    def is_unsigned(self) -> bool:
+        """Return whether numbers are compared as unsigned ones; truth values are."""
+        return self.dtype.kind in (DTypeKind.UNSIGNED, DTypeKind.BOOL)
+
+    def constant(self, value: complex) -> Value:
+        """Emit a number of the dtype: for floats the nearest one, for integers one that it holds."""
+        type_ = self.element
+        match self.dtype.kind:
+            case DTypeKind.FLOAT:
+                return arith.ConstantOp(type_, ir.FloatAttr.get(type_, float(value.real))).result
+            case DTypeKind.COMPLEX:
+                part = ir.FloatAttr.get
+                parts = [part(type_.element_type, each) for each in (value.real, value.imag)]
+                return complex_.ConstantOp(type_, ir.ArrayAttr.get(parts)).result
+            case _:
+                return arith.ConstantOp(type_, ir.IntegerAttr.get(type_, int(value.real))).result
+
+    def widened(self, value: Value) -> Value:
+        """Emit ``value`` in the type that it is computed in: f32 for a narrow float."""
+        return arith.ExtFOp(ir.F32Type.get(), value).result if self.is_narrow else value
+
+    def rounded(self, value: Value) -> Value:
+        """Emit what was computed, in the type of `widened`, as an element: rounded, or wrapped around."""
+        if self.is_narrow:
+            return arith.TruncFOp(self.element, value).result
+        if self.dtype.bits == 4:
+            four = arith.ConstantOp(value.type, ir.IntegerAttr.get(value.type, 4)).result
+            shift = arith.ShRUIOp if self.is_unsigned else arith.ShRSIOp
+            return shift(arith.ShLIOp(value, four).result, four).result
+        return value
+
+    def apply(self, body: Callable[..., Value], *values: Value) -> Value:
+        """Emit ``body`` of ``values`` in the type that they are computed in, and round what it gives once."""
+        return self.rounded(body(*map(self.widened, values)))
+
+    def add(self, left: Value, right: Value) -> Value:
+        """Emit a sum; integers wrap around."""
+        return self._binary("Add", left, right)
+
+    def subtract(self, left: Value, right: Value) -> Value:
+        """Emit a difference; integers wrap around."""
+        return self._binary("Sub", left, right)
+
+    def multiply(self, left: Value, right: Value) -> Value:
+        """Emit a product; integers wrap around."""
+        return self._binary("Mul", left, right)
+
+    def negate(self, value: Value) -> Value:
+        """Emit ``-value``: for floats with the other sign bit, for integers wrapped around."""
+        match self.dtype.kind:
+            case DTypeKind.FLOAT:
+                return self.apply(lambda x: arith.NegFOp(x).result, value)
+            case DTypeKind.COMPLEX:
+                return complex_.NegOp(value).result
+            case _:
+                return self.subtract(self.constant(0), value)
+
+    def maximum(self, left: Value, right: Value) -> Value:
+        """Emit the greater number; NaN if either is, and +0.0 of two zeros of which one is."""
+        return self._extreme("Max", left, right)
+
+    def minimum(self, left: Value, right: Value) -> Value:
+        """Emit the lesser number; NaN if either is, and -0.0 of two zeros of which one is."""
+        return self._extreme("Min", left, right)
+
+    def compare(self, op: str, left: Value, right: Value) -> Value:
+        """Emit an i1: whether ``left <op> right``, with ``op`` as `Compare` has it; complex for equality."""
+        integer, floating = _PREDICATES[op]
+        match self.dtype.kind:
+            case DTypeKind.FLOAT:
+                predicate = getattr(arith.CmpFPredicate, floating)
+                return arith.CmpFOp(predicate, self.widened(left), self.widened(right)).result
+            case DTypeKind.COMPLEX:
+                compared = {"Equal": complex_.EqualOp, "NotEqual": complex_.NotEqualOp}
+                return compared[op](left, right).result
+            case _:
+                prefix = "" if integer in ("eq", "ne") else "u" if self.is_unsigned else "s"
+                return arith.CmpIOp(getattr(arith.CmpIPredicate, prefix + integer), left, right).result
+
+    def _binary(self, name: str, left: Value, right: Value) -> Value:
+        match self.dtype.kind:
+            case DTypeKind.COMPLEX:
+                return getattr(complex_, f"{name}Op")(left, right).result
+            case DTypeKind.FLOAT:
+                emit: Any = getattr(arith, f"{name}FOp")
+            case _:
+                emit = getattr(arith, f"{name}IOp")
+        return self.apply(lambda x, y: emit(x, y).result, left, right)
+
+    def _extreme(self, name: str, left: Value, right: Value) -> Value:
+        if self.dtype.is_float:
+            emit: Any = getattr(arith, f"{name}imumFOp")
+            return self.apply(lambda x, y: emit(x, y).result, left, right)
+        return getattr(arith, f"{name}{'U' if self.is_unsigned else 'S'}IOp")(left, right).result

@@ -1,0 +1,1 @@
+"""PTIR programs: what the contract says, and the formats it is written in."""
