@@ -24,6 +24,7 @@ FAMILIES = (
     "logic",
     "conversion",
     "reductions",
+    "reduce",
     "reshaping",
     "shaping",
     "indexing",
