@@ -8,6 +8,7 @@ import numpy as np
 
 from mind_mlir.ir.types import DType
 from mind_mlir.ops.attribute_kinds import AttrKind
+from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.opdef import ANY, Alias, AttributeDef, Example, OpDef, OperandDef
 
 if TYPE_CHECKING:
@@ -147,6 +148,7 @@ OPERATIONS = (
         choices=("As a truth value, a number is whether it is not 0: NaN and 0.5 are true, -0.0 is false.",),
         extension=True,
         aliases=(Alias("core-functions", "tensor.cast"),),
+        contract=Contract("Cast", fields=(Field("dtype", FieldKind.DTYPE),)),
         examples=(
             *(Example(("T[7, 3]",), {"dtype": dtype}) for dtype in ANY),
             Example(("T[37]",), {"dtype": DType.F32}),
