@@ -179,6 +179,16 @@ irdl.dialect @mind {
     %result = irdl.base "!builtin.tensor"
     irdl.results(result: %result)
   }
+  irdl.operation @argmax {
+    %input = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input)
+    %attr_axis = irdl.base "#builtin.integer"
+    %attr_keepdims = irdl.base "#builtin.integer"
+    %attr_output_dtype = irdl.base "#builtin.type"
+    irdl.attributes { "axis" = %attr_axis, "keepdims" = %attr_keepdims, "output_dtype" = %attr_output_dtype }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
   irdl.operation @reshape {
     %input = irdl.base "!builtin.tensor"
     irdl.operands(input: %input)

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from mind_mlir.ir.types import DType
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Field, FieldKind
 from mind_mlir.ops.opdef import AttributeDef
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 #: The attributes of what accumulates, and the fields of the contract that they come from.
 ACCUMULATOR = AttributeDef("accum_dtype", AttrKind.DTYPE, "the dtype to accumulate in")
@@ -36,16 +31,6 @@ def default_accumulator(dtype: DType) -> DType:
         (DType.F32, DType.SI8)
     """
     return DType.F32 if dtype.is_float and dtype.bits < 32 else dtype
-
-
-def resolved(fields: Mapping[str, Any], dtype: DType) -> dict[str, Any]:
-    """Return the fields of an operation on ``dtype`` with the dtypes that are left out."""
-    given = dict(fields)
-    if "accum_dtype" in given:
-        given["accum_dtype"] = given["accum_dtype"] or default_accumulator(dtype)
-    if "out_dtype" in given:
-        given["out_dtype"] = given["out_dtype"] or dtype
-    return given
 
 
 def computed_dtype(accumulator: DType) -> DType:

@@ -19,7 +19,6 @@ from mind_mlir.ops.accumulators import (
     POLICY,
     computed_dtype,
     holds,
-    resolved,
 )
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind
@@ -283,7 +282,6 @@ OPERATIONS = (
                 ACCUMULATOR_FIELD,
                 OUTPUT_FIELD,
             ),
-            read=lambda fields, operands: resolved(fields, operands[0].dtype),
         ),
         examples=_EXAMPLES,
     ),

@@ -25,6 +25,7 @@ FAMILIES = (
     "conversion",
     "reductions",
     "reduce",
+    "argmax",
     "reshaping",
     "shaping",
     "indexing",

@@ -10,7 +10,10 @@ from harness import edge_values, findings, run_both, run_compiled, run_numpy, ru
 
 import mind_mlir
 from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.ops.accumulators import default_accumulator
 from mind_mlir.ops.registry import by_opcode, lookup
+from mind_mlir.ptir.fields import attributes_of
+from mind_mlir.ptir.program import Operation
 
 REDUCE = by_opcode()["Reduce"]
 EXTREMES = pytest.mark.parametrize("kind", ["Max", "Min"])
@@ -148,14 +151,13 @@ def test_compact_names_fix_the_kind() -> None:
 
 def test_the_contract_leaves_dtypes_to_the_policy() -> None:
     assert REDUCE.contract is not None
-    read = REDUCE.contract.read
-    assert read is not None
     fields = {"kind": "Sum", "axes": (1,), "keepdims": True, "accum_dtype": None, "out_dtype": None}
-    for dtype, accumulator in ((DType.BF16, DType.F32), (DType.F32, DType.F32), (DType.SI8, DType.SI8)):
-        attributes = read(fields, [TensorType(dtype, (2, 3))])
-        assert (attributes["accum_dtype"], attributes["out_dtype"]) == (accumulator, dtype)
-    given = read(fields | {"accum_dtype": DType.F64, "out_dtype": DType.F32}, [TensorType(DType.F32, (2, 3))])
-    assert (given["accum_dtype"], given["out_dtype"]) == (DType.F64, DType.F32)
+    for dtype in DType:
+        operation = Operation("Reduce", fields=fields)
+        attributes = attributes_of(REDUCE.contract, operation, [TensorType(dtype, (2, 3))])
+        assert (attributes["accum_dtype"], attributes["out_dtype"]) == (default_accumulator(dtype), dtype)
+    assert default_accumulator(DType.BF16) is DType.F32
+    assert default_accumulator(DType.SI8) is DType.SI8
 
 
 def test_extremes_are_vectors() -> None:

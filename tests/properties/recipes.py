@@ -148,6 +148,13 @@ def _reduce(g: Growth) -> Value:
     return value
 
 
+def _argmax(g: Growth) -> Value:
+    # Which of two numbers is greater is open where their last bits are.
+    operand = g.operand(ANY, (1, MAX_RANK), lambda value: 0 not in value.shape and value.id not in g.inexact)
+    axis = g.number(0, operand.type.rank - 1)
+    return g.emit("ArgMax", operand, axis=axis, keepdims=g.flag(), output_dtype=g.pick(list(INTEGERS)))
+
+
 def _accumulated(g: Growth, value: Value) -> Value:
     if value.type.dtype.is_float:
         g.inexact.add(value.id)
@@ -364,6 +371,7 @@ RECIPES: Mapping[str, Callable[[Growth], Value]] = {
     "Cast": _cast,
     "Sum": _reduction("Sum"),
     "Reduce": _reduce,
+    "ArgMax": _argmax,
     "Mean": _reduction("Mean"),
     "Reshape": _reshape,
     "ExpandDims": _expand_dims,
