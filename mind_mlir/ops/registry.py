@@ -24,6 +24,8 @@ FAMILIES = (
     "logic",
     "conversion",
     "reductions",
+    "reduce",
+    "argmax",
     "reshaping",
     "shaping",
     "indexing",
