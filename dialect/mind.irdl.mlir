@@ -25,6 +25,26 @@ irdl.dialect @mind {
     %result = irdl.base "!builtin.tensor"
     irdl.results(result: %result)
   }
+  irdl.operation @rng_uniform {
+    %seed = irdl.base "!builtin.tensor"
+    irdl.operands(seed: %seed)
+    %attr_shape = irdl.base "#builtin.dense_array"
+    %attr_dtype = irdl.base "#builtin.type"
+    %attr_stream = irdl.base "#builtin.integer"
+    irdl.attributes { "shape" = %attr_shape, "dtype" = %attr_dtype, "stream" = %attr_stream }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @rng_normal {
+    %seed = irdl.base "!builtin.tensor"
+    irdl.operands(seed: %seed)
+    %attr_shape = irdl.base "#builtin.dense_array"
+    %attr_dtype = irdl.base "#builtin.type"
+    %attr_stream = irdl.base "#builtin.integer"
+    irdl.attributes { "shape" = %attr_shape, "dtype" = %attr_dtype, "stream" = %attr_stream }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
   irdl.operation @add {
     %lhs = irdl.base "!builtin.tensor"
     %rhs = irdl.base "!builtin.tensor"

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 #: The modules that hold records, in the order of the reference.
 FAMILIES = (
     "constants",
+    "random_numbers",
     "elementwise",
     "division",
     "extrema",

@@ -81,7 +81,8 @@ def edge_values(dtype: DType) -> Array:
         return np.array([False, True])
     if dtype.is_integer:
         info = np.iinfo(dtype.numpy)
-        return np.array([0, 1, -1, 2, -7, info.min, info.min + 1, info.max, info.max - 1], dtype.numpy)
+        numbers = [0, 1, -1, 2, -7, info.min, info.min + 1, info.max, info.max - 1]
+        return np.array([each for each in numbers if info.min <= each <= info.max], dtype.numpy)
     limits = np.finfo(dtype.numpy)
     magnitudes = [0.0, 1.0, 0.5, 3.0, limits.smallest_subnormal, limits.tiny, limits.max, np.inf, np.nan]
     return np.array([*magnitudes, *(-m for m in magnitudes)], dtype.numpy)
