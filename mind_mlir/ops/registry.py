@@ -20,6 +20,8 @@ FAMILIES = (
     "division",
     "extrema",
     "activation",
+    "special_functions",
+    "clamping",
     "selection",
     "logic",
     "conversion",
