@@ -21,6 +21,8 @@ FAMILIES = (
     "division",
     "extrema",
     "activation",
+    "special_functions",
+    "clamping",
     "selection",
     "logic",
     "conversion",
