@@ -51,5 +51,6 @@ OPCODES = (
     "Conv2d",
     "Cond",
     "While",
+    "Scan",
     "Call",
 )

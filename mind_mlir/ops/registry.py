@@ -39,6 +39,7 @@ FAMILIES = (
     "contractions",
     "convolution",
     "control",
+    "scan",
 )
 
 NOTHING_FIXED: Mapping[str, AttributeValue] = MappingProxyType({})
