@@ -10,6 +10,7 @@ import numpy as np
 from mind_mlir.ir.types import format_shape
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.bounds import check_indices, require_in_bounds, safe_position
+from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.opdef import INTEGERS, AttributeDef, Domain, Example, OpDef, OperandDef, Rounding
 from mind_mlir.ops.reassociation import reshape
 
@@ -217,6 +218,15 @@ OPERATIONS = (
             "is the same bits every time. Integers wrap around on overflow.",
             "An index in `[-extent, -1]` counts from the end; an index outside `[-extent, extent - 1]` "
             "is E6001 when the function runs, and no result is returned.",
+        ),
+        contract=Contract(
+            "ScatterAdd",
+            fields=(
+                Field("update_window_dims", FieldKind.INTEGERS),
+                Field("inserted_window_dims", FieldKind.INTEGERS),
+                Field("scatter_dims_to_operand_dims", FieldKind.INTEGERS),
+                Field("index_vector_dim", FieldKind.INTEGER),
+            ),
         ),
         examples=(
             Example(("T[5, 3]", "i64[4]", "T[4, 3]"), row_form(2, 1)),
