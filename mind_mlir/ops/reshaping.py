@@ -9,7 +9,7 @@ import numpy as np
 
 from mind_mlir.ir.types import format_shape
 from mind_mlir.ops.attribute_kinds import AttrKind
-from mind_mlir.ops.opdef import ANY, AttributeDef, Example, OpDef, OperandDef
+from mind_mlir.ops.opdef import MOVABLE, AttributeDef, Example, OpDef, OperandDef
 from mind_mlir.ops.reassociation import reshape
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def _squeeze_vjp(context: VjpContext) -> Sequence[Value | None]:
     return (context.emit("ExpandDims", context.cotangent, axes=axes),)
 
 
-_INPUT = (OperandDef("input", ANY),)
+_INPUT = (OperandDef("input", MOVABLE),)
 
 OPERATIONS = (
     OpDef(
