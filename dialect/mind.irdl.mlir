@@ -293,6 +293,41 @@ irdl.dialect @mind {
     %result = irdl.base "!builtin.tensor"
     irdl.results(result: %result)
   }
+  irdl.operation @quantize {
+    %x = irdl.base "!builtin.tensor"
+    %scale = irdl.base "!builtin.tensor"
+    %zero_point = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x, scale: %scale, zero_point: %zero_point)
+    %attr_output_dtype = irdl.base "#builtin.type"
+    %attr_axis = irdl.base "#builtin.dense_array"
+    irdl.attributes { "output_dtype" = %attr_output_dtype, "axis" = %attr_axis }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @dequantize {
+    %x = irdl.base "!builtin.tensor"
+    %scale = irdl.base "!builtin.tensor"
+    %zero_point = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x, scale: %scale, zero_point: %zero_point)
+    %attr_output_dtype = irdl.base "#builtin.type"
+    %attr_axis = irdl.base "#builtin.dense_array"
+    irdl.attributes { "output_dtype" = %attr_output_dtype, "axis" = %attr_axis }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @requantize {
+    %x = irdl.base "!builtin.tensor"
+    %in_scale = irdl.base "!builtin.tensor"
+    %in_zero_point = irdl.base "!builtin.tensor"
+    %out_scale = irdl.base "!builtin.tensor"
+    %out_zero_point = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x, in_scale: %in_scale, in_zero_point: %in_zero_point, out_scale: %out_scale, out_zero_point: %out_zero_point)
+    %attr_output_dtype = irdl.base "#builtin.type"
+    %attr_axis = irdl.base "#builtin.dense_array"
+    irdl.attributes { "output_dtype" = %attr_output_dtype, "axis" = %attr_axis }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
   irdl.operation @dot {
     %lhs = irdl.base "!builtin.tensor"
     %rhs = irdl.base "!builtin.tensor"

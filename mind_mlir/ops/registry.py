@@ -32,6 +32,7 @@ FAMILIES = (
     "dynamic_slicing",
     "padding",
     "scatter",
+    "quantization",
     "contractions",
     "convolution",
     "control",
