@@ -65,9 +65,9 @@ def dtype_table() -> str:
             "",
             "<!-- Written by `mind-mlir ops --dtypes` from the operation records; do not edit. -->",
             "",
-            "What each operation of the contract takes as the dtype of its data. `yes`: compiled code is tested "
-            "against the operation's numpy rule, on awkward values too. `never`: the contract excludes it. A "
-            "code: the diagnostic that is given.",
+            "What each operation of the contract takes as the dtype of its data. `yes`: compiled code is "
+            "tested against the operation's numpy rule, on awkward values too. `never`: the contract excludes "
+            "it. A code: the diagnostic that is given.",
             "",
             *lines,
             "",
@@ -88,7 +88,7 @@ def _contract_operations() -> Iterator[tuple[OpDef, str]]:
 def _use(
     record: OpDef, example: Example, dtype: DType
 ) -> tuple[tuple[TensorType, ...], dict[str, AttributeValue]]:
-    """Return an example with ``dtype`` for its ``T``, or for its attribute ``dtype`` where there is no ``T``."""
+    """Return an example with ``dtype`` for its ``T``, or without operands of it for its attribute."""
     types = tuple(_type(text, dtype) for text in example.operands)
     attributes = dict(example.attributes)
     if not any(text.startswith("T[") for text in example.operands):
