@@ -175,7 +175,9 @@ class BodyConversion:
         """Record a finding about an instruction."""
         notes = [f"at {instruction.path}"] if instruction.path and instruction.location is None else []
         if instruction.location is None:
-            notes.append(f"in {self._spell(instruction.id)} = {spelled(instruction.operation)} in {self.where}")
+            notes.append(
+                f"in {self._spell(instruction.id)} = {spelled(instruction.operation)} in {self.where}"
+            )
         facts = {"operation": instruction.operation.name, "value": instruction.id, **facts}
         self.findings.add(finding(code, message, instruction.location, tuple(notes), help_, **facts))
 
@@ -194,7 +196,9 @@ class BodyConversion:
             raise self._fail(instruction, "E1102", message, hint, suggestion=guess)
         if too_deep(instruction.output):
             message = f"tuples nest too deep in the type of {self._spell(instruction.id)}"
-            raise self._fail(instruction, "E4301", message, "write the tuple with fewer levels", issue="depth")
+            raise self._fail(
+                instruction, "E4301", message, "write the tuple with fewer levels", issue="depth"
+            )
         if not leaves(instruction.output):
             message = f"{self._spell(instruction.id)} has no results: its type is {instruction.output}"
             raise self._fail(instruction, "E4122", message, "without a result it computes nothing")
@@ -335,7 +339,9 @@ class BodyConversion:
             label: What the operation's record calls it.
             arguments: The tensors that take the place of its parameters; None where it keeps them.
         """
-        body = BodyConversion(f"region {region.id}", self.numbering, self.regions, self.findings, region.names)
+        body = BodyConversion(
+            f"region {region.id}", self.numbering, self.regions, self.findings, region.names
+        )
         body.names = self.names
         if arguments is None:
             for value, type_ in enumerate(region.parameters):

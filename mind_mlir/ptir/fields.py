@@ -110,7 +110,8 @@ def attributes_of(
 def _value(field: Field, operation: Operation) -> Any:
     if field.name not in operation.fields:
         raise FieldError(
-            f"{_spelled(operation)} needs field '{field.name}'", f"it is a {field.kind.value}{_choices(field)}"
+            f"{_spelled(operation)} needs field '{field.name}'",
+            f"it is a {field.kind.value}{_choices(field)}",
         )
     value = operation.fields[field.name]
     if not _accepts(field, value):
@@ -156,7 +157,6 @@ def _integer(value: object) -> bool:
 
 def _extent(value: object) -> bool:
     return _integer(value) or isinstance(value, SymbolicDim)
-
 
 
 def _pair(value: object) -> bool:

@@ -194,4 +194,3 @@ def _not_bound(symbols: Sequence[str], findings: Findings) -> None:
                 symbol=name,
             )
         )
-
