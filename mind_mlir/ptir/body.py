@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from mind_mlir.diagnostics import Location
     from mind_mlir.diagnostics.findings import Findings
+    from mind_mlir.ir.attributes import AttributeValue
     from mind_mlir.ir.terminators import ValueId
     from mind_mlir.ir.types import ValueType
     from mind_mlir.ops.opdef import OpDef
@@ -170,7 +171,7 @@ class BodyConversion:
         self.operations.append(operation)
 
     def _report(
-        self, instruction: Instruction, code: str, message: str, help_: str | None = None, **facts: Any
+        self, instruction: Instruction, code: str, message: str, help_: str | None = None, /, **facts: Any
     ) -> None:
         """Record a finding about an instruction."""
         notes = [f"at {instruction.path}"] if instruction.path and instruction.location is None else []
@@ -181,7 +182,9 @@ class BodyConversion:
         facts = {"operation": instruction.operation.name, "value": instruction.id, **facts}
         self.findings.add(finding(code, message, instruction.location, tuple(notes), help_, **facts))
 
-    def _fail(self, instruction: Instruction, code: str, message: str, help_: str, **facts: Any) -> _Unusable:
+    def _fail(
+        self, instruction: Instruction, code: str, message: str, help_: str, /, **facts: Any
+    ) -> _Unusable:
         self._report(instruction, code, message, help_, **facts)
         return _Unusable()
 
@@ -225,7 +228,11 @@ class BodyConversion:
     def _literal(self, instruction: Instruction, place: int, literal: TensorLiteral) -> Held:
         number = self.numbering.fresh()
         self.names[number] = f"{self._spell(instruction.id)[1:]} operand {place}"
-        attributes = {"value": literal, "dtype": literal.type.dtype, "shape": literal.type.extents}
+        attributes: dict[str, AttributeValue] = {
+            "value": literal,
+            "dtype": literal.type.dtype,
+            "shape": literal.type.extents,
+        }
         source = _source(instruction)
         self.operations.append(
             CoreOperation(number, "ConstTensor", (), attributes, literal.type, source, self.names)
@@ -367,8 +374,8 @@ class BodyConversion:
         expected = all_leaves(region.parameters)
         if len(expected) != len(types):
             message = (
-                f"region {region.id} takes {len(expected)} values, but {spelled(instruction.operation)} gives "
-                f"it {len(types)}"
+                f"region {region.id} takes {len(expected)} values, but "
+                f"{spelled(instruction.operation)} gives it {len(types)}"
             )
             hint = f"the types of its parameters are ({', '.join(map(str, region.parameters))})"
             facts = {"function": body.where, "expected": len(expected), "found": len(types)}

@@ -13,7 +13,7 @@ from mind_mlir.ops import registry
 from mind_mlir.ops.contract import FieldKind, Tagged
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mind_mlir.ir.attributes import AttributeValue
     from mind_mlir.ir.types import TensorType
@@ -163,7 +163,7 @@ def _pair(value: object) -> bool:
     return isinstance(value, tuple) and len(value) == 2 and all(map(_integer, value))
 
 
-_ACCEPTS = MappingProxyType(
+_ACCEPTS: Mapping[FieldKind, Callable[[object], bool]] = MappingProxyType(
     {
         FieldKind.BOOLEAN: lambda value: isinstance(value, bool),
         FieldKind.INTEGER: _integer,

@@ -15,7 +15,7 @@ from growth import MAX_RANK, SMALL, Growth, InputDomain
 from mind_mlir.ir.attributes import Padding, PaddingMode, TensorLiteral
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.opdef import ANY, BOOL, FLOATS, INTEGERS, NUMERIC, Domain
-from mind_mlir.ops.scatter import row_form
+from mind_mlir.ops.scatter_windows import row_form
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -153,6 +153,29 @@ def _reduction(opcode: str) -> Callable[[Growth], Value]:
         return value
 
     return recipe
+
+
+def _reduce(g: Growth) -> Value:
+    kind = g.pick(["Sum", "Max", "Min"])
+    operand = g.operand(ANY)
+    dtype = operand.type.dtype
+    if kind == "Sum" and dtype is DType.I1:
+        dtype = DType.SI32
+    axes = g.subset(range(operand.type.rank))
+    value = g.emit(
+        "Reduce", operand, kind=kind, axes=axes, keepdims=g.flag(), accum_dtype=dtype, out_dtype=dtype
+    )
+    _accumulated(g, value)
+    if operand.id in g.positive and operand.type.element_count:
+        g.positive.add(value.id)
+    return value
+
+
+def _argmax(g: Growth) -> Value:
+    # Which of two numbers is greater is open where their last bits are.
+    operand = g.operand(ANY, (1, MAX_RANK), lambda value: 0 not in value.shape and value.id not in g.inexact)
+    axis = g.number(0, operand.type.rank - 1)
+    return g.emit("ArgMax", operand, axis=axis, keepdims=g.flag(), output_dtype=g.pick(list(INTEGERS)))
 
 
 def _accumulated(g: Growth, value: Value) -> Value:
@@ -376,6 +399,8 @@ RECIPES: Mapping[str, Callable[[Growth], Value]] = {
     "Not": _not,
     "Cast": _cast,
     "Sum": _reduction("Sum"),
+    "Reduce": _reduce,
+    "ArgMax": _argmax,
     "Mean": _reduction("Mean"),
     "Reshape": _reshape,
     "ExpandDims": _expand_dims,
