@@ -34,6 +34,7 @@ FAMILIES = (
     "padding",
     "scatter",
     "contractions",
+    "dot_general",
     "convolution",
     "control",
 )
