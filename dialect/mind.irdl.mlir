@@ -25,6 +25,26 @@ irdl.dialect @mind {
     %result = irdl.base "!builtin.tensor"
     irdl.results(result: %result)
   }
+  irdl.operation @rng_uniform {
+    %seed = irdl.base "!builtin.tensor"
+    irdl.operands(seed: %seed)
+    %attr_shape = irdl.base "#builtin.dense_array"
+    %attr_dtype = irdl.base "#builtin.type"
+    %attr_stream = irdl.base "#builtin.integer"
+    irdl.attributes { "shape" = %attr_shape, "dtype" = %attr_dtype, "stream" = %attr_stream }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @rng_normal {
+    %seed = irdl.base "!builtin.tensor"
+    irdl.operands(seed: %seed)
+    %attr_shape = irdl.base "#builtin.dense_array"
+    %attr_dtype = irdl.base "#builtin.type"
+    %attr_stream = irdl.base "#builtin.integer"
+    irdl.attributes { "shape" = %attr_shape, "dtype" = %attr_dtype, "stream" = %attr_stream }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
   irdl.operation @add {
     %lhs = irdl.base "!builtin.tensor"
     %rhs = irdl.base "!builtin.tensor"
@@ -92,6 +112,44 @@ irdl.dialect @mind {
     irdl.results(result: %result)
   }
   irdl.operation @reciprocal {
+    %input = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input)
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @tanh {
+    %input = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input)
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @erf {
+    %input = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input)
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @rsqrt {
+    %input = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input)
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @abs {
+    %input = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input)
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @clamp {
+    %x = irdl.base "!builtin.tensor"
+    %lo = irdl.base "!builtin.tensor"
+    %hi = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x, lo: %lo, hi: %hi)
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @stop_gradient {
     %input = irdl.base "!builtin.tensor"
     irdl.operands(input: %input)
     %result = irdl.base "!builtin.tensor"

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from mind_mlir.diagnostics import Location
     from mind_mlir.diagnostics.findings import Findings
+    from mind_mlir.ir.attributes import AttributeValue
     from mind_mlir.ir.terminators import ValueId
     from mind_mlir.ir.types import ValueType
     from mind_mlir.ops.opdef import OpDef
@@ -170,16 +171,20 @@ class BodyConversion:
         self.operations.append(operation)
 
     def _report(
-        self, instruction: Instruction, code: str, message: str, help_: str | None = None, **facts: Any
+        self, instruction: Instruction, code: str, message: str, help_: str | None = None, /, **facts: Any
     ) -> None:
         """Record a finding about an instruction."""
         notes = [f"at {instruction.path}"] if instruction.path and instruction.location is None else []
         if instruction.location is None:
-            notes.append(f"in {self._spell(instruction.id)} = {spelled(instruction.operation)} in {self.where}")
+            notes.append(
+                f"in {self._spell(instruction.id)} = {spelled(instruction.operation)} in {self.where}"
+            )
         facts = {"operation": instruction.operation.name, "value": instruction.id, **facts}
         self.findings.add(finding(code, message, instruction.location, tuple(notes), help_, **facts))
 
-    def _fail(self, instruction: Instruction, code: str, message: str, help_: str, **facts: Any) -> _Unusable:
+    def _fail(
+        self, instruction: Instruction, code: str, message: str, help_: str, /, **facts: Any
+    ) -> _Unusable:
         self._report(instruction, code, message, help_, **facts)
         return _Unusable()
 
@@ -194,7 +199,9 @@ class BodyConversion:
             raise self._fail(instruction, "E1102", message, hint, suggestion=guess)
         if too_deep(instruction.output):
             message = f"tuples nest too deep in the type of {self._spell(instruction.id)}"
-            raise self._fail(instruction, "E4301", message, "write the tuple with fewer levels", issue="depth")
+            raise self._fail(
+                instruction, "E4301", message, "write the tuple with fewer levels", issue="depth"
+            )
         if not leaves(instruction.output):
             message = f"{self._spell(instruction.id)} has no results: its type is {instruction.output}"
             raise self._fail(instruction, "E4122", message, "without a result it computes nothing")
@@ -221,7 +228,11 @@ class BodyConversion:
     def _literal(self, instruction: Instruction, place: int, literal: TensorLiteral) -> Held:
         number = self.numbering.fresh()
         self.names[number] = f"{self._spell(instruction.id)[1:]} operand {place}"
-        attributes = {"value": literal, "dtype": literal.type.dtype, "shape": literal.type.extents}
+        attributes: dict[str, AttributeValue] = {
+            "value": literal,
+            "dtype": literal.type.dtype,
+            "shape": literal.type.extents,
+        }
         source = _source(instruction)
         self.operations.append(
             CoreOperation(number, "ConstTensor", (), attributes, literal.type, source, self.names)
@@ -335,7 +346,9 @@ class BodyConversion:
             label: What the operation's record calls it.
             arguments: The tensors that take the place of its parameters; None where it keeps them.
         """
-        body = BodyConversion(f"region {region.id}", self.numbering, self.regions, self.findings, region.names)
+        body = BodyConversion(
+            f"region {region.id}", self.numbering, self.regions, self.findings, region.names
+        )
         body.names = self.names
         if arguments is None:
             for value, type_ in enumerate(region.parameters):
@@ -361,8 +374,8 @@ class BodyConversion:
         expected = all_leaves(region.parameters)
         if len(expected) != len(types):
             message = (
-                f"region {region.id} takes {len(expected)} values, but {spelled(instruction.operation)} gives "
-                f"it {len(types)}"
+                f"region {region.id} takes {len(expected)} values, but "
+                f"{spelled(instruction.operation)} gives it {len(types)}"
             )
             hint = f"the types of its parameters are ({', '.join(map(str, region.parameters))})"
             facts = {"function": body.where, "expected": len(expected), "found": len(types)}

@@ -13,7 +13,7 @@ from mind_mlir.ops import registry
 from mind_mlir.ops.contract import FieldKind, Tagged
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mind_mlir.ir.attributes import AttributeValue
     from mind_mlir.ir.types import TensorType
@@ -110,7 +110,8 @@ def attributes_of(
 def _value(field: Field, operation: Operation) -> Any:
     if field.name not in operation.fields:
         raise FieldError(
-            f"{_spelled(operation)} needs field '{field.name}'", f"it is a {field.kind.value}{_choices(field)}"
+            f"{_spelled(operation)} needs field '{field.name}'",
+            f"it is a {field.kind.value}{_choices(field)}",
         )
     value = operation.fields[field.name]
     if not _accepts(field, value):
@@ -158,12 +159,11 @@ def _extent(value: object) -> bool:
     return _integer(value) or isinstance(value, SymbolicDim)
 
 
-
 def _pair(value: object) -> bool:
     return isinstance(value, tuple) and len(value) == 2 and all(map(_integer, value))
 
 
-_ACCEPTS = MappingProxyType(
+_ACCEPTS: Mapping[FieldKind, Callable[[object], bool]] = MappingProxyType(
     {
         FieldKind.BOOLEAN: lambda value: isinstance(value, bool),
         FieldKind.INTEGER: _integer,

@@ -114,15 +114,18 @@ class Regions:
 
 def regions_named(body: Iterable[Instruction]) -> list[int]:
     """Return the ids of the regions that instructions name, as often as they do."""
-    found = []
+    found: list[int] = []
     for instruction in body:
         operation = instruction.operation
         record = records().get((operation.name, operation.variant))
         if record is None or not record.regions or record.contract is None:
             continue
-        for each in record.contract.fields:
-            if each.kind is FieldKind.REGION and isinstance(number := operation.fields.get(each.name), int):
-                found.append(number)
+        numbers = (
+            operation.fields.get(each.name)
+            for each in record.contract.fields
+            if each.kind is FieldKind.REGION
+        )
+        found += [number for number in numbers if isinstance(number, int)]
     return found
 
 

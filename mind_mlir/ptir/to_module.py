@@ -8,9 +8,9 @@
 
 Before: a program without symbolic dimensions (`mind_mlir.ptir.symbols.bind`). After: a module that says the
 same, whose values are numbered in order of definition and called in messages as the program calls them:
-``%4``, or ``%4[1]`` for the second element of a tuple. What a program can get wrong and a module cannot say is
-reported here; the rest by the verifier. Where an instruction cannot be converted, its value is taken to be of
-the declared type, so that one mistake is reported once. Linear in the program with its regions copied.
+``%4``, or ``%4[1]`` for the second element of a tuple. What a program can get wrong and a module cannot say
+is reported here; the rest by the verifier. Where an instruction cannot be converted, its value is taken to be
+of the declared type, so that one mistake is reported once. Linear in the program with its regions copied.
 """
 
 from __future__ import annotations
@@ -194,4 +194,3 @@ def _not_bound(symbols: Sequence[str], findings: Findings) -> None:
                 symbol=name,
             )
         )
-

@@ -15,7 +15,7 @@ from growth import MAX_RANK, SMALL, Growth, InputDomain
 from mind_mlir.ir.attributes import Padding, PaddingMode, TensorLiteral
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.opdef import ANY, BOOL, FLOATS, INTEGERS, NUMERIC, Domain
-from mind_mlir.ops.scatter import row_form
+from mind_mlir.ops.scatter_windows import row_form
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -87,6 +87,29 @@ def _reciprocal(g: Growth) -> Value:
     if operand.id in g.positive:
         g.positive.add(value.id)
     return value
+
+
+def _rsqrt(g: Growth) -> Value:
+    operand = _positive(g)
+    value = g.emit("Rsqrt", operand)
+    if operand.id in g.positive:
+        g.positive.add(value.id)
+    g.inexact.add(value.id)
+    return value
+
+
+def _inexact(opcode: str) -> Callable[[Growth], Value]:
+    def grow(g: Growth) -> Value:
+        value = g.emit(opcode, g.operand(FLOATS))
+        g.inexact.add(value.id)
+        return value
+
+    return grow
+
+
+def _clamp(g: Growth) -> Value:
+    x = g.operand(NUMERIC)
+    return g.emit("Clamp", x, g.of_type(x.type), g.of_type(x.type))
 
 
 def _compare(g: Growth) -> Value:
@@ -386,6 +409,12 @@ RECIPES: Mapping[str, Callable[[Growth], Value]] = {
     "Exp": _exp,
     "Log": _log,
     "Reciprocal": _reciprocal,
+    "Tanh": _inexact("Tanh"),
+    "Erf": _inexact("Erf"),
+    "Rsqrt": _rsqrt,
+    "Abs": _unary("Abs"),
+    "Clamp": _clamp,
+    "StopGradient": lambda g: g.emit("StopGradient", g.operand(ANY)),
     "Compare": _compare,
     "Select": _select,
     "And": _binary("And", BOOL),
@@ -419,8 +448,12 @@ CONSTANTS = frozenset({"Input", "ConstI64", "ConstF32", "ConstF64", "ConstTensor
 ELEMENTWISE = frozenset(
     {
         *("Add", "Sub", "Mul", "Neg", "Maximum", "Minimum", "Relu", "Exp", "Log", "Reciprocal"),
+        *("Tanh", "Erf", "Rsqrt", "Abs", "Clamp", "StopGradient"),
         *("Compare", "Select", "And", "Or", "Xor", "Not", "Cast", "BroadcastTo"),
     }
 )
 #: Differentiable wherever the operands are in their domain.
-SMOOTH = frozenset(RECIPES) - {"Relu", "Compare", "Maximum", "Minimum", "Cast"}
+SMOOTH = frozenset(RECIPES) - {
+    *("Relu", "Compare", "Maximum", "Minimum", "Cast", "Abs", "Clamp", "StopGradient"),
+    "Erf",  # there is none of complex numbers, by which slopes are measured
+}

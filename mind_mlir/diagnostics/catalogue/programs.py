@@ -56,8 +56,8 @@ ENTRIES = (
         code="E4301",
         title="not an element of a tuple",
         explanation=(
-            "An operand %4[1] is an element of a value of tuple type, counted from 0. Operations take tensors: "
-            "a whole tuple is no operand, but of those that run regions. Tuples nest 64 deep at most."
+            "An operand %4[1] is an element of a value of tuple type, counted from 0. Others take tensors; "
+            "a whole tuple is an operand only of those that run regions. Tuples nest 64 deep at most."
         ),
         context=("issue",),
         language="python",
@@ -67,7 +67,7 @@ ENTRIES = (
     Entry(
         code="E4302",
         title="no such region",
-        explanation="Cond, While and Scan name regions of their program by id; each id is that of one region.",
+        explanation="Cond, While and Scan name regions of their program by id; no two have the same.",
         context=("region",),
         language="python",
         bad=_COND.format(region=7),
@@ -77,8 +77,8 @@ ENTRIES = (
         code="E4303",
         title="symbolic dimension that is not bound",
         explanation=(
-            "A dimension ?B stands for one extent wherever a program says so. A call binds it by the shapes of "
-            "its arguments; whatever is done without arguments needs to be told, as by bindings={'B': 4}."
+            "A dimension ?B stands for one extent wherever a program says so. A call binds it by the shapes "
+            "of its arguments; whatever is done without arguments needs to be told, as by bindings={'B': 4}."
         ),
         context=("symbol",),
         language="python",
@@ -89,8 +89,9 @@ ENTRIES = (
         code="E4304",
         title="regions too large",
         explanation=(
-            "A region is copied to each place where it is run, and so is what it runs itself: a chain of regions "
-            "that each run the next one twice doubles at every step. The limit is 4,000,000 instructions."
+            "A region is copied to each place where it is run, with what it runs itself. So a chain of "
+            "regions that each run the next one twice doubles at every step. The limit is 4,000,000 "
+            "instructions."
         ),
         context=("size", "limit"),
         language="python",
