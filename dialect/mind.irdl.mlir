@@ -25,6 +25,26 @@ irdl.dialect @mind {
     %result = irdl.base "!builtin.tensor"
     irdl.results(result: %result)
   }
+  irdl.operation @rng_uniform {
+    %seed = irdl.base "!builtin.tensor"
+    irdl.operands(seed: %seed)
+    %attr_shape = irdl.base "#builtin.dense_array"
+    %attr_dtype = irdl.base "#builtin.type"
+    %attr_stream = irdl.base "#builtin.integer"
+    irdl.attributes { "shape" = %attr_shape, "dtype" = %attr_dtype, "stream" = %attr_stream }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @rng_normal {
+    %seed = irdl.base "!builtin.tensor"
+    irdl.operands(seed: %seed)
+    %attr_shape = irdl.base "#builtin.dense_array"
+    %attr_dtype = irdl.base "#builtin.type"
+    %attr_stream = irdl.base "#builtin.integer"
+    irdl.attributes { "shape" = %attr_shape, "dtype" = %attr_dtype, "stream" = %attr_stream }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
   irdl.operation @add {
     %lhs = irdl.base "!builtin.tensor"
     %rhs = irdl.base "!builtin.tensor"
@@ -97,6 +117,44 @@ irdl.dialect @mind {
     %result = irdl.base "!builtin.tensor"
     irdl.results(result: %result)
   }
+  irdl.operation @tanh {
+    %input = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input)
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @erf {
+    %input = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input)
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @rsqrt {
+    %input = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input)
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @abs {
+    %input = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input)
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @clamp {
+    %x = irdl.base "!builtin.tensor"
+    %lo = irdl.base "!builtin.tensor"
+    %hi = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x, lo: %lo, hi: %hi)
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @stop_gradient {
+    %input = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input)
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
   irdl.operation @compare {
     %lhs = irdl.base "!builtin.tensor"
     %rhs = irdl.base "!builtin.tensor"
@@ -164,6 +222,28 @@ irdl.dialect @mind {
     %attr_axes = irdl.base "#builtin.dense_array"
     %attr_keepdims = irdl.base "#builtin.integer"
     irdl.attributes { "axes" = %attr_axes, "keepdims" = %attr_keepdims }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @reduce {
+    %input = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input)
+    %attr_kind = irdl.base "#builtin.string"
+    %attr_axes = irdl.base "#builtin.dense_array"
+    %attr_keepdims = irdl.base "#builtin.integer"
+    %attr_accum_dtype = irdl.base "#builtin.type"
+    %attr_out_dtype = irdl.base "#builtin.type"
+    irdl.attributes { "kind" = %attr_kind, "axes" = %attr_axes, "keepdims" = %attr_keepdims, "accum_dtype" = %attr_accum_dtype, "out_dtype" = %attr_out_dtype }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @argmax {
+    %input = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input)
+    %attr_axis = irdl.base "#builtin.integer"
+    %attr_keepdims = irdl.base "#builtin.integer"
+    %attr_output_dtype = irdl.base "#builtin.type"
+    irdl.attributes { "axis" = %attr_axis, "keepdims" = %attr_keepdims, "output_dtype" = %attr_output_dtype }
     %result = irdl.base "!builtin.tensor"
     irdl.results(result: %result)
   }

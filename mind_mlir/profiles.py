@@ -38,6 +38,7 @@ class Profile:
             one flat list of instructions.
         partial_index: Whether Index may give fewer indices than there are dimensions.
         explicit_broadcast: Whether elementwise operations take operands of one shape only.
+        empty_arguments: Whether arguments of exported functions may have no elements.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Profile:
     allows_blocks: bool = False
     partial_index: bool = False
     explicit_broadcast: bool = False
+    empty_arguments: bool = False
 
 
 _NO_FLOW = Refusal(
@@ -91,6 +93,7 @@ PTIR = Profile(
     refused=CORE_FUNCTIONS.refused,
     allows_blocks=True,
     explicit_broadcast=True,
+    empty_arguments=True,
 )
 
 #: What any profile allows: the rules of the `mind` dialect, which no module chooses.

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from mind_mlir.diagnostics import Diagnostic, Location
+    from mind_mlir.ir.types import ValueType
 
 CONDITION = TensorType(DType.I1)
 
@@ -86,8 +87,8 @@ def branch_arguments(
 
 def returned(
     name: str,
-    declared: Sequence[TensorType | None],
-    found: Sequence[TensorType | None],
+    declared: Sequence[ValueType | None],
+    found: Sequence[ValueType | None],
     spell: Callable[[int], str],
     locate: Callable[[int], Location | None],
 ) -> Iterator[Diagnostic]:

@@ -96,13 +96,14 @@ def declared_type(
     """Return what is wrong with the type of a parameter or of a function's result, called ``what``.
 
     It is a tensor of known extents (``code``) with a dtype of the profile (``code``) that an array can have
-    (E4104, E4106). An argument from outside, of code E4004, has no empty dimensions.
+    (E4104, E4106). An argument from outside, of code E4004, has no empty dimensions, unless the profile
+    allows them.
     """
     if not isinstance(type_, TensorType):
         message = f"{what} has type {type_}; it must be a tensor"
         help_ = "declare one value for each of its parts"
         return finding(code, message, location, (), help_, type=str(type_), issue="type")
-    least = 1 if code == "E4004" else 0
+    least = 1 if code == "E4004" and not profile.empty_arguments else 0
     for axis, extent in enumerate(type_.shape):
         if not isinstance(extent, int) or extent < least:
             kind = "positive" if least else "known numbers"

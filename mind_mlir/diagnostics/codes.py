@@ -8,7 +8,16 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from mind_mlir.diagnostics.catalogue import autodiff, functions, lexical, runtime, shapes, types, verification
+from mind_mlir.diagnostics.catalogue import (
+    autodiff,
+    functions,
+    lexical,
+    programs,
+    runtime,
+    shapes,
+    types,
+    verification,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,7 +34,7 @@ _PHASES = {
     "E6": "runtime",
     "E7": "support",
 }
-_FAMILIES = (lexical, types, shapes, verification, functions, autodiff, runtime)
+_FAMILIES = (lexical, types, shapes, verification, functions, programs, autodiff, runtime)
 _LANGUAGES = {"core": "Core IR", "surface": "the surface language", "python": "Python"}
 
 #: Every entry by its code, in ascending order.

@@ -12,8 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mind_mlir.ops.opdef import Domain
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.types import DType
+    from mind_mlir.ops.opdef import OpDef
 
 #: Terms that are summed one after the other, at most.
 BLOCK = 256
@@ -47,3 +53,22 @@ def summation_error(terms: int, dtype: DType) -> float:
     """
     numbers: np.dtype[Any] = dtype.numpy
     return roundings(terms) * float(np.finfo(numbers).eps)
+
+
+def magnitudes(record: OpDef, operands: Sequence[Array]) -> list[Array]:
+    """Return operands for which an operation that accumulates gives the sums of its terms' magnitudes.
+
+    Infinities and NaNs count as 0, indices stay; the result is of a float dtype.
+    """
+    return [
+        array if record.operand(place).domain is Domain.INDEX else _magnitude(array)
+        for place, array in enumerate(operands)
+    ]
+
+
+def _magnitude(array: Array) -> Array:
+    if array.dtype.kind == "i":
+        return np.abs(np.maximum(array, -np.iinfo(array.dtype).max))
+    if array.dtype.kind != "f":
+        return array
+    return np.asarray(np.where(np.isfinite(array), np.abs(array), 0), array.dtype)

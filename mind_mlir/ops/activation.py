@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mind_mlir.ops.contract import unary
 from mind_mlir.ops.opdef import FLOATS, NUMERIC, Alias, Domain, OpDef, OperandDef, Rounding
 from mind_mlir.ops.pointwise import UNARY_EXAMPLES, lower_named, same_type, zeros_like
 
@@ -123,6 +124,7 @@ OPERATIONS = (
         rounding=Rounding.APPROXIMATE,
         choices=(_ACCURACY,),
         aliases=(Alias("core-functions", "tensor.exp"),),
+        contract=unary("Exp"),
         examples=UNARY_EXAMPLES,
     ),
     OpDef(
@@ -139,6 +141,7 @@ OPERATIONS = (
         rounding=Rounding.APPROXIMATE,
         choices=("Either zero gives -inf and a negative number gives NaN; neither is an error.", _ACCURACY),
         aliases=(Alias("core-functions", "tensor.log"),),
+        contract=unary("Log"),
         examples=UNARY_EXAMPLES,
     ),
     OpDef(
@@ -156,6 +159,7 @@ OPERATIONS = (
         choices=("Integers are not taken (E2005): the reciprocal of an integer is none.",),
         extension=True,
         aliases=(Alias("core-functions", "tensor.reciprocal"),),
+        contract=unary("Reciprocal"),
         examples=UNARY_EXAMPLES,
     ),
 )

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.types import DType, TensorType, dtype_of, format_shape
 from mind_mlir.ops.attribute_kinds import AttrKind
+from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.opdef import AttributeDef, Example, NotDifferentiable, OpDef
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from mind_mlir.ir.attributes import Array, AttributeValue
     from mind_mlir.mlir.context import LoweringContext
@@ -160,6 +161,16 @@ def _scalar_constant(opcode: str, mnemonic: str, dtype: DType, sample: float) ->
     )
 
 
+def _of_literal(fields: Mapping[str, Any], _operands: Sequence[TensorType]) -> dict[str, Any]:
+    """Say the type again, as the Core text does."""
+    literal: TensorLiteral = fields["value"]
+    return {"value": literal, "dtype": literal.type.dtype, "shape": literal.type.extents}
+
+
+def _to_literal(attributes: Mapping[str, Any], _operands: Sequence[TensorType]) -> dict[str, Any]:
+    return {"value": attributes["value"]}
+
+
 OPERATIONS = (
     OpDef(
         opcode="Input",
@@ -199,6 +210,9 @@ OPERATIONS = (
         choices=(
             "A number that the dtype cannot hold (a fraction or too large an integer) is rejected (E4005); "
             "a decimal fraction is rounded to the nearest float.",
+        ),
+        contract=Contract(
+            "Constant", fields=(Field("value", FieldKind.LITERAL),), read=_of_literal, write=_to_literal
         ),
         examples=(
             Example(

@@ -7,9 +7,15 @@ says how one is had from the other.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+
+from mind_mlir.diagnostics import Diagnostic, UnsupportedError, VerificationError
+from mind_mlir.frozen import FrozenDict
+from mind_mlir.ir.attributes import TensorLiteral
+from mind_mlir.ir.types import DType, DTypeKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -17,9 +23,11 @@ if TYPE_CHECKING:
     from mind_mlir.ir.attributes import AttributeValue
     from mind_mlir.ir.types import TensorType
 
-#: From the fields of an operation and the types of its operands to the attributes of the record.
+#: From the fields of an operation and the types of its operands to the attributes of the record; what breaks
+#: a rule of the contract is a VerificationError without a place (`refuse`), which the caller gives one.
 ReadRule: TypeAlias = "Callable[[Mapping[str, Any], Sequence[TensorType]], Mapping[str, AttributeValue]]"
-#: From the complete attributes and the types of the operands to the fields.
+#: From the complete attributes and the types of the operands to the fields; what the contract has no words
+#: for is an UnsupportedError (`cannot_say`).
 WriteRule: TypeAlias = "Callable[[Mapping[str, AttributeValue], Sequence[TensorType]], Mapping[str, Any]]"
 
 
@@ -38,10 +46,40 @@ class FieldKind(Enum):
     SHAPE = "shape"  # tuple[int | SymbolicDim, ...]: {"dims": [{"Static": 2}, {"Dynamic": "B"}]}
     NEW_SHAPE = "shape to infer"  # as SHAPE, with None for "Infer": [{"Explicit": {"Static": 4}}, "Infer"]
     PAIRS = "list of pairs of integers"  # tuple[tuple[int, int], ...]: [[0, 1], [2, 3]]
-    SCALAR = "scalar literal"  # float, int, bool or complex: {"Float": 0.0}
-    LITERAL = "tensor literal"  # TensorLiteral: {"spec": ..., "bytes": ...}
+    SCALAR = "scalar literal"  # Tagged, of `SCALAR_KINDS`: {"Float": 0.0}
+    LITERAL = "tensor literal"  # TensorLiteral; it is the whole spec: {"spec": ..., "bytes": ...}
     REGION = "region"  # int, the id of a region of the program: 0
-    MAP = "map of attributes"  # dict[str, ...]: {"name": {"kind": "I64", "value": 3}}
+    MAP = "map of attributes"  # FrozenDict[str, Tagged], of `MAP_KINDS`: {"n": {"kind": "I64", "value": 3}}
+
+
+#: What a scalar literal may be, and its class in Python.
+SCALAR_KINDS: Mapping[str, type] = FrozenDict(
+    {"Float": float, "Signed": int, "Unsigned": int, "I1": bool, "Complex": complex}
+)
+#: What an attribute of a custom call may be, and its class; that of the elements for an array, a tuple.
+MAP_KINDS: Mapping[str, type] = FrozenDict(
+    {
+        "I64": int,
+        "F64": float,
+        "Bool": bool,
+        "String": str,
+        "I64Array": int,
+        "F64Array": float,
+        "BoolArray": bool,
+        "StringArray": str,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Tagged:
+    """A value with the name that the contract has for its kind, which the value alone does not tell.
+
+    Every NaN is `math.nan`, so that equal programs are equal.
+    """
+
+    kind: str
+    value: bool | int | float | complex | str | tuple[bool | int | float | str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +90,7 @@ class Field:
         name: Its name in the contract.
         kind: What values it takes.
         choices: The words of a `FieldKind.WORD`.
-        attribute: The record's attribute that holds it; None where it has the same name.
+        attribute: The record's attribute that holds it, or its region; None where it has the same name.
     """
 
     name: str
@@ -78,3 +116,53 @@ class Contract:
     fields: tuple[Field, ...] = ()
     read: ReadRule | None = None
     write: WriteRule | None = None
+
+
+def unary(variant: str) -> Contract:
+    """Return how one of the elementwise operations with one operand is written."""
+    return Contract("ElementwiseUnary", variant)
+
+
+def binary(variant: str) -> Contract:
+    """Return how one of the elementwise operations with two operands is written."""
+    return Contract("ElementwiseBinary", variant)
+
+
+def refuse(code: str, message: str, field: str, help_text: str | None = None, **context: Any) -> NoReturn:
+    """Report, from a read rule, that a field breaks a rule of the contract.
+
+    Raises:
+        VerificationError: Always; its context names the field.
+    """
+    facts = FrozenDict({**context, "field": field})
+    raise VerificationError(Diagnostic(code, message, None, (), help_text, context=facts))
+
+
+def cannot_say(what: str, why: str) -> NoReturn:
+    """Report, from a write rule, that the contract has no words for what an operation does.
+
+    Raises:
+        UnsupportedError: Always (E7001).
+    """
+    raise UnsupportedError(Diagnostic("E7001", f"PTIR cannot say {what}", help=why))
+
+
+def scalar_literal(scalar: Tagged, dtype: DType) -> TensorLiteral:
+    """Return a scalar literal as one of ``dtype``.
+
+    Raises:
+        VerificationError: E4005, ``dtype`` does not hold it.
+    """
+    return TensorLiteral.of(scalar.value, dtype)
+
+
+def tagged_scalar(literal: TensorLiteral) -> Tagged:
+    """Return a literal of rank 0 as the contract's scalar literal of its kind."""
+    dtype, value = literal.type.dtype, literal.array.item()
+    if dtype.kind is DTypeKind.BOOL:
+        return Tagged("I1", bool(value))
+    if dtype.is_integer:
+        return Tagged("Unsigned" if dtype.kind is DTypeKind.UNSIGNED else "Signed", int(value))
+    if dtype.kind is DTypeKind.COMPLEX:
+        return Tagged("Complex", complex(value))
+    return Tagged("Float", math.nan if math.isnan(value) else float(value))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contexts import RuleViolation
+from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.control_emission import emit_call, emit_cond, emit_while
 from mind_mlir.ops.control_vjp import call_flow, call_vjp, cond_flow, cond_vjp, while_flow
 from mind_mlir.ops.loop_vjp import while_vjp
@@ -310,6 +311,13 @@ OPERATIONS = (
             "Regions have no parameters: a value from outside is read where it is needed.",
         ),
         extension=True,
+        contract=Contract(
+            "Cond",
+            fields=(
+                Field("true_region", FieldKind.REGION, attribute="then"),
+                Field("false_region", FieldKind.REGION, attribute="else"),
+            ),
+        ),
         programs=(Program(_CHOOSE), Program(_NESTED, "one inside of another; two results")),
     ),
     OpDef(
@@ -342,6 +350,13 @@ OPERATIONS = (
             "A loop that does not end runs until it is interrupted.",
         ),
         extension=True,
+        contract=Contract(
+            "While",
+            fields=(
+                Field("cond_region", FieldKind.REGION, attribute="condition"),
+                Field("body_region", FieldKind.REGION, attribute="body"),
+            ),
+        ),
         programs=(
             Program(_DOUBLE, "a counted loop, which may run 0 times"),
             Program(_CHANGING, "results of other types than the values that are carried"),

@@ -8,6 +8,7 @@ import numpy as np
 
 from mind_mlir.ir.types import DType
 from mind_mlir.ops.attribute_kinds import AttrKind
+from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.opdef import ANY, Alias, AttributeDef, Example, OpDef, OperandDef
 
 if TYPE_CHECKING:
@@ -43,8 +44,11 @@ def _range(dtype: DType) -> tuple[int, int]:
 
 
 def _cast(context: EvalContext) -> Array:
-    (x,) = context.operands
-    target = context.result_type.dtype
+    return cast_array(context.operands[0], context.result_type.dtype)
+
+
+def cast_array(x: Array, target: DType) -> Array:
+    """Return ``x`` as `Cast` has it: the numpy rule, for the rules of other operations, too."""
     if target is DType.I1:
         return np.asarray(x != 0)
     if not target.is_integer or x.dtype == np.bool_:
@@ -71,13 +75,20 @@ def _lower_cast(context: LoweringContext) -> Any:
     source, target = context.operand_types[0].dtype, context.result_type.dtype
     if source is target:
         return context.operands[0]
+    return context.elementwise(lambda x: converted(context, x, source, target))
+
+
+def converted(context: LoweringContext, x: Any, source: DType, target: DType) -> Any:
+    """Emit the scalar ``x`` of ``source`` as a number of ``target``, as `Cast` has it."""
+    if source is target:
+        return x
     if target is DType.I1:
-        return context.elementwise(lambda x: _is_not_zero(context, x, source))
+        return _is_not_zero(context, x, source)
     if target.is_float:
-        return context.elementwise(lambda x: _to_float(context, x, source, target))
+        return _to_float(context, x, source, target)
     if source.is_float:
-        return context.elementwise(lambda x: _truncated(context, x, source, target))
-    return context.elementwise(lambda x: _to_integer(context, x, source, target))
+        return _truncated(context, x, source, target)
+    return _to_integer(context, x, source, target)
 
 
 def _is_not_zero(context: LoweringContext, x: Any, source: DType) -> Any:
@@ -137,6 +148,7 @@ OPERATIONS = (
         choices=("As a truth value, a number is whether it is not 0: NaN and 0.5 are true, -0.0 is false.",),
         extension=True,
         aliases=(Alias("core-functions", "tensor.cast"),),
+        contract=Contract("Cast", fields=(Field("dtype", FieldKind.DTYPE),)),
         examples=(
             *(Example(("T[7, 3]",), {"dtype": dtype}) for dtype in ANY),
             Example(("T[37]",), {"dtype": DType.F32}),

@@ -8,6 +8,7 @@ import numpy as np
 
 from mind_mlir.diagnostics.checks import NOTHING_SEEN, DivisorCheck
 from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.ops.contract import binary
 from mind_mlir.ops.opdef import Alias, Domain, OpDef, OperandDef
 from mind_mlir.ops.pointwise import BROADCAST_EXAMPLES, broadcast_type, lower_binary
 
@@ -107,6 +108,7 @@ OPERATIONS = (
         ),
         extension=True,
         aliases=(Alias("core-functions", "tensor.div"),),
+        contract=binary("Div"),
         examples=BROADCAST_EXAMPLES,
     ),
 )

@@ -8,11 +8,12 @@ import numpy as np
 
 from mind_mlir.ir.types import DType, format_shape
 from mind_mlir.ops.attribute_kinds import AttrKind
+from mind_mlir.ops.contract import Contract, Field, FieldKind, refuse
 from mind_mlir.ops.opdef import INTEGERS, MOVABLE, Alias, AttributeDef, Example, OpDef, OperandDef
 from mind_mlir.ops.pointwise import zeros_like
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.types import Shape, TensorType
@@ -203,6 +204,27 @@ _CLAMPED = (
 )
 _EMPTY = "Windows may be empty."
 
+
+def _without_sizes(fields: Mapping[str, Any], operands: Sequence[TensorType]) -> dict[str, Any]:
+    """The sizes say again what shape the update has; see that they do."""
+    sizes, update = fields["sizes"], operands[1]
+    if sizes != update.shape:
+        refuse(
+            "E3003",
+            f"DynamicUpdateSlice has sizes {format_shape(sizes)}, but an update of shape "
+            f"{format_shape(update.shape)}",
+            "sizes",
+            help_text="the sizes are the shape of the update",
+            operation="DynamicUpdateSlice",
+            extents=(sizes, update.shape),
+        )
+    return {}
+
+
+def _with_sizes(_attributes: Mapping[str, Any], operands: Sequence[TensorType]) -> dict[str, Any]:
+    return {"sizes": operands[1].extents}
+
+
 OPERATIONS = (
     OpDef(
         opcode="DynamicSlice",
@@ -223,6 +245,10 @@ OPERATIONS = (
         choices=(_CLAMPED, _EMPTY),
         extension=True,
         aliases=(Alias("core-functions", "tensor.dynamic_slice"),),
+        contract=Contract(
+            "DynamicSlice",
+            fields=(Field("sizes", FieldKind.INTEGERS),),
+        ),
         examples=(
             Example(("T[7, 5]", "i64[2]"), {"sizes": (2, 3)}),
             Example(("T[7, 5]", "i32[2]"), {"sizes": (1, 5)}, "a row"),
@@ -256,6 +282,12 @@ OPERATIONS = (
         ),
         extension=True,
         aliases=(Alias("core-functions", "tensor.dynamic_update_slice"),),
+        contract=Contract(
+            "DynamicUpdateSlice",
+            fields=(Field("sizes", FieldKind.INTEGERS),),
+            read=_without_sizes,
+            write=_with_sizes,
+        ),
         examples=(
             Example(("T[7, 5]", "T[2, 3]", "i64[2]")),
             Example(("T[7, 5]", "T[1, 5]", "i32[2]"), note="a row"),

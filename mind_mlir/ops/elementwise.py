@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mind_mlir.ops.contract import binary, unary
 from mind_mlir.ops.opdef import Alias, OpDef, OperandDef
 from mind_mlir.ops.pointwise import (
     BROADCAST_EXAMPLES,
@@ -107,6 +108,7 @@ OPERATIONS = (
         commutative=True,
         choices=(_WRAPS, _IEEE),
         aliases=(Alias("core-functions", "tensor.add"),),
+        contract=binary("Add"),
         examples=BROADCAST_EXAMPLES,
     ),
     OpDef(
@@ -123,6 +125,7 @@ OPERATIONS = (
         lower=_lower_sub,
         choices=(_WRAPS, _IEEE),
         aliases=(Alias("core-functions", "tensor.sub"),),
+        contract=binary("Sub"),
         examples=BROADCAST_EXAMPLES,
     ),
     OpDef(
@@ -145,6 +148,7 @@ OPERATIONS = (
             "multiply-add, except inside reductions and contractions.",
         ),
         aliases=(Alias("core-functions", "tensor.mul"),),
+        contract=binary("Mul"),
         examples=BROADCAST_EXAMPLES,
     ),
     OpDef(
@@ -161,6 +165,7 @@ OPERATIONS = (
         lower=_lower_neg,
         choices=("The least integer is its own negation (two's complement).",),
         aliases=(Alias("core-functions", "tensor.neg"),),
+        contract=unary("Neg"),
         examples=UNARY_EXAMPLES,
     ),
 )

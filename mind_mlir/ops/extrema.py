@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mind_mlir.ops.contract import binary
 from mind_mlir.ops.opdef import Alias, OpDef, OperandDef
 from mind_mlir.ops.pointwise import (
     BROADCAST_EXAMPLES,
@@ -85,6 +86,7 @@ OPERATIONS = (
         choices=(_NAN, _ZEROS, _TIES),
         extension=True,
         aliases=(Alias("core-functions", "tensor.maximum"),),
+        contract=binary("Maximum"),
         examples=BROADCAST_EXAMPLES,
     ),
     OpDef(
@@ -103,6 +105,7 @@ OPERATIONS = (
         choices=(_NAN, _ZEROS, _TIES),
         extension=True,
         aliases=(Alias("core-functions", "tensor.minimum"),),
+        contract=binary("Minimum"),
         examples=BROADCAST_EXAMPLES,
     ),
 )

@@ -9,6 +9,7 @@ import numpy as np
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.types import DType, TensorType, format_shape
 from mind_mlir.ops.attribute_kinds import AttrKind
+from mind_mlir.ops.contract import Contract, Field, FieldKind, scalar_literal, tagged_scalar
 from mind_mlir.ops.opdef import MOVABLE, AttributeDef, Example, OpDef, OperandDef
 
 if TYPE_CHECKING:
@@ -114,6 +115,14 @@ def _lower_pad(context: LoweringContext) -> Any:
     return tensor.insert_slice(context.named("copy", [operand], window, type_), filled, *static)
 
 
+def _of_scalar(fields: Mapping[str, Any], operands: Sequence[TensorType]) -> dict[str, Any]:
+    return {**fields, "pad_value": scalar_literal(fields["pad_value"], operands[0].dtype)}
+
+
+def _to_scalar(attributes: Mapping[str, Any], _operands: Sequence[TensorType]) -> dict[str, Any]:
+    return {**attributes, "pad_value": tagged_scalar(attributes["pad_value"])}
+
+
 def _example(
     low: tuple[int, ...], high: tuple[int, ...], interior: tuple[int, ...], value: Any
 ) -> dict[str, Any]:
@@ -144,6 +153,15 @@ OPERATIONS = (
         derivative=_pad_vjp,
         lower=_lower_pad,
         extension=True,
+        contract=Contract(
+            "Pad",
+            fields=(
+                *(Field(name, FieldKind.INTEGERS) for name in _LISTS),
+                Field("pad_value", FieldKind.SCALAR),
+            ),
+            read=_of_scalar,
+            write=_to_scalar,
+        ),
         examples=(
             Example(("f32[3, 4]",), _example((1, 0), (2, 3), (0, 2), _MINUS_ZERO)),
             Example(("f64[5]",), _example((0,), (0,), (1,), TensorLiteral.of(2.5, DType.F64))),

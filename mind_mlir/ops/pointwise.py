@@ -57,10 +57,15 @@ def lower_binary(context: LoweringContext, named: str, float_op: str, integer_op
     return context.elementwise(getattr(context.mlir.arith, float_op if result.dtype.is_float else integer_op))
 
 
+def full_like(context: VjpContext, number: float, value: Value) -> Value:
+    """Append a tensor of the result's dtype and of ``value``'s shape, each element of it ``number``."""
+    scalar = context.scalar(number)
+    return context.emit("BroadcastTo", scalar, result_shape=value.shape) if value.shape else scalar
+
+
 def zeros_like(context: VjpContext, value: Value) -> Value:
     """Append zeros of the result's dtype and of ``value``'s shape."""
-    zero = context.scalar(0)
-    return context.emit("BroadcastTo", zero, result_shape=value.shape) if value.shape else zero
+    return full_like(context, 0, value)
 
 
 def stretched(context: VjpContext, value: Value) -> Value:

@@ -40,14 +40,15 @@ def _normalize(attributes: Mapping[str, AttributeValue], result: TensorType) -> 
 def _reduction_type(context: TypeContext) -> TensorType:
     (operand,) = context.operands
     axes: tuple[int, ...] = context.attributes["axes"]
-    _check_axes(context, axes, operand.rank)
+    check_axes(context, axes, operand.rank)
     if not axes:
         return operand.with_shape(())
     reduced = reduced_axes(axes, operand.rank)
-    return operand.with_shape(_reduced_shape(operand.shape, reduced, context.attributes["keepdims"]))
+    return operand.with_shape(reduced_shape(operand.shape, reduced, context.attributes["keepdims"]))
 
 
-def _check_axes(context: TypeContext, axes: tuple[int, ...], rank: int) -> None:
+def check_axes(context: TypeContext, axes: tuple[int, ...], rank: int) -> None:
+    """Report the axes that the first operand, of ``rank``, lacks (E3004) or that are given twice (E3005)."""
     seen: dict[int, int] = {}
     for axis in axes:
         if not -rank <= axis < rank:
@@ -80,7 +81,8 @@ def _check_axes(context: TypeContext, axes: tuple[int, ...], rank: int) -> None:
     context.stop_if_reported()
 
 
-def _reduced_shape(shape: Shape, reduced: Sequence[int], keepdims: bool) -> Shape:
+def reduced_shape(shape: Shape, reduced: Sequence[int], keepdims: bool) -> Shape:
+    """Return ``shape`` without the axes ``reduced``, or with extents of 1 for them."""
     result: list[Dim] = []
     for axis, extent in enumerate(shape):
         if axis not in reduced:
@@ -150,7 +152,7 @@ def _reduce(context: LoweringContext, accumulator: DType) -> Any:
     """Append the sum in ``accumulator``, without the reduced axes."""
     arith, source = context.mlir.arith, context.operand_types[0]
     axes = reduced_axes(context.attributes["axes"], source.rank)
-    init = context.filled(TensorType(accumulator, _reduced_shape(source.shape, axes, keepdims=False)), 0)
+    init = context.filled(TensorType(accumulator, reduced_shape(source.shape, axes, keepdims=False)), 0)
 
     def body(element: Any, total: Any) -> Any:
         if accumulator.is_float:

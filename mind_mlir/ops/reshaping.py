@@ -9,6 +9,7 @@ import numpy as np
 
 from mind_mlir.ir.types import format_shape
 from mind_mlir.ops.attribute_kinds import AttrKind
+from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.opdef import MOVABLE, AttributeDef, Example, OpDef, OperandDef
 from mind_mlir.ops.reassociation import reshape
 
@@ -163,6 +164,16 @@ def _squeeze_vjp(context: VjpContext) -> Sequence[Value | None]:
     return (context.emit("ExpandDims", context.cotangent, axes=axes),)
 
 
+def _with_inferred(fields: Mapping[str, Any], _operands: Sequence[TensorType]) -> dict[str, AttributeValue]:
+    """Write -1 for the extent to infer; the contract has no other negative ones."""
+    return {"new_shape": tuple(-1 if extent is None else extent for extent in fields["new_shape"])}
+
+
+def _explicit(attributes: Mapping[str, AttributeValue], _operands: Sequence[TensorType]) -> dict[str, Any]:
+    new_shape = cast("tuple[int, ...]", attributes["new_shape"])
+    return {"new_shape": tuple(None if extent == -1 else extent for extent in new_shape)}
+
+
 _INPUT = (OperandDef("input", MOVABLE),)
 
 OPERATIONS = (
@@ -187,6 +198,9 @@ OPERATIONS = (
             "A second -1 is rejected as an extent that is not positive (E3006).",
             "An input without elements (an empty Slice) can only be reshaped with a -1, which then "
             "becomes 0.",
+        ),
+        contract=Contract(
+            "Reshape", fields=(Field("new_shape", FieldKind.NEW_SHAPE),), read=_with_inferred, write=_explicit
         ),
         examples=(
             Example(("T[4, 6]",), {"new_shape": (2, 2, 6)}),

@@ -8,6 +8,7 @@ import numpy as np
 
 from mind_mlir.ir.types import DType
 from mind_mlir.ops.attribute_kinds import AttrKind
+from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.opdef import ANY, BOOL, Alias, AttributeDef, Example, NotDifferentiable, OpDef, OperandDef
 from mind_mlir.ops.pointwise import lower_named, zeros_like
 from mind_mlir.ops.shapes import require_equal_shapes
@@ -108,6 +109,7 @@ OPERATIONS = (
         choices=("Integers compare as signed numbers, and i1 with false less than true.",),
         extension=True,
         aliases=(Alias("core-functions", "tensor.compare"),),
+        contract=Contract("Compare", fields=(Field("op", FieldKind.WORD, choices=tuple(_COMPARISONS)),)),
         examples=(
             *(Example(("T[7, 3]", "T[7, 3]"), {"op": op}) for op in _COMPARISONS),
             Example(("T[37]", "T[37]"), {"op": "LessEqual"}),
@@ -131,6 +133,7 @@ OPERATIONS = (
         choices=("Elements are chosen bit for bit: signed zeros and NaN payloads stay.",),
         extension=True,
         aliases=(Alias("core-functions", "tensor.select"),),
+        contract=Contract("Select"),
         examples=(
             Example(("i1[7, 3]", "T[7, 3]", "T[7, 3]")),
             Example(("i1[37]", "T[37]", "T[37]")),

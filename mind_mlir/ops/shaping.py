@@ -8,6 +8,7 @@ import numpy as np
 
 from mind_mlir.ir.types import format_shape
 from mind_mlir.ops.attribute_kinds import AttrKind
+from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.opdef import MOVABLE, AttributeDef, Example, OpDef, OperandDef
 from mind_mlir.ops.reassociation import reshape
 
@@ -154,6 +155,7 @@ OPERATIONS = (
         derivative=_transpose_vjp,
         lower=_lower_transpose,
         choices=("Negative axes are out of range (E3008): core-ir.md asks for `[0, rank)`.",),
+        contract=Contract("Transpose", fields=(Field("perm", FieldKind.INTEGERS, attribute="permutation"),)),
         examples=(
             Example(("T[2, 3, 4]",), {"permutation": (2, 0, 1)}),
             Example(("T[17, 33]",), {"permutation": (1, 0)}),
@@ -180,6 +182,7 @@ OPERATIONS = (
             "`input` never makes the result larger: an extent of 1 in `result_shape` needs a 1 in `input`.",
         ),
         extension=True,
+        contract=Contract("BroadcastTo", fields=(Field("result_shape", FieldKind.SHAPE),)),
         examples=(
             Example(("T[3, 1]",), {"result_shape": (2, 3, 5)}),
             Example(("T[]",), {"result_shape": (13,)}, "a scalar fills a tensor"),

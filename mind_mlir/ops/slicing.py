@@ -9,6 +9,7 @@ import numpy as np
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.types import TensorType, format_shape
 from mind_mlir.ops.attribute_kinds import AttrKind
+from mind_mlir.ops.contract import Contract, Field, FieldKind, cannot_say, refuse
 from mind_mlir.ops.opdef import MOVABLE, AttributeDef, Example, OpDef, OperandDef
 
 if TYPE_CHECKING:
@@ -138,6 +139,44 @@ def _read_positions(context: LoweringContext, positions: Sequence[range]) -> Any
     return read
 
 
+def _of_window(fields: Mapping[str, Any], operands: Sequence[TensorType]) -> dict[str, Any]:
+    """Turn sizes into ends, and see that the window lies within the operand: the contract clamps nothing."""
+    starts, sizes = fields["starts"], fields["sizes"]
+    if len(starts) != len(sizes):
+        refuse(
+            "E4007",
+            f"Slice has {len(starts)} starts, but {len(sizes)} sizes",
+            "sizes",
+            rank=operands[0].rank,
+            lengths=(len(starts), len(sizes)),
+        )
+    windows = list(zip(starts, sizes, strict=True))
+    for axis, ((start, size), extent) in enumerate(zip(windows, operands[0].extents, strict=False)):
+        if start < 0 or size < 0 or start + size > extent:
+            refuse(
+                "E4123",
+                f"Slice takes {size} elements from {start} on in dimension {axis}, which has {extent}",
+                "starts" if start < 0 else "sizes",
+                help_text="starts and sizes are not negative, and their sum is at most the extent",
+                operation="Slice",
+                window=sizes,
+                shape=operands[0].shape,
+                axis=axis,
+            )
+    return {
+        "starts": starts,
+        "ends": tuple(start + size for start, size in windows),
+        "steps": (1,) * len(starts),
+    }
+
+
+def _to_window(attributes: Mapping[str, Any], operands: Sequence[TensorType]) -> dict[str, Any]:
+    positions = sliced_positions(attributes, operands[0].extents)
+    if any(r.step != 1 for r in positions):
+        cannot_say("Slice with steps other than 1", "PTIR's Slice takes neighbouring elements, in order")
+    return {"starts": tuple(r.start for r in positions), "sizes": tuple(map(len, positions))}
+
+
 def _example(starts: tuple[int, ...], ends: tuple[int, ...], steps: tuple[int, ...]) -> dict[str, Any]:
     return {"starts": starts, "ends": ends, "steps": steps}
 
@@ -171,6 +210,12 @@ OPERATIONS = (
             "element' is spelled with an end of `-(extent + 1)` or less: `starts=[3], ends=[-5], "
             "steps=[-1]` reverses 4 elements.",
             "Empty slices are allowed and have extent 0.",
+        ),
+        contract=Contract(
+            "Slice",
+            fields=(Field("starts", FieldKind.INTEGERS), Field("sizes", FieldKind.INTEGERS)),
+            read=_of_window,
+            write=_to_window,
         ),
         examples=(
             Example(("T[4, 6]",), _example((1, 0), (3, 6), (1, 2))),

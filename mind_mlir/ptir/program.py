@@ -112,12 +112,23 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """The body of an operation with regions; its parameters are the values 0 to n - 1."""
+    """The body of an operation with regions; its parameters are the values 0 to n - 1.
+
+    Its results are its last instructions, as many as there are types, or the elements of the last one.
+
+    Attributes:
+        id: The number by which instructions name it.
+        parameters: The types of its parameters.
+        body: Its instructions, in order.
+        results: The types of its results.
+        names: What the compact text calls values; takes no part in equality.
+    """
 
     id: int
     parameters: tuple[ValueType, ...]
     body: tuple[Instruction, ...]
     results: tuple[ValueType, ...]
+    names: Mapping[int, str] = field(default_factory=FrozenDict, compare=False, repr=False)
     location: Location | None = field(default=None, compare=False, repr=False)
 
 

@@ -221,7 +221,8 @@ def test_long_chain() -> None:
     text = chain(130)
     run(text, [x, y], [out])
     np.testing.assert_array_equal(out, expected)
-    assert scheduled(text).count("scf.for") == 3  # groups of at most 48
+    # Groups of at most 48; with narrower registers they take so long that a loop over chunks is around them.
+    assert scheduled(text, named_target("avx512")).count("scf.for") == 3
 
 
 def test_scheduling_takes_linear_time() -> None:

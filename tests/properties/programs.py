@@ -15,6 +15,7 @@ from mind_mlir import print_module
 from mind_mlir.core.builder import Builder
 from mind_mlir.interpreter import trace
 from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.ops.accumulation import magnitudes
 from mind_mlir.ops.contexts import EvalContext
 from mind_mlir.ops.infer import complete_attributes
 from mind_mlir.ops.opdef import ANY, Rounding
@@ -179,7 +180,7 @@ def _perturb(
     magnitude = np.abs(array)
     if record.rounding is Rounding.ACCUMULATING:
         # Rounding is relative to the terms, which may cancel.
-        terms = [np.abs(values[o]) if values[o].dtype.kind == "f" else values[o] for o in operation.operands]
+        terms = magnitudes(record, [values[o] for o in operation.operands])
         attributes = complete_attributes(record, operation.attributes)
         with np.errstate(all="ignore"):
             magnitude = record.evaluate(

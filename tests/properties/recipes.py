@@ -89,6 +89,29 @@ def _reciprocal(g: Growth) -> Value:
     return value
 
 
+def _rsqrt(g: Growth) -> Value:
+    operand = _positive(g)
+    value = g.emit("Rsqrt", operand)
+    if operand.id in g.positive:
+        g.positive.add(value.id)
+    g.inexact.add(value.id)
+    return value
+
+
+def _inexact(opcode: str) -> Callable[[Growth], Value]:
+    def grow(g: Growth) -> Value:
+        value = g.emit(opcode, g.operand(FLOATS))
+        g.inexact.add(value.id)
+        return value
+
+    return grow
+
+
+def _clamp(g: Growth) -> Value:
+    x = g.operand(NUMERIC)
+    return g.emit("Clamp", x, g.of_type(x.type), g.of_type(x.type))
+
+
 def _compare(g: Growth) -> Value:
     # A comparison of values whose last bits are open has an open result.
     left = g.operand(ANY, wanted=lambda value: value.id not in g.inexact)
@@ -130,6 +153,29 @@ def _reduction(opcode: str) -> Callable[[Growth], Value]:
         return value
 
     return recipe
+
+
+def _reduce(g: Growth) -> Value:
+    kind = g.pick(["Sum", "Max", "Min"])
+    operand = g.operand(ANY)
+    dtype = operand.type.dtype
+    if kind == "Sum" and dtype is DType.I1:
+        dtype = DType.SI32
+    axes = g.subset(range(operand.type.rank))
+    value = g.emit(
+        "Reduce", operand, kind=kind, axes=axes, keepdims=g.flag(), accum_dtype=dtype, out_dtype=dtype
+    )
+    _accumulated(g, value)
+    if operand.id in g.positive and operand.type.element_count:
+        g.positive.add(value.id)
+    return value
+
+
+def _argmax(g: Growth) -> Value:
+    # Which of two numbers is greater is open where their last bits are.
+    operand = g.operand(ANY, (1, MAX_RANK), lambda value: 0 not in value.shape and value.id not in g.inexact)
+    axis = g.number(0, operand.type.rank - 1)
+    return g.emit("ArgMax", operand, axis=axis, keepdims=g.flag(), output_dtype=g.pick(list(INTEGERS)))
 
 
 def _accumulated(g: Growth, value: Value) -> Value:
@@ -339,6 +385,12 @@ RECIPES: Mapping[str, Callable[[Growth], Value]] = {
     "Exp": _exp,
     "Log": _log,
     "Reciprocal": _reciprocal,
+    "Tanh": _inexact("Tanh"),
+    "Erf": _inexact("Erf"),
+    "Rsqrt": _rsqrt,
+    "Abs": _unary("Abs"),
+    "Clamp": _clamp,
+    "StopGradient": lambda g: g.emit("StopGradient", g.operand(ANY)),
     "Compare": _compare,
     "Select": _select,
     "And": _binary("And", BOOL),
@@ -347,6 +399,8 @@ RECIPES: Mapping[str, Callable[[Growth], Value]] = {
     "Not": _not,
     "Cast": _cast,
     "Sum": _reduction("Sum"),
+    "Reduce": _reduce,
+    "ArgMax": _argmax,
     "Mean": _reduction("Mean"),
     "Reshape": _reshape,
     "ExpandDims": _expand_dims,
@@ -369,8 +423,12 @@ CONSTANTS = frozenset({"Input", "ConstI64", "ConstF32", "ConstF64", "ConstTensor
 ELEMENTWISE = frozenset(
     {
         *("Add", "Sub", "Mul", "Neg", "Maximum", "Minimum", "Relu", "Exp", "Log", "Reciprocal"),
+        *("Tanh", "Erf", "Rsqrt", "Abs", "Clamp", "StopGradient"),
         *("Compare", "Select", "And", "Or", "Xor", "Not", "Cast", "BroadcastTo"),
     }
 )
 #: Differentiable wherever the operands are in their domain.
-SMOOTH = frozenset(RECIPES) - {"Relu", "Compare", "Maximum", "Minimum", "Cast"}
+SMOOTH = frozenset(RECIPES) - {
+    *("Relu", "Compare", "Maximum", "Minimum", "Cast", "Abs", "Clamp", "StopGradient"),
+    "Erf",  # there is none of complex numbers, by which slopes are measured
+}

@@ -192,7 +192,8 @@ verify(Module(Module.flat([], []).functions, profile="core-v1"))
         title="window larger than the tensor",
         explanation=(
             "DynamicSlice takes, and DynamicUpdateSlice replaces, a window of a tensor, which is nowhere "
-            "larger than that. Where it begins is a matter of the run, and moved until it fits."
+            "larger than that. Where it begins is a matter of the run, and moved until it fits. PTIR's Slice "
+            "says where it begins and must fit as it is."
         ),
         context=("operation", "window", "shape", "axis"),
         bad='%0 = Input {name="x"} : tensor<f32[3]>\n%1 = Input {name="i"} : tensor<i64[1]>\n'

@@ -42,6 +42,9 @@ SLOW = {
     "math.exp": 16,
     "math.log": 16,
     "math.sqrt": 8,
+    "math.tanh": 24,
+    "math.erf": 32,
+    "math.rsqrt": 16,
 }
 
 #: How much faster than memory the second-level cache is.

@@ -1,0 +1,49 @@
+"""The greatest and the least numbers: of a dtype, and of arrays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import ml_dtypes
+import numpy as np
+
+from mind_mlir.ir.types import DType, DTypeKind
+
+if TYPE_CHECKING:
+    from mind_mlir.ir.attributes import Array
+
+
+def identity(kind: str, dtype: DType) -> Any:
+    """Return, as a numpy scalar of ``dtype``, what changes no ``Sum``, ``Max`` or ``Min`` (ptir-v0.4.md)."""
+    if kind == "Sum":
+        return dtype.numpy.type(0)
+    if dtype is DType.I1:
+        return np.bool_(kind == "Min")
+    if dtype.is_integer:
+        least = -(2 ** (dtype.bits - 1)) if dtype.kind is DTypeKind.SIGNED else 0
+        return dtype.numpy.type(least if kind == "Max" else least + 2**dtype.bits - 1)
+    # A float without infinities has its extreme finite numbers in their place.
+    infinity = np.float32(-np.inf if kind == "Max" else np.inf).astype(dtype.numpy)
+    if not np.isnan(infinity.astype(np.float32)):
+        return infinity
+    finite: Any = ml_dtypes.finfo
+    greatest = finite(dtype.numpy).max
+    return -greatest if kind == "Max" else greatest
+
+
+def numpy_extreme(rows: Array, kind: str, dtype: DType) -> Array:
+    """Return the greatest (``Max``) or least element of each row, NaN where there is one.
+
+    Of two zeros -0.0 is the lesser; of no elements it is the `identity`.
+    """
+    if rows.shape[-1] == 0:
+        return np.full(rows.shape[:-1], identity(kind, dtype), dtype.numpy)
+    if not dtype.is_float:
+        exact = rows if rows.dtype.kind in "biu" else rows.astype(np.int64)
+        return np.asarray(exact.max(axis=-1) if kind == "Max" else exact.min(axis=-1)).astype(dtype.numpy)
+    exact = rows if dtype.bits >= 32 else rows.astype(np.float32)
+    found = np.asarray(exact.max(axis=-1) if kind == "Max" else exact.min(axis=-1))
+    # Of zeros, numpy gives any.
+    wanted = (exact == 0) & (np.signbit(exact) != (kind == "Max"))
+    zero = exact.dtype.type(0.0 if kind == "Max" else -0.0)
+    return np.where((found == 0) & wanted.any(axis=-1), zero, found).astype(dtype.numpy)

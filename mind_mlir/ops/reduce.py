@@ -1,0 +1,288 @@
+"""Reduce: sums and extremes over axes, with a dtype to accumulate in (ptir-v0.4.md, "Reductions")."""
+
+from __future__ import annotations
+
+import math
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from mind_mlir.ir.types import DType, DTypeKind, TensorType
+from mind_mlir.ops.accumulation import ACCURACY
+from mind_mlir.ops.accumulators import (
+    ACCUMULATOR,
+    ACCUMULATOR_FIELD,
+    NARROW,
+    OUTPUT,
+    OUTPUT_FIELD,
+    POLICY,
+    computed_dtype,
+    holds,
+)
+from mind_mlir.ops.attribute_kinds import AttrKind
+from mind_mlir.ops.contract import Contract, Field, FieldKind
+from mind_mlir.ops.conversion import cast_array, converted
+from mind_mlir.ops.extremes import identity, numpy_extreme
+from mind_mlir.ops.opdef import ANY, Alias, AttributeDef, DTypeSet, Example, OpDef, OperandDef, Rounding
+from mind_mlir.ops.reassociation import reshape
+from mind_mlir.ops.reductions import check_axes, reduced_shape
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mind_mlir.ir.attributes import Array, AttributeValue
+    from mind_mlir.ir.value import Value
+    from mind_mlir.mlir.context import LoweringContext
+    from mind_mlir.ops.contexts import EvalContext, TypeContext
+    from mind_mlir.ops.vjp import VjpContext
+
+KINDS = ("Sum", "Max", "Min")
+#: What may be reduced, accumulated in, and given.
+_DTYPES: DTypeSet = ANY
+
+
+def _axes(attributes: Mapping[str, Any], rank: int) -> tuple[int, ...]:
+    """Return the axes ascending, from the front; unlike those of `Sum`, no axes are none."""
+    return tuple(sorted(axis % rank for axis in attributes["axes"]))
+
+
+def _normalize(attributes: Mapping[str, AttributeValue], result: TensorType) -> Mapping[str, AttributeValue]:
+    axes = cast("tuple[int, ...]", attributes["axes"])
+    rank = result.rank + (0 if attributes["keepdims"] else len(axes))
+    return {**attributes, "axes": _axes(attributes, rank)}
+
+
+def _type(context: TypeContext) -> TensorType:
+    (operand,), attributes = context.operands, context.attributes
+    check_axes(context, attributes["axes"], operand.rank)
+    check_accumulator(context, attributes["kind"], _DTYPES)
+    shape = reduced_shape(operand.shape, _axes(attributes, operand.rank), attributes["keepdims"])
+    return TensorType(attributes["out_dtype"], shape)
+
+
+def check_accumulator(context: TypeContext, kind: str, dtypes: DTypeSet) -> None:
+    """Report the dtypes among ``accum_dtype`` and ``out_dtype`` that ``kind`` does not go with: E2005."""
+    usable = [dtype for dtype in dtypes if dtype in context.profile.dtypes]
+    for name in ("accum_dtype", "out_dtype"):
+        dtype = context.attributes.get(name, DType.F32)
+        allowed = [each for each in usable if name != "accum_dtype" or _goes_with(kind, each)]
+        if dtype in allowed:
+            continue
+        listing = ", ".join(each.core_name for each in allowed)
+        what = "accumulates in" if name == "accum_dtype" else "gives"
+        context.report(
+            "E2005",
+            f"{context.opcode} of kind {kind} never {what} {dtype.core_name}",
+            attribute=name,
+            help=f"allowed: {listing}",
+            found=dtype.core_name,
+            allowed=listing,
+            dtype=dtype.core_name,
+        )
+    context.stop_if_reported()
+
+
+def _goes_with(kind: str, dtype: DType) -> bool:
+    """Return whether numbers of ``dtype`` can be added, or have an order."""
+    return dtype.kind is not (DTypeKind.BOOL if kind == "Sum" else DTypeKind.COMPLEX)
+
+
+def _terms(shapes: Sequence[tuple[int, ...]], attributes: Mapping[str, AttributeValue]) -> int:
+    axes = _axes(attributes, len(shapes[0]))
+    return math.prod(shapes[0][axis] for axis in axes) if attributes["kind"] == "Sum" else 1
+
+
+def _evaluate(context: EvalContext) -> Array:
+    (operand,), attributes = context.operands, context.attributes
+    accumulator: DType = attributes["accum_dtype"]
+    axes = _axes(attributes, operand.ndim)
+    kept = tuple(axis for axis in range(operand.ndim) if axis not in axes)
+    shape = tuple(operand.shape[axis] for axis in kept)
+    count = math.prod(operand.shape[axis] for axis in axes)
+    rows = np.ascontiguousarray(cast_array(operand, accumulator).transpose(*kept, *axes))
+    total = reduce_rows(rows.reshape(math.prod(shape), count), attributes["kind"], accumulator)
+    return cast_array(total, attributes["out_dtype"]).reshape(context.result_type.extents)
+
+
+def reduce_rows(rows: Array, kind: str, dtype: DType) -> Array:
+    """Return the sum, the greatest or the least number of each of ``rows``, whose elements are of ``dtype``.
+
+    Floats narrower than f32 are added in f32; integers wrap around.
+    """
+    if kind != "Sum":
+        return numpy_extreme(rows, kind, dtype)
+    computed = computed_dtype(dtype).numpy
+    # Along contiguous memory numpy sums pairwise; along other axes its error would grow with the length.
+    total = np.sum(rows.astype(computed), axis=-1, dtype=computed, initial=computed.type(0))
+    return np.asarray(total).astype(dtype.numpy)
+
+
+def _vjp(context: VjpContext) -> Sequence[Value | None]:
+    (operand,), dtypes = context.operands, (context.result.type.dtype, context.attributes["accum_dtype"])
+    if not all(dtype.is_float for dtype in dtypes):
+        return (None,)
+    if 0 in operand.shape:
+        return (context.zeros(operand.type),)
+    reduced = _axes(context.attributes, operand.type.rank)
+    if context.attributes["kind"] != "Sum" and reduced:
+        return (_extreme_vjp(context, operand, reduced),)
+    return (_spread(context, _cast(context, context.cotangent, operand.type.dtype), operand, reduced),)
+
+
+def _extreme_vjp(context: VjpContext, operand: Value, axes: tuple[int, ...]) -> Value:
+    """Share the cotangent among the elements that are the result, or NaN where that is."""
+    attributes, dtype = context.attributes, operand.type.dtype
+    extreme = context.result
+    if not (holds(attributes["accum_dtype"], dtype) and holds(attributes["out_dtype"], dtype)):
+        own = {**attributes, "accum_dtype": dtype, "out_dtype": dtype}
+        extreme = context.emit("Reduce", operand, **own)
+    spread = _spread(context, _cast(context, extreme, dtype), operand, axes)
+    equal = context.emit("Compare", operand, spread, op="Equal")
+    chosen = context.emit("Or", equal, context.emit("Compare", operand, operand, op="NotEqual"))
+    computed = computed_dtype(dtype)
+    form = {"kind": "Sum", "axes": axes, "keepdims": attributes["keepdims"]}
+    ones = _cast(context, chosen, computed)
+    count = context.emit("Reduce", ones, **form, accum_dtype=computed, out_dtype=computed)
+    part = context.emit("Reciprocal", count)
+    share = context.emit("Mul", _cast(context, context.cotangent, computed), part)
+    given = _spread(context, _cast(context, share, dtype), operand, axes)
+    zeros = context.zeros(operand.type)
+    return context.emit("Select", chosen, given, zeros)
+
+
+def _cast(context: VjpContext, value: Value, dtype: DType) -> Value:
+    return value if value.type.dtype is dtype else context.emit("Cast", value, dtype=dtype)
+
+
+def _spread(context: VjpContext, value: Value, operand: Value, axes: tuple[int, ...]) -> Value:
+    """Repeat ``value``, of the result's shape, along the reduced axes to the operand's shape."""
+    ones = tuple(1 if axis in axes else extent for axis, extent in enumerate(operand.shape))
+    if value.shape != ones:
+        value = context.emit("Reshape", value, new_shape=ones)
+    return value if ones == operand.shape else context.emit("BroadcastTo", value, result_shape=operand.shape)
+
+
+def _lower(context: LoweringContext) -> Any:
+    (operand,), (source,), result = context.operands, context.operand_types, context.result_type
+    kind, accumulator = context.attributes["kind"], context.attributes["accum_dtype"]
+    if source.element_count == 0:
+        nothing = cast_array(np.asarray(identity(kind, accumulator)), result.dtype)
+        return context.filled(result, nothing.item())
+    axes = _axes(context.attributes, source.rank)
+    computed = computed_dtype(accumulator)
+
+    def term(element: Any) -> Any:
+        return converted(
+            context, converted(context, element, source.dtype, accumulator), accumulator, computed
+        )
+
+    def finished(total: Any) -> Any:
+        return converted(context, context.arithmetic(accumulator).rounded(total), accumulator, result.dtype)
+
+    if not axes and source.dtype is accumulator is result.dtype:
+        return operand
+    if not axes:
+        return context.elementwise(lambda element: finished(term(element)))
+    reduced = TensorType(computed, reduced_shape(source.shape, axes, keepdims=False))
+    init = context.filled(reduced, identity(kind, computed).item())
+    combine = combination(context, kind, computed)
+    total = context.reduce(operand, init, axes, lambda element, total: combine(total, term(element)))
+    if accumulator is not computed or result.dtype is not accumulator:
+        reduced = reduced.with_dtype(result.dtype)
+        total = context.elementwise(finished, [total], reduced)
+    return reshape(context, total, reduced, result.extents)
+
+
+def combination(context: LoweringContext, kind: str, dtype: DType) -> Any:
+    """Return what combines two scalars of ``dtype``."""
+    arithmetic = context.arithmetic(dtype)
+    return {"Sum": arithmetic.add, "Max": arithmetic.maximum, "Min": arithmetic.minimum}[kind]
+
+
+def _form(
+    kind: str, axes: tuple[int, ...], dtype: DType, out: DType, keepdims: bool = False
+) -> dict[str, Any]:
+    return {"kind": kind, "axes": axes, "keepdims": keepdims, "accum_dtype": dtype, "out_dtype": out}
+
+
+_EXAMPLES = (
+    *(Example(("T[3, 4, 5]",), _form(kind, (1,), DType.F64, DType.F64)) for kind in KINDS),
+    Example(("T[3, 37]",), _form("Sum", (-1,), DType.F32, DType.F32, keepdims=True)),
+    Example(("f32[37, 5]",), _form("Sum", (0,), DType.F32, DType.F32)),
+    *(Example(("f64[37, 5]",), _form(kind, (0,), DType.F64, DType.F64, keepdims=True)) for kind in KINDS[1:]),
+    *(Example(("i32[5, 37]",), _form(kind, (1,), DType.SI32, DType.SI32)) for kind in KINDS),
+    *(Example(("i64[131]",), _form(kind, (0,), DType.SI64, DType.SI64)) for kind in KINDS),
+    *(Example(("i1[6, 7]",), _form(kind, (1,), DType.I1, DType.I1), "any, and all") for kind in KINDS[1:]),
+    Example(("i1[6, 7]",), _form("Sum", (1,), DType.SI32, DType.SI32), "how many are true"),
+    Example(("i32[3, 5]",), _form("Sum", (1,), DType.SI64, DType.SI64), "a wider accumulator"),
+    Example(("f32[3, 5]",), _form("Sum", (1,), DType.F64, DType.F32), "rounded once"),
+    Example(("f32[2, 3, 4]",), _form("Sum", (2, 0), DType.F32, DType.F32, keepdims=True)),
+    Example(("f32[2, 3]",), _form("Max", (), DType.F32, DType.F32), "no axes: nothing is reduced"),
+    Example(("f32[]",), _form("Sum", (), DType.F32, DType.F32)),
+    Example(("f32[3, 1]",), _form("Min", (1,), DType.F32, DType.F32), "one element each"),
+    Example(("f32[3, 0]",), _form("Sum", (1,), DType.F32, DType.F32), "of no elements"),
+    *(Example(("i32[3, 0]",), _form(kind, (1,), DType.SI32, DType.SI32)) for kind in KINDS[1:]),
+    Example(("f32[0, 3]",), _form("Max", (1,), DType.F32, DType.F32), "no rows"),
+)
+
+_SPEC = "ptir-v0.4.md, Reductions and argmax"
+_ALIASES = tuple(
+    Alias("ptir-v0.4", f"reduce_{kind.lower()}", MappingProxyType({"kind": kind})) for kind in KINDS
+)
+
+OPERATIONS = (
+    OpDef(
+        opcode="Reduce",
+        mnemonic="reduce",
+        summary="Computes the sum, the greatest or the least element along axes.",
+        description="Elements are cast to `accum_dtype`, reduced along `axes` there, and the result is "
+        "cast to `out_dtype`. The reduced axes are removed from the shape, or become 1 with `keepdims=true`; "
+        "no axes reduce nothing, unlike those of Sum. An axis outside the rank is E3004, an axis named twice "
+        "E3005. Of no elements the sum is 0, the greatest element -Inf or the least number of an integer "
+        "dtype, the least one +Inf or the greatest number.",
+        spec=_SPEC,
+        operands=(OperandDef("input", _DTYPES),),
+        attributes=(
+            AttributeDef("kind", AttrKind.ENUM, "what is computed", choices=KINDS),
+            AttributeDef("axes", AttrKind.I64_LIST, "the axes to reduce"),
+            AttributeDef("keepdims", AttrKind.BOOL, "whether reduced axes stay with extent 1", default=False),
+            ACCUMULATOR,
+            OUTPUT,
+        ),
+        type_rule=_type,
+        evaluate=_evaluate,
+        derivative=_vjp,
+        lower=_lower,
+        normalize=_normalize,
+        rounding=Rounding.ACCUMULATING,
+        terms=_terms,
+        choices=(
+            "Negative axes count from the end.",
+            POLICY,
+            NARROW,
+            "Sums of floats begin with +0.0, and their order depends only on the shape, the instruction set "
+            f"and the compiler's version, never on the number of threads. {ACCURACY}",
+            "Sums of integers wrap around on overflow (two's complement).",
+            "If an element is NaN, so are the greatest and the least one; -0.0 is less than +0.0.",
+            "Truth values have false less than true, so that Max says whether any is true and Min whether "
+            "all are; to count them, accumulate in an integer dtype: Sum never accumulates in i1 (E2005).",
+            "The gradient of Max and Min is shared equally among the elements that equal the result; where "
+            "that is NaN, among those that are.",
+            "Where the input, the accumulator or the result is no float, there is no gradient.",
+        ),
+        extension=True,
+        aliases=_ALIASES,
+        contract=Contract(
+            "Reduce",
+            fields=(
+                Field("kind", FieldKind.WORD, KINDS),
+                Field("axes", FieldKind.INTEGERS),
+                Field("keepdims", FieldKind.BOOLEAN),
+                ACCUMULATOR_FIELD,
+                OUTPUT_FIELD,
+            ),
+        ),
+        examples=_EXAMPLES,
+    ),
+)
