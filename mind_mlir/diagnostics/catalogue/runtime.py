@@ -37,6 +37,15 @@ func @main(%p: tensor<i1[]>, %x: tensor<f32[]>) -> (tensor<f32[]>) {{{{
 '''), {{"p": np.array(True), "x": np.zeros((), np.float32)}})
 """
 _RESERVED = " This compiler does not report it."
+_SYMBOLIC = """\
+import numpy as np
+import mind_mlir
+from mind_mlir.ir.types import SymbolicDim, TensorType
+from mind_mlir.ptir.program import Function, Instruction, Operation, Program, ValueRef
+ROW = TensorType("f32", (SymbolicDim("B"),))
+body = (Instruction(2, Operation("ElementwiseBinary", "Add"), (ValueRef(0), ValueRef(1)), ROW),)
+add = mind_mlir.compile(Program((Function("main", (ROW, ROW), (0, 1), body, (ROW,), (2,)),)))
+"""
 
 ENTRIES = (
     Entry(
@@ -161,6 +170,18 @@ ENTRIES = (
         language="python",
         bad=_GATHER + "gather(x=x, i=i, out=np.zeros(4, np.float32)[::2])\n",
         good=_GATHER + "gather(x=x, i=i, out=np.zeros(2, np.float32))\n",
+    ),
+    Entry(
+        code="E6107",
+        title="arguments that disagree about a symbolic dimension",
+        explanation=(
+            "A symbolic dimension ?B of a PTIR program is one extent in a call, wherever the types of the "
+            "arguments say it."
+        ),
+        context=("symbol", "places", "extents"),
+        language="python",
+        bad=_SYMBOLIC + "add(np.ones(3, np.float32), np.ones(4, np.float32))\n",
+        good=_SYMBOLIC + "add(np.ones(4, np.float32), np.ones(4, np.float32))\n",
     ),
     Entry(
         code="E7001",
