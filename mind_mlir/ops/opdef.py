@@ -50,6 +50,8 @@ COMPLEX: DTypeSet = (DType.CF32, DType.CF64)
 ALL_REAL: DTypeSet = ALL_INTEGERS + ALL_FLOATS
 ALL_NUMERIC: DTypeSet = ALL_REAL + COMPLEX
 EVERY: DTypeSet = BOOL + ALL_NUMERIC
+#: What operations take that only move elements.
+MOVABLE: DTypeSet = BOOL + ALL_REAL
 
 
 class Domain(Enum):
@@ -59,6 +61,8 @@ class Domain(Enum):
     POSITIVE = "positive"  # log, reciprocal away from zero
     NONZERO = "nonzero"  # divisors
     INDEX = "index"  # indices into axis 0 of the first operand
+    POSITION = "position"  # as indices, of the axis that attribute `axis` names or else 0; never from the end
+    WINDOW = "window"  # where windows begin in the first operand, as ScatterAdd has them
 
 
 class Rounding(Enum):

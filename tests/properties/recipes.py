@@ -15,7 +15,7 @@ from growth import MAX_RANK, SMALL, Growth, InputDomain
 from mind_mlir.ir.attributes import Padding, PaddingMode, TensorLiteral
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.opdef import ANY, BOOL, FLOATS, INTEGERS, NUMERIC, Domain
-from mind_mlir.ops.scatter import row_form
+from mind_mlir.ops.scatter_windows import row_form
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
