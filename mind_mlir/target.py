@@ -27,6 +27,7 @@ class Target:
         vector_bytes: width of the widest vector register in bytes.
         vector_registers: number of vector registers.
         fma: whether multiply and add fuse into one instruction.
+        half: whether f16 and f32 convert into each other in one instruction, subnormal numbers included.
         masks: whether loads and stores take a mask for the cost of plain ones (AVX-512, SVE).
         l1_bytes: first-level data cache of one core, in bytes.
         l2_bytes: second-level cache of one core, in bytes.
@@ -38,6 +39,7 @@ class Target:
     vector_bytes: int = 16
     vector_registers: int = 16
     fma: bool = False
+    half: bool = False
     masks: bool = False
     l1_bytes: int = 32 << 10
     l2_bytes: int = 512 << 10
@@ -54,8 +56,8 @@ class Target:
 BASELINE = {
     "x86_64": Target(),
     "AMD64": Target(),
-    "aarch64": Target(vector_registers=32, fma=True),
-    "arm64": Target(vector_registers=32, fma=True),
+    "aarch64": Target(vector_registers=32, fma=True, half=True),
+    "arm64": Target(vector_registers=32, fma=True, half=True),
 }
 
 
@@ -65,13 +67,14 @@ VARIABLE = "MIND_MLIR_TARGET"
 NATIVE = "native"
 _LEVELS = {
     "sse": Target(cpu="x86-64", features=("+sse2",)),
-    "avx2": Target(32, 16, fma=True, cpu="x86-64-v3", features=("+avx2", "+fma")),
+    "avx2": Target(*(32, 16), fma=True, half=True, cpu="x86-64-v3", features=("+avx2", "+fma", "+f16c")),
     "avx512": Target(
         *(64, 32),
         fma=True,
+        half=True,
         masks=True,
         cpu="x86-64-v4",
-        features=("+avx2", "+fma", "+avx512f", "+avx512bw", "+avx512cd", "+avx512dq", "+avx512vl"),
+        features=("+avx2", "+fma", "+f16c", "+avx512f", "+avx512bw", "+avx512cd", "+avx512dq", "+avx512vl"),
     ),
 }
 #: The names of targets.
@@ -136,6 +139,7 @@ def target_from_features(machine: str, flags: frozenset[str], caches: dict[int, 
     sizes = caches or {}
     return dataclasses.replace(
         target,
+        half=target.half or "f16c" in flags,
         l1_bytes=sizes.get(1, target.l1_bytes),
         l2_bytes=sizes.get(2, target.l2_bytes),
         l3_bytes=sizes.get(3, target.l3_bytes),

@@ -14,6 +14,7 @@ from mind_mlir.lowering.closures import ALIASING_ATTRIBUTE
 from mind_mlir.lowering.copies import expand_copies
 from mind_mlir.lowering.fills import expand_fills
 from mind_mlir.lowering.loop_hints import SCALAR_ATTRIBUTE, annotate_loops, attach_annotations
+from mind_mlir.lowering.narrow_floats import expand_narrow_floats
 from mind_mlir.lowering.outline import outline_kernels
 from mind_mlir.lowering.parts import add_table_functions, cut_into_parts
 from mind_mlir.lowering.pass_needs import TRANSFERS, VIEWS, cast_views, move_rows
@@ -45,10 +46,7 @@ _TO_LOOPS = (
     ("lower-affine", ("affine.", _WIDE_TRANSFER, *_LINALG)),
 )
 _TO_LLVM = (
-    # bf16 arithmetic is done in f32 and rounded by integer code: that needs neither a run-time library,
-    # nor the conversion instructions, which flush denormals.
-    ("arith-emulate-unsupported-floats{source-types=bf16 target-type=f32}", ()),
-    ("arith-expand{include-bf16=true}", ()),
+    ("arith-expand", ()),
     ("memref-expand", ("memref.atomic_rmw", "memref.generic_atomic_rmw", "memref.reshape")),
     ("expand-strided-metadata", (_OTHER_VIEW, *_LINALG)),
     ("lower-affine", (_OTHER_VIEW, *_LINALG)),
@@ -105,6 +103,7 @@ def to_llvm(
         expansions = expand_math(module, replaced, fma=machine.fma)
         if not expansions.others:
             names.difference_update(REPLACED)
+        expand_narrow_floats(module, names, machine, verify=verify)
         run_passes(module, _needed(_TO_LLVM, names), verify=verify)
         if "vector.shuffle" in names:
             fence_shuffles(module)

@@ -51,6 +51,8 @@ COMPLEX: DTypeSet = (DType.CF32, DType.CF64)
 ALL_REAL: DTypeSet = ALL_INTEGERS + ALL_FLOATS
 ALL_NUMERIC: DTypeSet = ALL_REAL + COMPLEX
 EVERY: DTypeSet = BOOL + ALL_NUMERIC
+#: What operations take that only move elements.
+MOVABLE: DTypeSet = BOOL + ALL_REAL
 
 
 class Domain(Enum):
@@ -60,6 +62,8 @@ class Domain(Enum):
     POSITIVE = "positive"  # log, reciprocal away from zero
     NONZERO = "nonzero"  # divisors
     INDEX = "index"  # indices into axis 0 of the first operand
+    POSITION = "position"  # as indices, of the axis that attribute `axis` names or else 0; never from the end
+    WINDOW = "window"  # where windows begin in the first operand, as ScatterAdd has them
 
 
 class Rounding(Enum):
@@ -225,6 +229,7 @@ class OpDef:
             shapes of the operands and the complete attributes (see `ops.accumulation`).
         extension: Whether it stands outside Core v1 (named as PTIR names it).
         aliases: Its other names, by profile.
+        never: Dtypes that the contract excludes, or that make no sense, and why.
         contract: How PTIR programs write it; None for what the contract does not have.
         examples: Valid uses, including the edge cases.
         programs: Valid uses of an operation with regions or of other functions, in the place of examples.
@@ -255,6 +260,7 @@ class OpDef:
     terms: TermsRule | None = None
     extension: bool = False
     aliases: tuple[Alias, ...] = ()
+    never: tuple[tuple[DTypeSet, str], ...] = ()
     contract: Contract | None = None
     examples: tuple[Example, ...] = ()
     programs: tuple[Program, ...] = ()

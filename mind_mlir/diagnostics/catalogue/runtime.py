@@ -37,12 +37,6 @@ func @main(%p: tensor<i1[]>, %x: tensor<f32[]>) -> (tensor<f32[]>) {{{{
 '''), {{"p": np.array(True), "x": np.zeros((), np.float32)}})
 """
 _RESERVED = " This compiler does not report it."
-_SCATTER = (
-    '%0 = Input {{name="x"}} : tensor<f32[4, 3]>\n%1 = Input {{name="i"}} : tensor<i64[2]>\n'
-    '%2 = Input {{name="u"}} : tensor<f32[2, 3]>\n%3 = ScatterAdd (%0, %1, %2) {{index_vector_dim={}, '
-    "inserted_window_dims=[0], scatter_dims_to_operand_dims=[0], update_window_dims=[1]}} : "
-    "tensor<f32[4, 3]>\noutputs: %3\n"
-)
 _SYMBOLIC = """\
 import numpy as np
 import mind_mlir
@@ -193,10 +187,9 @@ ENTRIES = (
         code="E7001",
         title="a form that this compiler does not support",
         explanation=(
-            "The program is well-formed, but uses a form that is not implemented: a general scatter."
+            "The program is well-formed, but what it says is not supported where it was to go: the message "
+            "says what, and the help line why."
         ),
-        bad=_SCATTER.format(0),
-        good=_SCATTER.format(1),
     ),
     Entry(
         code="E7002",

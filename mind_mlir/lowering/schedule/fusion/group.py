@@ -164,7 +164,7 @@ def _vector_operation(op: Operation) -> bool:
 
 
 def _number(type_: Type) -> bool:
-    return isinstance(type_, ir.IntegerType | ir.F64Type | ir.F32Type | ir.F16Type | ir.BF16Type)
+    return isinstance(type_, ir.IntegerType | ir.FloatType)
 
 
 def widest(members: list[View]) -> int:

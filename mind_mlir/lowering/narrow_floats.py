@@ -1,0 +1,341 @@
+"""Conversions of floats narrower than f32 as arithmetic on integers, the same for scalars and for vectors.
+
+LLVM makes calls of a run-time library of them, one for each lane, or uses instructions that flush subnormal
+numbers. What is left to it here are the conversions between f16 and f32 where the target has instructions
+for exactly these. All round to nearest even, once.
+
+A format is a sign, exponent bits and ``mantissa`` bits. Its numbers are those of f32 whose exponent is offset
+by the difference of the two biases, shifted by the difference of the two mantissas; but for subnormal ones,
+which the sum with a suitable power of two brings into place, and rounds. f8E4M3FN has no infinities: what is
+out of its range becomes NaN.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from mind_mlir.bindings import arith, func, ir
+from mind_mlir.mlir.passes import run_passes
+
+if TYPE_CHECKING:
+    from collections.abc import Container
+
+    from mind_mlir.bindings import Module, Operation, Type, Value
+    from mind_mlir.target import Target
+
+_MANTISSA, _BIAS = 23, 127
+_SIGN, _INFINITY = 0x8000_0000, 0x7F80_0000
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A float format narrower than f32.
+
+    Attributes:
+        bits: Width of a number.
+        mantissa: Width of the stored part of the significand.
+        bias: What is added to exponents in memory.
+        infinite: Whether it has infinities: the greatest exponent is theirs and NaN's. Else NaN is all ones.
+    """
+
+    bits: int
+    mantissa: int
+    bias: int
+    infinite: bool = True
+
+    @property
+    def shift(self) -> int:
+        """How many bits of the significand of an f32 it lacks."""
+        return _MANTISSA - self.mantissa
+
+    @property
+    def offset(self) -> int:
+        """How much greater the biased exponent of the same number is in f32."""
+        return _BIAS - self.bias
+
+    @property
+    def magnitude(self) -> int:
+        """The bits of a number without its sign."""
+        return (1 << (self.bits - 1)) - 1
+
+    @property
+    def limit(self) -> int:
+        """The magnitude of what is out of range: infinity, or else NaN."""
+        return self.magnitude & -(1 << self.mantissa) if self.infinite else self.magnitude
+
+
+_FORMATS = {
+    "bf16": Format(16, 7, 127),
+    "f16": Format(16, 10, 15),
+    "f8E5M2": Format(8, 2, 15),
+    "f8E4M3FN": Format(8, 3, 7, infinite=False),
+}
+#: The pass that has arithmetic on narrow floats done in f32, which rules of linalg do by themselves.
+_IN_F32 = f"arith-emulate-unsupported-floats{{source-types={','.join(_FORMATS)} target-type=f32}}"
+
+
+def expand_narrow_floats(
+    module: Module, names: Container[str], target: Target, *, verify: bool = False
+) -> None:
+    """Make narrow floats the integers of their bits, and conversions of them arithmetic, in place.
+
+    Code generators that know a narrow type only in part convert it even where it is only moved: they are to
+    see it where they are asked to convert it, and nowhere else.
+
+    Args:
+        module: A module on its way to the LLVM dialect; conversions are of scalars or vectors of any shape.
+        names: What its operations are called.
+        target: Says whether f16 and f32 convert into each other in one instruction.
+        verify: Run MLIR's verifier after the pass that is run.
+    """
+    if not _may_have_narrow_floats(module, names):
+        return
+    run_passes(module, _IN_F32, verify=verify)
+    conversions: list[tuple[Operation, str, str]] = []
+    literals: set[Operation] = set()
+
+    def visit(op: Operation) -> object:
+        if op.name in ("arith.extf", "arith.truncf"):
+            source, result = (_name(value) for value in (op.operands[0], op.results[0]))
+            if source in _FORMATS or result in _FORMATS:
+                conversions.append((op, source, result))
+        elif op.name in ("arith.constant", "memref.get_global") and _name(op.results[0]) in _FORMATS:
+            literals.add(op)
+        return ir.WalkResult.ADVANCE
+
+    def retype(op: Operation) -> object:
+        if op not in literals:
+            _retype(op)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    module.operation.walk(retype)
+    for op in literals:
+        with ir.InsertionPoint.after(op), op.location:
+            _as_integers(op)
+    for conversion in conversions:
+        _expand(*conversion, native=target.half)
+
+
+def _expand(op: Operation, source: str, result: str, *, native: bool) -> None:
+    """Replace a conversion between formats; narrow ones are bits by now."""
+    with ir.InsertionPoint(op), op.location:
+        number = op.operands[0]
+        if source in _FORMATS:
+            number = _widened(number, source, native=native)
+        number = _converted(number, source, result, op.results[0].type, native=native)
+    op.results[0].replace_all_uses_with(number)
+    op.erase()
+
+
+def _may_have_narrow_floats(module: Module, names: Container[str]) -> bool:
+    """Return whether operations of ``module`` may convert narrow floats, or functions are given some."""
+    if "arith.extf" in names or "arith.truncf" in names:
+        return True
+    functions = (op for op in module.body.operations if isinstance(op, func.FuncOp))
+    types = (type_ for op in functions for type_ in op.type.inputs)
+    return any(isinstance(each, ir.MemRefType) and str(each.element_type) in _FORMATS for each in types)
+
+
+def _name(value: Value) -> str:
+    """Return what the type of the elements of ``value`` is called."""
+    type_ = value.type
+    return str(type_.element_type if isinstance(type_, ir.ShapedType) else type_)
+
+
+def _as_integers(op: Operation) -> None:
+    """Have the users of a constant, or of a global buffer, read integers."""
+    value = op.results[0]
+    type_ = _without_narrow(value.type)
+    cast = "arith.bitcast" if op.name == "arith.constant" else "builtin.unrealized_conversion_cast"
+    bits = ir.Operation.create(cast, [type_], [value])
+    value.replace_all_uses_except(bits.results[0], bits)
+
+
+def _retype(op: Operation) -> None:
+    """Have results, arguments of blocks and signature of ``op`` be integers in the place of narrow floats."""
+    arguments = (argument for region in op.regions for block in region.blocks for argument in block.arguments)
+    for value in (*op.results, *arguments):
+        if _name(value) in _FORMATS:
+            value.set_type(_without_narrow(value.type))
+    if op.name == "func.func":
+        type_ = ir.FunctionType(ir.TypeAttr(op.attributes["function_type"]).value)
+        inputs, results = (
+            [_without_narrow(each) for each in types] for types in (type_.inputs, type_.results)
+        )
+        op.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, results))
+
+
+def _without_narrow(type_: Any) -> Type:
+    """Return ``type_`` with the integers of their bits in the place of narrow floats."""
+    format_ = _FORMATS.get(str(type_.element_type if isinstance(type_, ir.ShapedType) else type_))
+    if format_ is None:
+        return type_
+    bits = _integer(format_.bits)
+    if isinstance(type_, ir.MemRefType):
+        return ir.MemRefType.get(type_.shape, bits, layout=type_.layout, memory_space=type_.memory_space)
+    return _like(type_, bits)
+
+
+def _converted(number: Value, source: str, result: str, type_: Type, *, native: bool) -> Value:
+    """Emit a float as one called ``result``: the bits, of ``type_``, of a narrow one.
+
+    ``number`` is called ``source``, or the f32 that a narrow one is.
+    """
+    if result == "f32":
+        return number
+    if result == "f64":
+        return arith.ExtFOp(type_, number).result
+    if source == "f64":
+        number = _odd(number)
+    if result == "f16" and native:
+        return _bitcast(type_, arith.TruncFOp(_like(type_, ir.F16Type.get()), number).result)
+    return _narrowed(number, _FORMATS[result], type_)
+
+
+def _widened(bits: Value, name: str, *, native: bool) -> Value:
+    """Emit the f32 that the bits of a narrow float are; a NaN keeps its payload."""
+    format_ = _FORMATS[name]
+    single, word = (_like(bits.type, each) for each in (ir.F32Type.get(), _integer(32)))
+    if name == "f16" and native:
+        return arith.ExtFOp(single, _bitcast(_like(single, ir.F16Type.get()), bits)).result
+    wide = arith.ExtUIOp(word, bits).result
+    if format_.offset == 0:
+        return _bitcast(single, _shift_left(wide, format_.shift))
+    sign = _shift_left(_and(wide, format_.magnitude + 1), 32 - format_.bits)
+    shifted = _shift_left(_and(wide, format_.magnitude), format_.shift)
+    offset = format_.offset << _MANTISSA
+    number = _add(shifted, offset)
+    # Infinity and NaN have the greatest exponent; without infinities, NaN is the one greatest number.
+    special = _or(number, _INFINITY)
+    number = _select("sge", shifted, format_.limit << format_.shift, special, number)
+    # A subnormal number has the exponent of the least normal one, but no leading one.
+    least = _number(single, 2.0 ** (1 - format_.bias))
+    raised = _bitcast(single, _add(shifted, offset + (1 << _MANTISSA)))
+    small = _bitcast(word, arith.SubFOp(raised, least).result)
+    number = _select("slt", shifted, 1 << _MANTISSA, small, number)
+    return _bitcast(single, _or(number, sign))
+
+
+def _narrowed(source: Value, format_: Format, type_: Type) -> Value:
+    """Emit the bits, of ``type_``, of the narrow float nearest to an f32; NaNs become quiet."""
+    single, word = source.type, _like(source.type, _integer(32))
+    bits = _bitcast(word, source)
+    magnitude = _and(bits, _SIGN - 1)
+    if format_.offset == 0:
+        rounded = _shift_right(_rounded_up(bits, format_.shift), format_.shift)
+        quiet = _or(_shift_right(bits, format_.shift), 1 << (format_.mantissa - 1))
+        rounded = _select("sgt", magnitude, _INFINITY, quiet, rounded)
+        return arith.TruncIOp(type_, rounded).result
+    offset = format_.offset << _MANTISSA
+    normal = _shift_right(_rounded_up(_add(magnitude, -offset), format_.shift), format_.shift)
+    limit = _constant(word, format_.limit)
+    normal = arith.MinSIOp(normal, limit).result
+    # In the sum with this power of two the last place is that of subnormal numbers: it rounds to these.
+    large = 2.0 ** (1 - format_.bias + format_.shift)
+    total = arith.AddFOp(_bitcast(single, magnitude), _number(single, large)).result
+    small = arith.SubIOp(_bitcast(word, total), _bitcast(word, _number(single, large))).result
+    number = _select("slt", magnitude, offset + (1 << _MANTISSA), small, normal)
+    if format_.infinite:
+        payload = _and(_shift_right(magnitude, format_.shift), (1 << format_.mantissa) - 1)
+        quiet = _or(payload, format_.limit | 1 << (format_.mantissa - 1))
+        number = _select("sgt", magnitude, _INFINITY, quiet, number)
+    sign = _and(_shift_right(bits, 32 - format_.bits), format_.magnitude + 1)
+    return arith.TruncIOp(type_, _or(number, sign)).result
+
+
+def _odd(source: Value) -> Value:
+    """Emit an f64 as the f32 that it is or, of the two that it lies between, as the one with an odd last bit.
+
+    That one is never halfway between two narrower numbers: rounding it rounds the f64, once.
+    """
+    single, word = _like(source.type, ir.F32Type.get()), _like(source.type, _integer(32))
+    nearest = arith.TruncFOp(single, source).result
+    back = arith.ExtFOp(source.type, nearest).result
+    bits = _bitcast(word, nearest)
+    # A step away from zero adds one to the bits, and one towards zero takes one off.
+    grown = arith.CmpFOp(arith.CmpFPredicate.OGT, _absolute(back), _absolute(source)).result
+    moved = arith.SelectOp(grown, _add(bits, -1), _add(bits, 1)).result
+    inexact = arith.CmpFOp(arith.CmpFPredicate.ONE, source, back).result
+    even = arith.CmpIOp(arith.CmpIPredicate.eq, _and(bits, 1), _constant(word, 0)).result
+    return _bitcast(single, arith.SelectOp(arith.AndIOp(inexact, even).result, moved, bits).result)
+
+
+def _rounded_up(bits: Value, shift: int) -> Value:
+    """Emit what makes a shift to the right round to nearest even: half, less one if the last bit is even."""
+    odd = _and(_shift_right(bits, shift), 1)
+    return arith.AddIOp(_add(bits, (1 << (shift - 1)) - 1), odd).result
+
+
+# Types and operations, of scalars and of vectors.
+
+
+def _element(type_: Type) -> Type:
+    return type_.element_type if isinstance(type_, ir.VectorType) else type_
+
+
+def _like(type_: Any, element: Type) -> Type:
+    """Return the scalar or vector type of ``element`` that has the shape of ``type_``."""
+    if not isinstance(type_, ir.VectorType):
+        return element
+    return ir.VectorType.get(type_.shape, element, scalable=type_.scalable_dims if type_.scalable else None)
+
+
+def _integer(bits: int) -> Type:
+    return ir.IntegerType.get_signless(bits)
+
+
+def _constant(type_: Any, value: int) -> Value:
+    """Emit a constant of 32 bits."""
+    attribute = ir.IntegerAttr.get(_element(type_), value - (1 << 32) if value >= _SIGN else value)
+    return _splat(type_, attribute)
+
+
+def _number(type_: Any, value: float) -> Value:
+    return _splat(type_, ir.FloatAttr.get(_element(type_), value))
+
+
+def _splat(type_: Any, attribute: Any) -> Value:
+    if isinstance(type_, ir.VectorType):
+        attribute = ir.DenseElementsAttr.get_splat(type_, attribute)
+    return arith.ConstantOp(type_, attribute).result
+
+
+def _bitcast(type_: Type, value: Value) -> Value:
+    return arith.BitcastOp(type_, value).result
+
+
+def _add(value: Value, number: int) -> Value:
+    return arith.AddIOp(value, _constant(value.type, number)).result
+
+
+def _and(value: Value, mask: int) -> Value:
+    return arith.AndIOp(value, _constant(value.type, mask)).result
+
+
+def _or(value: Value, other: Value | int) -> Value:
+    return arith.OrIOp(value, _constant(value.type, other) if isinstance(other, int) else other).result
+
+
+def _shift_left(value: Value, count: int) -> Value:
+    return arith.ShLIOp(value, _constant(value.type, count)).result
+
+
+def _shift_right(value: Value, count: int) -> Value:
+    return arith.ShRUIOp(value, _constant(value.type, count)).result
+
+
+def _select(predicate: str, value: Value, limit: int, chosen: Value, other: Value) -> Value:
+    """Emit ``chosen`` where ``value``, as a signed number, compares so with ``limit``, else ``other``."""
+    compared = arith.CmpIOp(
+        getattr(arith.CmpIPredicate, predicate), value, _constant(value.type, limit)
+    ).result
+    return arith.SelectOp(compared, chosen, other).result
+
+
+def _absolute(value: Value) -> Value:
+    """Emit the magnitude of an f64."""
+    bits = _like(value.type, _integer(64))
+    mask = _splat(bits, ir.IntegerAttr.get(_integer(64), (1 << 63) - 1))
+    return _bitcast(value.type, arith.AndIOp(_bitcast(bits, value), mask).result)
