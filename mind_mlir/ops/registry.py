@@ -42,6 +42,7 @@ FAMILIES = (
     "scatter_reduce",
     "contractions",
     "dot_general",
+    "normalization",
     "convolution",
     "control",
 )
