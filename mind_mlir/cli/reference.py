@@ -50,12 +50,11 @@ def example_text(record: OpDef, example: Example) -> str:
     """
     statements: list[CoreOperation] = []
     operands: list[CoreOperation] = []
-    for text, definition in zip(example.operands, record.operands, strict=True):
+    definitions = [record.operand(index) for index in range(len(example.operands))]
+    for text, definition in zip(example.operands, definitions, strict=True):
         statements += _operand(_type(text, definition), definition.name, len(statements))
         operands.append(statements[-1])
-    types = tuple(
-        _type(text, operand) for text, operand in zip(example.operands, record.operands, strict=True)
-    )
+    types = tuple(_type(text, operand) for text, operand in zip(example.operands, definitions, strict=True))
     declared = TensorType(_SHOWN_DTYPE, (2, 3)) if record.opcode == "Input" else None
     context = TypeContext(
         record.opcode, len(statements), types, dict(example.attributes), declared, profile=ANY_PROFILE

@@ -40,6 +40,7 @@ FAMILIES = (
     "padding",
     "scatter",
     "scatter_reduce",
+    "quantization",
     "contractions",
     "dot_general",
     "normalization",
