@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from mind_mlir.ops.attribute_kinds import AttrKind
     from mind_mlir.ops.contexts import EvalContext, TypeContext
     from mind_mlir.ops.contract import Contract
+    from mind_mlir.ops.expansion import ExpandContext
     from mind_mlir.ops.vjp import FlowContext, VjpContext
 
 DTypeSet: TypeAlias = tuple[DType, ...]
@@ -189,6 +190,7 @@ TermsRule: TypeAlias = "Callable[[Sequence[tuple[int, ...]], Mapping[str, Attrib
 #: From the operands, of floats, and the complete attributes to what errors are relative to.
 MagnitudeRule: TypeAlias = "Callable[[Sequence[Array], Mapping[str, Any]], Array]"
 LinalgRule: TypeAlias = "Callable[[LoweringContext], Any]"
+ExpandRule: TypeAlias = "Callable[[ExpandContext], None]"
 #: Returns the results of the operations that it emitted.
 EmitRule: TypeAlias = "Callable[[EmitContext], list[Any]]"
 
@@ -216,6 +218,8 @@ class OpDef:
             from all operands to all results.
         lower: The linalg rule; None for what is no operation of the `mind` dialect.
         emit: What is emitted in the place of an operation of the `mind` dialect, where there is none.
+        expand: What appends the operations that take its place in structured form, before differentiation
+            and lowering, where there are such; its derivative and what is emitted are theirs.
         upstream: The operation of MLIR's own dialects that is emitted instead, where there is one.
         choices: What we chose where the documents leave the choice to the implementation.
         normalize: Complete attributes in normal form, from them and the type of the first result: what means
@@ -250,6 +254,7 @@ class OpDef:
     flow: FlowRule | None = None
     lower: LinalgRule | None
     emit: EmitRule | None = None
+    expand: ExpandRule | None = None
     upstream: str | None = None
     choices: tuple[str, ...] = ()
     normalize: NormalizeRule | None = None

@@ -46,6 +46,7 @@ FAMILIES = (
     "normalization",
     "convolution",
     "control",
+    "scan",
 )
 
 NOTHING_FIXED: Mapping[str, AttributeValue] = MappingProxyType({})
