@@ -75,6 +75,7 @@ $(PEERS)/.ready: pyproject.toml
 docs: $(READY) ## write the generated pages anew, then check that all pages are true
 	$(BIN)/mind-mlir ops --markdown --output dialect/ops.md
 	$(BIN)/mind-mlir ops --irdl --output dialect/mind.irdl.mlir
+	$(BIN)/mind-mlir ops --dtypes --output docs/ptir-operations.md
 	$(CLEAN) $(BIN)/pytest tests/test_docs.py
 
 fmt: $(READY) ## format the sources and mend what can be mended

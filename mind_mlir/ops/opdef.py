@@ -225,6 +225,7 @@ class OpDef:
             shapes of the operands and the complete attributes (see `ops.accumulation`).
         extension: Whether it stands outside Core v1 (named as PTIR names it).
         aliases: Its other names, by profile.
+        never: Dtypes that the contract excludes, or that make no sense, and why.
         contract: How PTIR programs write it; None for what the contract does not have.
         examples: Valid uses, including the edge cases.
         programs: Valid uses of an operation with regions or of other functions, in the place of examples.
@@ -254,6 +255,7 @@ class OpDef:
     terms: TermsRule | None = None
     extension: bool = False
     aliases: tuple[Alias, ...] = ()
+    never: tuple[tuple[DTypeSet, str], ...] = ()
     contract: Contract | None = None
     examples: tuple[Example, ...] = ()
     programs: tuple[Program, ...] = ()

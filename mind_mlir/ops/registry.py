@@ -42,6 +42,7 @@ FAMILIES = (
     "scatter_reduce",
     "quantization",
     "contractions",
+    "dot_general",
     "convolution",
     "control",
 )

@@ -357,6 +357,30 @@ def _matmul(g: Growth) -> Value:
     return _accumulated(g, g.emit("MatMul", left, right))
 
 
+def _dot_general(g: Growth) -> Value:
+    left = g.operand(NUMERIC, (0, 3), _full)
+    axes = list(range(left.type.rank))
+    paired = g.subset(axes)
+    batch = tuple(axis for axis in paired if g.flag())
+    contract = tuple(axis for axis in paired if axis not in batch)
+    free = () if g.flag() else (g.pick(SMALL.extents[:3]),)
+    shape = (*(left.shape[axis] for axis in (*contract, *batch)), *free)
+    right = g.of_type(left.type.with_shape(shape))
+    places = range(len(paired))
+    value = g.emit(
+        "DotGeneral",
+        left,
+        right,
+        batch_lhs=batch,
+        batch_rhs=tuple(places[len(contract) :]),
+        contract_lhs=contract,
+        contract_rhs=tuple(places[: len(contract)]),
+        accum_dtype=left.type.dtype,
+        out_dtype=left.type.dtype,
+    )
+    return _accumulated(g, value)
+
+
 def _conv2d(g: Growth) -> Value:
     image = g.operand(NUMERIC, (4, 4), wanted=_full)
     kernel = tuple(g.number(1, min(extent, 3)) for extent in image.shape[1:3])
@@ -416,6 +440,7 @@ RECIPES: Mapping[str, Callable[[Growth], Value]] = {
     "ScatterAdd": _scatter_add,
     "Dot": _dot,
     "MatMul": _matmul,
+    "DotGeneral": _dot_general,
     "Conv2d": _conv2d,
 }
 
