@@ -55,13 +55,16 @@ def summation_error(terms: int, dtype: DType) -> float:
     return roundings(terms) * float(np.finfo(numbers).eps)
 
 
+_INDICES = (Domain.INDEX, Domain.POSITION, Domain.WINDOW)
+
+
 def magnitudes(record: OpDef, operands: Sequence[Array]) -> list[Array]:
     """Return operands for which an operation that accumulates gives the sums of its terms' magnitudes.
 
     Infinities and NaNs count as 0, indices stay; the result is of a float dtype.
     """
     return [
-        array if record.operand(place).domain is Domain.INDEX else _magnitude(array)
+        array if record.operand(place).domain in _INDICES else _magnitude(array)
         for place, array in enumerate(operands)
     ]
 
