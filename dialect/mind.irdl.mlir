@@ -290,7 +290,7 @@ irdl.dialect @mind {
   irdl.operation @concat {
     %input = irdl.base "!builtin.tensor"
     %inputs = irdl.base "!builtin.tensor"
-    irdl.operands(input: %input, inputs: %inputs)
+    irdl.operands(input: %input, inputs: variadic %inputs)
     %attr_axis = irdl.base "#builtin.integer"
     irdl.attributes { "axis" = %attr_axis }
     %result = irdl.base "!builtin.tensor"
