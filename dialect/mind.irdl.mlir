@@ -469,6 +469,17 @@ irdl.dialect @mind {
     %result = irdl.base "!builtin.tensor"
     irdl.results(result: %result)
   }
+  irdl.operation @layer_norm {
+    %x = irdl.base "!builtin.tensor"
+    %gamma = irdl.base "!builtin.tensor"
+    %beta = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x, gamma: %gamma, beta: %beta)
+    %attr_epsilon = irdl.base "#builtin.float"
+    %attr_feature_axis = irdl.base "#builtin.integer"
+    irdl.attributes { "epsilon" = %attr_epsilon, "feature_axis" = %attr_feature_axis }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
   irdl.operation @conv2d {
     %input = irdl.base "!builtin.tensor"
     %filter = irdl.base "!builtin.tensor"

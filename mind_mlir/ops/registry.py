@@ -43,8 +43,10 @@ FAMILIES = (
     "quantization",
     "contractions",
     "dot_general",
+    "normalization",
     "convolution",
     "control",
+    "scan",
 )
 
 NOTHING_FIXED: Mapping[str, AttributeValue] = MappingProxyType({})
