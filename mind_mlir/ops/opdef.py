@@ -23,7 +23,7 @@ from mind_mlir.ir.types import DType
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from mind_mlir.ir.attributes import AttributeValue
+    from mind_mlir.ir.attributes import Array, AttributeValue
     from mind_mlir.ir.terminators import ValueId
     from mind_mlir.ir.types import TensorType
     from mind_mlir.mlir.context import LoweringContext
@@ -187,6 +187,8 @@ NormalizeRule: TypeAlias = (
     "Callable[[Mapping[str, AttributeValue], TensorType], Mapping[str, AttributeValue]]"
 )
 TermsRule: TypeAlias = "Callable[[Sequence[tuple[int, ...]], Mapping[str, AttributeValue]], int]"
+#: From the operands, of floats, and the complete attributes to what errors are relative to.
+MagnitudeRule: TypeAlias = "Callable[[Sequence[Array], Mapping[str, Any]], Array]"
 LinalgRule: TypeAlias = "Callable[[LoweringContext], Any]"
 ExpandRule: TypeAlias = "Callable[[ExpandContext], None]"
 #: Returns the results of the operations that it emitted.
@@ -227,6 +229,8 @@ class OpDef:
         rounding: How closely compiled code agrees with ``evaluate``; only exact operations are folded.
         terms: For operations that accumulate, how many terms an element of the result is the sum of, from the
             shapes of the operands and the complete attributes (see `ops.accumulation`).
+        magnitude: What the error of each element of such a result is relative to, where that is not the numpy
+            rule's result for the magnitudes of the operands.
         extension: Whether it stands outside Core v1 (named as PTIR names it).
         aliases: Its other names, by profile.
         never: Dtypes that the contract excludes, or that make no sense, and why.
@@ -258,6 +262,7 @@ class OpDef:
     commutative: bool = False
     rounding: Rounding = Rounding.EXACT
     terms: TermsRule | None = None
+    magnitude: MagnitudeRule | None = None
     extension: bool = False
     aliases: tuple[Alias, ...] = ()
     never: tuple[tuple[DTypeSet, str], ...] = ()

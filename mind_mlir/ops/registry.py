@@ -43,6 +43,7 @@ FAMILIES = (
     "quantization",
     "contractions",
     "dot_general",
+    "normalization",
     "convolution",
     "control",
     "scan",
