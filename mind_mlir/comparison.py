@@ -19,7 +19,7 @@ from mind_mlir.ir.interface import interface_of
 from mind_mlir.ir.module import Functions, Return
 from mind_mlir.ir.regions import reads
 from mind_mlir.ir.types import DType
-from mind_mlir.ops.accumulation import magnitudes, summation_error
+from mind_mlir.ops.accumulation import summation_error, term_magnitudes
 from mind_mlir.ops.infer import complete_attributes
 from mind_mlir.ops.opdef import Rounding
 from mind_mlir.ops.registry import by_opcode
@@ -201,8 +201,8 @@ def allowed_error(operation: CoreOperation, value: Array, operands: Sequence[Arr
         return np.zeros_like(value)
     magnitude, error = _magnitude(value), TOLERANCES[dtype]
     if record.terms is not None:
-        magnitude = evaluate(operation, magnitudes(record, operands))
         attributes = complete_attributes(record, operation.attributes)
+        magnitude = term_magnitudes(record, operands, attributes, lambda given: evaluate(operation, given))
         error = summation_error(record.terms([o.shape for o in operands], attributes), dtype)
     with np.errstate(all="ignore"):
         return np.asarray(error * magnitude + np.finfo(value.dtype).smallest_subnormal)

@@ -15,7 +15,7 @@ from mind_mlir import interpreter
 from mind_mlir.core.builder import Builder
 from mind_mlir.ir.module import Functions, Module
 from mind_mlir.ir.types import DType, TensorType
-from mind_mlir.ops.accumulation import magnitudes, summation_error
+from mind_mlir.ops.accumulation import summation_error, term_magnitudes
 from mind_mlir.ops.contexts import EvalContext, TypeContext
 from mind_mlir.ops.infer import infer_type
 from mind_mlir.ops.opdef import Domain, Example, NotDifferentiable, OpDef, Rounding
@@ -308,7 +308,9 @@ def assert_agrees(
     if record.terms is not None:
         relative = summation_error(record.terms([o.shape for o in operands], attributes), dtype)
         # Rounding errors are relative to the sum of the terms' magnitudes, which cancellation may hide.
-        magnitude = run_numpy(record, magnitudes(record, operands), attributes)
+        magnitude = term_magnitudes(
+            record, operands, attributes, lambda given: run_numpy(record, given, attributes)
+        )
     with np.errstate(all="ignore"):
         allowed = relative * magnitude + np.finfo(dtype.numpy).smallest_subnormal
         error = np.abs(actual.astype(np.float64) - expected)
