@@ -44,6 +44,7 @@ FAMILIES = (
     "contractions",
     "dot_general",
     "convolution",
+    "custom_call",
     "control",
 )
 
