@@ -66,8 +66,8 @@ def dtype_table() -> str:
             "<!-- Written by `mind-mlir ops --dtypes` from the operation records; do not edit. -->",
             "",
             "What each operation of the contract takes as the dtype of its data. `yes`: compiled code is "
-            "tested against the operation's numpy rule, on awkward values too. `never`: the contract excludes "
-            "it. A code: the diagnostic that is given.",
+            "tested against the operation's numpy rule, on awkward values too. `never`: the contract "
+            "excludes it. A code: the diagnostic that is given.",
             "",
             *lines,
             "",

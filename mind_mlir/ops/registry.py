@@ -43,9 +43,11 @@ FAMILIES = (
     "quantization",
     "contractions",
     "dot_general",
+    "normalization",
     "convolution",
     "custom_call",
     "control",
+    "scan",
 )
 
 NOTHING_FIXED: Mapping[str, AttributeValue] = MappingProxyType({})

@@ -381,6 +381,15 @@ def _dot_general(g: Growth) -> Value:
     return _accumulated(g, value)
 
 
+def _layer_norm(g: Growth) -> Value:
+    x = g.operand(FLOATS, (1, MAX_RANK), lambda value: 0 not in value.shape)
+    axis = g.number(0, x.type.rank - 1)
+    features = x.type.with_shape((x.shape[axis],))
+    # Without a large epsilon, the scale of equal features would depend on their last bits.
+    value = g.emit("LayerNorm", x, g.of_type(features), g.of_type(features), epsilon=1.0, feature_axis=axis)
+    return _accumulated(g, value)
+
+
 def _conv2d(g: Growth) -> Value:
     image = g.operand(NUMERIC, (4, 4), wanted=_full)
     kernel = tuple(g.number(1, min(extent, 3)) for extent in image.shape[1:3])
@@ -441,6 +450,7 @@ RECIPES: Mapping[str, Callable[[Growth], Value]] = {
     "Dot": _dot,
     "MatMul": _matmul,
     "DotGeneral": _dot_general,
+    "LayerNorm": _layer_norm,
     "Conv2d": _conv2d,
 }
 
