@@ -290,7 +290,7 @@ irdl.dialect @mind {
   irdl.operation @concat {
     %input = irdl.base "!builtin.tensor"
     %inputs = irdl.base "!builtin.tensor"
-    irdl.operands(input: %input, inputs: %inputs)
+    irdl.operands(input: %input, inputs: variadic %inputs)
     %attr_axis = irdl.base "#builtin.integer"
     irdl.attributes { "axis" = %attr_axis }
     %result = irdl.base "!builtin.tensor"
@@ -452,6 +452,31 @@ irdl.dialect @mind {
     %lhs = irdl.base "!builtin.tensor"
     %rhs = irdl.base "!builtin.tensor"
     irdl.operands(lhs: %lhs, rhs: %rhs)
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @dot_general {
+    %lhs = irdl.base "!builtin.tensor"
+    %rhs = irdl.base "!builtin.tensor"
+    irdl.operands(lhs: %lhs, rhs: %rhs)
+    %attr_batch_lhs = irdl.base "#builtin.dense_array"
+    %attr_batch_rhs = irdl.base "#builtin.dense_array"
+    %attr_contract_lhs = irdl.base "#builtin.dense_array"
+    %attr_contract_rhs = irdl.base "#builtin.dense_array"
+    %attr_accum_dtype = irdl.base "#builtin.type"
+    %attr_out_dtype = irdl.base "#builtin.type"
+    irdl.attributes { "batch_lhs" = %attr_batch_lhs, "batch_rhs" = %attr_batch_rhs, "contract_lhs" = %attr_contract_lhs, "contract_rhs" = %attr_contract_rhs, "accum_dtype" = %attr_accum_dtype, "out_dtype" = %attr_out_dtype }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @layer_norm {
+    %x = irdl.base "!builtin.tensor"
+    %gamma = irdl.base "!builtin.tensor"
+    %beta = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x, gamma: %gamma, beta: %beta)
+    %attr_epsilon = irdl.base "#builtin.float"
+    %attr_feature_axis = irdl.base "#builtin.integer"
+    irdl.attributes { "epsilon" = %attr_epsilon, "feature_axis" = %attr_feature_axis }
     %result = irdl.base "!builtin.tensor"
     irdl.results(result: %result)
   }

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
         UnsupportedError,
         VerificationError,
     )
-    from mind_mlir.frontends import load, parse
     from mind_mlir.interpreter import interpret
     from mind_mlir.ir.module import Block, CoreOperation, Function, Module
     from mind_mlir.ir.types import DType, TensorType
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from mind_mlir.passes.canonicalize import canonicalize
     from mind_mlir.ptir.differentiation import differentiate
     from mind_mlir.ptir.program import Program
+    from mind_mlir.ptir.sources import load, parse
     from mind_mlir.ptir.verification import verify
     from mind_mlir.runtime.bound import BoundFunction
     from mind_mlir.runtime.compilation import compile
@@ -83,9 +83,9 @@ _HOMES = {
     "differentiate": "mind_mlir.ptir.differentiation",
     "get_num_threads": "mind_mlir.runtime.threads",
     "interpret": "mind_mlir.interpreter",
-    "load": "mind_mlir.frontends",
+    "load": "mind_mlir.ptir.sources",
     "memory_info": "mind_mlir.runtime.memory",
-    "parse": "mind_mlir.frontends",
+    "parse": "mind_mlir.ptir.sources",
     "print_module": "mind_mlir.core.printer",
     "release_memory": "mind_mlir.runtime.memory",
     "set_memory_limit": "mind_mlir.runtime.memory",

@@ -57,5 +57,6 @@ OPCODES = (
     "Conv2d",
     "Cond",
     "While",
+    "Scan",
     "Call",
 )

@@ -27,6 +27,7 @@ from mind_mlir.passes.verify import verify
 from mind_mlir.program_arguments import ProgramArguments
 from mind_mlir.ptir.program import Program
 from mind_mlir.ptir.restriction import restricted
+from mind_mlir.ptir.seeding import seeded
 from mind_mlir.ptir.symbols import bind as bind_symbols
 from mind_mlir.ptir.to_module import signature_of, to_module
 from mind_mlir.ptir.verification import in_binding
@@ -39,7 +40,11 @@ if TYPE_CHECKING:
 
 
 def interpret(
-    module: Module | Program, arguments: Mapping[str, object], function: str | None = None
+    module: Module | Program,
+    arguments: Mapping[str, object],
+    function: str | None = None,
+    *,
+    seed: int | None = None,
 ) -> tuple[Any, ...]:
     """Run an exported function of a module, or a function of a PTIR program, and return its results.
 
@@ -50,6 +55,8 @@ def interpret(
             type is given, and given back, as a tuple, and symbolic dimensions are what the arguments say.
         function: The function to run; may be left out where one alone is exported, or one is called `main`.
             Of a program it is the entry unless given.
+        seed: The seed of the random operations of a program, 0 to 2^64 - 1. Without it, functions that draw
+            random numbers take it as argument ``seed``.
 
     Raises:
         VerificationError: The module breaks a rule of its profile; all findings are in it. E2002, E2101,
@@ -58,12 +65,16 @@ def interpret(
         ExecutionError: E6001, an index is out of bounds; E6009, an integer is divided by zero; E6004, the
             memory for a value could not be had.
         UnsupportedError: E7004, branches and loops nest too deeply.
-        TypeError: ``module`` is neither, ``arguments`` no mapping, or ``function`` no string.
+        TypeError: ``module`` is neither, ``arguments`` no mapping, ``function`` no string, or ``seed`` no
+            integer.
+        ValueError: ``seed`` does not fit in 64 bits, or is given for a module.
     """
     expected = "a mapping from the names of the inputs to arrays"
     named = cast("Mapping[str, Any]", border.mapping(arguments, "arguments", expected))
     if isinstance(module, Program):
-        return _interpret_program(restricted(module, function), named)
+        return _interpret_program(seeded(restricted(module, function), seed), named)
+    if seed is not None:
+        raise ValueError("seed is for programs: the functions of a module take seeds as arguments")
     return run(verify(module), named, function)
 
 

@@ -230,7 +230,7 @@ _CHOICES = (
     "The operation is a function of its seed and stream: in a loop it gives the same numbers in each "
     "iteration, unless the seed changes.",
     "In a PTIR program, where it has no operands, its stream is its number among the random operations of "
-    "the program, and the seed is given when the program is compiled or called.",
+    "the function, and the seed is given when the program is compiled or called.",
 )
 
 
@@ -267,7 +267,7 @@ OPERATIONS = (
             "is exact; as many as the dtype has for integers, in two's complement; one for truth values.",
         ),
         extension=True,
-        contract=Contract("RngUniform", fields=_FIELDS, read=_read, write=_write),
+        contract=Contract("RngUniform", fields=_FIELDS, read=_read, write=_write, seeded=True),
         examples=_examples(UNIFORM),
     ),
     OpDef(
@@ -291,7 +291,7 @@ OPERATIONS = (
             "once more. No number is beyond 6.34 (f64: 9.16).",
         ),
         extension=True,
-        contract=Contract("RngNormal", fields=_FIELDS, read=_read, write=_write),
+        contract=Contract("RngNormal", fields=_FIELDS, read=_read, write=_write, seeded=True),
         examples=_examples(NORMAL),
     ),
 )

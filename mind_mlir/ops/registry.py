@@ -42,8 +42,11 @@ FAMILIES = (
     "scatter_reduce",
     "quantization",
     "contractions",
+    "dot_general",
+    "normalization",
     "convolution",
     "control",
+    "scan",
 )
 
 NOTHING_FIXED: Mapping[str, AttributeValue] = MappingProxyType({})

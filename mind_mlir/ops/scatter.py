@@ -10,7 +10,7 @@ import numpy as np
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.bounds import check_numbers, clamped_position, require_allowed, safe_position
-from mind_mlir.ops.contract import Contract, Field, FieldKind
+from mind_mlir.ops.contract import Contract, Field, FieldKind, cannot_say
 from mind_mlir.ops.opdef import INTEGERS, NUMERIC, AttributeDef, Domain, Example, OpDef, OperandDef, Rounding
 from mind_mlir.ops.reassociation import reshape
 from mind_mlir.ops.scatter_rows import accumulator_dtype, scatter_rows
@@ -33,6 +33,14 @@ def _normalize(attributes: Mapping[str, AttributeValue], result: TensorType) -> 
 
     inserted, indexed = "inserted_window_dims", "scatter_dims_to_operand_dims"
     return {**attributes, inserted: tuple(sorted(from_front(inserted))), indexed: from_front(indexed)}
+
+
+def _dimension_numbers(
+    attributes: Mapping[str, AttributeValue], _operands: Sequence[TensorType]
+) -> dict[str, Any]:
+    if attributes["from_end"]:
+        cannot_say("ScatterAdd with from_end=true", "indices of PTIR do not count from the end")
+    return {name: value for name, value in attributes.items() if name != "from_end"}
 
 
 def _scatter_type(context: TypeContext) -> TensorType:
@@ -215,7 +223,7 @@ OPERATIONS = (
                 Field("index_vector_dim", FieldKind.INTEGER),
             ),
             read=lambda fields, _: {**fields, "from_end": False},
-            write=lambda attributes, _: {k: v for k, v in attributes.items() if k != "from_end"},
+            write=_dimension_numbers,
         ),
         choices=(
             "A window that does not lie within the operand is E6001 when the function runs, and no result is "

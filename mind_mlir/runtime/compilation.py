@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, overload
 from mind_mlir import border
 from mind_mlir.ptir.program import Program
 from mind_mlir.ptir.restriction import restricted
+from mind_mlir.ptir.seeding import seeded
 from mind_mlir.ptir.symbols import bind, checked_bindings, symbols_of
 from mind_mlir.ptir.to_module import convert
 from mind_mlir.runtime import executable
@@ -41,6 +42,7 @@ def compile(
     observer: Observer | None = None,
     bindings: Mapping[str, int] | None = None,
     max_bindings: int = DEFAULT_MAX_BINDINGS,
+    seed: int | None = None,
 ) -> Executable | ProgramExecutable: ...
 def compile(
     module: Module | Program,
@@ -52,6 +54,7 @@ def compile(
     observer: Observer | None = None,
     bindings: Mapping[str, int] | None = None,
     max_bindings: int = DEFAULT_MAX_BINDINGS,
+    seed: int | None = None,
 ) -> Executable | ProgramExecutable:
     """Compile a module or a PTIR program for this machine.
 
@@ -70,6 +73,8 @@ def compile(
         bindings: Extents for symbolic dimensions of a program, by name without the ``?``; where that binds
             all of a function, it is compiled at once, else for each binding when it is called so first.
         max_bindings: For how many bindings code is kept, 1 or more; that used least recently goes first.
+        seed: The seed of the random operations of a program, 0 to 2^64 - 1. Without it, functions that draw
+            random numbers have a last parameter ``seed``, for which calls give one.
 
     Raises:
         VerificationError: The module breaks a rule; the exception holds all findings. E2002, E2101: there
@@ -79,12 +84,14 @@ def compile(
         ValueError: ``opt_level`` is none of 0 to 3, ``threads`` is out of range, ``target`` is none of
             those, or not this machine's, one of the variables ``MIND_MLIR_NUM_THREADS`` and
             ``MIND_MLIR_TARGET`` is wrong, ``bindings`` names a symbol that the program does not have or an
-            extent below 0, or ``max_bindings`` is below 1.
+            extent below 0, ``max_bindings`` is below 1, or ``seed`` does not fit in 64 bits.
         InternalError: A stage failed on a verified module: a bug of the compiler.
     """
     if not isinstance(module, Program):
         if bindings:
             raise ValueError("bindings are for programs: a module has no symbolic dimensions")
+        if seed is not None:
+            raise ValueError("seed is for programs: the functions of a module take seeds as arguments")
         return executable.compile(
             module,
             function=function,
@@ -97,7 +104,7 @@ def compile(
     if most < 1:
         raise ValueError(f"max_bindings must be 1 or more, not {most}")
     program = module if function is None else restricted(module, function)
-    program = bind(program, checked_bindings(bindings or {}, symbols_of(program)))
+    program = seeded(bind(program, checked_bindings(bindings or {}, symbols_of(program))), seed)
     options = {"opt_level": opt_level, "threads": threads, "target": target, "observer": observer}
     if needs_program(program):
         return ProgramExecutable(program, options, max_bindings=most)
