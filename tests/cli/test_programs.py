@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +15,8 @@ from mind_mlir.ptir import dumps
 from mind_mlir.ptir.program import Function, Instruction, Operation, Program, TupleElement, ValueRef
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from mind_mlir.ir.types import ValueType
 
 MUL = Operation("ElementwiseBinary", "Mul")
@@ -87,7 +87,7 @@ def test_there_and_back(tmp_path: Path) -> None:
     succeed("convert", core, "-o", said)
     assert json.loads(said.read_text())["spec_version"] == "ptir.v0.4"
     succeed("convert", said, "-o", again)
-    x, row = np.ones((2, 3), np.float32), np.float32([1, 2, 3])
+    x, row = np.ones((2, 3), np.float32), np.array([1, 2, 3], np.float32)
     expected = mind_mlir.compile(mind_mlir.load(core))(x, row)
     for path in (said, again):
         (found,) = mind_mlir.compile(mind_mlir.load(path))(x, row)
@@ -102,4 +102,3 @@ def test_what_the_other_format_cannot_say_is_reported(tmp_path: Path, paths: dic
     assert [each["code"] for each in findings("convert", paths["symbolic"], "--to=core")] == ["E4303"]
     assert "tensor<f32[3]>" in succeed("convert", paths["symbolic"], "--to=core", "--bind", "B=3")
     assert invoke("convert", paths["static"]).exit_code == 2
-    assert sys.byteorder in ("little", "big")
