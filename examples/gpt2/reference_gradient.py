@@ -88,11 +88,8 @@ class _Layer:
         d_shares = d_heads @ self.v.transpose(0, 2, 1)
         d_scores = self.shares * (d_shares - (d_shares * self.shares).sum(-1, keepdims=True))
         d_scores /= np.sqrt(config.depth)
-        parts = [
-            d_scores @ self.k,
-            d_scores.transpose(0, 2, 1) @ self.q,
-            self.shares.transpose(0, 2, 1) @ d_heads,
-        ]
+        d_q, d_k = d_scores @ self.k, d_scores.transpose(0, 2, 1) @ self.q
+        parts = [d_q, d_k, self.shares.transpose(0, 2, 1) @ d_heads]
         d_mixed = np.stack(parts).transpose(2, 0, 1, 3).reshape(length, 3 * config.width)
         found |= {"qkv.w": self.first.T @ d_mixed, "qkv.b": d_mixed.sum(0)}
         d_norm, found["ln_1.g"], found["ln_1.b"] = self.ln_1.backward(d_mixed @ w["qkv.w"].T)

@@ -67,7 +67,6 @@ def test_the_reference_gradient_is_that_of_the_loss(exact: Weights) -> None:
 
 def test_decoding(weights: Weights, exact: Weights) -> None:
     positions = np.arange(LENGTH, dtype=np.int32)
-    (found,) = mind_mlir.compile(decode_program(CONFIG, LENGTH))(
-        np.array(7, np.int32), positions, *weights.values()
-    )
+    decode = mind_mlir.compile(decode_program(CONFIG, LENGTH))
+    (found,) = decode(np.array(7, np.int32), positions, *weights.values())
     np.testing.assert_array_equal(found, decoded(CONFIG, exact, 7, LENGTH))
