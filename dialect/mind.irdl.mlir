@@ -287,6 +287,31 @@ irdl.dialect @mind {
     %result = irdl.base "!builtin.tensor"
     irdl.results(result: %result)
   }
+  irdl.operation @concat {
+    %input = irdl.base "!builtin.tensor"
+    %inputs = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input, inputs: variadic %inputs)
+    %attr_axis = irdl.base "#builtin.integer"
+    irdl.attributes { "axis" = %attr_axis }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @tile {
+    %input = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input)
+    %attr_repeats = irdl.base "#builtin.dense_array"
+    irdl.attributes { "repeats" = %attr_repeats }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @iota {
+    %attr_shape = irdl.base "#builtin.dense_array"
+    %attr_dtype = irdl.base "#builtin.type"
+    %attr_axis = irdl.base "#builtin.integer"
+    irdl.attributes { "shape" = %attr_shape, "dtype" = %attr_dtype, "axis" = %attr_axis }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
   irdl.operation @index {
     %input = irdl.base "!builtin.tensor"
     irdl.operands(input: %input)
@@ -299,6 +324,22 @@ irdl.dialect @mind {
     %input = irdl.base "!builtin.tensor"
     %indices = irdl.base "!builtin.tensor"
     irdl.operands(input: %input, indices: %indices)
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @take {
+    %input = irdl.base "!builtin.tensor"
+    %indices = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input, indices: %indices)
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @gather_elements {
+    %input = irdl.base "!builtin.tensor"
+    %indices = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input, indices: %indices)
+    %attr_axis = irdl.base "#builtin.integer"
+    irdl.attributes { "axis" = %attr_axis }
     %result = irdl.base "!builtin.tensor"
     irdl.results(result: %result)
   }
@@ -349,7 +390,54 @@ irdl.dialect @mind {
     %attr_inserted_window_dims = irdl.base "#builtin.dense_array"
     %attr_scatter_dims_to_operand_dims = irdl.base "#builtin.dense_array"
     %attr_index_vector_dim = irdl.base "#builtin.integer"
-    irdl.attributes { "update_window_dims" = %attr_update_window_dims, "inserted_window_dims" = %attr_inserted_window_dims, "scatter_dims_to_operand_dims" = %attr_scatter_dims_to_operand_dims, "index_vector_dim" = %attr_index_vector_dim }
+    %attr_from_end = irdl.base "#builtin.integer"
+    irdl.attributes { "update_window_dims" = %attr_update_window_dims, "inserted_window_dims" = %attr_inserted_window_dims, "scatter_dims_to_operand_dims" = %attr_scatter_dims_to_operand_dims, "index_vector_dim" = %attr_index_vector_dim, "from_end" = %attr_from_end }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @scatter_reduce {
+    %operand = irdl.base "!builtin.tensor"
+    %indices = irdl.base "!builtin.tensor"
+    %updates = irdl.base "!builtin.tensor"
+    irdl.operands(operand: %operand, indices: %indices, updates: %updates)
+    %attr_axis = irdl.base "#builtin.integer"
+    %attr_reduce = irdl.base "#builtin.string"
+    irdl.attributes { "axis" = %attr_axis, "reduce" = %attr_reduce }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @quantize {
+    %x = irdl.base "!builtin.tensor"
+    %scale = irdl.base "!builtin.tensor"
+    %zero_point = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x, scale: %scale, zero_point: %zero_point)
+    %attr_output_dtype = irdl.base "#builtin.type"
+    %attr_axis = irdl.base "#builtin.dense_array"
+    irdl.attributes { "output_dtype" = %attr_output_dtype, "axis" = %attr_axis }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @dequantize {
+    %x = irdl.base "!builtin.tensor"
+    %scale = irdl.base "!builtin.tensor"
+    %zero_point = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x, scale: %scale, zero_point: %zero_point)
+    %attr_output_dtype = irdl.base "#builtin.type"
+    %attr_axis = irdl.base "#builtin.dense_array"
+    irdl.attributes { "output_dtype" = %attr_output_dtype, "axis" = %attr_axis }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @requantize {
+    %x = irdl.base "!builtin.tensor"
+    %in_scale = irdl.base "!builtin.tensor"
+    %in_zero_point = irdl.base "!builtin.tensor"
+    %out_scale = irdl.base "!builtin.tensor"
+    %out_zero_point = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x, in_scale: %in_scale, in_zero_point: %in_zero_point, out_scale: %out_scale, out_zero_point: %out_zero_point)
+    %attr_output_dtype = irdl.base "#builtin.type"
+    %attr_axis = irdl.base "#builtin.dense_array"
+    irdl.attributes { "output_dtype" = %attr_output_dtype, "axis" = %attr_axis }
     %result = irdl.base "!builtin.tensor"
     irdl.results(result: %result)
   }
@@ -364,6 +452,31 @@ irdl.dialect @mind {
     %lhs = irdl.base "!builtin.tensor"
     %rhs = irdl.base "!builtin.tensor"
     irdl.operands(lhs: %lhs, rhs: %rhs)
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @dot_general {
+    %lhs = irdl.base "!builtin.tensor"
+    %rhs = irdl.base "!builtin.tensor"
+    irdl.operands(lhs: %lhs, rhs: %rhs)
+    %attr_batch_lhs = irdl.base "#builtin.dense_array"
+    %attr_batch_rhs = irdl.base "#builtin.dense_array"
+    %attr_contract_lhs = irdl.base "#builtin.dense_array"
+    %attr_contract_rhs = irdl.base "#builtin.dense_array"
+    %attr_accum_dtype = irdl.base "#builtin.type"
+    %attr_out_dtype = irdl.base "#builtin.type"
+    irdl.attributes { "batch_lhs" = %attr_batch_lhs, "batch_rhs" = %attr_batch_rhs, "contract_lhs" = %attr_contract_lhs, "contract_rhs" = %attr_contract_rhs, "accum_dtype" = %attr_accum_dtype, "out_dtype" = %attr_out_dtype }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @layer_norm {
+    %x = irdl.base "!builtin.tensor"
+    %gamma = irdl.base "!builtin.tensor"
+    %beta = irdl.base "!builtin.tensor"
+    irdl.operands(x: %x, gamma: %gamma, beta: %beta)
+    %attr_epsilon = irdl.base "#builtin.float"
+    %attr_feature_axis = irdl.base "#builtin.integer"
+    irdl.attributes { "epsilon" = %attr_epsilon, "feature_axis" = %attr_feature_axis }
     %result = irdl.base "!builtin.tensor"
     irdl.results(result: %result)
   }

@@ -36,13 +36,17 @@ if TYPE_CHECKING:
     from mind_mlir.interpreter import interpret
     from mind_mlir.ir.module import Block, CoreOperation, Function, Module
     from mind_mlir.ir.types import DType, TensorType
-    from mind_mlir.passes.autodiff import Gradient, differentiate
+    from mind_mlir.passes.autodiff import Gradient
     from mind_mlir.passes.canonicalize import canonicalize
-    from mind_mlir.passes.verify import verify
+    from mind_mlir.ptir.differentiation import differentiate
+    from mind_mlir.ptir.program import Program
+    from mind_mlir.ptir.verification import verify
     from mind_mlir.runtime.bound import BoundFunction
-    from mind_mlir.runtime.executable import Executable, compile
+    from mind_mlir.runtime.compilation import compile
+    from mind_mlir.runtime.executable import Executable
     from mind_mlir.runtime.function import CompiledFunction
     from mind_mlir.runtime.memory import MemoryInfo, memory_info, release_memory, set_memory_limit
+    from mind_mlir.runtime.program_executable import ProgramExecutable
     from mind_mlir.runtime.threads import get_num_threads, set_num_threads
 
 __version__ = "0.1.0"
@@ -69,12 +73,14 @@ _HOMES = {
     "Module": "mind_mlir.ir.module",
     "ModuleBuilder": "mind_mlir.core.function_builder",
     "ParseError": _DIAGNOSTICS,
+    "Program": "mind_mlir.ptir.program",
+    "ProgramExecutable": "mind_mlir.runtime.program_executable",
     "TensorType": "mind_mlir.ir.types",
     "UnsupportedError": _DIAGNOSTICS,
     "VerificationError": _DIAGNOSTICS,
     "canonicalize": "mind_mlir.passes.canonicalize",
-    "compile": "mind_mlir.runtime.executable",
-    "differentiate": "mind_mlir.passes.autodiff",
+    "compile": "mind_mlir.runtime.compilation",
+    "differentiate": "mind_mlir.ptir.differentiation",
     "get_num_threads": "mind_mlir.runtime.threads",
     "interpret": "mind_mlir.interpreter",
     "load": "mind_mlir.frontends",
@@ -84,7 +90,7 @@ _HOMES = {
     "release_memory": "mind_mlir.runtime.memory",
     "set_memory_limit": "mind_mlir.runtime.memory",
     "set_num_threads": "mind_mlir.runtime.threads",
-    "verify": "mind_mlir.passes.verify",
+    "verify": "mind_mlir.ptir.verification",
 }
 
 __all__ = [
@@ -108,6 +114,8 @@ __all__ = [
     "Module",
     "ModuleBuilder",
     "ParseError",
+    "Program",
+    "ProgramExecutable",
     "TensorType",
     "UnsupportedError",
     "VerificationError",

@@ -106,7 +106,7 @@ def _bind_with_care(
     parameters: Sequence[Parameter], positional: Sequence[object], named: Mapping[Any, object]
 ) -> list[Array]:
     findings: list[Diagnostic] = []
-    given = _by_name(parameters, positional, named, findings)
+    given = by_name([parameter.name for parameter in parameters], positional, named, findings)
     arrays = [
         _array(parameter, given[parameter.name], findings)
         for parameter in parameters
@@ -124,13 +124,20 @@ def _bind_with_care(
     return arrays
 
 
-def _by_name(
-    parameters: Sequence[Parameter],
+def by_name(
+    names: Sequence[str],
     positional: Sequence[object],
     named: Mapping[Any, object],
     findings: list[Diagnostic],
 ) -> dict[str, object]:
-    names = [parameter.name for parameter in parameters]
+    """Return the arguments of a call by name; those that fit no name, or are given twice, go to ``findings``.
+
+    Args:
+        names: What the inputs are called, in order.
+        positional: Arguments for the first of them.
+        named: Arguments by name.
+        findings: Takes E6102.
+    """
     listing = ", ".join(names) or "none"
     if len(positional) > len(names):
         message = f"{len(positional)} positional arguments given, but there are {len(names)} inputs"
@@ -195,7 +202,7 @@ def mismatches(parameter: Parameter, dtype: np.dtype[Any], shape: tuple[int, ...
 def _to_numpy(parameter: Parameter, value: object, findings: list[Diagnostic]) -> Array | None:
     if isinstance(value, (bool, int, float, complex)) and not isinstance(value, np.generic):
         value = _from_python_scalar(parameter.type.dtype, value)
-    array, reason = _viewed(value)
+    array, reason = viewed(value)
     if array is None:
         findings.append(
             _finding("E6105", f"argument '{parameter.name}' is not an array: {reason}", parameter, None)
@@ -215,7 +222,7 @@ def _to_numpy(parameter: Parameter, value: object, findings: list[Diagnostic]) -
     return array
 
 
-def _viewed(value: object) -> tuple[Array | None, str]:
+def viewed(value: object) -> tuple[Array | None, str]:
     """Return ``value`` as numpy sees it, or None and why it cannot."""
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         return None, "elements of it are masked"

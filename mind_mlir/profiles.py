@@ -65,7 +65,7 @@ CORE_V1 = Profile(
                 "division is not part of Core v1 (core-ir.md, Binary operations)",
                 "multiply by the reciprocal: %r = Reciprocal (%b), then Mul (%a, %r)",
             ),
-            **dict.fromkeys(("Cond", "While", "Call"), _NO_FLOW),
+            **dict.fromkeys(("Cond", "While", "Scan", "Call"), _NO_FLOW),
         }
     ),
 )

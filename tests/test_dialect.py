@@ -230,6 +230,7 @@ def test_attributes_of_every_example_survive(context: Context, record: OpDef) ->
         (AttrKind.I64, 0),
         (AttrKind.I64, -(2**63)),
         (AttrKind.I64, 2**63 - 1),
+        *((AttrKind.F64, value) for value in (0.0, 1e-5, -0.1, 5e-324, 1.7976931348623157e308, float("inf"))),
         (AttrKind.I64_LIST, ()),
         (AttrKind.I64_LIST, (0, -1, 2**63 - 1, -(2**63))),
         (AttrKind.STRING, ""),

@@ -92,7 +92,7 @@ def test_memory_that_cannot_be_had(copied: bool) -> None:
     if copied:
         value = b.emit("Index", b.emit("Exp", value), indices=(0, 0))
     with pytest.raises(ExecutionError, match="cannot allocate the memory") as caught:
-        interpret(b.build([value]), {"x": np.float32(1)})  # type: ignore[dict-item] # a scalar is taken
+        interpret(b.build([value]), {"x": np.float32(1)})  # a scalar is taken
     assert caught.value.code == "E6004"
     assert caught.value.diagnostics[0].context["shape"] == [[1 << 24, 1 << 24]]
 

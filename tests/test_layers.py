@@ -29,6 +29,7 @@ LAYERS = (
     "frontends",
     "ptir",
     "arguments",
+    "program_arguments",
     "interpreter",
     *("dialect.opviews", "dialect"),
     *("lowering.schedule.emission", "lowering.schedule.reading", "lowering.schedule.movement"),

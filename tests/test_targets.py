@@ -81,7 +81,7 @@ def test_what_is_no_target_is_an_error() -> None:
     with pytest.raises(ValueError, match="target must be one of native"):
         mind_mlir.compile(mind_mlir.parse(PROGRAM), target="pdp11")
     with pytest.raises(TypeError, match="target"):
-        mind_mlir.compile(mind_mlir.parse(PROGRAM), target=3)  # type: ignore[arg-type] # on purpose
+        mind_mlir.compile(mind_mlir.parse(PROGRAM), target=3)  # type: ignore[call-overload] # on purpose
 
 
 @pytest.mark.parametrize("tool", ["mind-mlir compile -", "mind-mlir run -", "mind-opt --mind-schedule -"])

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 @click.option(
     "--irdl", "form", flag_value="irdl", help="Print the mind dialect as IRDL, for mlir-opt --irdl-file."
 )
+@click.option("--dtypes", "form", flag_value="dtypes", help="Print which PTIR operation takes which dtype.")
 @output_option
 def command(names: tuple[str, ...], form: str | None, output: str | None) -> None:
     """Describe the operations: what each does and what we chose, or all about the ones named.
@@ -42,6 +43,12 @@ def command(names: tuple[str, ...], form: str | None, output: str | None) -> Non
         from mind_mlir.dialect import irdl_text  # noqa: PLC0415 -- loads MLIR
 
         text = irdl_text()
+    elif form == "dtypes":
+        if names:
+            raise click.UsageError("--dtypes prints the whole table; leave the opcodes out")
+        from mind_mlir.cli.dtype_table import dtype_table  # noqa: PLC0415 -- loads numpy, as above
+
+        text = dtype_table()
     elif names:
         text = "\n".join(reference.op_markdown(record, "#") for record in records)
     else:

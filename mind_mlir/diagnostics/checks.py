@@ -90,6 +90,38 @@ class IndexCheck(Check):
 
 
 @dataclass(frozen=True, slots=True)
+class PositionCheck(Check):
+    """Positions on an axis of ``shape``, where windows of so many elements begin, count from 0: E6001."""
+
+    axis: int
+    shape: tuple[int, ...]
+    window: int = 1
+
+    @property
+    def allowed(self) -> tuple[int, int]:
+        """Return the range of positions at which a whole window lies on the axis."""
+        return 0, self.shape[self.axis] - self.window
+
+    def finding(self, found: int, location: Location | None = None) -> Diagnostic:
+        """Return E6001 for the position ``found``."""
+        extent, last = self.shape[self.axis], self.shape[self.axis] - self.window
+        what = f" of a window of {self.window}" if self.window != 1 else ""
+        return Diagnostic(
+            "E6001",
+            f"{self.opcode} {self.label}: index {found}{what} is out of bounds for axis {self.axis} "
+            f"with extent {extent}",
+            location,
+            (f"the operand has shape {list(self.shape)}",),
+            f"indices must lie in [0, {last}]; they do not count from the end"
+            if last >= 0
+            else "the axis is too short, so no index is valid",
+            context=MappingProxyType(
+                {"operation": self.opcode, "value": self.label, "index": found, "shape": self.shape}
+            ),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class DivisorCheck(Check):
     """No element of an integer divisor is 0: E6009. The numbers are 1 for those that are, else 0."""
 

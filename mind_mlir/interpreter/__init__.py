@@ -8,7 +8,7 @@ that the interpreter is stricter than compiled code.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -24,6 +24,13 @@ from mind_mlir.ops.contexts import allocation_failed
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.passes.structure import structure, structure_function
 from mind_mlir.passes.verify import verify
+from mind_mlir.program_arguments import ProgramArguments
+from mind_mlir.ptir.program import Program
+from mind_mlir.ptir.restriction import restricted
+from mind_mlir.ptir.seeding import seeded
+from mind_mlir.ptir.symbols import bind as bind_symbols
+from mind_mlir.ptir.to_module import signature_of, to_module
+from mind_mlir.ptir.verification import in_binding
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -33,14 +40,23 @@ if TYPE_CHECKING:
 
 
 def interpret(
-    module: Module, arguments: Mapping[str, Array], function: str | None = None
-) -> tuple[Array, ...]:
-    """Run an exported function of a module and return its results.
+    module: Module | Program,
+    arguments: Mapping[str, object],
+    function: str | None = None,
+    *,
+    seed: int | None = None,
+) -> tuple[Any, ...]:
+    """Run an exported function of a module, or a function of a PTIR program, and return its results.
 
     Args:
-        module: The module; it is verified first.
-        arguments: One array for each input, by name, of exactly the input's dtype and shape.
+        module: The module or program; it is verified first.
+        arguments: One array for each input, by name, of exactly the input's dtype and shape. Those of a
+            program are called ``arg0``, ``arg1``, ... or as the compact text calls them; what is of tuple
+            type is given, and given back, as a tuple, and symbolic dimensions are what the arguments say.
         function: The function to run; may be left out where one alone is exported, or one is called `main`.
+            Of a program it is the entry unless given.
+        seed: The seed of the random operations of a program, 0 to 2^64 - 1. Without it, functions that draw
+            random numbers take it as argument ``seed``.
 
     Raises:
         VerificationError: The module breaks a rule of its profile; all findings are in it. E2002, E2101,
@@ -49,11 +65,30 @@ def interpret(
         ExecutionError: E6001, an index is out of bounds; E6009, an integer is divided by zero; E6004, the
             memory for a value could not be had.
         UnsupportedError: E7004, branches and loops nest too deeply.
-        TypeError: ``module`` is no `Module`, ``arguments`` no mapping, or ``function`` no string.
+        TypeError: ``module`` is neither, ``arguments`` no mapping, ``function`` no string, or ``seed`` no
+            integer.
+        ValueError: ``seed`` does not fit in 64 bits, or is given for a module.
     """
     expected = "a mapping from the names of the inputs to arrays"
-    border.mapping(arguments, "arguments", expected)
-    return run(verify(module), arguments, function)
+    named = cast("Mapping[str, Any]", border.mapping(arguments, "arguments", expected))
+    if isinstance(module, Program):
+        return _interpret_program(seeded(restricted(module, function), seed), named)
+    if seed is not None:
+        raise ValueError("seed is for programs: the functions of a module take seeds as arguments")
+    return run(verify(module), named, function)
+
+
+def _interpret_program(program: Program, named: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return the results of the entry of a program of one function."""
+    (function,) = program.functions
+    taken = ProgramArguments(function, signature_of(function))
+    extents, tensors = taken.take((), named)
+    binding = dict(zip(taken.symbols, extents, strict=True))
+    with in_binding(binding):
+        module = to_module(bind_symbols(program, binding))
+    parameters = interface_of(module.functions[0]).parameters
+    given = {parameter.name: tensor for parameter, tensor in zip(parameters, tensors, strict=True)}
+    return taken.results(run(module, cast("Mapping[str, Any]", given), function.name))
 
 
 def run(module: Module, arguments: Mapping[str, Array], function: str | None = None) -> tuple[Array, ...]:

@@ -114,6 +114,15 @@ class FloatEmitter:
         """Emit ``not x <= y``, which is true for NaN."""
         return self._emit(f'fcmp "ugt" {x}, {y} : {self.type}')
 
+    def magnitude(self, x: str) -> str:
+        """Emit ``x`` without its sign."""
+        return self.float_of(self.and_bits(self.bits(x), self.integer((1 << (self._width - 1)) - 1)))
+
+    def with_sign(self, magnitude: str, x: str) -> str:
+        """Emit ``magnitude``, which has no sign, with the sign of ``x``."""
+        sign = self.and_bits(self.bits(x), self.integer(-1 << (self._width - 1)))
+        return self.float_of(self.or_bits(self.bits(magnitude), sign))
+
     def select(self, condition: str, x: str, y: str) -> str:
         """Emit ``x`` where the condition holds, else ``y``."""
         return self._emit(f"select {condition}, {x}, {y} : {self._flags}, {self.type}")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mind_mlir.bindings import Operation, Value
 
 #: Operations that are exact, and nevertheless work.
-_WORK = ("Transpose", "Gather", "ScatterAdd", "Pad")
+_WORK = ("Transpose", "Concat", "Tile", "Gather", "Take", "GatherElements", "ScatterAdd", "Pad")
 
 
 def hoisted(

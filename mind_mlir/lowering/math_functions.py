@@ -105,26 +105,34 @@ def emit_exp(n: FloatEmitter, format_: Format, x: str) -> str:
     # Comparisons with NaN are false, so that it is kept.
     x = n.select(n.less(n.number(high), x), n.number(high), x)
     x = n.select(n.less(x, n.number(low)), n.number(low), x)
-    # The sum with so large a number has a last place of one: it is rounded to an integer, which then is
-    # the low bits of the significand. What is added to it makes that integer k + 2 bias.
-    shift = n.number(1.5 * 2.0**format_.mantissa + 2 * format_.bias)
-    shifted = n.fma(x, n.number(1 / math.log(2)), shift)
-    k = n.subtract(shifted, shift)
-    first, rest = format_.ln2
-    large, small = n.fma(k, n.number(-first), x), n.multiply(k, n.number(-rest))
-    r = n.add(large, small)
+    large, small, both = exp_parts(n, format_, x, 2 * format_.bias)
     # Adding the exact part of r last leaves its rounding error out of all but the small terms.
-    small = n.fma(n.multiply(r, r), n.polynomial(r, format_.exp_tail), small)
     p = n.add(n.add(large, small), n.number(1.0))
     # 2**k may be out of range where the result is not. Its halves never are, and since the first product
     # is exact, a subnormal result is rounded once. Shifting to the place of the exponent drops all bits
     # above k + 2 bias, and both halves of that are the biased exponents.
-    both = n.bits(shifted)
     half = n.shift_right(both, 1)
     scales = [n.shift_left(part, format_.mantissa) for part in (half, n.subtract_bits(both, half))]
     for scale in scales:
         p = n.multiply(p, n.float_of(scale))
     return p
+
+
+def exp_parts(n: FloatEmitter, format_: Format, x: str, offset: int) -> tuple[str, str, str]:
+    """Emit two numbers and an integer: e**x is 2**k e**r, and e**r - 1 the sum of the first two.
+
+    The first of them is what is exact of r; it is x itself where k is 0. The low bits of the integer are
+    k + ``offset``.
+    """
+    # The sum with so large a number has a last place of one: it is rounded to an integer, which then is
+    # the low bits of the significand.
+    shift = n.number(1.5 * 2.0**format_.mantissa + offset)
+    shifted = n.fma(x, n.number(1 / math.log(2)), shift)
+    k = n.subtract(shifted, shift)
+    first, rest = format_.ln2
+    large, small = n.fma(k, n.number(-first), x), n.multiply(k, n.number(-rest))
+    r = n.add(large, small)
+    return large, n.fma(n.multiply(r, r), n.polynomial(r, format_.exp_tail), small), n.bits(shifted)
 
 
 def emit_log(n: FloatEmitter, format_: Format, x: str) -> str:

@@ -1,4 +1,4 @@
-"""Exponential and logarithm as plain arithmetic, the same for scalars and for vectors.
+"""Exponential, logarithm, tanh and erf as plain arithmetic, the same for scalars and for vectors.
 
 LLVM makes one call of libm for each lane of a `math.exp` on vectors. Here each operation becomes a call of a
 function that is made of additions, multiplications and shifts, one for each type, which LLVM inlines. Scalars
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.bindings import ir, llvm, vector
 from mind_mlir.lowering.float_emitter import FloatEmitter
 from mind_mlir.lowering.math_functions import FORMATS, emit_exp, emit_log
+from mind_mlir.lowering.special_functions import emit_erf, emit_tanh
 from mind_mlir.mlir.passes import find_all
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ INLINE_ATTRIBUTE = "mind.inline"
 #: A function with more exponentials and logarithms keeps the calls. An inlined one costs LLVM a millisecond.
 MOST_INLINED = 32
 #: What is replaced, and the emitter of what takes its place.
-_FUNCTIONS = {"math.exp": emit_exp, "math.log": emit_log}
+_FUNCTIONS = {"math.exp": emit_exp, "math.log": emit_log, "math.tanh": emit_tanh, "math.erf": emit_erf}
 #: The names of the operations that may be replaced.
 REPLACED = tuple(_FUNCTIONS)
 
@@ -48,7 +49,7 @@ class Expansions:
 
 
 def expand_math(module: Module, operations: Iterable[Operation], *, fma: bool) -> Expansions:
-    """Turn `math.exp` and `math.log` of f32 and f64 into calls of functions of plain arithmetic, in place.
+    """Turn functions of f32 and f64, `REPLACED`, into calls of functions of plain arithmetic, in place.
 
     The functions are declared only; `define_expansions` defines them in the LLVM dialect.
 

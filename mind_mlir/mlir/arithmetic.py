@@ -2,8 +2,8 @@
 
 One table: what a rule asks for by its meaning (`add`, `maximum`, `less`) becomes the operations that a dtype
 needs. Floats narrower than f32 are computed in f32 and rounded once; their tensors hold them as they are.
-Integers of 4 bits lie in bytes, whose upper half follows from the lower one. Complex numbers are those of the
-`complex` dialect.
+Integers of 4 bits lie in bytes, whose upper half follows from the lower one. Complex numbers are pairs
+of floats (`mlir.complex_numbers`).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from mind_mlir.bindings import arith, complex_, ir
 from mind_mlir.ir.types import DType, DTypeKind
+from mind_mlir.mlir import complex_numbers
 from mind_mlir.mlir.types import element_type
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ class Arithmetic:
             case DTypeKind.FLOAT:
                 return self.apply(lambda x: arith.NegFOp(x).result, value)
             case DTypeKind.COMPLEX:
-                return complex_.NegOp(value).result
+                return complex_numbers.by_parts(arith.NegFOp, value)
             case _:
                 return self.subtract(self.constant(0), value)
 
@@ -137,18 +138,21 @@ class Arithmetic:
                 predicate = getattr(arith.CmpFPredicate, floating)
                 return arith.CmpFOp(predicate, self.widened(left), self.widened(right)).result
             case DTypeKind.COMPLEX:
-                compared = {"Equal": complex_.EqualOp, "NotEqual": complex_.NotEqualOp}
-                return compared[op](left, right).result
+                return complex_numbers.equal(left, right, negated=op == "NotEqual")
             case _:
                 prefix = "" if integer in ("eq", "ne") else "u" if self.is_unsigned else "s"
                 return arith.CmpIOp(getattr(arith.CmpIPredicate, prefix + integer), left, right).result
 
     def _binary(self, name: str, left: Value, right: Value) -> Value:
+        emit: Any
         match self.dtype.kind:
+            case DTypeKind.COMPLEX if name in ("Add", "Sub"):
+                return complex_numbers.by_parts(getattr(arith, f"{name}FOp"), left, right)
             case DTypeKind.COMPLEX:
-                return getattr(complex_, f"{name}Op")(left, right).result
+                emit = {"Mul": complex_numbers.multiply, "Div": complex_numbers.divide}[name]
+                return emit(left, right)
             case DTypeKind.FLOAT:
-                emit: Any = getattr(arith, f"{name}FOp")
+                emit = getattr(arith, f"{name}FOp")
             case _:
                 emit = getattr(arith, f"{name}IOp")
         return self.apply(lambda x, y: emit(x, y).result, left, right)

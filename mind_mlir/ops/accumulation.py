@@ -16,7 +16,7 @@ from mind_mlir.ops.numbers import dtype_of, widened
 from mind_mlir.ops.opdef import Domain
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.types import DType
@@ -56,15 +56,28 @@ def summation_error(terms: int, dtype: DType) -> float:
     return roundings(terms) * float(np.finfo(numbers).eps)
 
 
-def magnitudes(record: OpDef, operands: Sequence[Array]) -> list[Array]:
-    """Return operands for which an operation that accumulates gives the sums of its terms' magnitudes.
+_INDICES = (Domain.INDEX, Domain.POSITION, Domain.WINDOW)
 
-    Infinities and NaNs count as 0, indices stay; the result is of a float dtype.
+
+def term_magnitudes(
+    record: OpDef,
+    operands: Sequence[Array],
+    attributes: Mapping[str, Any],
+    evaluate: Callable[[Sequence[Array]], Array],
+) -> Array:
+    """Return the sum of the terms' magnitudes for each element of a float result; not finite ones count as 0.
+
+    Args:
+        record: An operation that accumulates.
+        operands: Its operands.
+        attributes: Its attributes, complete.
+        evaluate: Applies its numpy rule to other operands.
     """
-    return [
-        array if record.operand(place).domain is Domain.INDEX else _magnitude(array)
+    finite = [
+        array if record.operand(place).domain in _INDICES else _magnitude(array)
         for place, array in enumerate(operands)
     ]
+    return evaluate(finite) if record.magnitude is None else record.magnitude(operands, attributes)
 
 
 def _magnitude(array: Array) -> Array:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from mind_mlir.ir.types import DType
+from typing import TYPE_CHECKING
+
+from mind_mlir.ir.types import DType, DTypeKind
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Field, FieldKind
 from mind_mlir.ops.opdef import AttributeDef
+
+if TYPE_CHECKING:
+    from mind_mlir.ops.contexts import TypeContext
+    from mind_mlir.ops.opdef import DTypeSet
 
 #: The attributes of what accumulates, and the fields of the contract that they come from.
 ACCUMULATOR = AttributeDef("accum_dtype", AttrKind.DTYPE, "the dtype to accumulate in")
@@ -41,3 +47,30 @@ def computed_dtype(accumulator: DType) -> DType:
 def holds(wide: DType, narrow: DType) -> bool:
     """Return whether the float ``wide`` has all numbers of the float ``narrow``."""
     return wide is narrow or (wide.is_float and wide.bits >= 32 and wide.bits > narrow.bits)
+
+
+def check_accumulator(context: TypeContext, kind: str, dtypes: DTypeSet) -> None:
+    """Report the dtypes among ``accum_dtype`` and ``out_dtype`` that ``kind`` does not go with: E2005."""
+    usable = [dtype for dtype in dtypes if dtype in context.profile.dtypes]
+    for name in ("accum_dtype", "out_dtype"):
+        dtype = context.attributes.get(name, DType.F32)
+        allowed = [each for each in usable if name != "accum_dtype" or _goes_with(kind, each)]
+        if dtype in allowed:
+            continue
+        listing = ", ".join(each.core_name for each in allowed)
+        what = "accumulates in" if name == "accum_dtype" else "gives"
+        context.report(
+            "E2005",
+            f"{context.opcode} {what} {dtype.core_name}",
+            attribute=name,
+            help=f"allowed: {listing}",
+            found=dtype.core_name,
+            allowed=listing,
+            dtype=dtype.core_name,
+        )
+    context.stop_if_reported()
+
+
+def _goes_with(kind: str, dtype: DType) -> bool:
+    """Return whether numbers of ``dtype`` can be added, or have an order."""
+    return dtype.kind is not (DTypeKind.BOOL if kind == "Sum" else DTypeKind.COMPLEX)

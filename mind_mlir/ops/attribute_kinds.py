@@ -11,8 +11,11 @@ Nothing here imports MLIR: `encode` and `decode` are given `mind_mlir.mlir.codec
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
+
+import numpy as np
 
 from mind_mlir.ir.attributes import Padding, PaddingMode, TensorLiteral
 from mind_mlir.ir.types import DType, dtype_of
@@ -93,6 +96,8 @@ class AttrKind:
     BOOL: ClassVar[AttrKind]
     #: int: index_vector_dim=1
     I64: ClassVar[AttrKind]
+    #: float: epsilon=1e-05
+    F64: ClassVar[AttrKind]
     #: tuple[int, ...]: axes=[0, 1]
     I64_LIST: ClassVar[AttrKind]
     #: str: name="x"
@@ -148,6 +153,34 @@ AttrKind.I64 = AttrKind(
     irdl=("#builtin.integer",),
     encode=lambda codec, value: codec.ir.IntegerAttr.get(codec.ir.IntegerType.get_signless(64), value),
     decode=_decoder("IntegerAttr", lambda attribute: int(attribute.value)),
+)
+
+
+def _read_number(written: Written, dtype: DType) -> AttributeValue | None:
+    del dtype
+    literal = written.literal(DType.F64) if written.is_numeric else None
+    return float(literal.array.item()) if literal is not None and literal.type.rank == 0 else None
+
+
+def _number_from_python(value: object, dtype: DType | None) -> AttributeValue | None:
+    del dtype
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
+        return None
+    try:
+        return float(value)
+    except OverflowError:  # an integer beyond all floats
+        return None
+
+
+AttrKind.F64 = AttrKind(
+    phrase="number",
+    # NaN is none: attributes compare by value.
+    accepts=lambda value: isinstance(value, float) and not math.isnan(value),
+    irdl=("#builtin.float",),
+    encode=lambda codec, value: codec.ir.FloatAttr.get(codec.ir.F64Type.get(), value),
+    decode=_decoder("FloatAttr", lambda attribute: float(attribute.value)),
+    read=_read_number,
+    from_python=_number_from_python,
 )
 AttrKind.I64_LIST = AttrKind(
     phrase="list of integers",
@@ -278,6 +311,7 @@ AttrKind.PADDING = AttrKind(
 KINDS: dict[str, AttrKind] = {
     "BOOL": AttrKind.BOOL,
     "I64": AttrKind.I64,
+    "F64": AttrKind.F64,
     "I64_LIST": AttrKind.I64_LIST,
     "STRING": AttrKind.STRING,
     "ENUM": AttrKind.ENUM,

@@ -109,6 +109,8 @@ class Contract:
         fields: The fields of its spec, in the contract's order.
         read: Where attributes are not the fields under their names, how they are had from these.
         write: The other way round.
+        seeded: Whether the operation draws random numbers: its last operand, which programs do not write, is
+            the seed of the function, and its attribute ``stream`` is its place among such operations.
     """
 
     name: str
@@ -116,6 +118,7 @@ class Contract:
     fields: tuple[Field, ...] = ()
     read: ReadRule | None = None
     write: WriteRule | None = None
+    seeded: bool = False
 
 
 def unary(variant: str) -> Contract:

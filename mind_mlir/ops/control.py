@@ -52,12 +52,12 @@ def _cond_type(context: TypeContext) -> tuple[TensorType, ...]:
         )
     then, otherwise = context.regions
     for region, name in ((then, "then"), (otherwise, "else")):
-        _require(context, f"^{name} of Cond", "parameter", (), region.parameters, region.parameter_location)
+        require(context, f"^{name} of Cond", "parameter", (), region.parameters, region.parameter_location)
     if not then.yields:
-        _no_results(context, "^then of Cond yields nothing", then.location)
+        no_results(context, "^then of Cond yields nothing", then.location)
     expected = _agreed(context, then.yields, otherwise.yields)
     for region, name in ((then, "then"), (otherwise, "else")):
-        _require(context, f"^{name} of Cond", "yield", expected, region.yields, region.yield_location)
+        require(context, f"^{name} of Cond", "yield", expected, region.yields, region.yield_location)
     context.stop_if_reported()
     return expected
 
@@ -79,7 +79,7 @@ def _agreed(
 def _while_type(context: TypeContext) -> tuple[TensorType, ...]:
     condition, body = context.regions
     where = condition.parameter_location
-    _require(context, "^condition of While", "parameter", context.operands, condition.parameters, where)
+    require(context, "^condition of While", "parameter", context.operands, condition.parameters, where)
     context.stop_if_reported()
     if not condition.yields or condition.yields[0] != PREDICATE:
         found = condition.yields[0] if condition.yields else "nothing"
@@ -95,12 +95,12 @@ def _while_type(context: TypeContext) -> tuple[TensorType, ...]:
         raise RuleViolation
     carried = condition.yields[1:]
     if not carried:
-        _no_results(context, "^condition of While yields nothing but its predicate", condition.location)
+        no_results(context, "^condition of While yields nothing but its predicate", condition.location)
     expected = _agreed(context, carried, body.parameters)
     where = condition.yield_location
-    _require(context, "^condition of While", "yield", (PREDICATE, *expected), condition.yields, where)
-    _require(context, "^body of While", "parameter", expected, body.parameters, body.parameter_location)
-    _require(context, "^body of While", "yield", context.operands, body.yields, body.yield_location)
+    require(context, "^condition of While", "yield", (PREDICATE, *expected), condition.yields, where)
+    require(context, "^body of While", "parameter", expected, body.parameters, body.parameter_location)
+    require(context, "^body of While", "yield", context.operands, body.yields, body.yield_location)
     context.stop_if_reported()
     return expected
 
@@ -129,9 +129,9 @@ def _call_type(context: TypeContext) -> tuple[TensorType, ...]:
     signature = context.functions[name]
     if signature is None:
         raise RuleViolation
-    _require(context, f"a call of @{name}", "argument", signature.parameters, context.operands, None)
+    require(context, f"a call of @{name}", "argument", signature.parameters, context.operands, None)
     if not signature.results:
-        _no_results(context, f"@{name} returns nothing", None)
+        no_results(context, f"@{name} returns nothing", None)
     context.stop_if_reported()
     return signature.results
 
@@ -140,7 +140,7 @@ def _call(context: EvalContext) -> Running:
     return (yield context.attributes["callee"], context.operands)
 
 
-def _require(
+def require(
     context: TypeContext,
     where: str,
     what: str,
@@ -183,7 +183,8 @@ def _require(
             )
 
 
-def _no_results(context: TypeContext, message: str, location: Location | None) -> NoReturn:
+def no_results(context: TypeContext, message: str, location: Location | None) -> NoReturn:
+    """Report E4122 and end the rule."""
     context.fail(
         "E4122",
         message,

@@ -9,7 +9,7 @@ import numpy as np
 from mind_mlir.ir.types import DType, format_shape
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind, refuse
-from mind_mlir.ops.opdef import ANY, INTEGERS, Alias, AttributeDef, Example, OpDef, OperandDef
+from mind_mlir.ops.opdef import INTEGERS, MOVABLE, Alias, AttributeDef, Example, OpDef, OperandDef
 from mind_mlir.ops.pointwise import zeros_like
 
 if TYPE_CHECKING:
@@ -235,7 +235,7 @@ OPERATIONS = (
         "above the extent (E4123); `start` is a vector (E3002) of one number for each dimension (E3003), "
         "i32 or i64.",
         spec="ptir-v0.4.md, Dynamic slice/update (decode-friendly)",
-        operands=(OperandDef("input", ANY), OperandDef("start", INTEGERS)),
+        operands=(OperandDef("input", MOVABLE), OperandDef("start", INTEGERS)),
         attributes=(AttributeDef("sizes", AttrKind.I64_LIST, "the shape of the window"),),
         type_rule=_slice_type,
         evaluate=_evaluate_slice,
@@ -265,7 +265,11 @@ OPERATIONS = (
         "dtype (E2004) and the rank (E3002) of `operand` and is nowhere larger (E4123); `start` is a "
         "vector (E3002) of one number for each dimension (E3003), i32 or i64.",
         spec="ptir-v0.4.md, Dynamic slice/update (decode-friendly)",
-        operands=(OperandDef("operand", ANY), OperandDef("update", ANY), OperandDef("start", INTEGERS)),
+        operands=(
+            OperandDef("operand", MOVABLE),
+            OperandDef("update", MOVABLE),
+            OperandDef("start", INTEGERS),
+        ),
         type_rule=_update_type,
         evaluate=_evaluate_update,
         derivative=_update_vjp,

@@ -11,11 +11,11 @@ from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.types import DType
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.bounds import check_indices, require_in_bounds, safe_position
-from mind_mlir.ops.opdef import ANY, INTEGERS, AttributeDef, Domain, Example, OpDef, OperandDef, Program
-from mind_mlir.ops.scatter import row_form
+from mind_mlir.ops.opdef import INTEGERS, MOVABLE, AttributeDef, Domain, Example, OpDef, OperandDef, Program
+from mind_mlir.ops.scatter_windows import row_form
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.types import TensorType
@@ -102,14 +102,15 @@ def _lower_index(context: LoweringContext) -> Any:
     return context.filled(context.result_type, 0)
 
 
-def _gather_type(context: TypeContext) -> TensorType:
+def rows_type(context: TypeContext) -> TensorType:
+    """Type rule: a row of the first operand for each index of the second."""
     operand, indices = context.operands
     if operand.rank == 0:
         context.fail(
             "E3002",
-            "Gather needs an input of rank 1 or more, found a scalar",
+            f"{context.opcode} needs an input of rank 1 or more, found a scalar",
             operand=0,
-            help="Gather reads along the first dimension of its input",
+            help=f"{context.opcode} reads along the first dimension of its input",
             expected="at least 1",
             found=0,
         )
@@ -125,24 +126,29 @@ def _evaluate_gather(context: EvalContext) -> Array:
 def _gather_vjp(context: VjpContext) -> Sequence[Value | None]:
     operand, indices = context.operands
     zeros = context.emit("BroadcastTo", context.scalar(0.0), result_shape=operand.shape)
-    form = row_form(operand.type.rank, indices.type.rank)
+    form = row_form(operand.type.rank, indices.type.rank, from_end=True)
     gradient = context.emit("ScatterAdd", zeros, indices, context.cotangent, **form)
     return gradient, None
 
 
 def _lower_gather(context: LoweringContext) -> Any:
+    operand_type, indices_type = context.operand_types
+    check_indices(context, context.operands[1], indices_type, operand_type.extents)
+    return gather_rows(context, lambda index: safe_position(context, index, operand_type.extents[0]))
+
+
+def gather_rows(context: LoweringContext, position: Callable[[Any], Any]) -> Any:
+    """Append the reading of a row for each index; ``position`` emits which, and is within bounds."""
     operand, indices = context.operands
     operand_type, indices_type = context.operand_types
-    check_indices(context, indices, indices_type, operand_type.extents)
     result = context.result_type
     if operand_type.element_count == 0 or result.element_count == 0:
         return context.filled(result, 0)  # there is nothing to read
     mlir, window = context.mlir, indices_type.rank
 
     def body(index: Any, _: Any) -> Any:
-        row = safe_position(context, index, operand_type.extents[0])
         return mlir.tensor.extract(
-            operand, [row, *(mlir.linalg.IndexOp(d).result for d in range(window, result.rank))]
+            operand, [position(index), *(mlir.linalg.IndexOp(d).result for d in range(window, result.rank))]
         )
 
     dims = [mlir.ir.AffineDimExpr.get(axis) for axis in range(window)]
@@ -174,7 +180,7 @@ OPERATIONS = (
         "dimension (E4006), and the result is a scalar. In profile core-functions there may be fewer: "
         "then the result has the shape that is left of the input's.",
         spec="core-ir.md, Indexing and slicing; shapes.md, Index, slice, and gather",
-        operands=(OperandDef("input", ANY),),
+        operands=(OperandDef("input", MOVABLE),),
         attributes=(AttributeDef("indices", AttrKind.I64_LIST, "one index for each dimension"),),
         type_rule=_index_type,
         evaluate=_evaluate_index,
@@ -202,10 +208,10 @@ OPERATIONS = (
         "`input` must have rank 1 or more (E3002), `indices` dtype i32 or i64 (E4011).",
         spec="core-ir.md, Indexing and slicing; shapes.md, Index, slice, and gather",
         operands=(
-            OperandDef("input", ANY),
+            OperandDef("input", MOVABLE),
             OperandDef("indices", INTEGERS, dtype_code="E4011", domain=Domain.INDEX),
         ),
-        type_rule=_gather_type,
+        type_rule=rows_type,
         evaluate=_evaluate_gather,
         derivative=_gather_vjp,
         lower=_lower_gather,

@@ -23,7 +23,7 @@ from mind_mlir.ir.types import DType
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from mind_mlir.ir.attributes import AttributeValue
+    from mind_mlir.ir.attributes import Array, AttributeValue
     from mind_mlir.ir.terminators import ValueId
     from mind_mlir.ir.types import TensorType
     from mind_mlir.mlir.context import LoweringContext
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from mind_mlir.ops.attribute_kinds import AttrKind
     from mind_mlir.ops.contexts import EvalContext, TypeContext
     from mind_mlir.ops.contract import Contract
+    from mind_mlir.ops.expansion import ExpandContext
     from mind_mlir.ops.vjp import FlowContext, VjpContext
 
 DTypeSet: TypeAlias = tuple[DType, ...]
@@ -50,6 +51,8 @@ COMPLEX: DTypeSet = (DType.CF32, DType.CF64)
 ALL_REAL: DTypeSet = ALL_INTEGERS + ALL_FLOATS
 ALL_NUMERIC: DTypeSet = ALL_REAL + COMPLEX
 EVERY: DTypeSet = BOOL + ALL_NUMERIC
+#: What operations take that only move elements.
+MOVABLE: DTypeSet = BOOL + ALL_REAL
 
 
 class Domain(Enum):
@@ -59,6 +62,8 @@ class Domain(Enum):
     POSITIVE = "positive"  # log, reciprocal away from zero
     NONZERO = "nonzero"  # divisors
     INDEX = "index"  # indices into axis 0 of the first operand
+    POSITION = "position"  # as indices, of the axis that attribute `axis` names or else 0; never from the end
+    WINDOW = "window"  # where windows begin in the first operand, as ScatterAdd has them
 
 
 class Rounding(Enum):
@@ -182,7 +187,10 @@ NormalizeRule: TypeAlias = (
     "Callable[[Mapping[str, AttributeValue], TensorType], Mapping[str, AttributeValue]]"
 )
 TermsRule: TypeAlias = "Callable[[Sequence[tuple[int, ...]], Mapping[str, AttributeValue]], int]"
+#: From the operands, of floats, and the complete attributes to what errors are relative to.
+MagnitudeRule: TypeAlias = "Callable[[Sequence[Array], Mapping[str, Any]], Array]"
 LinalgRule: TypeAlias = "Callable[[LoweringContext], Any]"
+ExpandRule: TypeAlias = "Callable[[ExpandContext], None]"
 #: Returns the results of the operations that it emitted.
 EmitRule: TypeAlias = "Callable[[EmitContext], list[Any]]"
 
@@ -210,6 +218,8 @@ class OpDef:
             from all operands to all results.
         lower: The linalg rule; None for what is no operation of the `mind` dialect.
         emit: What is emitted in the place of an operation of the `mind` dialect, where there is none.
+        expand: What appends the operations that take its place in structured form, before differentiation
+            and lowering, where there are such; its derivative and what is emitted are theirs.
         upstream: The operation of MLIR's own dialects that is emitted instead, where there is one.
         choices: What we chose where the documents leave the choice to the implementation.
         normalize: Complete attributes in normal form, from them and the type of the first result: what means
@@ -219,8 +229,11 @@ class OpDef:
         rounding: How closely compiled code agrees with ``evaluate``; only exact operations are folded.
         terms: For operations that accumulate, how many terms an element of the result is the sum of, from the
             shapes of the operands and the complete attributes (see `ops.accumulation`).
+        magnitude: What the error of each element of such a result is relative to, where that is not the numpy
+            rule's result for the magnitudes of the operands.
         extension: Whether it stands outside Core v1 (named as PTIR names it).
         aliases: Its other names, by profile.
+        never: Dtypes that the contract excludes, or that make no sense, and why.
         contract: How PTIR programs write it; None for what the contract does not have.
         examples: Valid uses, including the edge cases.
         programs: Valid uses of an operation with regions or of other functions, in the place of examples.
@@ -241,6 +254,7 @@ class OpDef:
     flow: FlowRule | None = None
     lower: LinalgRule | None
     emit: EmitRule | None = None
+    expand: ExpandRule | None = None
     upstream: str | None = None
     choices: tuple[str, ...] = ()
     normalize: NormalizeRule | None = None
@@ -248,8 +262,10 @@ class OpDef:
     commutative: bool = False
     rounding: Rounding = Rounding.EXACT
     terms: TermsRule | None = None
+    magnitude: MagnitudeRule | None = None
     extension: bool = False
     aliases: tuple[Alias, ...] = ()
+    never: tuple[tuple[DTypeSet, str], ...] = ()
     contract: Contract | None = None
     examples: tuple[Example, ...] = ()
     programs: tuple[Program, ...] = ()

@@ -10,7 +10,7 @@ from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.types import DType, TensorType, format_shape
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind, scalar_literal, tagged_scalar
-from mind_mlir.ops.opdef import ANY, AttributeDef, Example, OpDef, OperandDef
+from mind_mlir.ops.opdef import MOVABLE, AttributeDef, Example, OpDef, OperandDef
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -141,7 +141,7 @@ OPERATIONS = (
         "+ extent + high + max(extent - 1, 0) * interior` elements. The three lists need one number that "
         "is not negative for each dimension, and `pad_value` the dtype of `input` (E1103 otherwise).",
         spec="ptir-v0.4.md, Pad",
-        operands=(OperandDef("input", ANY),),
+        operands=(OperandDef("input", MOVABLE),),
         attributes=(
             AttributeDef("low", AttrKind.I64_LIST, "how much goes before the first element of each axis"),
             AttributeDef("high", AttrKind.I64_LIST, "how much goes after the last element of each axis"),

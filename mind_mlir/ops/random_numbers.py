@@ -24,9 +24,9 @@ from mind_mlir.ops.philox import BlockEmitter, words
 from mind_mlir.ops.reassociation import reshape
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
-    from mind_mlir.ir.attributes import Array
+    from mind_mlir.ir.attributes import Array, AttributeValue
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
 
@@ -199,6 +199,19 @@ def _normal_number(context: LoweringContext, bits: Any) -> Any:
 
 
 _CONSTANT = NotDifferentiable("random numbers do not depend on differentiable values", constant=True)
+
+
+def _read(fields: Mapping[str, Any], operands: Sequence[TensorType]) -> Mapping[str, AttributeValue]:
+    """Take shape and dtype; which stream it is, the conversion of the program says."""
+    del operands
+    return {"shape": fields["shape"], "dtype": fields["dtype"], "stream": 0}
+
+
+def _write(attributes: Mapping[str, AttributeValue], operands: Sequence[TensorType]) -> Mapping[str, Any]:
+    del operands
+    return {"shape": attributes["shape"], "dtype": attributes["dtype"]}
+
+
 _FIELDS = (Field("shape", FieldKind.SHAPE), Field("dtype", FieldKind.DTYPE))
 _SPEC = "ptir-v0.4.md, Randomness, top-k, segments, quantization"
 _SEED = (OperandDef("seed", (DType.UI64,)),)
@@ -217,7 +230,7 @@ _CHOICES = (
     "The operation is a function of its seed and stream: in a loop it gives the same numbers in each "
     "iteration, unless the seed changes.",
     "In a PTIR program, where it has no operands, its stream is its number among the random operations of "
-    "the program, and the seed is given when the program is compiled or called.",
+    "the function, and the seed is given when the program is compiled or called.",
 )
 
 
@@ -254,7 +267,7 @@ OPERATIONS = (
             "is exact; as many as the dtype has for integers, in two's complement; one for truth values.",
         ),
         extension=True,
-        contract=Contract("RngUniform", fields=_FIELDS),
+        contract=Contract("RngUniform", fields=_FIELDS, read=_read, write=_write, seeded=True),
         examples=_examples(UNIFORM),
     ),
     OpDef(
@@ -278,7 +291,7 @@ OPERATIONS = (
             "once more. No number is beyond 6.34 (f64: 9.16).",
         ),
         extension=True,
-        contract=Contract("RngNormal", fields=_FIELDS),
+        contract=Contract("RngNormal", fields=_FIELDS, read=_read, write=_write, seeded=True),
         examples=_examples(NORMAL),
     ),
 )

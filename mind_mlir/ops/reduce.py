@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from mind_mlir.ir.types import DType, DTypeKind, TensorType
+from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.accumulation import ACCURACY
 from mind_mlir.ops.accumulators import (
     ACCUMULATOR,
@@ -17,6 +17,7 @@ from mind_mlir.ops.accumulators import (
     OUTPUT,
     OUTPUT_FIELD,
     POLICY,
+    check_accumulator,
     computed_dtype,
     holds,
 )
@@ -59,33 +60,6 @@ def _type(context: TypeContext) -> TensorType:
     check_accumulator(context, attributes["kind"], _DTYPES)
     shape = reduced_shape(operand.shape, _axes(attributes, operand.rank), attributes["keepdims"])
     return TensorType(attributes["out_dtype"], shape)
-
-
-def check_accumulator(context: TypeContext, kind: str, dtypes: DTypeSet) -> None:
-    """Report the dtypes among ``accum_dtype`` and ``out_dtype`` that ``kind`` does not go with: E2005."""
-    usable = [dtype for dtype in dtypes if dtype in context.profile.dtypes]
-    for name in ("accum_dtype", "out_dtype"):
-        dtype = context.attributes.get(name, DType.F32)
-        allowed = [each for each in usable if name != "accum_dtype" or _goes_with(kind, each)]
-        if dtype in allowed:
-            continue
-        listing = ", ".join(each.core_name for each in allowed)
-        what = "accumulates in" if name == "accum_dtype" else "gives"
-        context.report(
-            "E2005",
-            f"{context.opcode} of kind {kind} never {what} {dtype.core_name}",
-            attribute=name,
-            help=f"allowed: {listing}",
-            found=dtype.core_name,
-            allowed=listing,
-            dtype=dtype.core_name,
-        )
-    context.stop_if_reported()
-
-
-def _goes_with(kind: str, dtype: DType) -> bool:
-    """Return whether numbers of ``dtype`` can be added, or have an order."""
-    return dtype.kind is not (DTypeKind.BOOL if kind == "Sum" else DTypeKind.COMPLEX)
 
 
 def _terms(shapes: Sequence[tuple[int, ...]], attributes: Mapping[str, AttributeValue]) -> int:

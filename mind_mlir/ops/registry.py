@@ -31,14 +31,22 @@ FAMILIES = (
     "argmax",
     "reshaping",
     "shaping",
+    "joining",
+    "iota",
     "indexing",
+    "positions",
     "slicing",
     "dynamic_slicing",
     "padding",
     "scatter",
+    "scatter_reduce",
+    "quantization",
     "contractions",
+    "dot_general",
+    "normalization",
     "convolution",
     "control",
+    "scan",
 )
 
 NOTHING_FIXED: Mapping[str, AttributeValue] = MappingProxyType({})

@@ -10,7 +10,7 @@ import numpy as np
 from mind_mlir.ir.types import format_shape
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind
-from mind_mlir.ops.opdef import ANY, AttributeDef, Example, OpDef, OperandDef
+from mind_mlir.ops.opdef import MOVABLE, AttributeDef, Example, OpDef, OperandDef
 from mind_mlir.ops.reassociation import reshape
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ def _explicit(attributes: Mapping[str, AttributeValue], _operands: Sequence[Tens
     return {"new_shape": tuple(None if extent == -1 else extent for extent in new_shape)}
 
 
-_INPUT = (OperandDef("input", ANY),)
+_INPUT = (OperandDef("input", MOVABLE),)
 
 OPERATIONS = (
     OpDef(

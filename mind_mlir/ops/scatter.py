@@ -3,53 +3,48 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from mind_mlir.ir.types import format_shape
+from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.attribute_kinds import AttrKind
-from mind_mlir.ops.bounds import check_indices, require_in_bounds, safe_position
-from mind_mlir.ops.contract import Contract, Field, FieldKind
-from mind_mlir.ops.opdef import INTEGERS, AttributeDef, Domain, Example, OpDef, OperandDef, Rounding
+from mind_mlir.ops.bounds import check_numbers, clamped_position, require_allowed, safe_position
+from mind_mlir.ops.contract import Contract, Field, FieldKind, cannot_say
+from mind_mlir.ops.opdef import INTEGERS, NUMERIC, AttributeDef, Domain, Example, OpDef, OperandDef, Rounding
 from mind_mlir.ops.reassociation import reshape
+from mind_mlir.ops.scatter_rows import accumulator_dtype, scatter_rows
+from mind_mlir.ops.scatter_vjp import scatter_vjp
+from mind_mlir.ops.scatter_windows import Windows, check_windows, row_form
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from mind_mlir.ir.attributes import Array
-    from mind_mlir.ir.types import TensorType
-    from mind_mlir.ir.value import Value
+    from mind_mlir.ir.attributes import Array, AttributeValue
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
-    from mind_mlir.ops.vjp import VjpContext
 
 
-#: Marks the loop over the rows of updates, whose body ends with the loop over the columns.
-SCATTER_ATTRIBUTE = "mind.scatter"
+def _normalize(attributes: Mapping[str, AttributeValue], result: TensorType) -> Mapping[str, AttributeValue]:
+    """Let the operand's dimensions count from the front; the inserted ones ascend."""
+
+    def from_front(name: str) -> tuple[int, ...]:
+        return tuple(dim % result.rank for dim in cast("tuple[int, ...]", attributes[name]))
+
+    inserted, indexed = "inserted_window_dims", "scatter_dims_to_operand_dims"
+    return {**attributes, inserted: tuple(sorted(from_front(inserted))), indexed: from_front(indexed)}
 
 
-def row_form(operand_rank: int, indices_rank: int) -> dict[str, Any]:
-    """Return the attributes with which ScatterAdd adds rows along the first axis, as Gather reads them."""
-    return {
-        "update_window_dims": tuple(range(indices_rank, indices_rank + operand_rank - 1)),
-        "inserted_window_dims": (0,),
-        "scatter_dims_to_operand_dims": (0,),
-        "index_vector_dim": indices_rank,
-    }
+def _dimension_numbers(
+    attributes: Mapping[str, AttributeValue], _operands: Sequence[TensorType]
+) -> dict[str, Any]:
+    if attributes["from_end"]:
+        cannot_say("ScatterAdd with from_end=true", "indices of PTIR do not count from the end")
+    return {name: value for name, value in attributes.items() if name != "from_end"}
 
 
 def _scatter_type(context: TypeContext) -> TensorType:
-    operand, indices, updates = context.operands
-    if operand.rank == 0:
-        context.fail(
-            "E3002",
-            "ScatterAdd needs an operand of rank 1 or more, found a scalar",
-            operand=0,
-            help="ScatterAdd adds to rows along the first dimension of its operand",
-            expected="at least 1",
-            found=0,
-        )
+    operand, _, updates = context.operands
     if updates.dtype is not operand.dtype:
         context.fail(
             "E2004",
@@ -60,139 +55,145 @@ def _scatter_type(context: TypeContext) -> TensorType:
             left=operand.dtype.core_name,
             right=updates.dtype.core_name,
         )
-    _require_row_form(context, row_form(operand.rank, indices.rank))
-    expected = (*indices.shape, *operand.shape[1:])
-    if updates.shape != expected:
-        context.fail(
-            "E3003",
-            f"the updates of ScatterAdd have shape {format_shape(updates.shape)} instead of "
-            f"{format_shape(expected)}",
-            operand=2,
-            notes=(f"operand is {operand}", f"indices is {indices}"),
-            help="there must be one row of the operand's shape for each index",
-            dimension="updates",
-            extents=(updates.shape, expected),
-        )
+    check_windows(context)
     return operand
-
-
-def _require_row_form(context: TypeContext, form: dict[str, Any]) -> None:
-    for name, wanted in form.items():
-        found = context.attributes[name]
-        if found == wanted:
-            continue
-        spelled = ", ".join(
-            f"{key}={value if isinstance(value, int) else format_shape(value)}" for key, value in form.items()
-        )
-        context.fail(
-            "E7001",
-            f"this form of ScatterAdd is not supported: {name} is "
-            f"{found if isinstance(found, int) else format_shape(found)}",
-            attribute=name,
-            notes=("supported is the addition of whole rows along the first axis, the transpose of Gather",),
-            help=f"for these operand types write {spelled}",
-        )
 
 
 def _evaluate_scatter_add(context: EvalContext) -> Array:
     operand, indices, updates = context.operands
-    require_in_bounds(context, indices, operand.shape)
-    result = operand.copy()
-    # One index after the other: with a rank-1 list of rows, numpy's order is that of the list.
-    rows = updates.reshape(indices.size, *operand.shape[1:])
-    np.add.at(result, indices.reshape(-1), rows)
-    return result
-
-
-def _scatter_vjp(context: VjpContext) -> Sequence[Value | None]:
-    _, indices, _ = context.operands
-    wants_operand, _, wants_updates = context.needs
-    return (
-        context.cotangent if wants_operand else None,
-        None,
-        context.emit("Gather", context.cotangent, indices) if wants_updates else None,
-    )
+    windows = Windows.of(context.attributes, [array.shape for array in context.operands])
+    vectors = indices if windows.vector_dim < indices.ndim else indices[..., np.newaxis]
+    vectors = np.moveaxis(vectors, windows.vector_dim, -1)
+    for number, check in enumerate(windows.checks(context.opcode, context.label)):
+        require_allowed(context, vectors[..., number], check)
+    if operand.size == 0:
+        return operand.copy()
+    # Where each update goes in the flat operand, which is where it begins in each dimension and which
+    # element of the window it is.
+    flat = np.zeros(updates.shape, np.int64)
+    places = np.indices(updates.shape, sparse=True)
+    for source, stride in zip(windows.sources, windows.strides, strict=True):
+        if source is not None:
+            flat += places[source] * stride
+    spread = [updates.shape[dim] if dim in windows.scattered else 1 for dim in range(updates.ndim)]
+    for number, dim in enumerate(windows.indexed):
+        begins = vectors[..., number].astype(np.int64)
+        if windows.wraps(dim):
+            begins = np.where(begins < 0, begins + operand.shape[dim], begins)
+        flat += begins.reshape(spread) * windows.strides[dim]
+    # One update after the other, in row-major order.
+    dtype = context.result_type.dtype
+    total = operand.astype(accumulator_dtype(dtype).numpy).reshape(-1)
+    np.add.at(total, flat.reshape(-1), updates.reshape(-1).astype(total.dtype))
+    return total.reshape(operand.shape).astype(dtype.numpy)
 
 
 def _lower_scatter_add(context: LoweringContext) -> Any:
-    operand, indices, updates = context.operands
-    result, indices_type, updates_type = context.operand_types
-    check_indices(context, indices, indices_type, result.extents)
-    if result.element_count == 0 or updates_type.element_count == 0:
-        return operand
-    # Flat tensors: a row of any rank is then a contiguous slice, and reshapes are views.
-    width = math.prod(result.extents[1:])
-    flat_type = result.with_shape((result.element_count,))
-    flat_indices = reshape(context, indices, indices_type, (indices_type.element_count,))
-    flat_updates = reshape(context, updates, updates_type, (updates_type.element_count,))
-    start = _copy(context, operand, result, flat_type)
+    operand_type, indices_type, updates_type = context.operand_types
+    windows = Windows.of(context.attributes, [type_.extents for type_ in context.operand_types])
+    numbers = _index_numbers(context, windows)
+    vector_type = indices_type.with_shape(tuple(updates_type.extents[dim] for dim in windows.scattered))
+    for number, check in zip(numbers, windows.checks(context.opcode, context.label), strict=True):
+        check_numbers(context, number, vector_type, check)
+    if operand_type.element_count == 0 or updates_type.element_count == 0:
+        return context.operands[0]
+    kept = updates_type.rank - windows.full_rank
+    row_shape, width = updates_type.extents[:kept], math.prod(updates_type.extents[kept:])
+    rows = _row_numbers(context, windows, numbers, TensorType(DType.SI64, row_shape))
+    add = context.arithmetic(accumulator_dtype(operand_type.dtype)).add
 
-    def add_row(at: Any, accumulator: Any) -> Any:
-        index = context.mlir.tensor.extract(flat_indices, [at])
-        position = safe_position(context, index, result.extents[0])
-        return _add_row(context, accumulator, position, flat_updates, at, width)
+    def row(at: Any) -> Any:
+        found = context.mlir.tensor.extract(rows, [at])
+        return context.mlir.arith.index_cast(context.mlir.ir.IndexType.get(), found)
 
-    added = _loop(context, indices_type.element_count, start, add_row)
-    added.owner.attributes[SCATTER_ATTRIBUTE] = context.mlir.ir.UnitAttr.get()
-    return reshape(context, added, flat_type, result.extents)
+    return scatter_rows(context, row, math.prod(row_shape), width, add)
 
 
-def _copy(context: LoweringContext, value: Any, type_: TensorType, target: TensorType) -> Any:
-    """Append a copy of ``value`` in the shape of ``target``; a fill is repeated instead of read."""
-    source = value.owner
-    if getattr(source, "name", "") == "linalg.fill":
-        return context.named("fill", [source.operands[0]], context.empty(target), target)
-    flat = reshape(context, value, type_, target.extents)
-    return context.named("copy", [flat], context.empty(target), target)
+def _index_numbers(context: LoweringContext, windows: Windows) -> list[Any]:
+    """Return the numbers of the index vectors, a tensor for each place in them."""
+    indices, type_ = context.operands[1], context.operand_types[1]
+    if windows.vector_dim == type_.rank:
+        return [indices]
+    tensor, extents = context.mlir.tensor, list(type_.extents)
+    left = extents[: windows.vector_dim] + extents[windows.vector_dim + 1 :]
+    taken = context.mlir.ir.RankedTensorType.get(left, context.element(type_.dtype))
+    sizes = [1 if dim == windows.vector_dim else extent for dim, extent in enumerate(extents)]
+    numbers = []
+    for number in range(len(windows.indexed)):
+        offsets = [number if dim == windows.vector_dim else 0 for dim in range(type_.rank)]
+        static: tuple[Any, ...] = ([], [], [], offsets, sizes, [1] * type_.rank)
+        numbers.append(tensor.extract_slice(taken, indices, *static))
+    return numbers
 
 
-def _add_row(context: LoweringContext, target: Any, at: Any, updates: Any, row: Any, width: int) -> Any:
-    """Append the addition of row ``row`` of flat ``updates`` to row ``at`` of flat ``target``."""
-    arith, tensor = context.mlir.arith, context.mlir.tensor
-    stride = arith.constant(context.mlir.ir.IndexType.get(), width)
-    first_target, first_update = arith.muli(at, stride), arith.muli(row, stride)
-    add = arith.addf if context.result_type.dtype.is_float else arith.addi
+def _row_numbers(
+    context: LoweringContext, windows: Windows, numbers: Sequence[Any], type_: TensorType
+) -> Any:
+    """Append a flat tensor of i64: for each row of the updates, that of the operand it is added to."""
+    mlir, rank = context.mlir, len(windows.operand) - windows.full_rank
+    strides = [math.prod(windows.operand[dim + 1 : rank]) for dim in range(rank)]
+    arith, i64 = mlir.arith, context.element(DType.SI64)
 
-    def add_element(column: Any, accumulator: Any) -> Any:
-        position = [arith.addi(first_target, column)]
-        update = tensor.extract(updates, [arith.addi(first_update, column)])
-        return tensor.insert(add(tensor.extract(accumulator, position), update), accumulator, position)
+    def scaled(position: Any, dim: int) -> Any:
+        stride = context.scalar(strides[dim], DType.SI64)
+        return arith.muli(arith.index_cast(i64, position), stride)
 
-    return _loop(context, width, target, add_element)
+    def body(*elements: Any) -> Any:
+        row = context.scalar(0, DType.SI64)
+        for element, dim in zip(elements[:-1], windows.indexed, strict=True):
+            if dim >= rank:
+                continue  # a window that is all there is begins at 0
+            extent = windows.operand[dim]
+            begin = (
+                safe_position(context, element, extent)
+                if windows.wraps(dim)
+                else clamped_position(context, element, extent - windows.sizes[dim])
+            )
+            row = arith.addi(row, scaled(begin, dim))
+        for dim, source in enumerate(windows.sources[:rank]):
+            if source is not None:
+                row = arith.addi(row, scaled(mlir.linalg.IndexOp(source).result, dim))
+        return row
 
-
-def _loop(context: LoweringContext, count: int, init: Any, body: Callable[[Any, Any], Any]) -> Any:
-    """Append a loop that carries one tensor: ``body`` maps step, below ``count``, and tensor to the next."""
-    index = context.mlir.ir.IndexType.get()
-    zero, end, one = (context.mlir.arith.constant(index, n) for n in (0, count, 1))
-    loop = context.mlir.scf.ForOp(zero, end, one, [init])
-    with context.mlir.ir.InsertionPoint(loop.body):
-        context.mlir.scf.YieldOp([body(loop.induction_variable, loop.inner_iter_args[0])])
-    return loop.results[0]
+    dims = [mlir.ir.AffineDimExpr.get(dim) for dim in windows.scattered]
+    maps = [mlir.ir.AffineMap.get(type_.rank, 0, dims) for _ in numbers]
+    (rows,) = context.generic(
+        numbers,
+        [*maps, mlir.ir.AffineMap.get_identity(type_.rank)],
+        [context.empty(type_)],
+        ["parallel"] * type_.rank,
+        body,
+    )
+    return reshape(context, rows, type_, (type_.element_count,))
 
 
 OPERATIONS = (
     OpDef(
         opcode="ScatterAdd",
         mnemonic="scatter_add",
-        summary="Adds rows to a tensor at given indices.",
-        description="The result is `operand` with `updates[i..., d...]` added to `[indices[i...], "
-        "d...]`, for every index of `indices`, in row-major order; an index that is given again adds "
-        "again. The attributes are XLA's. `operand` must have rank 1 or more (E3002), `indices` dtype "
-        "i32 or i64 (E4011), `updates` the dtype of `operand` (E2004) and the shape of `indices` "
-        "followed by that of a row (E3003).",
+        summary="Adds windows to a tensor at given indices.",
+        description="The result is `operand` with each window of `updates` added where its index says; "
+        "windows may overlap, and an index that is given again adds again. The attributes are XLA's "
+        "dimension numbers: the dimensions `update_window_dims` of `updates` run over a window, the others "
+        "over the indices. A window has the operand's dimensions but for `inserted_window_dims`, in which it "
+        "is one element thick. Along `index_vector_dim` of `indices` lie vectors, one number for each "
+        "dimension of `scatter_dims_to_operand_dims`: where the window begins there, and 0 elsewhere; an "
+        "`index_vector_dim` of the rank of `indices` means vectors of one number. The ranks must fit "
+        "(E3002), dimensions be in range (E3004), be named once (E3005) and in `update_window_dims` ascend "
+        "(E1103); the extents must be those of the indices (E3003) and windows no larger than the operand "
+        "(E4123). `indices` have dtype i32 or i64 (E4011), `updates` that of `operand` (E2004).",
         spec="ptir-v0.4.md, ScatterAdd; autodiff.md, Indexing and slicing",
         operands=(
-            OperandDef("operand"),
-            OperandDef("indices", INTEGERS, dtype_code="E4011", domain=Domain.INDEX),
-            OperandDef("updates"),
+            OperandDef("operand", NUMERIC),
+            OperandDef("indices", INTEGERS, dtype_code="E4011", domain=Domain.WINDOW),
+            OperandDef("updates", NUMERIC),
         ),
         attributes=(
             AttributeDef(
-                "update_window_dims", AttrKind.I64_LIST, "the dimensions of updates that form a row"
+                "update_window_dims", AttrKind.I64_LIST, "the dimensions of updates that form a window"
             ),
             AttributeDef(
-                "inserted_window_dims", AttrKind.I64_LIST, "the operand's dimensions outside of a row"
+                "inserted_window_dims", AttrKind.I64_LIST, "the operand's dimensions that windows lack"
             ),
             AttributeDef(
                 "scatter_dims_to_operand_dims", AttrKind.I64_LIST, "the operand's dimensions that are indexed"
@@ -200,25 +201,19 @@ OPERATIONS = (
             AttributeDef(
                 "index_vector_dim", AttrKind.I64, "the dimension of indices that holds index vectors"
             ),
+            AttributeDef(
+                "from_end", AttrKind.BOOL, "whether negative indices count from the end", default=True
+            ),
         ),
         type_rule=_scatter_type,
         evaluate=_evaluate_scatter_add,
-        derivative=_scatter_vjp,
+        derivative=scatter_vjp,
         lower=_lower_scatter_add,
+        normalize=_normalize,
         rounding=Rounding.ACCUMULATING,
-        terms=lambda shapes, _: 1 + math.prod(shapes[1]),
+        terms=lambda shapes, _: 1 + math.prod(shapes[2]),
         same_dtype=False,
         extension=True,
-        choices=(
-            "Of XLA's scatter forms the one that transposes Gather is supported: "
-            "`inserted_window_dims=[0]`, `scatter_dims_to_operand_dims=[0]`, `index_vector_dim` the rank "
-            "of `indices` (each index is a single number) and `update_window_dims` the trailing "
-            "dimensions. Another form is E7001.",
-            "The additions to one element happen in the row-major order of `indices`, so that the result "
-            "is the same bits every time. Integers wrap around on overflow.",
-            "An index in `[-extent, -1]` counts from the end; an index outside `[-extent, extent - 1]` "
-            "is E6001 when the function runs, and no result is returned.",
-        ),
         contract=Contract(
             "ScatterAdd",
             fields=(
@@ -227,6 +222,18 @@ OPERATIONS = (
                 Field("scatter_dims_to_operand_dims", FieldKind.INTEGERS),
                 Field("index_vector_dim", FieldKind.INTEGER),
             ),
+            read=lambda fields, _: {**fields, "from_end": False},
+            write=_dimension_numbers,
+        ),
+        choices=(
+            "A window that does not lie within the operand is E6001 when the function runs, and no result is "
+            "returned; XLA leaves it out. Indices of a dimension lie in `[0, extent - window]`. With "
+            "`from_end`, which PTIR programs do not have, an index in `[-extent, -1]` counts from the end, "
+            "as Gather's, where the window is one element thick.",
+            "The additions to one element happen in the row-major order of `updates`, so that the result "
+            "is the same bits every time. Integers wrap around on overflow; floats narrower than f32 are "
+            "added in f32 and rounded once.",
+            "Negative dimensions count from the end, of `index_vector_dim` as of an axis of `indices`.",
         ),
         examples=(
             Example(("T[5, 3]", "i64[4]", "T[4, 3]"), row_form(2, 1)),
@@ -234,7 +241,51 @@ OPERATIONS = (
                 ("T[3]", "i32[2, 5]", "T[2, 5]"), row_form(1, 2), "more updates than rows: duplicates add up"
             ),
             Example(("T[4, 2, 3]", "i64[]", "T[2, 3]"), row_form(3, 0), "a single row"),
-            Example(("T[1, 17]", "i64[6]", "T[6, 17]"), row_form(2, 1)),
+            Example(("T[1, 17]", "i64[6]", "T[6, 17]"), row_form(2, 1, from_end=False)),
+            Example(
+                ("T[5, 4, 3]", "i64[7, 2]", "T[7, 3]"),
+                {
+                    "update_window_dims": (1,),
+                    "inserted_window_dims": (0, 1),
+                    "scatter_dims_to_operand_dims": (1, 0),
+                    "index_vector_dim": 1,
+                    "from_end": False,
+                },
+                "each index names a row by two numbers",
+            ),
+            Example(
+                ("T[6, 5]", "i32[2, 3]", "T[2, 4, 3]"),
+                {
+                    "update_window_dims": (0, 1),
+                    "inserted_window_dims": (),
+                    "scatter_dims_to_operand_dims": (0, 1),
+                    "index_vector_dim": 0,
+                    "from_end": False,
+                },
+                "windows in two dimensions, which overlap",
+            ),
+            Example(
+                ("T[3, 7]", "i64[5, 1, 2]", "T[3, 5, 2]"),
+                {
+                    "update_window_dims": (0,),
+                    "inserted_window_dims": (-1,),
+                    "scatter_dims_to_operand_dims": (-1,),
+                    "index_vector_dim": 1,
+                    "from_end": False,
+                },
+                "columns; dimensions that count from the end",
+            ),
+            Example(
+                ("T[]", "i64[4, 0]", "T[4]"),
+                {
+                    "update_window_dims": (),
+                    "inserted_window_dims": (),
+                    "scatter_dims_to_operand_dims": (),
+                    "index_vector_dim": 1,
+                    "from_end": False,
+                },
+                "a scalar has no dimension to index",
+            ),
         ),
     ),
 )

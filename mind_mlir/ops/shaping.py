@@ -9,7 +9,7 @@ import numpy as np
 from mind_mlir.ir.types import format_shape
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind
-from mind_mlir.ops.opdef import ALL_REAL, BOOL, AttributeDef, Example, OpDef, OperandDef
+from mind_mlir.ops.opdef import MOVABLE, AttributeDef, Example, OpDef, OperandDef
 from mind_mlir.ops.reassociation import reshape
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def _lower_broadcast_to(context: LoweringContext) -> Any:
     return context.elementwise(lambda element: element)
 
 
-_INPUT = (OperandDef("input", BOOL + ALL_REAL),)
+_INPUT = (OperandDef("input", MOVABLE),)
 
 OPERATIONS = (
     OpDef(

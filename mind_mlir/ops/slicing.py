@@ -10,7 +10,7 @@ from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.types import TensorType, format_shape
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind, cannot_say, refuse
-from mind_mlir.ops.opdef import ANY, AttributeDef, Example, OpDef, OperandDef
+from mind_mlir.ops.opdef import MOVABLE, AttributeDef, Example, OpDef, OperandDef
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -191,7 +191,7 @@ OPERATIONS = (
         "`end` does not lie beyond `start` in the direction of the step. There must be one start, end "
         "and step for each dimension (E4007); no step may be 0 (E4008).",
         spec="core-ir.md, Indexing and slicing; shapes.md, Index, slice, and gather",
-        operands=(OperandDef("input", ANY),),
+        operands=(OperandDef("input", MOVABLE),),
         attributes=(
             AttributeDef("starts", AttrKind.I64_LIST, "the first position on each axis"),
             AttributeDef("ends", AttrKind.I64_LIST, "where to stop on each axis, exclusive"),

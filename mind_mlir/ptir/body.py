@@ -41,15 +41,24 @@ class Numbering:
     Attributes:
         next_id: The next value.
         stand_ins: Parameters in the place of values that could not be had.
+        seed: What random operations draw from; None before it is known.
+        streams: How many of them there are so far.
     """
 
     next_id: ValueId = 0
+    seed: ValueId | None = None
+    streams: int = 0
     stand_ins: list[Parameter] = field(default_factory=list)
 
     def fresh(self) -> ValueId:
         """Return the next value."""
         self.next_id += 1
         return self.next_id - 1
+
+    def stream(self) -> int:
+        """Return the number of the next random operation."""
+        self.streams += 1
+        return self.streams - 1
 
     def stand_in(self, type_: TensorType) -> ValueId:
         """Return a value of ``type_`` that takes the place of one that could not be had."""
@@ -72,6 +81,7 @@ class BodyConversion:
         operations: Its operations so far.
         values: What each value of the program is.
         names: What messages call values of the module.
+        seed: The value of the program that is the seed of the function; None in regions.
     """
 
     where: str
@@ -83,12 +93,15 @@ class BodyConversion:
     operations: list[CoreOperation] = field(default_factory=list)
     values: dict[int, Held] = field(default_factory=dict)
     names: dict[ValueId, str] = field(default_factory=dict)
+    seed: int | None = None
 
     def run(self, body: Sequence[Instruction]) -> list[CoreOperation]:
         """Convert instructions, in order, and return all operations."""
         for instruction in body:
             deliver()
             self._instruction(instruction)
+            if instruction.id == self.seed:
+                self.numbering.seed = self.values[instruction.id].ids[0]
         return self.operations
 
     def parameter(
@@ -98,6 +111,8 @@ class BodyConversion:
         held = self._define(value, type_, location)
         for place, (number, leaf) in enumerate(zip(held.ids, leaves(type_), strict=True)):
             name = labels[place] if labels else None
+            if value == self.seed:
+                self.numbering.seed = number
             self.parameters.append(Parameter(number, leaf, location, name, self.names))
 
     def returned(self, function: Function) -> tuple[ValueId, ...]:
@@ -274,6 +289,10 @@ class BodyConversion:
         self._check_count(instruction, record, len(types))
         try:
             attributes = attributes_of(contract, instruction.operation, types)
+            if contract.seeded:
+                assert self.numbering.seed is not None, "functions that draw have a seed"
+                numbers = (*numbers, self.numbering.seed)
+                attributes = {**attributes, "stream": self.numbering.stream()}
             named = regions_of(contract, instruction.operation) if has_regions else {}
         except FieldError as error:
             raise self._fail(instruction, "E1103", error.message, error.help) from None
@@ -304,7 +323,8 @@ class BodyConversion:
 
     def _check_count(self, instruction: Instruction, record: OpDef, found: int) -> None:
         """See that there are operands enough, or as many as there may be, to look at them."""
-        least = len(record.operands) - record.is_variadic
+        seeded = record.contract is not None and record.contract.seeded
+        least = len(record.operands) - record.is_variadic - seeded
         if found == least or (found > least and (record.is_variadic or record.regions)):
             return
         at_least = "at least " if record.is_variadic or record.regions else ""

@@ -97,6 +97,8 @@ class Function:
         result_ids: The values that it returns.
         hints: What its producer advises, as JSON; kept, and not needed.
         names: What the compact text calls values; takes no part in equality.
+        seed: The value that its random operations draw from, where it has been given one
+            (`mind_mlir.ptir.seeding`); no format writes it.
     """
 
     name: str
@@ -108,6 +110,7 @@ class Function:
     hints: Any = None
     names: Mapping[int, str] = field(default_factory=FrozenDict, compare=False, repr=False)
     location: Location | None = field(default=None, compare=False, repr=False)
+    seed: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
     function            one block, its parameters and results the tensors that the program's are made of
     instruction         one operation; a tuple-typed one has several results
     literal operand     a constant before the operation that reads it
+    random operation    one that reads the seed of its function (`mind_mlir.ptir.seeding`)
     region              a block in the operation that runs it, copied where several do
     argument of Cond    read in the regions as it is: ours read what is defined around them
 
@@ -30,6 +31,7 @@ from mind_mlir.profiles import PTIR
 from mind_mlir.ptir.body import BodyConversion, Numbering
 from mind_mlir.ptir.program import Program
 from mind_mlir.ptir.regions import Regions
+from mind_mlir.ptir.seeding import seeded
 from mind_mlir.ptir.symbols import symbols_of
 from mind_mlir.ptir.values import all_leaves, leaf_paths, too_deep
 
@@ -94,7 +96,7 @@ def convert(program: Program) -> Converted:
 
 def attempt(program: Program) -> tuple[Converted, list[Diagnostic]]:
     """Return the module as far as there is one, and everything there is to say about the program."""
-    border.expect(program, Program, "program", PROGRAM)
+    program = seeded(border.expect(program, Program, "program", PROGRAM))
     findings = Findings()
     if unbound := symbols_of(program):
         _not_bound(unbound, findings)
@@ -131,7 +133,9 @@ def argument_names(function: ProgramFunction) -> tuple[str, ...]:
 
 def _function(function: ProgramFunction, regions: Regions, findings: Findings) -> Function:
     numbering = Numbering()
-    body = BodyConversion(f"@{function.name}", numbering, regions, findings, function.names)
+    body = BodyConversion(
+        f"@{function.name}", numbering, regions, findings, function.names, seed=function.seed
+    )
     _check_head(function, findings)
     for name, value, type_ in zip(
         argument_names(function), function.parameter_ids, function.parameters, strict=False

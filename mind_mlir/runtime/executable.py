@@ -100,6 +100,7 @@ class Executable(Called):
         threads: int | None,
         target: str | None = None,
         observer: Observer | None,
+        entry: str | None = None,
     ) -> None:
         super().__init__()
         border.expect(module, Module, "module", MODULE)
@@ -112,6 +113,7 @@ class Executable(Called):
             border.reject("observer", "callable, or None", observer)
         self._source = module = restricted(module, function)
         self._options = (opt_level, threads, target)
+        self._named_entry = entry
         with held():
             begin_pool(limit)
             references = None if observer else References()
@@ -125,8 +127,9 @@ class Executable(Called):
             self.functions: Mapping[str, CompiledFunction] = FrozenDict(self._link(lowering, native))
             lowering.timings["codegen"] = time.perf_counter() - start
         self.timings: Mapping[str, float] = MappingProxyType(lowering.timings)
-        entry = default_entry(module)
-        self._entry = None if entry is None else self.functions[entry.name]
+        default = default_entry(module)
+        entry = default.name if entry is None and default is not None else entry
+        self._entry = None if entry is None else self.functions[entry]
 
     def _link(self, lowering: Lowering, native: NativeModule) -> Iterator[tuple[str, CompiledFunction]]:
         """Yield the compiled functions with their names."""
@@ -165,7 +168,7 @@ class Executable(Called):
         return self._called().signature()
 
     def __reduce__(self) -> tuple[Callable[..., Executable], tuple[object, ...]]:
-        return _recompile, (self._source, *self._options)
+        return _recompile, (self._source, *self._options, self._named_entry)
 
     def __copy__(self) -> Executable:
         return self  # nothing about it can be changed
@@ -247,9 +250,11 @@ class Executable(Called):
         return brief(", ".join(self.functions) or "none")
 
 
-def _recompile(module: Module, opt_level: int, threads: int | None, target: str | None) -> Executable:
+def _recompile(
+    module: Module, opt_level: int, threads: int | None, target: str | None, entry: str | None
+) -> Executable:
     """Return what a pickled executable stands for; its machine code is made for the machine that loads it."""
-    return compile(module, opt_level=opt_level, threads=threads, target=target)
+    return Executable(module, opt_level=opt_level, threads=threads, target=target, observer=None, entry=entry)
 
 
 def _recompile_function(

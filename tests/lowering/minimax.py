@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     Function = Callable[[Decimal], Decimal]
 
 _DIGITS = 60
+_PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899863")
 _GRID = 1500
 _EXCHANGES = 8
 
@@ -31,6 +32,28 @@ def atanh_tail(z: Decimal) -> Decimal:
     """Return ``(2 atanh(s) - 2 s) / s**3``, where ``s`` is the root of ``z``."""
     s = z.sqrt()
     return (((1 + s) / (1 - s)).ln() - 2 * s) / (s * z)
+
+
+def erf(x: Decimal) -> Decimal:
+    """Return the error function of a positive number, by a series whose terms have one sign."""
+    term = total = x
+    count = 0
+    while term > total * Decimal(10) ** -_DIGITS:
+        count += 1
+        term *= 2 * x * x / (2 * count + 1)
+        total += term
+    return 2 / _PI.sqrt() * (-x * x).exp() * total
+
+
+def erf_tail(z: Decimal) -> Decimal:
+    """Return ``erf(x) / x - 1``, where ``x`` is the root of ``z``."""
+    x = z.sqrt()
+    return erf(x) / x - 1
+
+
+def erfc_log(x: Decimal) -> Decimal:
+    """Return ``ln(1 - erf(x))``."""
+    return (1 - erf(x)).ln()
 
 
 def minimax(function: Function, weight: Function, low: float, high: float, degree: int) -> list[Decimal]:

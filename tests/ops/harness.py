@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import guarded
 import ml_dtypes
 import numpy as np
+from index_values import INDICES, indices_of
 
 import mind_mlir
 from mind_mlir import interpreter
@@ -16,7 +17,7 @@ from mind_mlir.core.builder import Builder
 from mind_mlir.ir.elements import limits, wide_integer
 from mind_mlir.ir.module import Functions, Module
 from mind_mlir.ir.types import DType, TensorType
-from mind_mlir.ops.accumulation import magnitudes, summation_error
+from mind_mlir.ops.accumulation import summation_error, term_magnitudes
 from mind_mlir.ops.contexts import EvalContext, TypeContext
 from mind_mlir.ops.infer import infer_type
 from mind_mlir.ops.numbers import smallest_subnormal, widened
@@ -57,8 +58,9 @@ def dtypes_of(record: OpDef) -> list[DType | None]:
     """Return what ``T`` may be in the record's examples; [None] where no example says ``T``."""
     allowed: list[DType | None] | None = None
     for example in record.examples:
-        for spelled, operand in zip(example.operands, record.operands, strict=True):
+        for index, spelled in enumerate(example.operands):
             if spelled.startswith("T"):
+                operand = record.operand(index)
                 allowed = [d for d in allowed or operand.dtypes if d in operand.dtypes]
     return [None] if allowed is None else allowed
 
@@ -108,9 +110,10 @@ def edge_operands(use: Use, rng: np.random.Generator) -> list[Array]:
     operands = []
     for index, type_ in enumerate(use.types):
         array = _random(use, index, type_, rng)
-        if use.record.operands[index].domain is not Domain.INDEX:
+        domain = use.record.operand(index).domain
+        if domain not in INDICES:
             values = edge_values(type_.dtype)
-            if use.record.operands[index].domain is Domain.NONZERO and type_.dtype.is_integer:
+            if domain is Domain.NONZERO and type_.dtype.is_integer:
                 values = values[widened(values) != 0]
             if use.record.rounding is Rounding.ACCUMULATING and type_.dtype.is_float:
                 # Whether a sum of the largest numbers overflows on the way is a matter of its order.
@@ -124,10 +127,9 @@ def edge_operands(use: Use, rng: np.random.Generator) -> list[Array]:
 
 
 def _random(use: Use, index: int, type_: TensorType, rng: np.random.Generator) -> Array:
-    domain = use.record.operands[index].domain
-    if domain is Domain.INDEX:
-        extent = use.types[0].extents[0]
-        return np.asarray(rng.integers(-extent, extent, type_.extents), type_.dtype.numpy)
+    domain = use.record.operand(index).domain
+    if domain in INDICES:
+        return indices_of(domain, use.types, index, use.attributes, rng)
     return random_array(type_, domain, rng)
 
 
@@ -299,7 +301,7 @@ def assert_agrees(
     assert actual.dtype == expected.dtype
     assert actual.shape == expected.shape
     dtype = DType.from_numpy(expected.dtype)
-    if dtype not in TOLERANCES:
+    if dtype is None or not dtype.is_float:
         np.testing.assert_array_equal(actual, expected)
         return
     actual, expected = widened(actual), widened(expected)
@@ -322,7 +324,9 @@ def assert_agrees(
         else:
             relative = summation_error(terms, dtype)
         # Rounding errors are relative to the sum of the terms' magnitudes, which cancellation may hide.
-        magnitude = widened(run_numpy(record, magnitudes(record, operands), attributes))
+        magnitude = widened(
+            term_magnitudes(record, operands, attributes, lambda given: run_numpy(record, given, attributes))
+        )
     with np.errstate(all="ignore"):
         allowed = relative * magnitude + smallest_subnormal(dtype)
         error = np.abs(actual.astype(np.float64) - expected)

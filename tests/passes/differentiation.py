@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from index_values import INDICES, indices_of
 
 from mind_mlir import Builder, DType, TensorType, interpret
 from mind_mlir.ir.module import Return
@@ -53,11 +54,12 @@ def example_values(record: OpDef, example: Example, rng: np.random.Generator) ->
     """Return values in the operands' domains for `example_module`."""
     types = [example_type(spelled) for spelled in example.operands]
     values = {}
-    for index, (type_, operand) in enumerate(zip(types, record.operands, strict=True)):
+    for index, type_ in enumerate(types):
+        operand = record.operand(index)
         shape = tuple(max(extent, 1) for extent in type_.extents)
-        if operand.domain is Domain.INDEX:
-            extent = max(types[0].extents[0], 1)
-            array: Array = rng.integers(-extent, extent, shape)
+        if operand.domain in INDICES:
+            filled = [type_.with_shape(tuple(max(e, 1) for e in type_.extents)) for type_ in types]
+            array: Array = indices_of(operand.domain, filled, index, example.attributes, rng)
         elif type_.dtype is DType.I1:
             array = np.asarray(rng.random(shape) < 0.5)
         elif operand.domain is Domain.NONZERO:

@@ -15,7 +15,7 @@ from mind_mlir import print_module
 from mind_mlir.core.builder import Builder
 from mind_mlir.interpreter import trace
 from mind_mlir.ir.types import DType, TensorType
-from mind_mlir.ops.accumulation import magnitudes
+from mind_mlir.ops.accumulation import term_magnitudes
 from mind_mlir.ops.contexts import EvalContext
 from mind_mlir.ops.infer import complete_attributes
 from mind_mlir.ops.opdef import ANY, Rounding
@@ -180,12 +180,16 @@ def _perturb(
     magnitude = np.abs(array)
     if record.rounding is Rounding.ACCUMULATING:
         # Rounding is relative to the terms, which may cancel.
-        terms = magnitudes(record, [values[o] for o in operation.operands])
         attributes = complete_attributes(record, operation.attributes)
+
+        def evaluated(terms: Sequence[Array]) -> Array:
+            type_ = tensor(operation)
+            context = EvalContext(operation.opcode, operation.label, tuple(terms), attributes, type_)
+            return np.asarray(record.evaluate(context))
+
         with np.errstate(all="ignore"):
-            magnitude = record.evaluate(
-                EvalContext(operation.opcode, operation.label, tuple(terms), attributes, tensor(operation))
-            )
+            operands = [values[operand] for operand in operation.operands]
+            magnitude = term_magnitudes(record, operands, attributes, evaluated)
     dtype = tensor(operation).dtype
     # Of different sizes, or those of two operations would often cancel.
     sign = rng.choice([-1.0, 1.0], array.shape) * rng.uniform(0.5, 1.5, array.shape)

@@ -15,7 +15,7 @@ from growth import MAX_RANK, SMALL, Growth, InputDomain
 from mind_mlir.ir.attributes import Padding, PaddingMode, TensorLiteral
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.opdef import ANY, BOOL, FLOATS, INTEGERS, NUMERIC, Domain
-from mind_mlir.ops.scatter import row_form
+from mind_mlir.ops.scatter_windows import row_form
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -357,6 +357,39 @@ def _matmul(g: Growth) -> Value:
     return _accumulated(g, g.emit("MatMul", left, right))
 
 
+def _dot_general(g: Growth) -> Value:
+    left = g.operand(NUMERIC, (0, 3), _full)
+    axes = list(range(left.type.rank))
+    paired = g.subset(axes)
+    batch = tuple(axis for axis in paired if g.flag())
+    contract = tuple(axis for axis in paired if axis not in batch)
+    free = () if g.flag() else (g.pick(SMALL.extents[:3]),)
+    shape = (*(left.shape[axis] for axis in (*contract, *batch)), *free)
+    right = g.of_type(left.type.with_shape(shape))
+    places = range(len(paired))
+    value = g.emit(
+        "DotGeneral",
+        left,
+        right,
+        batch_lhs=batch,
+        batch_rhs=tuple(places[len(contract) :]),
+        contract_lhs=contract,
+        contract_rhs=tuple(places[: len(contract)]),
+        accum_dtype=left.type.dtype,
+        out_dtype=left.type.dtype,
+    )
+    return _accumulated(g, value)
+
+
+def _layer_norm(g: Growth) -> Value:
+    x = g.operand(FLOATS, (1, MAX_RANK), lambda value: 0 not in value.shape)
+    axis = g.number(0, x.type.rank - 1)
+    features = x.type.with_shape((x.shape[axis],))
+    # Without a large epsilon, the scale of equal features would depend on their last bits.
+    value = g.emit("LayerNorm", x, g.of_type(features), g.of_type(features), epsilon=1.0, feature_axis=axis)
+    return _accumulated(g, value)
+
+
 def _conv2d(g: Growth) -> Value:
     image = g.operand(NUMERIC, (4, 4), wanted=_full)
     kernel = tuple(g.number(1, min(extent, 3)) for extent in image.shape[1:3])
@@ -416,6 +449,8 @@ RECIPES: Mapping[str, Callable[[Growth], Value]] = {
     "ScatterAdd": _scatter_add,
     "Dot": _dot,
     "MatMul": _matmul,
+    "DotGeneral": _dot_general,
+    "LayerNorm": _layer_norm,
     "Conv2d": _conv2d,
 }
 

@@ -124,7 +124,7 @@ def test_names_that_there_are_not(executable: mind_mlir.Executable) -> None:
     with pytest.raises(TypeError, match="name must be"):
         executable[0]  # type: ignore[index]  # the mistake that is tested
     with pytest.raises(TypeError, match="function must be"):
-        mind_mlir.compile(mind_mlir.parse(TEXT), function=7)  # type: ignore[arg-type]  # as above
+        mind_mlir.compile(mind_mlir.parse(TEXT), function=7)  # type: ignore[call-overload]  # as above
 
 
 def test_an_error_in_a_callee_is_told_as_it_was_written(executable: mind_mlir.Executable) -> None:

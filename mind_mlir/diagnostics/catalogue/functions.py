@@ -83,7 +83,10 @@ ENTRIES = (
     Entry(
         code="E4109",
         title="label used twice",
-        explanation="Every block of a function has a label of its own. Other functions may use it again.",
+        explanation=(
+            "Every block of a function has a label of its own. Other functions may use it again. Every "
+            "region of a PTIR program has a number of its own."
+        ),
         context=("block",),
         bad=_main("cond_br %p, ^one, ^one", "^one:", "return %x", "^one:", "return %x"),
         good=_main("cond_br %p, ^one, ^two", "^one:", "return %x", "^two:", "return %x"),
@@ -197,7 +200,8 @@ ENTRIES = (
         code="E4121",
         title="call of an unknown function",
         explanation=(
-            "A call names a function of its module, exported or internal, which may stand before or after it."
+            "A call names a function of its module, exported or internal, which may stand before or after "
+            "it; so does the entry of a PTIR program."
         ),
         context=("callee",),
         bad=_main(_CALL, "return %y"),

@@ -6,6 +6,13 @@ from mind_mlir.diagnostics.catalogue.entry import Entry
 
 _INPUT = '%0 = Input {name="x"} : tensor<f32[2]>\n'
 
+_PTIR = """\
+from mind_mlir.ptir import parse
+parse('''{{{}"entry": "main", "functions": [
+  {{"name": "main", "parameters": [], "parameter_ids": [], "results": [], "body": [], "result_ids": []}}
+]}}''')
+"""
+
 ENTRIES = (
     Entry(
         code="E1001",
@@ -116,10 +123,24 @@ decode_source('%0 = Input {name="caf\\u00e9"} : tensor<f32[]>'.encode(), "utf8.i
     Entry(
         code="E1104",
         title="unknown dtype",
-        explanation=("The element types of Core v1 are i1, i32, i64, f32 and f64."),
+        explanation=(
+            "The element types of Core v1 are i1, i32, i64, f32 and f64; PTIR has nineteen, from i1 to cf64."
+        ),
         context=("name",),
         bad='%0 = Input {name="x"} : tensor<float32[2]>\noutputs: %0\n',
         good=_INPUT + "outputs: %0\n",
+    ),
+    Entry(
+        code="E1105",
+        title="program of another version of the contract",
+        explanation=(
+            "A PTIR program says which version of the contract it follows. This compiler knows ptir.v0.4, "
+            "which a missing or empty version stands for; what an operation means may differ in another."
+        ),
+        context=("found", "expected"),
+        language="python",
+        bad=_PTIR.format('"spec_version": "ptir.v0.3", '),
+        good=_PTIR.format('"spec_version": "ptir.v0.4", '),
     ),
     Entry(
         code="E1106",
@@ -142,5 +163,17 @@ decode_source('%0 = Input {name="caf\\u00e9"} : tensor<f32[]>'.encode(), "utf8.i
             "--error-limit says."
         ),
         context=("omitted",),
+    ),
+    Entry(
+        code="E1108",
+        title="not the form of a PTIR program",
+        explanation=(
+            "A PTIR program in JSON has the objects, lists, numbers and strings that the format says, under "
+            "the names that it gives, each of them once. The message begins with the path to what is wrong."
+        ),
+        context=("path",),
+        language="python",
+        bad=_PTIR.format('"entrance": "main", '),
+        good=_PTIR.format(""),
     ),
 )

@@ -37,12 +37,15 @@ func @main(%p: tensor<i1[]>, %x: tensor<f32[]>) -> (tensor<f32[]>) {{{{
 '''), {{"p": np.array(True), "x": np.zeros((), np.float32)}})
 """
 _RESERVED = " This compiler does not report it."
-_SCATTER = (
-    '%0 = Input {{name="x"}} : tensor<f32[4, 3]>\n%1 = Input {{name="i"}} : tensor<i64[2]>\n'
-    '%2 = Input {{name="u"}} : tensor<f32[2, 3]>\n%3 = ScatterAdd (%0, %1, %2) {{index_vector_dim={}, '
-    "inserted_window_dims=[0], scatter_dims_to_operand_dims=[0], update_window_dims=[1]}} : "
-    "tensor<f32[4, 3]>\noutputs: %3\n"
-)
+_SYMBOLIC = """\
+import numpy as np
+import mind_mlir
+from mind_mlir.ir.types import SymbolicDim, TensorType
+from mind_mlir.ptir.program import Function, Instruction, Operation, Program, ValueRef
+ROW = TensorType("f32", (SymbolicDim("B"),))
+body = (Instruction(2, Operation("ElementwiseBinary", "Add"), (ValueRef(0), ValueRef(1)), ROW),)
+add = mind_mlir.compile(Program((Function("main", (ROW, ROW), (0, 1), body, (ROW,), (2,)),)))
+"""
 
 ENTRIES = (
     Entry(
@@ -169,13 +172,24 @@ ENTRIES = (
         good=_GATHER + "gather(x=x, i=i, out=np.zeros(2, np.float32))\n",
     ),
     Entry(
+        code="E6107",
+        title="arguments that disagree about a symbolic dimension",
+        explanation=(
+            "A symbolic dimension ?B of a PTIR program is one extent in a call, wherever the types of the "
+            "arguments say it."
+        ),
+        context=("symbol", "places", "extents"),
+        language="python",
+        bad=_SYMBOLIC + "add(np.ones(3, np.float32), np.ones(4, np.float32))\n",
+        good=_SYMBOLIC + "add(np.ones(4, np.float32), np.ones(4, np.float32))\n",
+    ),
+    Entry(
         code="E7001",
         title="a form that this compiler does not support",
         explanation=(
-            "The program is well-formed, but uses a form that is not implemented: a general scatter."
+            "The program is well-formed, but what it says is not supported where it was to go: the message "
+            "says what, and the help line why."
         ),
-        bad=_SCATTER.format(0),
-        good=_SCATTER.format(1),
     ),
     Entry(
         code="E7002",

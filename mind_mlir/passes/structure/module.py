@@ -7,6 +7,7 @@ from dataclasses import replace
 from mind_mlir.interrupts import deliver
 from mind_mlir.ir.module import Block, Function, Functions, Module, Parameter, Return
 from mind_mlir.passes.canonical.functions import canonical_function, canonical_functions, reachable
+from mind_mlir.passes.structure.expansion import expand
 from mind_mlir.passes.structure.graph import Edge, Graph
 from mind_mlir.passes.structure.inline import inline_calls
 from mind_mlir.passes.structure.level import Level
@@ -17,15 +18,19 @@ def structure(module: Module) -> Module:
     """Return the structured form of a verified module, canonical or not.
 
     Every function is one block: parameters, operations and a return; branches and loops are in the regions of
-    `Cond` and `While`. Small functions and those called once are where they were called. The inputs of a flat
-    module become parameters of their names, and all else stays as it is.
+    `Cond` and `While`, and what stands for other operations (`Scan`) has given way to them. Small functions
+    and those called once are where they were called. The inputs of a flat module become parameters of their
+    names, and all else stays as it is.
 
     Raises:
         UnsupportedError: E7004, branches and loops nest too deeply.
     """
     if module.is_flat:
         return _structured_flat(module)
-    functions = Functions(canonical_function(structure_function(f)) for f in module.functions)
+    functions = Functions(
+        canonical_function(expand(structure_function(function), module.profile))
+        for function in module.functions
+    )
     structured = reachable(replace(module, functions=functions))
     inlined = inline_calls(structured)
     return structured if inlined is structured else canonical_functions(inlined)

@@ -1,6 +1,6 @@
-"""Adds rows to a tensor at positions that are known when the program runs.
+"""Combines rows with those of a tensor at positions that are known when the program runs.
 
-Rows that are added to the same place are added in their order, whichever thread does it: a chunk of the work
+Rows that go to the same place do so in their order, whichever thread does it: a chunk of the work
 is a range of rows of the result, and each goes through all updates and takes those that belong there.
 """
 
@@ -14,8 +14,9 @@ from mind_mlir.lowering.schedule.emission.constants import BYTE_NS, ROW_NS, SKIP
 from mind_mlir.lowering.schedule.emission.decision import Choice
 from mind_mlir.lowering.schedule.emission.emitter import zero
 from mind_mlir.lowering.schedule.emission.split import Split, split
+from mind_mlir.lowering.schedule.reading.body import repeat
 from mind_mlir.mlir.memory import element_bytes
-from mind_mlir.ops.scatter import SCATTER_ATTRIBUTE
+from mind_mlir.ops.scatter_rows import SCATTER_ATTRIBUTE
 
 if TYPE_CHECKING:
     from mind_mlir.bindings import Operation, Type, Value
@@ -34,6 +35,8 @@ class Scatter:
         count: How many updates there are.
         rows: The rows of the result.
         width: The elements of a row.
+        combiner: The operation on an old element and an update that gives the new one; None where that is the
+            update.
     """
 
     loop: Operation
@@ -41,6 +44,7 @@ class Scatter:
     count: int
     rows: int
     width: int
+    combiner: Operation | None
 
     @property
     def element(self) -> Type:
@@ -53,19 +57,26 @@ def match_scatter(op: Operation) -> Scatter | None:
     if op.name != "scf.for" or SCATTER_ATTRIBUTE not in op.attributes:
         return None
     inner = _columns(op)
-    update = next(each for each in inner.regions[0].blocks[0].operations if each.name == "tensor.extract")
+    body = list(inner.regions[0].blocks[0].operations)
+    update = next(each for each in body if each.name == "tensor.extract").operation
+    inserted = next(each for each in body if each.name == "tensor.insert").operands[0].owner
     width = _constant(inner.operands[1])
     return Scatter(
-        op, update.operands[0], _constant(op.operands[1]), op.results[0].type.shape[0] // width, width
+        op,
+        update.operands[0],
+        _constant(op.operands[1]),
+        op.results[0].type.shape[0] // width,
+        width,
+        None if inserted == update else inserted,
     )
 
 
 @dataclasses.dataclass(frozen=True)
 class ScatterSchedule:
-    """How rows are added.
+    """How rows are combined.
 
     Attributes:
-        lanes: Elements that are added at once.
+        lanes: Elements that are combined at once.
         split: How the rows of the result are split.
     """
 
@@ -137,16 +148,18 @@ class ScatterEmitter:
         return list(clone.results)
 
     def _vectors(self, result: Value, to_target: Value, to_update: Value, end: Index) -> Value:
-        """Emit the addition of the columns below ``end`` of a row in vectors."""
+        """Emit the combination of the columns below ``end`` of a row in vectors."""
         type_ = self._e.vector_type(self.schedule.lanes, self._type)
         padding = self._e.splat(self._type, zero(self._type))
-        add = arith.AddIOp if isinstance(self._type, ir.IntegerType) else arith.AddFOp
+        combiner = self._scatter.combiner
 
         def body(column: Index, inside: list[Value]) -> list[Value]:
             place = [self._e.add(to_target, column)]
-            update = self._e.read(type_, self._scatter.updates, [self._e.add(to_update, column)], padding)
-            sum_ = add(self._e.read(type_, inside[0], place, padding), update).result
-            return [self._e.write(sum_, inside[0], place)]
+            new = self._e.read(type_, self._scatter.updates, [self._e.add(to_update, column)], padding)
+            if combiner is not None:
+                old = self._e.read(type_, inside[0], place, padding)
+                new = repeat(combiner, [old, new], (self.schedule.lanes,))[0]
+            return [self._e.write(new, inside[0], place)]
 
         return self._e.loop((0, end, self.schedule.lanes), [result], body)[0]
 

@@ -1,0 +1,131 @@
+"""The table of which PTIR operation takes which dtype, as the records say it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from mind_mlir.ir.attributes import TensorLiteral
+from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.ops.attribute_kinds import AttrKind
+from mind_mlir.ops.contexts import TypeContext
+from mind_mlir.ops.infer import infer_types
+from mind_mlir.ops.registry import all_ops
+from mind_mlir.profiles import ANY_PROFILE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mind_mlir.ir.attributes import AttributeValue
+    from mind_mlir.ops.opdef import Example, OpDef
+
+YES = "yes"
+NEVER = "never"
+
+_EXAMPLE_TYPE = re.compile(r"(?P<dtype>\w+)\[(?P<shape>[^\]]*)\]")
+
+
+def support(record: OpDef, dtype: DType) -> tuple[str, str]:
+    """Return whether an operation takes ``dtype`` where its examples say ``T``, and why not if it does not.
+
+    Operations that have no operand of any dtype are asked for a result of it.
+
+    Returns:
+        ``yes``, or ``never`` where the contract excludes it, or else the code of the diagnostic that is
+        given; and the reason.
+    """
+    for excluded, reason in record.never:
+        if dtype in excluded:
+            return NEVER, reason
+    if record.regions:
+        return YES, ""  # values of any dtype pass through regions
+    uses = [_use(record, example, dtype) for example in record.examples]
+    answers = [_checked(record, *use) for use in uses if _is_of(use, dtype)]
+    refused = (record.operand(0).dtype_code if record.operands else "E2005", "not supported")
+    return min(answers, key=lambda answer: answer[0] != YES, default=refused)
+
+
+def dtype_table() -> str:
+    """Return the page with the table, and the reasons below it."""
+    dtypes, reasons = list(DType), dict[str, list[str]]()
+    rows = []
+    for record, name in _contract_operations():
+        cells = []
+        for dtype in dtypes:
+            mark, reason = support(record, dtype)
+            cells.append(mark)
+            if mark != YES:
+                reasons.setdefault(f"`{name}`, {mark}: {reason}", []).append(dtype.value)
+        rows.append((f"`{name}`", *cells))
+    head = ("operation", *(dtype.value for dtype in dtypes))
+    lines = [f"| {' | '.join(row)} |" for row in (head, ("---",) * len(head), *rows)]
+    return "\n".join(
+        [
+            "# PTIR operations and dtypes",
+            "",
+            "<!-- Written by `mind-mlir ops --dtypes` from the operation records; do not edit. -->",
+            "",
+            "What each operation of the contract takes as the dtype of its data. `yes`: compiled code is "
+            "tested against the operation's numpy rule, on awkward values too. `never`: the contract "
+            "excludes it. A code: the diagnostic that is given.",
+            "",
+            *lines,
+            "",
+            "Why not:",
+            "",
+            *(f"- {text} ({', '.join(names)})" for text, names in reasons.items()),
+            "",
+        ]
+    )
+
+
+def _contract_operations() -> Iterator[tuple[OpDef, str]]:
+    for record in all_ops():
+        if record.contract is not None:
+            yield record, record.contract.variant or record.contract.name
+
+
+def _use(
+    record: OpDef, example: Example, dtype: DType
+) -> tuple[tuple[TensorType, ...], dict[str, AttributeValue]]:
+    """Return an example with ``dtype`` for its ``T``, or without operands of it for its attribute."""
+    types = tuple(_type(text, dtype) for text in example.operands)
+    attributes = dict(example.attributes)
+    if not any(text.startswith("T[") for text in example.operands):
+        literal = attributes.get("value")
+        if isinstance(literal, TensorLiteral):
+            shape = literal.type.shape
+            zeros = bytes(TensorType(dtype, shape).element_count * dtype.itemsize)
+            attributes["value"] = TensorLiteral(TensorType(dtype, shape), zeros)
+        for definition in record.attributes:
+            if definition.name == "dtype" and definition.kind is AttrKind.DTYPE:
+                attributes["dtype"] = dtype
+    return types, attributes
+
+
+def _is_of(use: tuple[tuple[TensorType, ...], dict[str, AttributeValue]], dtype: DType) -> bool:
+    """Return whether the data of a use, or without operands its result, is of ``dtype``."""
+    types, attributes = use
+    if types:
+        return types[0].dtype is dtype
+    literal = attributes.get("value")
+    return attributes.get("dtype") is dtype or (
+        isinstance(literal, TensorLiteral) and literal.type.dtype is dtype
+    )
+
+
+def _type(text: str, dtype: DType) -> TensorType:
+    match = _EXAMPLE_TYPE.match(text)
+    assert match is not None, f"{text!r} is not a type of an example"
+    named = dtype if match["dtype"] == "T" else DType.from_name(match["dtype"])
+    assert named is not None, f"{text!r} names no dtype"
+    return TensorType(named, tuple(int(extent) for extent in match["shape"].split(",") if extent.strip()))
+
+
+def _checked(
+    record: OpDef, types: tuple[TensorType, ...], attributes: dict[str, AttributeValue]
+) -> tuple[str, str]:
+    context = TypeContext(record.opcode, 0, types, attributes, profile=ANY_PROFILE)
+    if infer_types(record, context) is not None:
+        return YES, ""
+    return context.diagnostics[0].code, "not supported"

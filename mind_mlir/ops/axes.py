@@ -1,0 +1,40 @@
+"""The attribute `axis` of operations that work along one dimension (ptir-v0.4.md, "Negative axes")."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mind_mlir.ir.attributes import AttributeValue
+    from mind_mlir.ir.types import TensorType
+    from mind_mlir.ops.contexts import TypeContext
+
+#: What the records say of it.
+NEGATIVE_AXIS = "A negative `axis` counts from the end: `-1` is the last one."
+
+
+def require_axis(context: TypeContext, rank: int) -> int:
+    """Return the attribute `axis` as a number in ``[0, rank)``; E3004 and the end where it is outside."""
+    axis: int = context.attributes["axis"]
+    if not -rank <= axis < rank:
+        context.fail(
+            "E3004",
+            f"{context.opcode} axis {axis} is outside the rank {rank}",
+            attribute="axis",
+            notes=tuple(f"operand {i} has type {type_}" for i, type_ in enumerate(context.operands[:1])),
+            help=f"the axis must lie in [{-rank}, {rank - 1}]; a negative one counts from the end"
+            if rank
+            else "a scalar has no axes; ExpandDims or Reshape adds one",
+            axis=axis,
+            rank=rank,
+        )
+    return axis % rank
+
+
+def counted_from_front(
+    attributes: Mapping[str, AttributeValue], result: TensorType
+) -> Mapping[str, AttributeValue]:
+    """Normalize `axis`, of a result that has the rank of what it counts the axes of."""
+    return {**attributes, "axis": cast("int", attributes["axis"]) % result.rank}

@@ -1,0 +1,411 @@
+"""DotGeneral: sums of products over any dimensions (ptir-v0.4.md, "Linear algebra").
+
+Lowering: one `linalg.generic` over all dimensions, which the scheduler merges where memory allows, and which
+reads its operands as they lie where a product can.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from mind_mlir.ir.types import DType, TensorType, format_shape
+from mind_mlir.ops.accumulation import ACCURACY
+from mind_mlir.ops.accumulators import (
+    ACCUMULATOR,
+    ACCUMULATOR_FIELD,
+    NARROW,
+    OUTPUT,
+    OUTPUT_FIELD,
+    POLICY,
+    check_accumulator,
+    computed_dtype,
+    holds,
+)
+from mind_mlir.ops.attribute_kinds import AttrKind
+from mind_mlir.ops.contract import Contract, Field, FieldKind
+from mind_mlir.ops.conversion import cast_array, converted
+from mind_mlir.ops.opdef import NUMERIC, AttributeDef, Example, OpDef, OperandDef, Rounding
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mind_mlir.ir.attributes import Array, AttributeValue
+    from mind_mlir.ir.value import Value
+    from mind_mlir.mlir.context import LoweringContext
+    from mind_mlir.ops.contexts import EvalContext, TypeContext
+    from mind_mlir.ops.opdef import DTypeSet
+    from mind_mlir.ops.vjp import VjpContext
+
+_LISTS = ("batch_lhs", "batch_rhs", "contract_lhs", "contract_rhs")
+_SIDES = ("lhs", "rhs")
+_DTYPES: DTypeSet = NUMERIC
+#: What no kernel reads: it is converted before the product.
+_UNREAD = (DType.FP8_E4M3, DType.FP8_E5M2)
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """The axes of one operand by their roles, counted from the front.
+
+    Attributes:
+        batch: Those that both operands have, in the given order.
+        free: Those that the other one lacks, ascending.
+        contracted: Those that are summed over, in the given order.
+    """
+
+    batch: tuple[int, ...]
+    free: tuple[int, ...]
+    contracted: tuple[int, ...]
+
+    def shape(self, shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
+        """Return the extents of ``axes``."""
+        return tuple(shape[axis] for axis in axes)
+
+
+def _roles(attributes: Mapping[str, Any], side: str, rank: int) -> Roles:
+    batch, contracted = (
+        tuple(axis % rank for axis in attributes[f"{role}_{side}"]) for role in ("batch", "contract")
+    )
+    free = tuple(axis for axis in range(rank) if axis not in (*batch, *contracted))
+    return Roles(batch, free, contracted)
+
+
+# Types
+
+
+def _type(context: TypeContext) -> TensorType:
+    attributes = context.attributes
+    for place, side in enumerate(_SIDES):
+        _check_side(context, place, side)
+    context.stop_if_reported()
+    for role in ("batch", "contract"):
+        left, right = attributes[f"{role}_lhs"], attributes[f"{role}_rhs"]
+        if len(left) != len(right):
+            context.report(
+                "E1103",
+                f"{role}_lhs names {len(left)} dimensions, {role}_rhs {len(right)}",
+                attribute=f"{role}_rhs",
+                help="the dimensions of one list belong to those of the other, in order",
+            )
+    check_accumulator(context, "Sum", _DTYPES)
+    lhs, rhs = (_roles(attributes, side, o.rank) for side, o in zip(_SIDES, context.operands, strict=True))
+    left, right = (operand.shape for operand in context.operands)
+    for here, there in zip((*lhs.batch, *lhs.contracted), (*rhs.batch, *rhs.contracted), strict=True):
+        if left[here] != right[there]:
+            context.report(
+                "E3003",
+                f"DotGeneral pairs dimension {here} of its lhs with dimension {there} of its rhs, but their "
+                f"extents are {left[here]} and {right[there]}",
+                notes=(f"lhs has shape {format_shape(left)}", f"rhs has shape {format_shape(right)}"),
+                help="batch dimensions and contracted ones must have the same extents on both sides",
+                dimension=here,
+                extents=(left[here], right[there]),
+            )
+    context.stop_if_reported()
+    kept = (*(left[axis] for axis in (*lhs.batch, *lhs.free)), *(right[axis] for axis in rhs.free))
+    return TensorType(attributes["out_dtype"], kept)
+
+
+def _check_side(context: TypeContext, place: int, side: str) -> None:
+    """Report the dimensions of one operand that it lacks (E3004) or that are given twice (E3005)."""
+    type_ = context.operands[place]
+    rank, seen = type_.rank, set[int]()
+    for name in (f"batch_{side}", f"contract_{side}"):
+        for axis in context.attributes[name]:
+            if not -rank <= axis < rank:
+                context.report(
+                    "E3004",
+                    f"axis {axis} is outside the rank {rank} of the {side}",
+                    attribute=name,
+                    notes=(f"{side} has type {type_}",),
+                    help=f"axes must lie in [{-rank}, {rank - 1}]; negative ones count from the end"
+                    if rank
+                    else "a scalar has no axes",
+                    axis=axis,
+                    rank=rank,
+                )
+                continue
+            if axis % rank in seen:
+                context.report(
+                    "E3005",
+                    f"axis {axis} of the {side} is given twice",
+                    attribute=name,
+                    help="a dimension is a batch dimension or contracted, and named once",
+                    axes=(*context.attributes[f"batch_{side}"], *context.attributes[f"contract_{side}"]),
+                    axis=axis,
+                )
+            seen.add(axis % rank)
+
+
+def _terms(shapes: Sequence[tuple[int, ...]], attributes: Mapping[str, AttributeValue]) -> int:
+    return math.prod(shapes[0][axis] for axis in cast("tuple[int, ...]", attributes["contract_lhs"]))
+
+
+# Values
+
+
+def _evaluate(context: EvalContext) -> Array:
+    (left, right), attributes = context.operands, context.attributes
+    lhs, rhs = _roles(attributes, "lhs", left.ndim), _roles(attributes, "rhs", right.ndim)
+    accumulator: DType = attributes["accum_dtype"]
+    computed = computed_dtype(accumulator).numpy
+    batch, depth = (math.prod(lhs.shape(left.shape, axes)) for axes in (lhs.batch, lhs.contracted))
+    rows, columns = math.prod(lhs.shape(left.shape, lhs.free)), math.prod(rhs.shape(right.shape, rhs.free))
+    if 0 in (batch, rows, columns):
+        return np.zeros(context.result_type.extents, context.result_type.dtype.numpy)
+    # Axes in this order are the matrices of a plain product, one a batch element.
+    first = left.transpose(*lhs.batch, *lhs.free, *lhs.contracted).reshape(batch, rows, depth)
+    second = right.transpose(*rhs.batch, *rhs.contracted, *rhs.free).reshape(batch, depth, columns)
+    factors = [cast_array(factor, accumulator).astype(computed) for factor in (first, second)]
+    product = np.matmul(*factors).astype(accumulator.numpy)
+    return cast_array(product, attributes["out_dtype"]).reshape(context.result_type.extents)
+
+
+# Derivative
+
+
+def _vjp(context: VjpContext) -> Sequence[Value | None]:
+    dtypes = (context.result.type.dtype, context.attributes["accum_dtype"])
+    if not all(dtype.is_float for dtype in dtypes):
+        return None, None
+    return tuple(
+        _operand_vjp(context, place) if context.needs[place] else None for place in range(len(_SIDES))
+    )
+
+
+def _operand_vjp(context: VjpContext, place: int) -> Value:
+    """Contract the cotangent with the other operand over what only that has."""
+    operand, other = context.operands[place], context.operands[1 - place]
+    if 0 in operand.shape:
+        return context.zeros(operand.type)
+    mine, others = (
+        _roles(context.attributes, _SIDES[p], context.operands[p].type.rank) for p in (place, 1 - place)
+    )
+    batch = tuple(range(len(mine.batch)))
+    lhs_free = len(mine.free) if place == 0 else len(others.free)
+    from_lhs = tuple(range(len(batch), len(batch) + lhs_free))
+    from_rhs = tuple(range(len(batch) + lhs_free, context.result.type.rank))
+    dtype = operand.type.dtype
+    # The narrower of the two dtypes is cast to the wider one, which holds all its numbers.
+    wide = context.result.type.dtype if holds(context.result.type.dtype, dtype) else dtype
+    cotangent, factor = (
+        value if value.type.dtype is wide else context.emit("Cast", value, dtype=wide)
+        for value in (context.cotangent, other)
+    )
+    found = context.emit(
+        "DotGeneral",
+        cotangent,
+        factor,
+        batch_lhs=batch,
+        batch_rhs=others.batch,
+        contract_lhs=from_rhs if place == 0 else from_lhs,
+        contract_rhs=others.free,
+        accum_dtype=context.attributes["accum_dtype"],
+        out_dtype=dtype,
+    )
+    # It has the batch, what is free here, and what was contracted, ascending as the other operand has it.
+    paired = dict(zip(others.contracted, mine.contracted, strict=True))
+    axes = (*mine.batch, *mine.free, *(paired[axis] for axis in sorted(others.contracted)))
+    permutation = tuple(axes.index(axis) for axis in range(len(axes)))
+    if permutation == tuple(range(len(axes))):
+        return found
+    return context.emit("Transpose", found, permutation=permutation)
+
+
+# Lowering
+
+
+def _lower(context: LoweringContext) -> Any:
+    result, accumulator = context.result_type, context.attributes["accum_dtype"]
+    if result.element_count == 0:
+        return context.empty(result)
+    if any(type_.element_count == 0 for type_ in context.operand_types):
+        return context.filled(result, 0)
+    computed = computed_dtype(accumulator)
+    product = _product(context, accumulator, result.with_dtype(computed))
+    if result.dtype is accumulator is computed:
+        return product
+
+    def finished(total: Any) -> Any:
+        return converted(context, context.arithmetic(accumulator).rounded(total), accumulator, result.dtype)
+
+    return context.elementwise(finished, [product])
+
+
+def _product(context: LoweringContext, accumulator: DType, type_: TensorType) -> Any:
+    """Append the sums of products in ``type_``, whose dtype holds what ``accumulator`` does."""
+    affine = context.mlir.ir.AffineMap
+    left, right = context.operand_types
+    lhs = _roles(context.attributes, "lhs", left.rank)
+    rhs = _roles(context.attributes, "rhs", right.rank)
+    depth, loops = len(lhs.contracted), type_.rank + len(lhs.contracted)
+    dims = range(loops)
+    batch, summed = dims[: len(lhs.batch)], dims[type_.rank :]
+    rows = dims[len(lhs.batch) : len(lhs.batch) + len(lhs.free)]
+    columns = dims[len(lhs.batch) + len(lhs.free) : type_.rank]
+    order = [(*lhs.batch, *lhs.free, *lhs.contracted), (*rhs.batch, *rhs.contracted, *rhs.free)]
+    loops_of = [(*batch, *rows, *summed), (*batch, *summed, *columns)]
+    factors, maps = [], []
+    for place, type_of in enumerate(context.operand_types):
+        value, dtype = _converted(context, place, accumulator, type_.dtype)
+        moved = order[place]
+        if _is_read_in_place((lhs, rhs), place, type_of.rank):
+            moved = tuple(range(type_of.rank))
+        accessed = dict(zip(order[place], loops_of[place], strict=True))
+        access = [context.mlir.ir.AffineDimExpr.get(accessed[axis]) for axis in moved]
+        factors.append((_transposed(context, value, type_of.with_dtype(dtype), moved), dtype))
+        maps.append(affine.get(loops, 0, access))
+    maps.append(affine.get(loops, 0, [context.mlir.ir.AffineDimExpr.get(dim) for dim in dims[: type_.rank]]))
+    arithmetic = context.arithmetic(type_.dtype)
+
+    def body(a: Any, b: Any, total: Any) -> Any:
+        terms = [
+            converted(context, value, dtype, type_.dtype)
+            for value, (_, dtype) in zip((a, b), factors, strict=True)
+        ]
+        product = arithmetic.multiply(*terms)
+        return arithmetic.add(total, product) if depth else product
+
+    init = context.filled(type_, 0) if depth else context.empty(type_)
+    iterators = ["parallel"] * type_.rank + ["reduction"] * depth
+    (value,) = context.generic([value for value, _ in factors], maps, [init], iterators, body)
+    return value
+
+
+def _is_read_in_place(roles: tuple[Roles, Roles], place: int, rank: int) -> bool:
+    """Return whether products read an operand as it lies; else it is transposed before.
+
+    Of the factor that has the columns, rows along these or along the depth are contiguous; the other factor
+    may lie in any order. Where neither has any, or nothing is summed, there is no product: loops run along
+    what is contiguous in both.
+    """
+    lhs, rhs = roles
+    if not lhs.contracted or not (lhs.free or rhs.free):
+        return False
+    with_columns = 1 if rhs.free else 0
+    return place != with_columns or (rank - 1) not in roles[place].batch
+
+
+def _converted(
+    context: LoweringContext, place: int, accumulator: DType, computed: DType
+) -> tuple[Any, DType]:
+    """Return an operand in a dtype that the product converts exactly, and that dtype."""
+    value, type_ = context.operands[place], context.operand_types[place]
+    dtype = type_.dtype
+    if _widens(dtype, accumulator):
+        return value, dtype
+
+    def term(x: Any) -> Any:
+        return converted(context, converted(context, x, dtype, accumulator), accumulator, computed)
+
+    return context.elementwise(term, [value], type_.with_dtype(computed)), computed
+
+
+def _transposed(context: LoweringContext, value: Any, type_: TensorType, axes: tuple[int, ...]) -> Any:
+    """Return ``value`` with ``axes`` in this order."""
+    if axes == tuple(range(type_.rank)):
+        return value
+    moved = type_.with_shape(tuple(type_.extents[axis] for axis in axes))
+    permutation = context.mlir.ir.DenseI64ArrayAttr.get(list(axes))
+    return context.named("transpose", [value], context.empty(moved), moved, permutation=permutation)
+
+
+def _widens(dtype: DType, accumulator: DType) -> bool:
+    """Return whether kernels convert elements of ``dtype`` to ``accumulator`` as they read them."""
+    if dtype in _UNREAD:
+        return False
+    return dtype is accumulator or (dtype.kind is accumulator.kind and dtype.bits < accumulator.bits)
+
+
+def _form(
+    batch: tuple[tuple[int, ...], tuple[int, ...]],
+    contract: tuple[tuple[int, ...], tuple[int, ...]],
+    dtype: DType,
+    out: DType | None = None,
+) -> dict[str, Any]:
+    lists = dict(zip(_LISTS, (*batch, *contract), strict=True))
+    return {**lists, "accum_dtype": dtype, "out_dtype": out or dtype}
+
+
+_NONE: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
+_EXAMPLES = (
+    Example(("T[5, 3]", "T[3, 7]"), _form(_NONE, ((1,), (0,)), DType.F64), "a matrix product"),
+    Example(("T[2, 5, 3]", "T[2, 3, 7]"), _form(((0,), (0,)), ((2,), (1,)), DType.F32), "a batch"),
+    Example(("f32[31, 41]", "f32[37, 41]"), _form(_NONE, ((1,), (1,)), DType.F32), "the rhs transposed"),
+    Example(("f64[41, 31]", "f64[41, 37]"), _form(_NONE, ((0,), (0,)), DType.F64), "the lhs transposed"),
+    Example(
+        ("f32[2, 7, 3, 8]", "f32[2, 5, 3, 8]"),
+        _form(((0, 2), (0, 2)), ((-1,), (-1,)), DType.F32),
+        "attention",
+    ),
+    Example(("f64[3, 2, 5]", "f64[5, 4, 3]"), _form(_NONE, ((0, 2), (2, 0)), DType.F64), "two sums"),
+    Example(("f64[5, 2, 3]", "f64[4, 5, 2]"), _form(((1,), (2,)), ((0,), (1,)), DType.F64), "the batch last"),
+    Example(("f64[4, 3]", "f64[2, 5]"), _form(_NONE, _NONE, DType.F64), "no sum: an outer product"),
+    Example(("f32[3, 4]", "f32[3, 4]"), _form(((0, 1), (0, 1)), _NONE, DType.F32), "only batch: elementwise"),
+    Example(("f32[131]", "f32[131]"), _form(_NONE, ((0,), (0,)), DType.F32), "to a scalar"),
+    Example(("f32[]", "f32[3]"), _form(_NONE, _NONE, DType.F32), "a scalar and a vector"),
+    Example(("f64[]", "f64[]"), _form(_NONE, _NONE, DType.F64)),
+    Example(("i32[5, 3]", "i32[3, 7]"), _form(_NONE, ((1,), (0,)), DType.SI32)),
+    Example(("i32[5, 3]", "i32[3, 7]"), _form(_NONE, ((1,), (0,)), DType.SI64), "a wider accumulator"),
+    Example(("i64[5, 3]", "i64[3]"), _form(_NONE, ((1,), (0,)), DType.SI64), "matrix times vector"),
+    Example(("f32[5, 3]", "f32[3, 7]"), _form(_NONE, ((1,), (0,)), DType.F64, DType.F32), "rounded once"),
+    Example(("f32[3, 0]", "f32[0, 2]"), _form(_NONE, ((1,), (0,)), DType.F32), "an empty sum is 0"),
+    Example(("f32[0, 3]", "f32[3, 2]"), _form(_NONE, ((1,), (0,)), DType.F32), "no rows"),
+)
+
+OPERATIONS = (
+    OpDef(
+        opcode="DotGeneral",
+        mnemonic="dot_general",
+        summary="Computes sums of products of two tensors, over any of their dimensions.",
+        description="Dimensions are batch dimensions, which both operands have, contracted ones, which are "
+        "summed over, or free; `batch_lhs` pairs with `batch_rhs`, `contract_lhs` with `contract_rhs`, in "
+        "order. The result has the batch dimensions in the order of `batch_lhs`, then the free ones of the "
+        "lhs, then those of the rhs, in axis order. Elements are cast to `accum_dtype`, multiplied and "
+        "added there, and the sum is cast to `out_dtype`. Without contracted dimensions it is an outer "
+        "product; a sum over extent 0 is 0. An axis outside the rank is E3004, one named twice E3005, lists "
+        "of different lengths are E1103, paired extents that differ E3003, dtypes that differ E2004.",
+        spec="ptir-v0.4.md, Linear algebra",
+        operands=(OperandDef("lhs", _DTYPES), OperandDef("rhs", _DTYPES)),
+        attributes=(
+            AttributeDef("batch_lhs", AttrKind.I64_LIST, "the batch dimensions of lhs", default=()),
+            AttributeDef("batch_rhs", AttrKind.I64_LIST, "those of rhs that they pair with", default=()),
+            AttributeDef("contract_lhs", AttrKind.I64_LIST, "the dimensions of lhs to sum over", default=()),
+            AttributeDef("contract_rhs", AttrKind.I64_LIST, "those of rhs that they pair with", default=()),
+            ACCUMULATOR,
+            OUTPUT,
+        ),
+        type_rule=_type,
+        evaluate=_evaluate,
+        derivative=_vjp,
+        lower=_lower,
+        rounding=Rounding.ACCUMULATING,
+        terms=_terms,
+        choices=(
+            "Negative axes count from the end.",
+            POLICY,
+            NARROW,
+            "Products are those of the accumulator's dtype, in which products of floats half as wide are "
+            "exact, so that narrow factors neither overflow nor round on the way.",
+            "Integers wrap around in the accumulator's dtype.",
+            "The order of the additions, and whether a product is fused with its addition, are not "
+            "specified. The order depends on the shapes and the instruction set alone, never on the number "
+            f"of threads. {ACCURACY}",
+            "Where the operands, the accumulator or the result are no floats, there is no gradient.",
+        ),
+        extension=True,
+        contract=Contract(
+            "DotGeneral",
+            fields=(
+                *(Field(name, FieldKind.INTEGERS) for name in _LISTS),
+                ACCUMULATOR_FIELD,
+                OUTPUT_FIELD,
+            ),
+        ),
+        examples=_EXAMPLES,
+    ),
+)

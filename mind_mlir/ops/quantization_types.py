@@ -1,0 +1,123 @@
+"""The type rules of affine quantization, and the dtypes that take part in it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from mind_mlir.ir.types import DType, TensorType, format_shape
+from mind_mlir.ops.opdef import ALL_SIGNED, ALL_UNSIGNED, DTypeSet
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mind_mlir.ops.contexts import TypeContext
+
+#: What numbers are quantized to.
+QUANTIZED: DTypeSet = tuple(dtype for dtype in ALL_SIGNED + ALL_UNSIGNED if 8 <= dtype.bits <= 16)
+#: What quantized numbers may be read from: sums of their products, too.
+ACCUMULATED: DTypeSet = (*QUANTIZED, DType.SI32)
+#: What real numbers, and scales, may be.
+REAL: DTypeSet = (DType.F32, DType.F64)
+#: The operands by their number.
+_NAMES = {
+    3: ("x", "scale", "zero_point"),
+    5: ("x", "in_scale", "in_zero_point", "out_scale", "out_zero_point"),
+}
+
+
+def type_rule(allowed: DTypeSet, given: int, made: int) -> Callable[[TypeContext], TensorType]:
+    """Return the type rule of one of the operations.
+
+    Args:
+        allowed: What the result may be.
+        given: The operand that is the scale of a quantized first operand, before its zero point; 0 where
+            that is not quantized.
+        made: The operand that is the scale of the result, before its zero point; 0 where that is not
+            quantized.
+    """
+
+    def rule(context: TypeContext) -> TensorType:
+        x, dtype = context.operands[0], cast("DType", context.attributes["output_dtype"])
+        usable = [each.core_name for each in allowed if each in context.profile.dtypes]
+        if dtype.core_name not in usable:
+            listing = ", ".join(usable)
+            context.report(
+                "E2005",
+                f"{context.opcode} does not give {dtype.core_name}",
+                attribute="output_dtype",
+                help=f"allowed: {listing}",
+                found=dtype.core_name,
+                allowed=listing,
+                dtype=dtype.core_name,
+            )
+        shape = _parameter_shape(context, x)
+        for first, quantized in ((given, x.dtype), (made, dtype)):
+            if first:
+                _check_parameters(context, first, shape, quantized)
+        context.stop_if_reported()
+        return x.with_dtype(dtype)
+
+    return rule
+
+
+def _parameter_shape(context: TypeContext, x: TensorType) -> tuple[int, ...]:
+    """Return the shape of scales and zero points."""
+    axes: tuple[int, ...] = context.attributes["axis"]
+    if len(axes) > 1:
+        context.fail(
+            "E1103",
+            f"{context.opcode} has {len(axes)} axes",
+            attribute="axis",
+            help="give one axis, or none for one scale and one zero point",
+        )
+    if not axes:
+        return ()
+    (axis,) = axes
+    if not -x.rank <= axis < x.rank:
+        context.fail(
+            "E3004",
+            f"axis {axis} is outside the operand's rank {x.rank}",
+            attribute="axis",
+            notes=(f"the operand has type {x}",),
+            help=f"the axis must lie in [{-x.rank}, {x.rank - 1}]" if x.rank else "leave the axis out",
+            axis=axis,
+            rank=x.rank,
+        )
+    return (x.extents[axis],)
+
+
+def _check_parameters(context: TypeContext, first: int, shape: tuple[int, ...], quantized: DType) -> None:
+    """Check a scale and the zero point behind it, which belong to numbers of ``quantized``."""
+    names = _NAMES[len(context.operands)]
+    for index in (first, first + 1):
+        found = context.operands[index]
+        wanted = f"the {names[index]} of {context.opcode} must have shape {format_shape(shape)}"
+        if found.rank != len(shape):
+            context.report(
+                "E3002",
+                f"{wanted}, found {found}",
+                operand=index,
+                help="without an axis, scales and zero points have rank 0, else one entry for each position",
+                expected=len(shape),
+                found=found.rank,
+            )
+        elif found.extents != shape:
+            context.report(
+                "E3003",
+                f"{wanted}, found {found}",
+                operand=index,
+                help="give one entry for each position on the axis",
+                dimension=0,
+                extents=(shape[0], found.extents[0]),
+            )
+    zero_point = context.operands[first + 1]
+    if zero_point.dtype is not quantized:
+        context.report(
+            "E2004",
+            f"Dtype mismatch: the {names[first + 1]} of {context.opcode} is {zero_point.dtype}, "
+            f"but what it belongs to is {quantized}",
+            operand=first + 1,
+            help="a zero point has the dtype of the quantized numbers",
+            left=quantized.core_name,
+            right=zero_point.dtype.core_name,
+        )

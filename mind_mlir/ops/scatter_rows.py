@@ -1,0 +1,119 @@
+"""How the scatters are lowered: one loop over rows of updates, which is scheduled as a whole.
+
+Operand and updates are flat tensors of rows of some width, so that a row of any rank is contiguous. The rows
+are combined one after the other: what two updates of one row give does not depend on who combines them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mind_mlir.ir.types import DType
+from mind_mlir.ops.reassociation import reshape
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mind_mlir.ir.types import TensorType
+    from mind_mlir.mlir.context import LoweringContext
+
+#: Marks the loop over the rows of updates, whose body ends with the loop over the columns.
+SCATTER_ATTRIBUTE = "mind.scatter"
+
+
+def accumulator_dtype(dtype: DType) -> DType:
+    """Return the dtype in which numbers of ``dtype`` are added up, before they are rounded once."""
+    return DType.F32 if dtype.is_float and dtype.bits < 32 else dtype
+
+
+def scatter_rows(
+    context: LoweringContext,
+    row: Callable[[Any], Any],
+    count: int,
+    width: int,
+    combine: Callable[[Any, Any], Any] | None,
+) -> Any:
+    """Append the combination of rows of the third operand with those of the first, and return the result.
+
+    Args:
+        context: The operation being lowered, of an operand, indices and updates, neither empty.
+        row: From the number of a row of updates to that of the operand's row, both of type `index`.
+        count: How many rows of updates there are.
+        width: The elements of a row.
+        combine: From the old element and the update to the new element, of the accumulator's dtype and, but
+            for complex numbers, by one operation; None where the update takes the old element's place.
+    """
+    result = context.result_type
+    dtype = accumulator_dtype(result.dtype) if combine else result.dtype
+    flat = result.with_dtype(dtype).with_shape((result.element_count,))
+    start = _copied(context, context.operands[0], context.operand_types[0], flat)
+    updates = _flat(context, context.operands[2], context.operand_types[2], dtype)
+    emitter = _Rows(context, updates, width, combine)
+
+    def add_row(at: Any, accumulator: Any) -> Any:
+        return emitter.add(accumulator, row(at), at)
+
+    scattered = emitter.loop(count, start, add_row)
+    # Vectors hold no complex numbers: theirs stays a loop over single ones.
+    if dtype not in (DType.CF32, DType.CF64):
+        scattered.owner.attributes[SCATTER_ATTRIBUTE] = context.mlir.ir.UnitAttr.get()
+    shaped = reshape(context, scattered, flat, result.extents)
+    if combine is None or (dtype is result.dtype and dtype.bits != 4):
+        return shaped
+    return context.elementwise(context.arithmetic(result.dtype).rounded, [shaped])
+
+
+def _copied(context: LoweringContext, value: Any, type_: TensorType, flat: TensorType) -> Any:
+    """Append a copy of ``value`` of type ``flat``; a fill is repeated instead of read."""
+    if type_.dtype is not flat.dtype:
+        return _flat(context, value, type_, flat.dtype)
+    source = value.owner
+    if getattr(source, "name", "") == "linalg.fill":
+        return context.named("fill", [source.operands[0]], context.empty(flat), flat)
+    return context.named("copy", [_flat(context, value, type_, type_.dtype)], context.empty(flat), flat)
+
+
+def _flat(context: LoweringContext, value: Any, type_: TensorType, dtype: DType) -> Any:
+    """Append ``value`` as a flat tensor, of wider numbers where ``dtype`` is another than its own."""
+    if type_.dtype is not dtype:
+        number = context.arithmetic(type_.dtype)
+        value = context.elementwise(number.widened, [value], type_.with_dtype(dtype))
+    return reshape(context, value, type_.with_dtype(dtype), (type_.element_count,))
+
+
+class _Rows:
+    """Emits the loops."""
+
+    def __init__(
+        self,
+        context: LoweringContext,
+        updates: Any,
+        width: int,
+        combine: Callable[[Any, Any], Any] | None,
+    ) -> None:
+        self._context, self._updates = context, updates
+        self._width, self._combine = width, combine
+
+    def add(self, target: Any, at: Any, row: Any) -> Any:
+        """Append the combination of row ``row`` of the updates with row ``at`` of ``target``."""
+        arith, tensor = self._context.mlir.arith, self._context.mlir.tensor
+        stride = arith.constant(self._context.mlir.ir.IndexType.get(), self._width)
+        first_target, first_update = arith.muli(at, stride), arith.muli(row, stride)
+
+        def add_element(column: Any, accumulator: Any) -> Any:
+            position = [arith.addi(first_target, column)]
+            element = tensor.extract(self._updates, [arith.addi(first_update, column)])
+            if self._combine is not None:
+                element = self._combine(tensor.extract(accumulator, position), element)
+            return tensor.insert(element, accumulator, position)
+
+        return self.loop(self._width, target, add_element)
+
+    def loop(self, count: int, init: Any, body: Callable[[Any, Any], Any]) -> Any:
+        """Append a loop that carries one tensor: ``body`` maps step and tensor to the next tensor."""
+        mlir = self._context.mlir
+        zero, end, one = (mlir.arith.constant(mlir.ir.IndexType.get(), n) for n in (0, count, 1))
+        loop = mlir.scf.ForOp(zero, end, one, [init])
+        with mlir.ir.InsertionPoint(loop.body):
+            mlir.scf.YieldOp([body(loop.induction_variable, loop.inner_iter_args[0])])
+        return loop.results[0]

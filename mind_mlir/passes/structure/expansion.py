@@ -1,0 +1,84 @@
+"""Operations in the place of those that stand for others (`OpDef.expand`).
+
+Before: a verified function in structured form. After: the same, without operations whose records have such a
+rule; all values keep their ids. Regions come before what holds them, and nest no deeper than they may.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from mind_mlir.analysis.call_graph import operations_of
+from mind_mlir.core.builder import Builder
+from mind_mlir.interrupts import deliver
+from mind_mlir.ir.value import Value
+from mind_mlir.ops.expansion import ExpandContext
+from mind_mlir.ops.infer import complete_attributes
+from mind_mlir.ops.registry import by_opcode
+
+if TYPE_CHECKING:
+    from mind_mlir.ir.module import Block, CoreOperation, Function, ValueId
+    from mind_mlir.ir.types import TensorType
+
+
+def expand(function: Function, profile: str) -> Function:
+    """Return ``function``, of a module of ``profile``, with all its operations expanded."""
+    if not any(_stands_for_others(operation) for operation in operations_of(function.blocks)):
+        return function
+    expansion = _Expansion(function, profile)
+    return replace(function, blocks=tuple(map(expansion.block, function.blocks)))
+
+
+def _stands_for_others(operation: CoreOperation) -> bool:
+    return by_opcode()[operation.opcode].expand is not None
+
+
+class _Expansion:
+    """Expands what stands in one function."""
+
+    def __init__(self, function: Function, profile: str) -> None:
+        self.types: dict[ValueId, TensorType] = {}
+        for block in function.blocks:
+            self._note(block)
+        for operation in operations_of(function.blocks):
+            for region in operation.regions:
+                self._note(region)
+        self.builder = Builder(next_id=max(self.types, default=-1) + 1, profile=profile)
+
+    def _note(self, block: Block) -> None:
+        self.types.update((parameter.value_id, parameter.tensor_type) for parameter in block.parameters)
+        for operation in block.operations:
+            self.types.update(zip(operation.result_ids, operation.result_types, strict=True))
+
+    def block(self, block: Block) -> Block:
+        """Return a block with everything in it expanded."""
+        outside, self.builder.operations = self.builder.operations, []
+        for operation in block.operations:
+            deliver()
+            inside = tuple(map(self.block, operation.regions))
+            held = replace(operation, regions=inside) if operation.regions else operation
+            if _stands_for_others(operation):
+                self._expand(held)
+            else:
+                self.builder.operations.append(held)
+        operations, self.builder.operations = self.builder.operations, outside
+        return replace(block, operations=tuple(operations))
+
+    def _expand(self, operation: CoreOperation) -> None:
+        record, builder = by_opcode()[operation.opcode], self.builder
+        assert record.expand is not None, "the caller has looked"
+        first = len(builder.operations)
+        context = ExpandContext(
+            builder,
+            tuple([Value(value, self.types[value], builder) for value in operation.operands]),
+            tuple([Value(value, self.types[value], builder) for value in operation.result_ids]),
+            complete_attributes(record, operation.attributes),
+            operation.regions,
+        )
+        record.expand(context)
+        builder.operations[first:] = [self._placed(each, operation) for each in builder.operations[first:]]
+
+    def _placed(self, new: CoreOperation, operation: CoreOperation) -> CoreOperation:
+        """Return an operation that says of where it comes from what ``operation`` does."""
+        return replace(new, source=operation.source, names=operation.names, origin=operation.label)

@@ -1,0 +1,110 @@
+"""Programs from texts and files, and back: which format is which."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast
+
+from mind_mlir import border
+from mind_mlir.diagnostics import Diagnostic, SourceText, UnsupportedError
+from mind_mlir.diagnostics.display import display_path
+from mind_mlir.frozen import FrozenDict
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator
+
+    from mind_mlir.ptir.program import Program
+
+Format: TypeAlias = Literal["json"]
+FORMATS: tuple[Format, ...] = ("json",)
+
+
+def parse(text: str | SourceText, format: Format | None = None, name: str = "<string>") -> Program:  # noqa: A002 -- the word of the command line
+    """Return the program that a text holds.
+
+    Args:
+        text: The text, or a source that already carries its name.
+        format: Its format; None to tell by the text.
+        name: What diagnostics call the text.
+
+    Raises:
+        ParseError: The text is not well-formed; all findings are in it.
+        TypeError: ``text`` or ``name`` is no string.
+        ValueError: There is no such format.
+    """
+    source = text if isinstance(text, SourceText) else SourceText(border.text(name, "name"), _text(text))
+    _format(format or "json")
+    from mind_mlir.ptir.json_reader import read_json  # noqa: PLC0415 -- loads the records only when used
+
+    return read_json(source)
+
+
+def load(path: str | os.PathLike[str]) -> Program:
+    """Return the program in the file at ``path``; ``-`` is standard input.
+
+    Raises:
+        ParseError: The file cannot be read (E1106), is not UTF-8 (E1001) or not well-formed.
+        TypeError: ``path`` is no path.
+    """
+    from mind_mlir.frontends.source import read_source  # noqa: PLC0415 -- see above
+
+    place = border.path(path, "path")
+    return parse(read_source(place))
+
+
+def pieces(program: Program, format: Format) -> Iterator[str]:  # noqa: A002 -- see above
+    """Yield the text of a program in pieces, none of which holds more than a part of a large literal."""
+    from mind_mlir.ptir.json_writer import json_pieces  # noqa: PLC0415 -- see above
+
+    _format(format)
+    yield from json_pieces(program)
+
+
+def dumps(program: Program, format: Format = "json") -> str:  # noqa: A002 -- see above
+    """Return the text of a program, which reads back as the same program.
+
+    Raises:
+        ValueError: There is no such format, or the contract no such operation.
+    """
+    return "".join(pieces(program, format))
+
+
+def save(program: Program, path: str | os.PathLike[str], format: Format | None = None) -> None:  # noqa: A002 -- see above
+    """Write the text of a program to a file, which is there as a whole or not at all.
+
+    Args:
+        program: The program.
+        path: Where to; a file that is there is replaced.
+        format: The format; None to tell by the name.
+
+    Raises:
+        UnsupportedError: The file cannot be written (E7101).
+        ValueError: As for `dumps`.
+    """
+    target = Path(border.path(path, "path"))
+    chosen: Format = _format(format or "json")
+    temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}.tmp")
+    try:
+        try:
+            with temporary.open("x", encoding="utf-8", newline="\n") as file:
+                file.writelines(pieces(program, chosen))
+            temporary.replace(target)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        name, reason = display_path(target), error.strerror or str(error)
+        message = f"cannot write '{name}': {reason}"
+        facts = FrozenDict({"path": name, "reason": reason})
+        raise UnsupportedError(Diagnostic("E7101", message, context=facts)) from error
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        border.reject("text", "a string (load reads files and bytes)", value)
+    return value
+
+
+def _format(value: object) -> Format:
+    return cast("Format", border.choice(border.text(value, "format"), FORMATS, "format"))

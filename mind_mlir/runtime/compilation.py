@@ -1,0 +1,119 @@
+"""`compile`: modules and programs to executables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, overload
+
+from mind_mlir import border
+from mind_mlir.ptir.program import Program
+from mind_mlir.ptir.restriction import restricted
+from mind_mlir.ptir.seeding import seeded
+from mind_mlir.ptir.symbols import bind, checked_bindings, symbols_of
+from mind_mlir.ptir.to_module import convert
+from mind_mlir.runtime import executable
+from mind_mlir.runtime.executable import DEFAULT_OPT_LEVEL, Executable
+from mind_mlir.runtime.program_executable import DEFAULT_MAX_BINDINGS, ProgramExecutable, needs_program
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mind_mlir.ir.module import Module
+    from mind_mlir.pipeline import Observer
+
+
+@overload
+def compile(
+    module: Module,
+    *,
+    function: str | None = None,
+    opt_level: int = DEFAULT_OPT_LEVEL,
+    threads: int | None = None,
+    target: str | None = None,
+    observer: Observer | None = None,
+) -> Executable: ...
+@overload
+def compile(
+    module: Program,
+    *,
+    function: str | None = None,
+    opt_level: int = DEFAULT_OPT_LEVEL,
+    threads: int | None = None,
+    target: str | None = None,
+    observer: Observer | None = None,
+    bindings: Mapping[str, int] | None = None,
+    max_bindings: int = DEFAULT_MAX_BINDINGS,
+    seed: int | None = None,
+) -> Executable | ProgramExecutable: ...
+def compile(
+    module: Module | Program,
+    *,
+    function: str | None = None,
+    opt_level: int = DEFAULT_OPT_LEVEL,
+    threads: int | None = None,
+    target: str | None = None,
+    observer: Observer | None = None,
+    bindings: Mapping[str, int] | None = None,
+    max_bindings: int = DEFAULT_MAX_BINDINGS,
+    seed: int | None = None,
+) -> Executable | ProgramExecutable:
+    """Compile a module or a PTIR program for this machine.
+
+    A program whose functions have no tuples, and no symbolic dimensions that are left open, becomes an
+    `Executable` like any module; others a `ProgramExecutable`, which is called in the same way.
+
+    Args:
+        module: A module of any profile, or a program; it is verified first.
+        function: The exported function to compile, with what it calls; all of them unless given.
+        opt_level: How far LLVM optimises what gains by it, 0 to 3; results are the same at each.
+        threads: How many threads share a loop at most, 1 to 1024; `get_num_threads` says how many do where
+            that is less, or nothing is given. Results are the same with any number.
+        target: The processor, ``native``, ``sse``, ``avx2`` or ``avx512``; by default what the variable
+            ``MIND_MLIR_TARGET`` says, or else ``native``, this machine with all that it has.
+        observer: Sees every stage's form as it appears.
+        bindings: Extents for symbolic dimensions of a program, by name without the ``?``; where that binds
+            all of a function, it is compiled at once, else for each binding when it is called so first.
+        max_bindings: For how many bindings code is kept, 1 or more; that used least recently goes first.
+        seed: The seed of the random operations of a program, 0 to 2^64 - 1. Without it, functions that draw
+            random numbers have a last parameter ``seed``, for which calls give one.
+
+    Raises:
+        VerificationError: The module breaks a rule; the exception holds all findings. E2002, E2101: there
+            is no such function, or it is not exported.
+        ExecutionError: E6004, intermediate values need more scratch memory than any address space has.
+        TypeError: An argument is not of the type above.
+        ValueError: ``opt_level`` is none of 0 to 3, ``threads`` is out of range, ``target`` is none of
+            those, or not this machine's, one of the variables ``MIND_MLIR_NUM_THREADS`` and
+            ``MIND_MLIR_TARGET`` is wrong, ``bindings`` names a symbol that the program does not have or an
+            extent below 0, ``max_bindings`` is below 1, or ``seed`` does not fit in 64 bits.
+        InternalError: A stage failed on a verified module: a bug of the compiler.
+    """
+    if not isinstance(module, Program):
+        if bindings:
+            raise ValueError("bindings are for programs: a module has no symbolic dimensions")
+        if seed is not None:
+            raise ValueError("seed is for programs: the functions of a module take seeds as arguments")
+        return executable.compile(
+            module,
+            function=function,
+            opt_level=opt_level,
+            threads=threads,
+            target=target,
+            observer=observer,
+        )
+    most = border.integer(max_bindings, "max_bindings")
+    if most < 1:
+        raise ValueError(f"max_bindings must be 1 or more, not {most}")
+    program = module if function is None else restricted(module, function)
+    program = seeded(bind(program, checked_bindings(bindings or {}, symbols_of(program))), seed)
+    options = {"opt_level": opt_level, "threads": threads, "target": target, "observer": observer}
+    if needs_program(program):
+        return ProgramExecutable(program, options, max_bindings=most)
+    converted = convert(program)
+    return Executable(
+        converted.module,
+        opt_level=opt_level,
+        threads=threads,
+        target=target,
+        observer=observer,
+        entry=converted.entry,
+    )
