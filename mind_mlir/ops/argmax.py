@@ -8,12 +8,12 @@ import numpy as np
 
 from mind_mlir.ir.types import DType, TensorType, format_shape
 from mind_mlir.ops.attribute_kinds import AttrKind
+from mind_mlir.ops.axes import NEGATIVE_AXIS, require_axis
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.extremes import identity
 from mind_mlir.ops.opdef import ANY, INTEGERS, AttributeDef, Example, NotDifferentiable, OpDef, OperandDef
 from mind_mlir.ops.reassociation import reshape
 from mind_mlir.ops.reductions import reduced_shape
-from mind_mlir.ops.shapes import require_axis
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,7 +34,7 @@ def _normalize(attributes: Mapping[str, AttributeValue], result: TensorType) -> 
 
 def _type(context: TypeContext) -> TensorType:
     (operand,), attributes = context.operands, context.attributes
-    axis = require_axis(context, operand, attributes["axis"])
+    axis = require_axis(context, operand.rank)
     check_index_dtype(context, "output_dtype", operand.shape[axis])
     if operand.shape[axis] == 0:
         context.fail(
@@ -164,7 +164,7 @@ OPERATIONS = (
         lower=_lower,
         normalize=_normalize,
         choices=(
-            "A negative axis counts from the end.",
+            NEGATIVE_AXIS,
             "NaN counts as greater than all numbers, as numpy has it: the result is then the index of the "
             "first NaN. -0.0 equals 0.0.",
             "Along an axis of 2^31 elements or more, `output_dtype` has to be i64 (E2005).",

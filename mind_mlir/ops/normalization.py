@@ -10,10 +10,10 @@ from mind_mlir.ir.types import TensorType, format_shape
 from mind_mlir.ops.accumulation import ACCURACY
 from mind_mlir.ops.accumulators import default_accumulator
 from mind_mlir.ops.attribute_kinds import AttrKind
+from mind_mlir.ops.axes import require_axis
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.opdef import FLOATS, AttributeDef, Example, OpDef, OperandDef, Rounding
 from mind_mlir.ops.reductions import reduced_shape
-from mind_mlir.ops.shapes import require_axis
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -35,7 +35,7 @@ def _normalize(attributes: Mapping[str, AttributeValue], result: TensorType) -> 
 
 def _type(context: TypeContext) -> TensorType:
     x, *affine = context.operands
-    axis = require_axis(context, x, context.attributes["feature_axis"], "feature_axis")
+    axis = require_axis(context, x.rank, "feature_axis")
     if not 0 <= context.attributes["epsilon"] < float("inf"):
         context.report(
             "E1103",
