@@ -17,7 +17,7 @@ SETTINGS := OPENBLAS_% GOTO_% OMP_% MKL_% KMP_% BLIS_% NPY_% LC_% LANG LANGUAGE 
 CLEAN := env $(foreach setting,$(filter $(SETTINGS),$(.VARIABLES)),-u $(setting))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check unit lit mutants bench bench-peers docs fmt clean distclean
+.PHONY: help demo test check unit lit mutants bench bench-peers test-torch docs fmt clean distclean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do \
@@ -65,11 +65,18 @@ bench: $(READY) ## measure against numpy on this machine
 bench-peers: $(PEERS)/.ready ## measure beside torch, jax, ONNX Runtime, numba: writes docs/peers.md; ONLY=mm512,conv3x3
 	$(CLEAN) $(PEERS)/bin/python -m benchmarks.peers --output docs $(if $(ONLY),--only $(ONLY)) $(ARGS)
 
+test-torch: $(PEERS)/.torch ## compare PTIR operations and their gradients with torch's
+	$(CLEAN) $(PEERS)/bin/python -m pytest -n $(JOBS) tests/parity
+
 # The other frameworks have an environment of their own: what they need is not to change what the tests run with.
 $(PEERS)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(PEERS)
 	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --editable .
 	$(PEERS)/bin/python -m benchmarks.peers.install
+	@touch $@
+
+$(PEERS)/.torch: $(PEERS)/.ready
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
 	@touch $@
 
 docs: $(READY) ## write the generated pages anew, then check that all pages are true

@@ -302,7 +302,7 @@ irdl.dialect @mind {
   irdl.operation @concat {
     %input = irdl.base "!builtin.tensor"
     %inputs = irdl.base "!builtin.tensor"
-    irdl.operands(input: %input, inputs: %inputs)
+    irdl.operands(input: %input, inputs: variadic %inputs)
     %attr_axis = irdl.base "#builtin.integer"
     irdl.attributes { "axis" = %attr_axis }
     %result = irdl.base "!builtin.tensor"
@@ -501,6 +501,15 @@ irdl.dialect @mind {
     %attr_padding_1 = irdl.base "#builtin.dense_array"
     %attr_padding = irdl.any_of(%attr_padding_0, %attr_padding_1)
     irdl.attributes { "strides" = %attr_strides, "padding" = %attr_padding }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @custom_call {
+    %inputs = irdl.base "!builtin.tensor"
+    irdl.operands(inputs: variadic %inputs)
+    %attr_target = irdl.base "#builtin.string"
+    %attr_attrs = irdl.base "#builtin.string"
+    irdl.attributes { "target" = %attr_target, "attrs" = %attr_attrs }
     %result = irdl.base "!builtin.tensor"
     irdl.results(result: %result)
   }

@@ -12,6 +12,7 @@ from mind_mlir.ops.contexts import TypeContext
 from mind_mlir.ops.infer import infer_types
 from mind_mlir.ops.registry import all_ops
 from mind_mlir.profiles import PTIR
+from mind_mlir.ptir.fields import attributes_of
 from mind_mlir.ptir.program import (
     Function,
     Instruction,
@@ -66,17 +67,15 @@ class Body:
     def apply(self, name: str, *operands: Tensor, variant: str | None = None, **fields: Any) -> Tensor:
         """Append an instruction with one result; its type is that of the record's type rule."""
         record = _RECORDS[name, variant]
-        contract, types = record.contract, tuple(operand.type for operand in operands)
-        assert contract is not None
-        if contract.read is not None:
-            attributes = contract.read(fields, types)
-        else:
-            attributes = {f.attribute or f.name: fields[f.name] for f in contract.fields}
+        types = tuple(operand.type for operand in operands)
+        operation = Operation(name, variant, FrozenDict(fields))
+        assert record.contract is not None
+        attributes = attributes_of(record.contract, operation, types)
         context = TypeContext(record.opcode, 0, types, attributes, profile=PTIR)
         results = infer_types(record, context)
         if results is None:
             raise ValueError("; ".join(finding.message for finding in context.diagnostics))
-        number = self._append(Operation(name, variant, FrozenDict(fields)), operands, results[0])
+        number = self._append(operation, operands, results[0])
         return Tensor(ValueRef(number), results[0])
 
     def scan(self, body: Body, results: Sequence[Tensor], carried: Sequence[Tensor]) -> list[Tensor]:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mind_mlir.ir.types import TensorType
 from mind_mlir.ops.opdef import Domain
 from mind_mlir.ops.registry import by_opcode
+from mind_mlir.ops.scatter_windows import Windows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from mind_mlir.cli.value_uses import Use
     from mind_mlir.ir.attributes import Array
@@ -52,8 +53,21 @@ def _must_be_positive(uses: Iterable[Use]) -> bool:
 
 def _index_bound(uses: Iterable[Use]) -> int | None:
     """Return the least extent that the value, taken as indices, indexes into; None where it is no index."""
-    indexed = [use.types[0] for use in uses if _domain(use) is Domain.INDEX]
-    return min((type_.extents[0] for type_ in indexed if isinstance(type_, TensorType)), default=None)
+    return min((bound for use in uses for bound in _bounds(use)), default=None)
+
+
+def _bounds(use: Use) -> list[int]:
+    """Return how many indices are in bounds, for each dimension that the value indexes."""
+    types = [type_ for type_ in use.types if isinstance(type_, TensorType)]
+    attributes: Mapping[str, Any] = use.operation.attributes
+    match _domain(use):
+        case Domain.INDEX | Domain.POSITION:
+            return [types[0].extents[attributes.get("axis", 0)]]
+        case Domain.WINDOW:
+            windows = Windows.of(attributes, [type_.extents for type_ in types])
+            return [windows.operand[dim] - windows.sizes[dim] + 1 for dim in windows.indexed]
+        case _:
+            return []
 
 
 def _domain(use: Use) -> Domain:

@@ -19,10 +19,10 @@ from mind_mlir.ops.infer import infer_types
 from mind_mlir.ops.opdef import NotDifferentiable
 from mind_mlir.ops.registry import all_ops
 from mind_mlir.passes.structure import structure
-from mind_mlir.profiles import ANY_PROFILE, CORE_FUNCTIONS, CORE_V1
+from mind_mlir.profiles import ANY_PROFILE, CORE_FUNCTIONS, CORE_V1, PTIR
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from mind_mlir.ops.opdef import AttributeDef, Example, OpDef, OperandDef
 
@@ -51,10 +51,10 @@ def example_text(record: OpDef, example: Example) -> str:
     statements: list[CoreOperation] = []
     operands: list[CoreOperation] = []
     definitions = [record.operand(index) for index in range(len(example.operands))]
-    for text, definition in zip(example.operands, definitions, strict=True):
-        statements += _operand(_type(text, definition), definition.name, len(statements))
-        operands.append(statements[-1])
     types = tuple(_type(text, operand) for text, operand in zip(example.operands, definitions, strict=True))
+    for type_, name in zip(types, _names(definitions), strict=True):
+        statements += _operand(type_, name, len(statements))
+        operands.append(statements[-1])
     declared = TensorType(_SHOWN_DTYPE, (2, 3)) if record.opcode == "Input" else None
     context = TypeContext(
         record.opcode, len(statements), types, dict(example.attributes), declared, profile=ANY_PROFILE
@@ -67,9 +67,11 @@ def example_text(record: OpDef, example: Example) -> str:
     statements.append(
         CoreOperation.create(first, record.opcode, values, example.attributes, results[0], others=others)
     )
-    if record.opcode in CORE_V1.refused:
+    given = {value for value in example.attributes.values() if isinstance(value, DType)}
+    is_core = {type_.dtype for type_ in types} | given <= {*CORE_V1.dtypes}
+    if record.opcode in CORE_V1.refused or not is_core:
         flat = Module.flat(statements, statements[-1].result_ids)
-        return str(replace(structure(flat), profile=CORE_FUNCTIONS.name))
+        return str(replace(structure(flat), profile=(CORE_FUNCTIONS if is_core else PTIR).name))
     return "\n".join(print_operation(statement) for statement in statements)
 
 
@@ -77,6 +79,12 @@ def _examples(record: OpDef) -> list[tuple[str, str]]:
     """Return the text and the note of each example."""
     statements = [(example_text(record, example), example.note) for example in record.examples]
     return statements + [(program.text.removesuffix("\n"), program.note) for program in record.programs]
+
+
+def _names(definitions: Sequence[OperandDef]) -> list[str]:
+    """Return what to call the operands: those of a variadic one are numbered."""
+    names = [definition.name for definition in definitions]
+    return [name if names.count(name) == 1 else f"{name}{index}" for index, name in enumerate(names)]
 
 
 def _operand(type_: TensorType, name: str, first_id: int) -> list[CoreOperation]:

@@ -48,7 +48,11 @@ def _irdl_operation(record: OpDef) -> list[str]:
     lines = [f"  irdl.operation @{record.mnemonic} {{"]
     if record.operands:
         lines += [f'    %{operand.name} = irdl.base "!builtin.tensor"' for operand in record.operands]
-        listing = ", ".join(f"{operand.name}: %{operand.name}" for operand in record.operands)
+        # IRDL has all operands of a variadic one be of one type, which those of Concat need not.
+        listing = ", ".join(
+            f"{operand.name}: {'variadic ' if operand.variadic else ''}%{operand.name}"
+            for operand in record.operands
+        )
         lines.append(f"    irdl.operands({listing})")
     for attribute in record.attributes:
         lines += _irdl_attribute(attribute.name, attribute.kind.irdl)

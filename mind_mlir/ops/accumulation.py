@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mind_mlir.ops.numbers import dtype_of, widened
 from mind_mlir.ops.opdef import Domain
 
 if TYPE_CHECKING:
@@ -55,6 +56,9 @@ def summation_error(terms: int, dtype: DType) -> float:
     return roundings(terms) * float(np.finfo(numbers).eps)
 
 
+_INDICES = (Domain.INDEX, Domain.POSITION, Domain.WINDOW)
+
+
 def term_magnitudes(
     record: OpDef,
     operands: Sequence[Array],
@@ -70,7 +74,7 @@ def term_magnitudes(
         evaluate: Applies its numpy rule to other operands.
     """
     finite = [
-        array if record.operand(place).domain is Domain.INDEX else _magnitude(array)
+        array if record.operand(place).domain in _INDICES else _magnitude(array)
         for place, array in enumerate(operands)
     ]
     return evaluate(finite) if record.magnitude is None else record.magnitude(operands, attributes)
@@ -79,6 +83,7 @@ def term_magnitudes(
 def _magnitude(array: Array) -> Array:
     if array.dtype.kind == "i":
         return np.abs(np.maximum(array, -np.iinfo(array.dtype).max))
-    if array.dtype.kind != "f":
+    if not dtype_of(array).is_float:
         return array
-    return np.asarray(np.where(np.isfinite(array), np.abs(array), 0), array.dtype)
+    wide = widened(array)
+    return np.where(np.isfinite(wide), np.abs(wide), 0).astype(array.dtype)

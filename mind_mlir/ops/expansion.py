@@ -1,8 +1,8 @@
 """What a rule is given that says for which other operations an operation stands.
 
 Operations with such a rule are there for people, and for the numpy rules. In structured form, before
-differentiation and lowering, others take their place (`mind_mlir.passes.structure.expansion`), so that nothing else
-knows them.
+differentiation and lowering, others take their place (`mind_mlir.passes.structure.expansion`), so that
+nothing else knows them.
 """
 
 from __future__ import annotations

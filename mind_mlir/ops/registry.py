@@ -46,6 +46,7 @@ FAMILIES = (
     "dot_general",
     "normalization",
     "convolution",
+    "custom_call",
     "control",
     "scan",
 )

@@ -82,7 +82,7 @@ class Windows:
             tuple(dim for dim in range(len(updates)) if dim not in windowed),
             vector_dimension(attributes["index_vector_dim"], len(indices)),
             tuple(dim % rank for dim in attributes["scatter_dims_to_operand_dims"]),
-            attributes["from_end"],
+            attributes.get("from_end", True),
         )
 
     @property

@@ -190,7 +190,8 @@ def test_scatter_add_rejects() -> None:
     for types, code in (
         ((f32(5, 3), TensorType(DType.F32, (4,)), f32(4, 3)), "E4011"),
         ((f32(5, 3), indices, TensorType(DType.F64, (4, 3))), "E2004"),
-        ((f32(5, 3), indices, f32(4, 2)), "E3003"),
+        ((f32(5, 3), indices, f32(3, 3)), "E3003"),
+        ((f32(5, 3), indices, f32(4, 4)), "E4123"),
         ((f32(5, 3), indices, f32(4)), "E3002"),
         ((f32(), indices, f32(4)), "E3002"),
         ((TensorType(DType.I1, (5, 3)), indices, f32(4, 3)), "E2005"),

@@ -1,4 +1,4 @@
-"""Scan: steps over leading axes, stacked outputs, its derivative, and that nothing large is copied by a step."""
+"""Scan: steps over leading axes, stacked outputs, its derivative, and what a step does not copy."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ func @main(%x: tensor<f64[{n}, 3]>, %s: tensor<f64[3]>) -> (tensor<f64[3]>, tens
 """
 
 
-def steps(x: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[type-arg] # of f64
+def steps(x: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     stacked = []
     for row in x:
         product = s * row
