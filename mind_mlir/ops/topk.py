@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.ir.types import DType, TensorType
-from mind_mlir.ops.argmax import check_index_dtype, ordered
+from mind_mlir.ops import numbers
+from mind_mlir.ops.argmax import check_index_dtype
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.axes import NEGATIVE_AXIS, counted_from_front, require_axis
 from mind_mlir.ops.contract import Contract, Field, FieldKind
-from mind_mlir.ops.opdef import ANY, AttributeDef, Example, OpDef, OperandDef
+from mind_mlir.ops.opdef import ALL_REAL, BOOL, AttributeDef, Example, OpDef, OperandDef
 from mind_mlir.ops.reassociation import reshape
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from mind_mlir.ops.opdef import DTypeSet
     from mind_mlir.ops.vjp import VjpContext
 
-_DTYPES: DTypeSet = ANY
+_DTYPES: DTypeSet = BOOL + ALL_REAL
 
 
 def _type(context: TypeContext) -> tuple[TensorType, ...]:
@@ -54,7 +55,7 @@ def _type(context: TypeContext) -> tuple[TensorType, ...]:
 def _evaluate(context: EvalContext) -> tuple[Array, ...]:
     (operand,), attributes = context.operands, context.attributes
     axis = attributes["axis"] % operand.ndim
-    keys = ordered(operand)
+    keys = numbers.widened(operand)
     if attributes["largest"]:
         # A stable sort of the reverse, read backwards, has equal elements in order.
         reverse = np.flip(keys, axis)
