@@ -255,6 +255,18 @@ irdl.dialect @mind {
     %result = irdl.base "!builtin.tensor"
     irdl.results(result: %result)
   }
+  irdl.operation @top_k {
+    %input = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input)
+    %attr_k = irdl.base "#builtin.integer"
+    %attr_axis = irdl.base "#builtin.integer"
+    %attr_largest = irdl.base "#builtin.integer"
+    %attr_indices_dtype = irdl.base "#builtin.type"
+    irdl.attributes { "k" = %attr_k, "axis" = %attr_axis, "largest" = %attr_largest, "indices_dtype" = %attr_indices_dtype }
+    %result_values = irdl.base "!builtin.tensor"
+    %result_indices = irdl.base "!builtin.tensor"
+    irdl.results(values: %result_values, indices: %result_indices)
+  }
   irdl.operation @reshape {
     %input = irdl.base "!builtin.tensor"
     irdl.operands(input: %input)
