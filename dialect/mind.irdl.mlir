@@ -492,4 +492,13 @@ irdl.dialect @mind {
     %result = irdl.base "!builtin.tensor"
     irdl.results(result: %result)
   }
+  irdl.operation @custom_call {
+    %inputs = irdl.base "!builtin.tensor"
+    irdl.operands(inputs: variadic %inputs)
+    %attr_target = irdl.base "#builtin.string"
+    %attr_attrs = irdl.base "#builtin.string"
+    irdl.attributes { "target" = %attr_target, "attrs" = %attr_attrs }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
 }

@@ -21,6 +21,7 @@ from mind_mlir.ir.regions import reads
 from mind_mlir.ir.types import DType
 from mind_mlir.ops.accumulation import summation_error, term_magnitudes
 from mind_mlir.ops.infer import complete_attributes
+from mind_mlir.ops.numbers import dtype_of, smallest_subnormal, widened
 from mind_mlir.ops.opdef import Rounding
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.passes.canonicalize import canonicalize_with_map
@@ -37,9 +38,19 @@ if TYPE_CHECKING:
     from mind_mlir.runtime.executable import Executable
 
 #: Relative error that one operation which does not accumulate may have against numpy.
-TOLERANCES = {DType.F32: 1e-6, DType.F64: 1e-12}
+#: Where f32 is rounded to fewer bits, that is a unit in the last place.
+TOLERANCES = {
+    DType.FP8_E4M3: 2**-3,
+    DType.FP8_E5M2: 2**-2,
+    DType.BF16: 2**-7,
+    DType.F16: 2**-10,
+    DType.F32: 1e-6,
+    DType.F64: 1e-12,
+}
 #: Error that a result of control flow may have, relative to the greatest magnitude in it and what it reads.
-CONTROL_TOLERANCES = {DType.F32: 1e-3, DType.F64: 1e-9}
+CONTROL_TOLERANCES = {
+    dtype: (8 if dtype.bits < 32 else 1e3) * relative for dtype, relative in TOLERANCES.items()
+}
 _CONTROL_NOTE = (
     "(a value of --emit=structured; what runs again and again may turn small differences into great ones)"
 )
@@ -158,8 +169,9 @@ def _first_in_function(
 def _compare(
     operation: CoreOperation, compiled: Array, interpreted: Array, operands: Sequence[Array]
 ) -> Difference | None:
-    wrong = compiled != interpreted
-    if interpreted.dtype.kind == "f":
+    if not dtype_of(interpreted).is_float:
+        wrong = np.asarray(compiled != interpreted)
+    else:
         wrong = ~_agreeing(operation, compiled, interpreted, operands)
     if not wrong.any():
         return None
@@ -171,12 +183,13 @@ def _agreeing(
     operation: CoreOperation, compiled: Array, interpreted: Array, operands: Sequence[Array]
 ) -> Array:
     """Return where float results agree; a NaN agrees with any other."""
+    allowed = allowed_error(operation, interpreted, operands)
+    compiled, interpreted = widened(compiled), widened(interpreted)
     agreeing = np.isnan(compiled) & np.isnan(interpreted)
     equal = compiled == interpreted
     record = by_opcode()[operation.opcode]
     if record.rounding is Rounding.EXACT and not _runs_others(record):
         return np.asarray(agreeing | (equal & (np.signbit(compiled) == np.signbit(interpreted))))
-    allowed = allowed_error(operation, interpreted, operands)
     with np.errstate(all="ignore"):
         near = np.abs(compiled - interpreted) <= allowed
     # Terms that overflow together do so sooner, later or never, depending on their order.
@@ -192,20 +205,25 @@ def allowed_error(operation: CoreOperation, value: Array, operands: Sequence[Arr
     NaNs, among the terms or as the value, allow nothing: what they give does not depend on rounding.
     """
     record = by_opcode()[operation.opcode]
-    dtype = DType.from_numpy(value.dtype)
+    dtype = dtype_of(value)
     if _runs_others(record):
-        floats = [array for array in (value, *operands) if array.dtype.kind == "f"]
+        floats = [array for array in (value, *operands) if dtype_of(array).is_float]
         greatest = max(float(_magnitude(array).max(initial=0)) for array in floats)
-        return np.full_like(value, CONTROL_TOLERANCES[dtype] * greatest if dtype in TOLERANCES else 0)
+        relative = CONTROL_TOLERANCES[dtype] if dtype in TOLERANCES else 0
+        return np.full_like(widened(value), relative * greatest)
     if record.rounding is Rounding.EXACT or dtype not in TOLERANCES:
-        return np.zeros_like(value)
+        return np.zeros_like(widened(value))
     magnitude, error = _magnitude(value), TOLERANCES[dtype]
     if record.terms is not None:
         attributes = complete_attributes(record, operation.attributes)
         magnitude = term_magnitudes(record, operands, attributes, lambda given: evaluate(operation, given))
-        error = summation_error(record.terms([o.shape for o in operands], attributes), dtype)
+        terms = record.terms([o.shape for o in operands], attributes)
+        if dtype.bits < 32:  # summed in f32, and rounded
+            error += summation_error(terms, DType.F32)
+        else:
+            error = summation_error(terms, dtype)
     with np.errstate(all="ignore"):
-        return np.asarray(error * magnitude + np.finfo(value.dtype).smallest_subnormal)
+        return np.asarray(error * widened(magnitude) + smallest_subnormal(dtype))
 
 
 def _runs_others(record: OpDef) -> bool:
@@ -214,4 +232,5 @@ def _runs_others(record: OpDef) -> bool:
 
 
 def _magnitude(array: Array) -> Array:
+    array = widened(array)
     return np.asarray(np.where(np.isfinite(array), np.abs(array), 0), array.dtype)

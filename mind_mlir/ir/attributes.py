@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 Array: TypeAlias = npt.NDArray[Any]
 
 
+#: Of a byte, what says which integer of 4 bits it holds.
+_LOWER_HALF = bytes(byte & 15 for byte in range(256))
 #: Elements that the `repr` of a literal shows.
 _SHOWN_ELEMENTS = 8
 
@@ -55,6 +57,8 @@ class TensorLiteral:
         size = self.type.element_count * self.type.dtype.itemsize
         if len(self.data) != size:
             raise ValueError(f"data must be the {size} bytes of a {self.type}, not {len(self.data)}")
+        if self.type.dtype.bits == 4:
+            object.__setattr__(self, "data", self.data.translate(_LOWER_HALF))
 
     @classmethod
     def from_array(cls, array: Array) -> TensorLiteral:

@@ -110,7 +110,7 @@ class FunctionLowering:
         if "arg_attrs" in self._source.attributes:
             function.attributes["arg_attrs"] = self._source.attributes["arg_attrs"]
         with ir.InsertionPoint(body):
-            values = list(body.arguments)
+            values = self._given(body)
             if self._scalars:
                 values = [element_of(value) for value in values]
             results = self.operations(self._source.body.blocks[0], values)
@@ -144,7 +144,7 @@ class FunctionLowering:
         types = [self.carried_type(result) for result in self._terminator.operands]
         ends = [pair_type()] * (2 * len(callee.checks))
         with ir.InsertionPoint(body):
-            operands = [element_of(argument) for argument in body.arguments]
+            operands = [element_of(argument) for argument in self._given(body)]
             if callee.has_loops:
                 boolean = ir.IntegerType.get_signless(1)
                 operands.append(arith.ConstantOp(boolean, ir.BoolAttr.get(True)).result)
@@ -153,6 +153,20 @@ class FunctionLowering:
             checks = with_outcomes(callee.checks, results[len(types) :])
             self._return(function, results[: len(types)], checks)
         return tuple(checks)
+
+    def _given(self, body: Block) -> list[Value]:
+        """Return the arguments of a public function, where ``body`` begins.
+
+        Of an integer of 4 bits callers give a byte, whose upper half is for the compiled code to fill.
+        """
+        given = []
+        for argument, value in zip(self._arguments, body.arguments, strict=True):
+            type_ = self._type(argument)
+            if type_.dtype.bits == 4:
+                context = LoweringContext("", "", (value,), (type_,), {}, type_)
+                value = context.elementwise(context.arithmetic(type_.dtype).rounded)  # noqa: PLW2901
+            given.append(value)
+        return given
 
     @property
     def _arguments(self) -> list[Value]:

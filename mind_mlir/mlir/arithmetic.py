@@ -73,7 +73,10 @@ class Arithmetic:
                 parts = [part(type_.element_type, each) for each in (value.real, value.imag)]
                 return complex_.ConstantOp(type_, ir.ArrayAttr.get(parts)).result
             case _:
-                return arith.ConstantOp(type_, ir.IntegerAttr.get(type_, int(value.real))).result
+                # Of an unsigned number, the signless type has the bits.
+                number = value if isinstance(value, int) else int(value.real)
+                signed = number - (1 << type_.width) if number >= 1 << (type_.width - 1) > 1 else number
+                return arith.ConstantOp(type_, ir.IntegerAttr.get(type_, signed)).result
 
     def widened(self, value: Value) -> Value:
         """Emit ``value`` in the type that it is computed in: f32 for a narrow float."""
@@ -104,6 +107,10 @@ class Arithmetic:
     def multiply(self, left: Value, right: Value) -> Value:
         """Emit a product; integers wrap around."""
         return self._binary("Mul", left, right)
+
+    def divide(self, left: Value, right: Value) -> Value:
+        """Emit a quotient of floats or of complex numbers."""
+        return self._binary("Div", left, right)
 
     def negate(self, value: Value) -> Value:
         """Emit ``-value``: for floats with the other sign bit, for integers wrapped around."""

@@ -1,7 +1,7 @@
 """Arithmetic on complex numbers, made of arithmetic on their parts.
 
-Operations of the `complex` dialect are folded as if numbers were exact (``(a - b) + b`` to ``a``), so that only
-those that take numbers apart and put them together are used. Each sum and product is rounded on its own.
+Operations of the `complex` dialect are folded as if numbers were exact (``(a - b) + b`` to ``a``), so that
+only those that take numbers apart and put them together are used. Each sum and product is rounded on its own.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mind_mlir.bindings import ir
+from mind_mlir.ir.types import DType
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,6 +68,8 @@ def reference(literal: TensorLiteral, type_: Type) -> Attribute | None:
     references = _offered.get()
     if references is None or len(literal.data) < LARGE or _may_be_splat(literal):
         return None
+    if literal.type.dtype is DType.SI4:
+        return None  # compiled code reads these from bytes whose upper half follows from the lower one
     return references.add(literal, type_)
 
 

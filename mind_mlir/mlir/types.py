@@ -79,5 +79,8 @@ def dense_elements(literal: TensorLiteral, *, signed: bool) -> Attribute:
     named = reference(literal, type_)
     if named is not None:
         return named
-    data = np.ascontiguousarray(literal.array).reshape(-1).view(np.uint8)
+    array = literal.array
+    if literal.type.dtype is DType.SI4 and not signed:
+        array = array.astype(np.int8)
+    data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     return ir.DenseElementsAttr.get(data, signless=False, type=type_)

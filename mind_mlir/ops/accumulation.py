@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mind_mlir.ops.numbers import dtype_of, widened
 from mind_mlir.ops.opdef import Domain
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ def term_magnitudes(
 def _magnitude(array: Array) -> Array:
     if array.dtype.kind == "i":
         return np.abs(np.maximum(array, -np.iinfo(array.dtype).max))
-    if array.dtype.kind != "f":
+    if not dtype_of(array).is_float:
         return array
-    return np.asarray(np.where(np.isfinite(array), np.abs(array), 0), array.dtype)
+    wide = widened(array)
+    return np.where(np.isfinite(wide), np.abs(wide), 0).astype(array.dtype)

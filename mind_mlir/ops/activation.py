@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mind_mlir.ir.types import DType
+from mind_mlir.ops import numbers
 from mind_mlir.ops.contract import unary
-from mind_mlir.ops.opdef import FLOATS, NUMERIC, Alias, Domain, OpDef, OperandDef, Rounding
-from mind_mlir.ops.pointwise import UNARY_EXAMPLES, lower_named, same_type, zeros_like
+from mind_mlir.ops.opdef import ALL_FLOATS, ALL_REAL, Alias, Domain, OpDef, OperandDef, Rounding
+from mind_mlir.ops.pointwise import UNARY_EXAMPLES, lower_function, same_type, zeros_like
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
 def _relu(context: EvalContext) -> Array:
     (x,) = context.operands
-    return np.where(x > 0, x, np.zeros((), x.dtype))
+    return np.where(numbers.widened(x) > 0, x, np.zeros((), x.dtype))
 
 
 def _relu_vjp(context: VjpContext) -> Sequence[Value | None]:
@@ -34,22 +36,18 @@ def _relu_vjp(context: VjpContext) -> Sequence[Value | None]:
 
 
 def _lower_relu(context: LoweringContext) -> Any:
-    arith, dtype = context.mlir.arith, context.result_type.dtype
-    zero = context.scalar(0, dtype)
+    arithmetic = context.arithmetic(context.result_type.dtype)
+    zero = arithmetic.constant(0)
 
     def body(x: Any) -> Any:
         # Not arith.maximumf, which hands a NaN through and may return either zero.
-        if dtype.is_float:
-            positive = arith.cmpf(arith.CmpFPredicate.OGT, x, zero)
-        else:
-            positive = arith.cmpi(arith.CmpIPredicate.sgt, x, zero)
-        return arith.select(positive, x, zero)
+        return context.mlir.arith.select(arithmetic.compare("Greater", x, zero), x, zero)
 
     return context.elementwise(body)
 
 
 def _exp(context: EvalContext) -> Array:
-    return np.asarray(np.exp(context.operands[0]))
+    return numbers.precisely(np.exp, context.operands[0])
 
 
 def _exp_vjp(context: VjpContext) -> Sequence[Value | None]:
@@ -57,11 +55,11 @@ def _exp_vjp(context: VjpContext) -> Sequence[Value | None]:
 
 
 def _lower_exp(context: LoweringContext) -> Any:
-    return lower_named(context, "exp")
+    return lower_function(context, "exp", context.mlir.math.exp)
 
 
 def _log(context: EvalContext) -> Array:
-    return np.asarray(np.log(context.operands[0]))
+    return numbers.precisely(np.log, context.operands[0])
 
 
 def _log_vjp(context: VjpContext) -> Sequence[Value | None]:
@@ -69,11 +67,11 @@ def _log_vjp(context: VjpContext) -> Sequence[Value | None]:
 
 
 def _lower_log(context: LoweringContext) -> Any:
-    return lower_named(context, "log")
+    return lower_function(context, "log", context.mlir.math.log)
 
 
 def _reciprocal(context: EvalContext) -> Array:
-    return np.asarray(np.reciprocal(context.operands[0]))
+    return numbers.apply(np.reciprocal, context.operands[0])
 
 
 def _reciprocal_vjp(context: VjpContext) -> Sequence[Value | None]:
@@ -83,14 +81,17 @@ def _reciprocal_vjp(context: VjpContext) -> Sequence[Value | None]:
 
 
 def _lower_reciprocal(context: LoweringContext) -> Any:
-    return lower_named(context, "reciprocal")
+    arith = context.mlir.arith
+    return lower_function(context, "reciprocal", lambda x: arith.divf(context.scalar(1, DType.F32), x))
 
 
 _SPEC = "core-ir.md, Activation and elementwise unary operations"
 _ACCURACY = (
     "The result is within one unit in the last place of the exact value, not correctly rounded. Compiled, it "
     "is the same at every place, shape and optimisation level, but may differ between processors with and "
-    "without fused multiply-add, and where a constant operand lets MLIR compute it."
+    "without fused multiply-add, and where a constant operand lets MLIR compute it. Floats narrower than f32 "
+    "are computed in f32 and rounded: within half a unit in the last place and the error of the f32, which "
+    "is another 1/4096 of a unit for f16 and less for the others."
 )
 
 OPERATIONS = (
@@ -101,7 +102,7 @@ OPERATIONS = (
         description="`result[i] = input[i] if input[i] > 0 else 0`. Since NaN is not greater than 0, it "
         "gives 0, and so does `-0.0` (the result is `+0.0`). The gradient at 0 is 0.",
         spec=_SPEC,
-        operands=(OperandDef("input", NUMERIC),),
+        operands=(OperandDef("input", ALL_REAL),),
         type_rule=same_type,
         evaluate=_relu,
         derivative=_relu_vjp,
@@ -116,7 +117,7 @@ OPERATIONS = (
         summary="Computes the exponential elementwise.",
         description="`result[i] = e ** input[i]`. Overflow gives inf, `exp(-inf)` is 0, NaN stays NaN.",
         spec=_SPEC,
-        operands=(OperandDef("input", FLOATS),),
+        operands=(OperandDef("input", ALL_FLOATS),),
         type_rule=same_type,
         evaluate=_exp,
         derivative=_exp_vjp,
@@ -133,7 +134,7 @@ OPERATIONS = (
         summary="Computes the natural logarithm elementwise.",
         description="`result[i] = ln(input[i])`. `log(inf)` is inf, NaN stays NaN.",
         spec=_SPEC,
-        operands=(OperandDef("input", FLOATS, domain=Domain.POSITIVE),),
+        operands=(OperandDef("input", ALL_FLOATS, domain=Domain.POSITIVE),),
         type_rule=same_type,
         evaluate=_log,
         derivative=_log_vjp,
@@ -151,7 +152,7 @@ OPERATIONS = (
         description="`result[i] = 1 / input[i]`, correctly rounded. `1 / +-0` is +-inf, `1 / +-inf` is +-0. "
         "Gradients of `Log` need it.",
         spec="ptir-v0.4.md, ElementwiseUnary",
-        operands=(OperandDef("input", FLOATS, domain=Domain.POSITIVE),),
+        operands=(OperandDef("input", ALL_FLOATS, domain=Domain.POSITIVE),),
         type_rule=same_type,
         evaluate=_reciprocal,
         derivative=_reciprocal_vjp,

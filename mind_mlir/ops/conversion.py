@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mind_mlir.ir.types import DType
+from mind_mlir.ir.elements import limits, wide_integer
+from mind_mlir.ir.types import DType, DTypeKind
+from mind_mlir.ops import numbers
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind
-from mind_mlir.ops.opdef import ANY, Alias, AttributeDef, Example, OpDef, OperandDef
+from mind_mlir.ops.opdef import ALL_REAL, BOOL, Alias, AttributeDef, Example, OpDef, OperandDef
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,10 +24,15 @@ if TYPE_CHECKING:
     from mind_mlir.ops.vjp import VjpContext
 
 
+#: What is converted into each other.
+_DTYPES = BOOL + ALL_REAL
+
+
 def _cast_type(context: TypeContext) -> TensorType:
     dtype: DType = context.attributes["dtype"]
-    if dtype not in ANY:
-        allowed = ", ".join(each.core_name for each in ANY)
+    usable = [each for each in _DTYPES if each in context.profile.dtypes]
+    if dtype not in usable:
+        allowed = ", ".join(each.core_name for each in usable)
         context.fail(
             "E2005",
             f"Cast does not give {dtype.core_name}",
@@ -38,31 +45,48 @@ def _cast_type(context: TypeContext) -> TensorType:
     return context.operands[0].with_dtype(dtype)
 
 
-def _range(dtype: DType) -> tuple[int, int]:
-    """Return the least and the greatest number of a signed integer dtype."""
-    return -(2 ** (dtype.bits - 1)), 2 ** (dtype.bits - 1) - 1
-
-
 def _cast(context: EvalContext) -> Array:
     return cast_array(context.operands[0], context.result_type.dtype)
 
 
 def cast_array(x: Array, target: DType) -> Array:
     """Return ``x`` as `Cast` has it: the numpy rule, for the rules of other operations, too."""
+    source, wide = numbers.dtype_of(x), numbers.widened(x)
+    if source is target:
+        return x
     if target is DType.I1:
-        return np.asarray(x != 0)
-    if not target.is_integer or x.dtype == np.bool_:
-        return x.astype(target.numpy)
-    least, greatest = _range(target)
-    if x.dtype.kind == "i":
-        return np.clip(x, max(least, np.iinfo(x.dtype).min), min(greatest, np.iinfo(x.dtype).max)).astype(
-            target.numpy
-        )
+        return np.asarray(wide != 0)
+    if target.is_float:
+        return numbers.rounded(wide if source.is_float else _as_floats(wide, target), target)
+    if source.is_float:
+        return _whole(wide, target)
+    least, greatest = limits(target)
+    if source is DType.I1:
+        return numbers.rounded(wide.astype(np.uint8), target)
+    lowest, highest = limits(source)
+    return numbers.rounded(np.clip(wide, max(least, lowest), min(greatest, highest)), target)
+
+
+def _as_floats(integers: Array, target: DType) -> Array:
+    """Return integers as floats that are nearest, or that rounding to ``target`` makes nearest."""
+    if target.bits >= 32 or integers.dtype.itemsize < 8:
+        return integers.astype(np.float64 if target.bits != 32 else np.float32)
+    # f64 does not have all of them: where bits are left out, the last one that is kept says that they are.
+    low = integers & 0x7FF
+    short = (integers < 2**53) & (integers > -(2**53) if integers.dtype.kind == "i" else True)
+    mark = (low != 0).astype(integers.dtype) << 11
+    return np.where(short, integers, (integers - low) | mark).astype(np.float64)
+
+
+def _whole(floats: Array, target: DType) -> Array:
+    """Return floats as integers of ``target``: truncated, the nearest one where they are out of range."""
+    least, greatest = limits(target)
     # As a float, the greatest integer may round up to a number that is no integer of the dtype.
-    fits = (x >= least) & (x < greatest + 1)
-    whole = np.where(fits, np.trunc(x), 0).astype(target.numpy)
-    limit = np.where(x > 0, greatest, least).astype(target.numpy)
-    return np.where(fits | np.isnan(x), whole, limit)
+    fits = (floats >= least) & (floats < greatest + 1)
+    wide = wide_integer(target)
+    whole = np.where(fits, np.trunc(floats), 0).astype(wide)
+    limit = np.where(floats > 0, wide(greatest), wide(least))
+    return numbers.rounded(np.where(fits | np.isnan(floats), whole, limit), target)
 
 
 def _cast_vjp(context: VjpContext) -> Sequence[Value | None]:
@@ -92,39 +116,76 @@ def converted(context: LoweringContext, x: Any, source: DType, target: DType) ->
 
 
 def _is_not_zero(context: LoweringContext, x: Any, source: DType) -> Any:
-    arith, zero = context.mlir.arith, context.scalar(0, source)
-    if source.is_float:
-        return arith.cmpf(arith.CmpFPredicate.UNE, x, zero)
-    return arith.cmpi(arith.CmpIPredicate.ne, x, zero)
+    return context.arithmetic(source).compare("NotEqual", x, context.scalar(0, source))
 
 
 def _to_float(context: LoweringContext, x: Any, source: DType, target: DType) -> Any:
     arith, type_ = context.mlir.arith, context.element(target)
-    if source is DType.I1:
-        return arith.uitofp(type_, x)
-    if source.is_integer:
-        return arith.sitofp(type_, x)
-    return arith.extf(type_, x) if source.bits < target.bits else arith.truncf(type_, x)
+    if not source.is_float:
+        return _from_integer(context, x, source, target)
+    x = context.arithmetic(source).widened(x)
+    width = max(source.bits, 32)
+    if width == target.bits:
+        return x
+    return arith.extf(type_, x) if width < target.bits else arith.truncf(type_, x)
+
+
+def _from_integer(context: LoweringContext, x: Any, source: DType, target: DType) -> Any:
+    arith, type_ = context.mlir.arith, context.element(target)
+    convert = arith.sitofp if source.kind is DTypeKind.SIGNED else arith.uitofp
+    if target.bits >= 32:
+        return convert(type_, x)
+    # What holds the integer exactly is rounded once.
+    if source.bits == 64:
+        x = _short(context, x, source)
+    exact = context.element(DType.F32 if source.bits <= 16 else DType.F64)
+    return arith.truncf(type_, convert(exact, x))
+
+
+def _short(context: LoweringContext, x: Any, source: DType) -> Any:
+    """Emit a 64-bit integer that f64 has: the last bit that is kept says whether any is left out."""
+    arith, arithmetic = context.mlir.arith, context.arithmetic(source)
+    rest = arith.andi(x, arithmetic.constant(0x7FF))
+    zero = arithmetic.constant(0)
+    mark = arith.select(arithmetic.compare("Equal", rest, zero), zero, arithmetic.constant(0x800))
+    marked = arith.ori(arith.subi(x, rest), mark)
+    limit = arithmetic.constant(2**53)
+    is_short = arithmetic.compare("Less", x, limit)
+    if source.kind is DTypeKind.SIGNED:
+        is_short = arith.andi(is_short, arithmetic.compare("Greater", x, arithmetic.constant(-(2**53))))
+    return arith.select(is_short, x, marked)
 
 
 def _to_integer(context: LoweringContext, x: Any, source: DType, target: DType) -> Any:
     arith, type_ = context.mlir.arith, context.element(target)
     if source is DType.I1:
         return arith.extui(type_, x)
-    if source.bits < target.bits:
-        return arith.extsi(type_, x)
-    least, greatest = (context.scalar(limit, source) for limit in _range(target))
-    return arith.trunci(type_, arith.minsi(arith.maxsi(x, least), greatest))
+    arithmetic, (lowest, highest), (least, greatest) = (
+        context.arithmetic(source),
+        limits(source),
+        limits(target),
+    )
+    low = arithmetic.constant(least) if lowest < least else None
+    high = arithmetic.constant(greatest) if highest > greatest else None
+    x = x if low is None else arithmetic.maximum(x, low)
+    x = x if high is None else arithmetic.minimum(x, high)
+    width, wanted = context.element(source).width, type_.width
+    if width < wanted:
+        return (arith.extsi if source.kind is DTypeKind.SIGNED else arith.extui)(type_, x)
+    return arith.trunci(type_, x) if width > wanted else x
 
 
 def _truncated(context: LoweringContext, x: Any, source: DType, target: DType) -> Any:
-    arith, (least, greatest) = context.mlir.arith, _range(target)
+    arith, (least, greatest) = context.mlir.arith, limits(target)
+    x = context.arithmetic(source).widened(x)
+    computed = source if source.bits >= 32 else DType.F32
     compare, predicates = arith.cmpf, arith.CmpFPredicate
-    low, high, nothing = (context.scalar(limit, source) for limit in (least, greatest + 1, 0))
+    low, high, nothing = (context.scalar(limit, computed) for limit in (least, greatest + 1, 0))
     is_low, is_high = compare(predicates.OLT, x, low), compare(predicates.OGE, x, high)
     # Converting what does not fit, or NaN, is undefined in LLVM: zero is converted in its place.
     fits = arith.andi(compare(predicates.OGE, x, low), compare(predicates.OLT, x, high))
-    whole = arith.fptosi(context.element(target), arith.select(fits, x, nothing))
+    convert = arith.fptosi if target.kind is DTypeKind.SIGNED else arith.fptoui
+    whole = convert(context.element(target), arith.select(fits, x, nothing))
     capped = arith.select(is_high, context.scalar(greatest, target), whole)
     return arith.select(is_low, context.scalar(least, target), capped)
 
@@ -139,18 +200,23 @@ OPERATIONS = (
         "small for an integer dtype gives its greatest or least number. Truth values are 0 and 1 as "
         "numbers. Between floats, the gradient is cast back.",
         spec="ptir-v0.4.md, DTypes and casting",
-        operands=(OperandDef("input", ANY),),
+        operands=(OperandDef("input", _DTYPES),),
         attributes=(AttributeDef("dtype", AttrKind.DTYPE, "the dtype of the result"),),
         type_rule=_cast_type,
         evaluate=_cast,
         derivative=_cast_vjp,
         lower=_lower_cast,
-        choices=("As a truth value, a number is whether it is not 0: NaN and 0.5 are true, -0.0 is false.",),
+        choices=(
+            "As a truth value, a number is whether it is not 0: NaN and 0.5 are true, -0.0 is false.",
+            "Each pair rounds once: also f64 to narrow floats, and 64-bit integers to f16, bf16 and fp8.",
+            "fp8_e4m3 has no infinities: what rounds beyond its greatest number, 448, is NaN, and so is an "
+            "infinity. In the other floats it is an infinity. NaNs stay NaNs, of the same sign.",
+        ),
         extension=True,
         aliases=(Alias("core-functions", "tensor.cast"),),
         contract=Contract("Cast", fields=(Field("dtype", FieldKind.DTYPE),)),
         examples=(
-            *(Example(("T[7, 3]",), {"dtype": dtype}) for dtype in ANY),
+            *(Example(("T[7, 3]",), {"dtype": dtype}) for dtype in _DTYPES),
             Example(("T[37]",), {"dtype": DType.F32}),
             Example(("T[]",), {"dtype": DType.F64}),
         ),

@@ -8,8 +8,9 @@ import numpy as np
 
 from mind_mlir.diagnostics.checks import NOTHING_SEEN, DivisorCheck
 from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.ops import numbers
 from mind_mlir.ops.contract import binary
-from mind_mlir.ops.opdef import Alias, Domain, OpDef, OperandDef
+from mind_mlir.ops.opdef import ALL_REAL, Alias, Domain, OpDef, OperandDef
 from mind_mlir.ops.pointwise import BROADCAST_EXAMPLES, broadcast_type, lower_binary
 
 if TYPE_CHECKING:
@@ -24,10 +25,14 @@ if TYPE_CHECKING:
 
 def _div(context: EvalContext) -> Array:
     left, right = context.operands
-    if left.dtype.kind == "f":
-        return np.asarray(np.divide(left, right))
-    if context.result_type.element_count and not right.all():
+    if context.result_type.dtype.is_float:
+        return numbers.apply(np.divide, left, right)
+    if context.result_type.element_count and not np.all(right != 0):
         context.fail(DivisorCheck(context.opcode, context.label), 1)
+    return numbers.apply(_truncated_quotient, left, right)
+
+
+def _truncated_quotient(left: Array, right: Array) -> Array:
     # numpy rounds to minus infinity: what remains after truncation is taken off first.
     return np.asarray(np.floor_divide(np.subtract(left, np.fmod(left, right)), right))
 
@@ -43,11 +48,14 @@ def _div_vjp(context: VjpContext) -> Sequence[Value | None]:
 def _lower_div(context: LoweringContext) -> Any:
     result = context.result_type
     if result.dtype.is_float:
-        return lower_binary(context, "div", "divf", "divsi")
+        return lower_binary(context, "div", "divide")
     if result.element_count == 0:
         return context.empty(result)
     _check_divisor(context)
     arith, dtype = context.mlir.arith, result.dtype
+    arithmetic = context.arithmetic(dtype)
+    if arithmetic.is_unsigned:
+        return _lower_unsigned(context)
     zero, one, minus_one = (context.scalar(value, dtype) for value in (0, 1, -1))
     equal = arith.CmpIPredicate.eq
 
@@ -56,7 +64,18 @@ def _lower_div(context: LoweringContext) -> Any:
         negates = arith.cmpi(equal, right, minus_one)
         unsafe = arith.ori(negates, arith.cmpi(equal, right, zero))
         quotient = arith.divsi(left, arith.select(unsafe, one, right))
-        return arith.select(negates, arith.subi(zero, left), quotient)
+        return arith.select(negates, arithmetic.subtract(zero, left), quotient)
+
+    return context.elementwise(body)
+
+
+def _lower_unsigned(context: LoweringContext) -> Any:
+    arith = context.mlir.arith
+    zero, one = (context.scalar(value, context.result_type.dtype) for value in (0, 1))
+
+    def body(left: Any, right: Any) -> Any:
+        by_zero = arith.cmpi(arith.CmpIPredicate.eq, right, zero)
+        return arith.divui(left, arith.select(by_zero, one, right))
 
     return context.elementwise(body)
 
@@ -96,7 +115,7 @@ OPERATIONS = (
         "IEEE 754: dividing by zero gives an infinity or NaN. The quotient of integers is truncated towards "
         "zero; dividing an integer by zero is E6009 when the function runs, and no result is returned.",
         spec="ptir-v0.4.md, ElementwiseBinary; core-ir.md, Binary operations",
-        operands=(OperandDef("lhs"), OperandDef("rhs", domain=Domain.NONZERO)),
+        operands=(OperandDef("lhs", ALL_REAL), OperandDef("rhs", ALL_REAL, domain=Domain.NONZERO)),
         type_rule=broadcast_type,
         evaluate=_div,
         derivative=_div_vjp,

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mind_mlir.ops import numbers
 from mind_mlir.ops.contract import binary, unary
-from mind_mlir.ops.opdef import Alias, OpDef, OperandDef
+from mind_mlir.ops.opdef import ALL_REAL, Alias, OpDef, OperandDef
 from mind_mlir.ops.pointwise import (
     BROADCAST_EXAMPLES,
     UNARY_EXAMPLES,
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 def _add(context: EvalContext) -> Array:
     left, right = context.operands
-    return np.asarray(np.add(left, right))
+    return numbers.apply(np.add, left, right)
 
 
 def _add_vjp(context: VjpContext) -> Sequence[Value | None]:
@@ -37,12 +38,12 @@ def _add_vjp(context: VjpContext) -> Sequence[Value | None]:
 
 
 def _lower_add(context: LoweringContext) -> Any:
-    return lower_binary(context, "add", "addf", "addi")
+    return lower_binary(context, "add", "add")
 
 
 def _sub(context: EvalContext) -> Array:
     left, right = context.operands
-    return np.asarray(np.subtract(left, right))
+    return numbers.apply(np.subtract, left, right)
 
 
 def _sub_vjp(context: VjpContext) -> Sequence[Value | None]:
@@ -51,12 +52,12 @@ def _sub_vjp(context: VjpContext) -> Sequence[Value | None]:
 
 
 def _lower_sub(context: LoweringContext) -> Any:
-    return lower_binary(context, "sub", "subf", "subi")
+    return lower_binary(context, "sub", "subtract")
 
 
 def _mul(context: EvalContext) -> Array:
     left, right = context.operands
-    return np.asarray(np.multiply(left, right))
+    return numbers.apply(np.multiply, left, right)
 
 
 def _mul_vjp(context: VjpContext) -> Sequence[Value | None]:
@@ -68,11 +69,11 @@ def _mul_vjp(context: VjpContext) -> Sequence[Value | None]:
 
 
 def _lower_mul(context: LoweringContext) -> Any:
-    return lower_binary(context, "mul", "mulf", "muli")
+    return lower_binary(context, "mul", "multiply")
 
 
 def _neg(context: EvalContext) -> Array:
-    return np.asarray(np.negative(context.operands[0]))
+    return numbers.apply(np.negative, context.operands[0])
 
 
 def _neg_vjp(context: VjpContext) -> Sequence[Value | None]:
@@ -80,17 +81,22 @@ def _neg_vjp(context: VjpContext) -> Sequence[Value | None]:
 
 
 def _lower_neg(context: LoweringContext) -> Any:
-    dtype = context.result_type.dtype
-    if dtype.is_float:
+    arithmetic = context.arithmetic(context.result_type.dtype)
+    if arithmetic.dtype.is_float and arithmetic.is_native:
         return lower_named(context, "negf")
     # arith has no integer negation, so linalg has no named one.
-    zero = context.scalar(0, dtype)
-    return context.elementwise(lambda x: context.mlir.arith.subi(zero, x))
+    if not arithmetic.dtype.is_integer:
+        return context.elementwise(arithmetic.negate)
+    zero = arithmetic.constant(0)
+    return context.elementwise(lambda x: arithmetic.subtract(zero, x))
 
 
 _SPEC = "core-ir.md, Binary operations; shapes.md, Broadcasting"
 _WRAPS = "Integers wrap around on overflow (two's complement)."
-_IEEE = "Floats round to nearest even; overflow gives an infinity, and no flag or trap is raised."
+_IEEE = (
+    "Floats round to nearest even, once, those narrower than f32 as well; overflow gives an infinity, or NaN "
+    "for fp8_e4m3, which has none, and no flag or trap is raised."
+)
 
 OPERATIONS = (
     OpDef(
@@ -100,7 +106,7 @@ OPERATIONS = (
         description="`result[i] = lhs[i] + rhs[i]` on the right-aligned broadcast of the two shapes (E3001 "
         "where they do not fit). Both operands have one dtype (E2004), which is the result's.",
         spec=_SPEC,
-        operands=(OperandDef("lhs"), OperandDef("rhs")),
+        operands=(OperandDef("lhs", ALL_REAL), OperandDef("rhs", ALL_REAL)),
         type_rule=broadcast_type,
         evaluate=_add,
         derivative=_add_vjp,
@@ -118,7 +124,7 @@ OPERATIONS = (
         description="`result[i] = lhs[i] - rhs[i]` on the right-aligned broadcast of the two shapes (E3001 "
         "where they do not fit). Both operands have one dtype (E2004), which is the result's.",
         spec=_SPEC,
-        operands=(OperandDef("lhs"), OperandDef("rhs")),
+        operands=(OperandDef("lhs", ALL_REAL), OperandDef("rhs", ALL_REAL)),
         type_rule=broadcast_type,
         evaluate=_sub,
         derivative=_sub_vjp,
@@ -135,7 +141,7 @@ OPERATIONS = (
         description="`result[i] = lhs[i] * rhs[i]` on the right-aligned broadcast of the two shapes (E3001 "
         "where they do not fit). Both operands have one dtype (E2004), which is the result's.",
         spec=_SPEC,
-        operands=(OperandDef("lhs"), OperandDef("rhs")),
+        operands=(OperandDef("lhs", ALL_REAL), OperandDef("rhs", ALL_REAL)),
         type_rule=broadcast_type,
         evaluate=_mul,
         derivative=_mul_vjp,
@@ -158,12 +164,14 @@ OPERATIONS = (
         description="`result[i] = -input[i]`. For floats the sign bit flips, so `-0.0` and `0.0` change "
         "places.",
         spec="core-ir.md, Activation and elementwise unary operations",
-        operands=(OperandDef("input"),),
+        operands=(OperandDef("input", ALL_REAL),),
         type_rule=same_type,
         evaluate=_neg,
         derivative=_neg_vjp,
         lower=_lower_neg,
-        choices=("The least integer is its own negation (two's complement).",),
+        choices=(
+            "The least signed integer is its own negation; unsigned ones wrap around (two's complement).",
+        ),
         aliases=(Alias("core-functions", "tensor.neg"),),
         contract=unary("Neg"),
         examples=UNARY_EXAMPLES,

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mind_mlir.ops import numbers
 from mind_mlir.ops.contract import binary
-from mind_mlir.ops.opdef import Alias, OpDef, OperandDef
+from mind_mlir.ops.opdef import ALL_REAL, Alias, OpDef, OperandDef
 from mind_mlir.ops.pointwise import (
     BROADCAST_EXAMPLES,
     broadcast_type,
@@ -27,13 +28,19 @@ if TYPE_CHECKING:
 
 
 def _maximum(context: EvalContext) -> Array:
-    left, right = context.operands
+    return numbers.apply(_greater, *context.operands)
+
+
+def _greater(left: Array, right: Array) -> Array:
     # Of two zeros, numpy gives either; their sum is negative only where both are.
     return np.where((left == 0) & (right == 0), left + right, np.maximum(left, right))
 
 
 def _minimum(context: EvalContext) -> Array:
-    left, right = context.operands
+    return numbers.apply(_lesser, *context.operands)
+
+
+def _lesser(left: Array, right: Array) -> Array:
     return np.where((left == 0) & (right == 0), -(-left + -right), np.minimum(left, right))
 
 
@@ -57,11 +64,11 @@ def _chosen(context: VjpContext, op: str) -> Sequence[Value | None]:
 
 
 def _lower_maximum(context: LoweringContext) -> Any:
-    return lower_binary(context, "max", "maximumf", "maxsi")
+    return lower_binary(context, "max", "maximum")
 
 
 def _lower_minimum(context: LoweringContext) -> Any:
-    return lower_binary(context, "min", "minimumf", "minsi")
+    return lower_binary(context, "min", "minimum")
 
 
 _SPEC = "core-ir-page.md, Broadcasting rules; ptir-v0.4.md, ElementwiseBinary"
@@ -78,7 +85,7 @@ OPERATIONS = (
         "of the two shapes (E3001 where they do not fit). Both operands have one dtype (E2004), which is "
         "the result's. The gradient goes to the operand that is greater.",
         spec=_SPEC,
-        operands=(OperandDef("lhs"), OperandDef("rhs")),
+        operands=(OperandDef("lhs", ALL_REAL), OperandDef("rhs", ALL_REAL)),
         type_rule=broadcast_type,
         evaluate=_maximum,
         derivative=_maximum_vjp,
@@ -97,7 +104,7 @@ OPERATIONS = (
         "the two shapes (E3001 where they do not fit). Both operands have one dtype (E2004), which is the "
         "result's. The gradient goes to the operand that is less.",
         spec=_SPEC,
-        operands=(OperandDef("lhs"), OperandDef("rhs")),
+        operands=(OperandDef("lhs", ALL_REAL), OperandDef("rhs", ALL_REAL)),
         type_rule=broadcast_type,
         evaluate=_minimum,
         derivative=_minimum_vjp,

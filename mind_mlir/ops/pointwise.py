@@ -8,6 +8,8 @@ from mind_mlir.ops.opdef import Example
 from mind_mlir.ops.shapes import broadcast
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mind_mlir.ir.types import TensorType
     from mind_mlir.ir.value import Value
     from mind_mlir.mlir.context import LoweringContext
@@ -23,6 +25,7 @@ UNARY_EXAMPLES = (
 
 BROADCAST_EXAMPLES = (
     Example(("T[7, 3]", "T[7, 3]")),
+    Example(("T[2, 3, 37]", "T[2, 3, 37]"), note="the last extent is no multiple of a vector"),
     Example(("T[5, 37]", "T[37]"), note="a row is repeated"),
     Example(("T[5, 37]", "T[5, 1]"), note="a column is repeated"),
     Example(("T[2, 1, 5]", "T[3, 1]"), note="both operands stretch"),
@@ -49,12 +52,34 @@ def lower_named(context: LoweringContext, name: str) -> Any:
     return context.named(name, context.operands, context.empty(result), result)
 
 
-def lower_binary(context: LoweringContext, named: str, float_op: str, integer_op: str) -> Any:
-    """Append ``linalg.<named>`` where the shapes agree, else a broadcasting `linalg.generic`."""
+def lower_binary(context: LoweringContext, named: str, method: str) -> Any:
+    """Append ``linalg.<named>``, or a `linalg.generic` where shapes broadcast or it is of other numbers.
+
+    Args:
+        context: The operation.
+        named: The linalg operation on signed integers and on floats that need not be converted.
+        method: What `Arithmetic` calls the same on elements.
+    """
     result = context.result_type
-    if all(type_.shape == result.shape for type_ in context.operand_types):
+    arithmetic = context.arithmetic(result.dtype)
+    equal = all(type_.shape == result.shape for type_ in context.operand_types)
+    if equal and arithmetic.is_native and not arithmetic.is_unsigned:
         return lower_named(context, named)
-    return context.elementwise(getattr(context.mlir.arith, float_op if result.dtype.is_float else integer_op))
+    return context.elementwise(getattr(arithmetic, method))
+
+
+def lower_function(context: LoweringContext, named: str, emit: Callable[[Any], Any]) -> Any:
+    """Append ``linalg.<named>``, or a `linalg.generic` for floats that are computed in f32.
+
+    Args:
+        context: An operation of one operand.
+        named: The linalg operation.
+        emit: Emits the same of a scalar, an f32.
+    """
+    arithmetic = context.arithmetic(context.result_type.dtype)
+    if not arithmetic.is_narrow:
+        return lower_named(context, named)
+    return context.elementwise(lambda x: arithmetic.apply(emit, x))
 
 
 def full_like(context: VjpContext, number: float, value: Value) -> Value:

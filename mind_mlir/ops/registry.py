@@ -45,6 +45,7 @@ FAMILIES = (
     "dot_general",
     "normalization",
     "convolution",
+    "custom_call",
     "control",
     "scan",
 )

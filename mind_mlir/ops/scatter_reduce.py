@@ -13,7 +13,7 @@ from mind_mlir.ops.axes import NEGATIVE_AXIS, counted_from_front, require_axis
 from mind_mlir.ops.bounds import check_positions, clamped_position, require_positions
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.opdef import (
-    ALL_REAL,
+    ALL_NUMERIC,
     INTEGERS,
     AttributeDef,
     Domain,
@@ -213,7 +213,6 @@ def _places(context: LoweringContext, axis: int) -> Any:
     return reshape(context, places, type_, (type_.element_count,))
 
 
-_DTYPES = tuple(dtype for dtype in ALL_REAL if dtype is not DType.SI4)
 _KINDS = ("Add", "Max", "Min", "Replace")
 
 OPERATIONS = (
@@ -229,9 +228,9 @@ OPERATIONS = (
         "(E6001), `updates` the dtype of `operand` (E2004). Complex numbers have no `Max` and `Min` (E2005).",
         spec="ptir-v0.4.md, ScatterReduce",
         operands=(
-            OperandDef("operand", _DTYPES),
+            OperandDef("operand", ALL_NUMERIC),
             OperandDef("indices", INTEGERS, dtype_code="E4011", domain=Domain.POSITION),
-            OperandDef("updates", _DTYPES),
+            OperandDef("updates", ALL_NUMERIC),
         ),
         attributes=(
             AttributeDef("axis", AttrKind.I64, "the axis that the indices are positions on"),

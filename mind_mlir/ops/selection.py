@@ -7,9 +7,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.ir.types import DType
+from mind_mlir.ops import numbers
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind
-from mind_mlir.ops.opdef import ANY, BOOL, Alias, AttributeDef, Example, NotDifferentiable, OpDef, OperandDef
+from mind_mlir.ops.opdef import (
+    ALL_REAL,
+    BOOL,
+    Alias,
+    AttributeDef,
+    Example,
+    NotDifferentiable,
+    OpDef,
+    OperandDef,
+)
 from mind_mlir.ops.pointwise import lower_named, zeros_like
 from mind_mlir.ops.shapes import require_equal_shapes
 
@@ -23,15 +33,15 @@ if TYPE_CHECKING:
     from mind_mlir.ops.contexts import EvalContext, TypeContext
     from mind_mlir.ops.vjp import VjpContext
 
-# Per keyword: the numpy function and the arith predicates of signed integers and of floats. Ordered float
-# predicates are false on NaN, the unordered UNE is true on it.
-_COMPARISONS: dict[str, tuple[Callable[..., Any], str, str]] = {
-    "Less": (np.less, "slt", "OLT"),
-    "LessEqual": (np.less_equal, "sle", "OLE"),
-    "Equal": (np.equal, "eq", "OEQ"),
-    "GreaterEqual": (np.greater_equal, "sge", "OGE"),
-    "Greater": (np.greater, "sgt", "OGT"),
-    "NotEqual": (np.not_equal, "ne", "UNE"),
+_DTYPES = BOOL + ALL_REAL
+
+_COMPARISONS: dict[str, Callable[..., Any]] = {
+    "Less": np.less,
+    "LessEqual": np.less_equal,
+    "Equal": np.equal,
+    "GreaterEqual": np.greater_equal,
+    "Greater": np.greater,
+    "NotEqual": np.not_equal,
 }
 
 
@@ -41,20 +51,14 @@ def _compare_type(context: TypeContext) -> TensorType:
 
 
 def _compare(context: EvalContext) -> Array:
-    function, _, _ = _COMPARISONS[context.attributes["op"]]
-    return np.asarray(function(*context.operands))
+    function = _COMPARISONS[context.attributes["op"]]
+    return np.asarray(function(*map(numbers.widened, context.operands)))
 
 
 def _lower_compare(context: LoweringContext) -> Any:
-    _, integer, floating = _COMPARISONS[context.attributes["op"]]
-    arith, dtype = context.mlir.arith, context.operand_types[0].dtype
-    if dtype.is_float:
-        predicate = getattr(arith.CmpFPredicate, floating)
-        return context.elementwise(lambda left, right: arith.cmpf(predicate, left, right))
-    if not dtype.is_integer:
-        integer = integer.replace("s", "u", 1)  # true is 1 unsigned, but -1 as a signed bit
-    predicate = getattr(arith.CmpIPredicate, integer)
-    return context.elementwise(lambda left, right: arith.cmpi(predicate, left, right))
+    op: str = context.attributes["op"]
+    arithmetic = context.arithmetic(context.operand_types[0].dtype)
+    return context.elementwise(lambda left, right: arithmetic.compare(op, left, right))
 
 
 def _select_type(context: TypeContext) -> TensorType:
@@ -100,13 +104,13 @@ OPERATIONS = (
         "(E2004) and one shape (E3002, E3003): nothing is broadcast. With a NaN on either side `NotEqual` is "
         "true and all others are false; `-0.0` equals `0.0`.",
         spec="ptir-v0.4.md, Compare",
-        operands=(OperandDef("lhs", ANY), OperandDef("rhs", ANY)),
+        operands=(OperandDef("lhs", _DTYPES), OperandDef("rhs", _DTYPES)),
         attributes=(AttributeDef("op", AttrKind.ENUM, "the comparison", choices=tuple(_COMPARISONS)),),
         type_rule=_compare_type,
         evaluate=_compare,
         derivative=NotDifferentiable("comparisons are piecewise constant", constant=True),
         lower=_lower_compare,
-        choices=("Integers compare as signed numbers, and i1 with false less than true.",),
+        choices=("Integers compare as what they are, signed or unsigned, and i1 with false less than true.",),
         extension=True,
         aliases=(Alias("core-functions", "tensor.compare"),),
         contract=Contract("Compare", fields=(Field("op", FieldKind.WORD, choices=tuple(_COMPARISONS)),)),
@@ -124,7 +128,11 @@ OPERATIONS = (
         "(E3002, E3003), the branches one dtype (E2004). The branch that is not chosen has no influence: "
         "its NaNs do not spread, and its gradient is exactly 0.",
         spec="ptir-v0.4.md, Select",
-        operands=(OperandDef("pred", BOOL), OperandDef("on_true", ANY), OperandDef("on_false", ANY)),
+        operands=(
+            OperandDef("pred", BOOL),
+            OperandDef("on_true", _DTYPES),
+            OperandDef("on_false", _DTYPES),
+        ),
         type_rule=_select_type,
         evaluate=_select,
         derivative=_select_vjp,

@@ -12,12 +12,15 @@ from index_values import INDICES, indices_of
 
 import mind_mlir
 from mind_mlir import interpreter
+from mind_mlir.comparison import TOLERANCES
 from mind_mlir.core.builder import Builder
+from mind_mlir.ir.elements import limits, wide_integer
 from mind_mlir.ir.module import Functions, Module
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.accumulation import summation_error, term_magnitudes
 from mind_mlir.ops.contexts import EvalContext, TypeContext
 from mind_mlir.ops.infer import infer_type
+from mind_mlir.ops.numbers import smallest_subnormal, widened
 from mind_mlir.ops.opdef import Domain, Example, NotDifferentiable, OpDef, Rounding
 from mind_mlir.ops.vjp import VjpContext
 from mind_mlir.profiles import ANY_PROFILE, CORE_FUNCTIONS, CORE_V1, PTIR, Profile
@@ -28,9 +31,6 @@ if TYPE_CHECKING:
     from mind_mlir.diagnostics import Diagnostic
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.value import Value
-
-#: Relative error that a float result may have that is not accumulated.
-TOLERANCES = {DType.F32: 1e-6, DType.F64: 1e-12}
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,11 @@ def use_of(record: OpDef, example: Example, dtype: DType | None) -> Use:
 
 
 def uses_of(record: OpDef, dtype: DType | None) -> list[Use]:
-    """Return all examples of a record with ``dtype`` for their ``T``."""
-    return [use_of(record, example, dtype) for example in record.examples]
+    """Return all examples of a record with ``dtype`` for their ``T``; broadcasting ones where Core has it."""
+    uses = [use_of(record, example, dtype) for example in record.examples]
+    if dtype is None or dtype in CORE_V1.dtypes:
+        return uses
+    return [use for use in uses if not findings(record, use.types, use.attributes, PTIR)]
 
 
 # Values
@@ -83,17 +86,18 @@ def edge_values(dtype: DType) -> Array:
     if dtype is DType.I1:
         return np.array([False, True])
     if dtype.is_integer:
-        iinfo: Any = ml_dtypes.iinfo
-        info = iinfo(dtype.numpy)
-        low, high = int(info.min), int(info.max)
-        numbers = {0, 1, -1, 2, -7, low, low + 1, high, high - 1}
-        held = np.array([n for n in sorted(numbers) if low <= n <= high], np.int64 if low else np.uint64)
-        return held.astype(dtype.numpy)
-    finfo: Any = ml_dtypes.finfo
-    limits = finfo(dtype.numpy)
-    bounds = (limits.smallest_subnormal, limits.tiny, limits.max)
-    magnitudes = [0.0, 1.0, 0.5, 3.0, *map(float, bounds), np.inf, np.nan]
-    return np.array([*magnitudes, *(-m for m in magnitudes)]).astype(dtype.numpy)
+        least, greatest = limits(dtype)
+        numbers = [0, 1, -1, 2, -7, least, least + 1, greatest, greatest - 1]
+        exact = [each for each in numbers if least <= each <= greatest]
+        return np.array(exact, wide_integer(dtype)).astype(dtype.numpy)
+    info: Any = ml_dtypes.finfo(dtype.numpy)  # type: ignore[no-untyped-call]  # ml_dtypes has none
+    ends = [0.0, 1.0, 0.5, 3.0, info.smallest_subnormal, info.tiny, info.max, np.inf, np.nan]
+    magnitudes = np.array([float(each) for each in ends]).astype(dtype.numpy)
+    payload = np.array([np.nan], dtype.numpy)  # the bit next to the last one tells it from the NaN above
+    if dtype is not DType.FP8_E4M3:
+        payload.view(np.uint8)[0] |= 1
+    positive = np.concatenate([magnitudes, payload])
+    return np.concatenate([positive, -positive])
 
 
 def random_operands(use: Use, rng: np.random.Generator) -> list[Array]:
@@ -110,14 +114,14 @@ def edge_operands(use: Use, rng: np.random.Generator) -> list[Array]:
         if domain not in INDICES:
             values = edge_values(type_.dtype)
             if domain is Domain.NONZERO and type_.dtype.is_integer:
-                values = values[values != 0]
+                values = values[widened(values) != 0]
             if use.record.rounding is Rounding.ACCUMULATING and type_.dtype.is_float:
                 # Whether a sum of the largest numbers overflows on the way is a matter of its order.
-                wide = values.astype(np.float64)  # comparing narrow floats with NaN warns
+                wide = widened(values)
                 values = values[~np.isfinite(wide) | (np.abs(wide) <= 3)]
             share = 0.1 if use.record.rounding is Rounding.ACCUMULATING else 0.7
             chosen = rng.random(array.shape) < share
-            array = np.where(chosen, rng.choice(values, array.shape), array)
+            array = np.where(chosen, values[rng.integers(0, len(values), array.shape)], array)
         operands.append(np.asarray(array, type_.dtype.numpy))
     return operands
 
@@ -135,23 +139,30 @@ def random_array(type_: TensorType, domain: Domain, rng: np.random.Generator) ->
     if dtype is DType.I1:
         return np.asarray(rng.random(shape) < 0.5)
     if dtype.is_integer:
-        numbers = rng.integers(-50, 51, shape)
-        return np.asarray(
-            np.where(numbers == 0, 7, numbers) if domain is Domain.NONZERO else numbers, dtype.numpy
-        )
+        least, greatest = limits(dtype)
+        integers = rng.integers(max(-50, least), min(50, greatest) + 1, shape)
+        chosen = np.where(integers == 0, 7, integers) if domain is Domain.NONZERO else integers
+        return np.asarray(chosen).astype(dtype.numpy)
     if domain is Domain.NONZERO:
-        return np.asarray(np.exp(rng.uniform(-2, 2, shape)) * rng.choice([-1, 1], shape), dtype.numpy)
-    if domain is Domain.POSITIVE:
-        return np.asarray(np.exp(rng.uniform(-2, 2, shape)), dtype.numpy)
-    return np.asarray(rng.standard_normal(shape) * 2, dtype.numpy)
+        numbers = np.exp(rng.uniform(-2, 2, shape)) * rng.choice([-1, 1], shape)
+    elif domain is Domain.POSITIVE:
+        numbers = np.exp(rng.uniform(-2, 2, shape))
+    else:
+        numbers = rng.standard_normal(shape) * 2
+    return np.asarray(numbers).astype(dtype.numpy)
 
 
 # Running
 
 
-def findings(record: OpDef, types: Sequence[TensorType], attributes: Mapping[str, Any]) -> list[Diagnostic]:
+def findings(
+    record: OpDef,
+    types: Sequence[TensorType],
+    attributes: Mapping[str, Any],
+    profile: Profile = ANY_PROFILE,
+) -> list[Diagnostic]:
     """Return what the verifier finds wrong with one operation."""
-    context = TypeContext(record.opcode, 7, tuple(types), attributes, profile=ANY_PROFILE)
+    context = TypeContext(record.opcode, 7, tuple(types), attributes, profile=profile)
     result = infer_type(record, context)
     assert (result is None) == bool(context.diagnostics)
     return context.diagnostics
@@ -293,10 +304,9 @@ def assert_agrees(
     if dtype is None or not dtype.is_float:
         np.testing.assert_array_equal(actual, expected)
         return
-    if dtype not in TOLERANCES:  # narrow floats, whose arrays numpy does not compare where there are NaNs
-        actual, expected = actual.astype(np.float64), expected.astype(np.float64)
+    actual, expected = widened(actual), widened(expected)
     np.testing.assert_array_equal(np.isnan(actual), np.isnan(expected), "NaNs differ")
-    if record.rounding is Rounding.EXACT or dtype not in TOLERANCES:
+    if record.rounding is Rounding.EXACT:
         np.testing.assert_array_equal(actual, expected)
         numbers = ~np.isnan(expected)
         np.testing.assert_array_equal(
@@ -307,13 +317,18 @@ def assert_agrees(
     np.testing.assert_array_equal(actual[~finite], expected[~finite], "infinities differ")
     magnitude, relative = np.abs(expected), TOLERANCES[dtype]
     if record.terms is not None:
-        relative = summation_error(record.terms([o.shape for o in operands], attributes), dtype)
+        terms = record.terms([o.shape for o in operands], attributes)
+        # Narrow floats are summed in f32, and rounded.
+        if dtype.bits < 32:
+            relative += summation_error(terms, DType.F32)
+        else:
+            relative = summation_error(terms, dtype)
         # Rounding errors are relative to the sum of the terms' magnitudes, which cancellation may hide.
-        magnitude = term_magnitudes(
-            record, operands, attributes, lambda given: run_numpy(record, given, attributes)
+        magnitude = widened(
+            term_magnitudes(record, operands, attributes, lambda given: run_numpy(record, given, attributes))
         )
     with np.errstate(all="ignore"):
-        allowed = relative * magnitude + np.finfo(dtype.numpy).smallest_subnormal
+        allowed = relative * magnitude + smallest_subnormal(dtype)
         error = np.abs(actual.astype(np.float64) - expected)
         excess = np.asarray(error > allowed)[finite]
     assert not excess.any(), (

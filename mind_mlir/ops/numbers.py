@@ -1,0 +1,81 @@
+"""Arithmetic of numpy rules on the elements of each dtype: what linalg rules have in `mlir.arithmetic`.
+
+Floats narrower than f32 are computed in f32, or in f64 where a rule says so, and rounded once; integers of
+4 bits are computed in those of 8, and wrap around. All others are computed as they are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import ml_dtypes
+import numpy as np
+
+from mind_mlir.ir.types import DType, DTypeKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mind_mlir.ir.attributes import Array
+
+
+def dtype_of(array: Array) -> DType:
+    """Return the dtype of an operand of a numpy rule."""
+    dtype = DType.from_numpy(array.dtype)
+    assert dtype is not None, array.dtype
+    return dtype
+
+
+def smallest_subnormal(dtype: DType) -> float:
+    """Return the least positive number of a float dtype."""
+    limits: Any = ml_dtypes.finfo
+    return float(limits(dtype.numpy).smallest_subnormal)
+
+
+def widened(array: Array) -> Array:
+    """Return ``array`` in the type that it is computed in."""
+    dtype = dtype_of(array)
+    if dtype.is_float and dtype.bits < 32:
+        with np.errstate(invalid="ignore"):  # a signalling NaN becomes a quiet one
+            return array.astype(np.float32)
+    if dtype.bits == 4:
+        return array.astype(np.uint8 if dtype.kind is DTypeKind.UNSIGNED else np.int8)
+    return array
+
+
+def rounded(values: Any, dtype: DType) -> Array:
+    """Return what was computed as elements of ``dtype``: floats rounded once, 4 bits wrapped around."""
+    array = np.asarray(values)
+    if dtype.bits == 4:
+        return np.asarray(array & 15).astype(np.uint8).astype(dtype.numpy)
+    if dtype.is_float and dtype.bits < 32 and array.dtype == np.float64:
+        array = _odd(array)
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        return array.astype(dtype.numpy, copy=False)
+
+
+def apply(function: Callable[..., Any], *operands: Array) -> Array:
+    """Return ``function`` of arrays of one dtype, in the type that they are computed in, rounded once."""
+    return rounded(function(*map(widened, operands)), dtype_of(operands[0]))
+
+
+def precisely(function: Callable[[Array], Any], operand: Array) -> Array:
+    """Return a function of floats that has no exact result: computed in f64 for those narrower than f32."""
+    dtype = dtype_of(operand)
+    if not dtype.is_float or dtype.bits >= 32:
+        return np.asarray(function(operand))
+    return rounded(function(widened(operand).astype(np.float64)), dtype)
+
+
+def _odd(array: Array) -> Array:
+    """Return f64 numbers as f32: of the two neighbours of one that is none, the one with an odd last bit.
+
+    Rounding that to fewer bits rounds the f64, once. A conversion of numpy or ml_dtypes may round twice.
+    """
+    with np.errstate(all="ignore"):
+        nearest = array.astype(np.float32)
+        back = nearest.astype(np.float64)
+        inexact = (back != array) & ~np.isnan(array)
+        bits = nearest.view(np.uint32)
+        step = np.where(np.abs(back) > np.abs(array), np.uint32(0xFFFF_FFFF), np.uint32(1))
+        return np.where(inexact & (bits % 2 == 0), bits + step, bits).astype(np.uint32).view(np.float32)
