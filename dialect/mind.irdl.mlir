@@ -494,7 +494,7 @@ irdl.dialect @mind {
   }
   irdl.operation @custom_call {
     %inputs = irdl.base "!builtin.tensor"
-    irdl.operands(inputs: %inputs)
+    irdl.operands(inputs: variadic %inputs)
     %attr_target = irdl.base "#builtin.string"
     %attr_attrs = irdl.base "#builtin.string"
     irdl.attributes { "target" = %attr_target, "attrs" = %attr_attrs }
