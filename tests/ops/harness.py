@@ -306,7 +306,7 @@ def assert_agrees(
         return
     actual, expected = widened(actual), widened(expected)
     np.testing.assert_array_equal(np.isnan(actual), np.isnan(expected), "NaNs differ")
-    if record.rounding is Rounding.EXACT or dtype not in TOLERANCES:
+    if record.rounding is Rounding.EXACT:
         np.testing.assert_array_equal(actual, expected)
         numbers = ~np.isnan(expected)
         np.testing.assert_array_equal(
