@@ -305,6 +305,7 @@ class FunctionLowering:
                 place=lambda: place_of(operation.location),
                 function=self._name,
                 scalars=self._scalars,
+                result_types=tuple(self._type(result) for result in operation.results),
             )
             lowered = record.lower(context)
             results = list(lowered) if isinstance(lowered, (list, tuple)) else [lowered]
