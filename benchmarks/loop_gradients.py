@@ -74,7 +74,8 @@ class Loop:
     def program(self) -> mind_mlir.Module:
         """Return the loop."""
         shape = str(self.size or "")
-        return mind_mlir.parse(_PROGRAM.format(shape=shape, step=self.step.format(shape=shape)))
+        text = _PROGRAM.format(shape=shape, step=self.step.format(shape=shape))
+        return mind_mlir.parse(text, format="core")
 
 
 LOOPS = (

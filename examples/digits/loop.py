@@ -67,5 +67,5 @@ def training_loop(step: Module, samples: int, steps: int) -> Module:
         moved=", ".join(f"%new_{name}" for name in names),
     )
     callee = replace(body, name="step", public=False)
-    loop = mind_mlir.parse(f"{text}\n{callee}\n", "loop.ir")
+    loop = mind_mlir.parse(f"{text}\n{callee}\n", "loop.ir", format="core")
     return mind_mlir.verify(loop)

@@ -34,9 +34,9 @@ def command(session: Session, files: tuple[str, ...]) -> None:
 
 
 def _check(session: Session, file: str) -> Sequence[Diagnostic]:
-    from mind_mlir.frontends import parse  # noqa: PLC0415 -- loads numpy, which --help and completion do without
     from mind_mlir.frontends.source import read_source  # noqa: PLC0415 -- as above
-    from mind_mlir.passes.verify import check  # noqa: PLC0415 -- as above
+    from mind_mlir.ptir.sources import parse  # noqa: PLC0415 -- loads numpy, which --help and completion do without
+    from mind_mlir.ptir.verification import check  # noqa: PLC0415 -- as above
 
     session.stage = "parse"
     try:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mind_mlir.cli.options import (
+    bind_option,
     diagnostic_format,
     emit_option,
     extensions_option,
@@ -23,6 +24,8 @@ from mind_mlir.cli.output import write_output
 from mind_mlir.stages import MLIR_FORMS, STAGES
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mind_mlir.cli.session import Session
 
 DEFAULT_FORM = "llvm"
@@ -39,6 +42,7 @@ def _help() -> str:
 
 @click.command(name="compile", help=_help())
 @file_argument
+@bind_option
 @emit_option(DEFAULT_FORM)
 @click.option("--emit-ir", is_flag=True, help="Same as --emit=core.")
 @click.option("--emit-grad-ir", is_flag=True, help="Print the gradient module's Core IR; needs --autodiff.")
@@ -58,6 +62,7 @@ def _help() -> str:
 def command(
     session: Session,
     file: str,
+    extents: Mapping[str, int],
     emit: str | None,
     emit_ir: bool,
     emit_grad_ir: bool,
@@ -93,7 +98,7 @@ def command(
     from mind_mlir.passes.verify import verify  # noqa: PLC0415 -- as above
 
     log = StageLog.of(session, print_ir_after_all=print_ir_after_all, dump_stages=dump_stages, timing=timing)
-    module = restricted(log.read(file), func)
+    module = restricted(log.read(file, func, extents), func)
     if verify_only:
         with log.timed("verify"):
             verify(module)

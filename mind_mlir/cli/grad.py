@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mind_mlir.cli.options import (
+    bind_option,
     diagnostic_format,
     emit_option,
     extensions_option,
@@ -19,6 +20,8 @@ from mind_mlir.cli.options import (
 from mind_mlir.cli.output import write_output
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mind_mlir.cli.session import Session
 
 DEFAULT_FORM = "canonical"
@@ -26,6 +29,7 @@ DEFAULT_FORM = "canonical"
 
 @click.command(name="grad")
 @file_argument
+@bind_option
 @function_option("differentiate")
 @click.option(
     "--wrt",
@@ -43,6 +47,7 @@ DEFAULT_FORM = "canonical"
 def command(
     session: Session,
     file: str,
+    extents: Mapping[str, int],
     func: str | None,
     wrt: str | None,
     given: bool,
@@ -66,6 +71,6 @@ def command(
     log = StageLog.of(session, print_ir_after_all=print_ir_after_all, dump_stages=dump_stages, timing=timing)
     names = [name.strip() for name in wrt.split(",")] if wrt is not None else None
     gradient = gradient_module(
-        log.read(file), log, function=func, wrt=names, given=given, extensions=extensions
+        log.read(file, func, extents), log, function=func, wrt=names, given=given, extensions=extensions
     )
     write_output(print_form(gradient, emit or DEFAULT_FORM, log, opt_level=opt_level), output)

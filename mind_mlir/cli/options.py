@@ -95,6 +95,28 @@ def extensions_option(command: Command) -> Command:
     )(command)
 
 
+def bind_option(command: Command) -> Command:
+    """Add ``--bind``; the command is given a mapping called ``extents``."""
+    return click.option(
+        "--bind",
+        "extents",
+        metavar="NAME=EXTENT",
+        multiple=True,
+        callback=_extents,
+        help="What a symbolic dimension ?NAME of a PTIR program is; may be given several times.",
+    )(command)
+
+
+def _extents(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for value in values:
+        name, _equals, extent = value.removeprefix("?").partition("=")
+        if not name or not extent.isdecimal() or name in found:
+            raise click.UsageError(f"--bind {value}: write NAME=EXTENT, as in B=4, once for each name")
+        found[name] = int(extent)
+    return found
+
+
 def optimization_option(command: Command) -> Command:
     """Add ``-O``."""
     return click.option(

@@ -8,6 +8,7 @@ import click
 
 from mind_mlir.cli.completion import complete_file
 from mind_mlir.cli.options import (
+    bind_option,
     diagnostic_format,
     file_argument,
     function_option,
@@ -20,11 +21,14 @@ from mind_mlir.cli.session import EXIT_DIAGNOSTICS
 from mind_mlir.cli.variables import check_runnable
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mind_mlir.cli.session import Session
 
 
 @click.command(name="run")
 @file_argument
+@bind_option
 @click.option(
     "--input",
     "inputs",
@@ -62,6 +66,7 @@ if TYPE_CHECKING:
 def command(
     session: Session,
     file: str,
+    extents: Mapping[str, int],
     inputs: tuple[str, ...],
     seed: int,
     func: str | None,
@@ -107,7 +112,7 @@ def command(
         set_num_threads(threads)
     specs = InputSpecs.parse(inputs)
     log = StageLog.of(session, print_ir_after_all=print_ir_after_all, dump_stages=dump_stages, timing=timing)
-    module = log.read(file)
+    module = log.read(file, func, extents)
     with log.timed("verify"):
         verify(module)
     function = entry_function(module, func)

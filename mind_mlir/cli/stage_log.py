@@ -9,16 +9,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 from mind_mlir.cli.output import make_directory, write_file
-from mind_mlir.frontends import parse
 from mind_mlir.frontends.source import read_source
+from mind_mlir.frozen import FrozenDict
+from mind_mlir.ir.module import Module
+from mind_mlir.ptir.restriction import restricted
+from mind_mlir.ptir.sources import parse
+from mind_mlir.ptir.symbols import bind, checked_bindings, symbols_of
+from mind_mlir.ptir.to_module import to_module
 from mind_mlir.stages import suffix
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from mind_mlir.cli.session import Session
-    from mind_mlir.ir.module import Module
+    from mind_mlir.ptir.program import Program
+
+NOTHING_BOUND: Mapping[str, int] = FrozenDict()
 
 
 @dataclass(slots=True)
@@ -71,15 +80,30 @@ class StageLog:
         finally:
             self.timings[stage] = self.timings.get(stage, 0.0) + time.perf_counter() - start
 
-    def read(self, path: str) -> Module:
-        """Read and parse the program at ``path``.
+    def read(
+        self, path: str, function: str | None = None, extents: Mapping[str, int] = NOTHING_BOUND
+    ) -> Module:
+        """Read and parse the program at ``path``; what is PTIR becomes a module.
+
+        Args:
+            path: The file; ``-`` is standard input.
+            function: The function that is wanted of a PTIR program; by default its entry.
+            extents: What its symbolic dimensions are.
 
         Raises:
             ParseError: It cannot be read, or is not well-formed.
+            VerificationError: A PTIR program breaks a rule, or has no such function (E2002).
+            click.UsageError: There is no such symbolic dimension.
         """
         with self.timed("parse"):
             self.session.source = read_source(path)
-            return parse(self.session.source)
+            found = parse(self.session.source)
+        if isinstance(found, Module):
+            if extents:
+                raise click.UsageError("--bind is for PTIR programs: Core IR has no symbolic dimensions")
+            return found
+        with self.timed("convert"):
+            return to_module(bound(restricted(found, function), extents))
 
     def add(self, timings: Mapping[str, float]) -> None:
         """Take over the timings of a lowering."""
@@ -96,3 +120,15 @@ class StageLog:
         sys.stderr.write(
             "\n".join(["stage timings", *lines, f"  {'total':<{width}}  {total * 1e3:9.3f} ms\n"])
         )
+
+
+def bound(program: Program, extents: Mapping[str, int]) -> Program:
+    """Return a program with its symbolic dimensions bound as ``--bind`` says.
+
+    Raises:
+        click.UsageError: It has no such symbol.
+    """
+    try:
+        return bind(program, checked_bindings(extents, symbols_of(program)))
+    except ValueError as error:
+        raise click.UsageError(f"--bind: {error}") from error

@@ -66,6 +66,8 @@ class ValueUses:
                 self._call(function.name, operation, self._functions[callee])
             elif operation.opcode == "While":
                 self._loop(function.name, operation)
+            elif operation.opcode == "Scan":
+                self._scan(function.name, operation)
             elif operation.opcode == "Cond":
                 for region in operation.regions:
                     self._hand_on(function.name, region.terminator.operands, operation.result_ids)
@@ -82,6 +84,13 @@ class ValueUses:
         self._hand_on(function, condition.terminator.operands[1:], _ids(body))
         self._hand_on(function, condition.terminator.operands[1:], loop.result_ids)
         self._hand_on(function, body.terminator.operands, _ids(condition))
+
+    def _scan(self, function: str, scan: CoreOperation) -> None:
+        (body,) = scan.regions
+        carries = int(str(scan.attributes["carry_count"]))
+        self._hand_on(function, scan.operands, _ids(body))
+        self._hand_on(function, body.terminator.operands[:carries], _ids(body)[:carries])
+        self._hand_on(function, body.terminator.operands, scan.result_ids)
 
     def _hand_on(
         self, function: str, values: Iterable[ValueId], become: Iterable[ValueId], other: str | None = None

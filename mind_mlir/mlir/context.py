@@ -63,11 +63,12 @@ class LoweringContext:
         operands: Lowered operands: signless ranked tensors.
         operand_types: Their types in our terms, with signedness.
         attributes: Complete attributes, as Python values.
-        result_type: The type of the result.
+        result_type: The type of the result, of several the first.
         checks: Run-time checks of the function, or region, so far; `check` appends.
         place: Says where the program has the operation.
         function: The name of the function that the operation is in.
         scalars: Whether tensors of rank 0 are computed as scalars, as where there is control flow.
+        result_types: The types of all results.
     """
 
     opcode: str
@@ -80,6 +81,7 @@ class LoweringContext:
     place: Callable[[], Place | None] = lambda: None
     function: str = ""
     scalars: bool = False
+    result_types: tuple[TensorType, ...] = ()
 
     @property
     def mlir(self) -> Any:

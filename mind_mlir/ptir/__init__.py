@@ -1,7 +1,9 @@
 """PTIR programs: what the contract says, and the formats it is written in.
 
-program = ptir.load("model.ptir.json")
-text = ptir.dumps(program, "compact")
+    program = mind_mlir.ptir.load("model.ptir.json")
+    text = mind_mlir.ptir.dumps(program, "compact")
+
+`program` has the data; `docs/ptir-formats.md` describes the formats.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast
@@ -12,13 +13,14 @@ from mind_mlir.diagnostics.display import display_path
 from mind_mlir.frozen import FrozenDict
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Iterator
 
     from mind_mlir.ptir.program import Program
 
-Format: TypeAlias = Literal["json"]
-FORMATS: tuple[Format, ...] = ("json",)
+Format: TypeAlias = Literal["json", "display", "compact"]
+FORMATS: tuple[Format, ...] = ("json", "display", "compact")
+#: What the names of files end with; ``.ptir`` holds either of the other texts.
+JSON_SUFFIX, TEXT_SUFFIX = ".ptir.json", ".ptir"
 
 
 def parse(text: str | SourceText, format: Format | None = None, name: str = "<string>") -> Program:  # noqa: A002 -- the word of the command line
@@ -26,7 +28,7 @@ def parse(text: str | SourceText, format: Format | None = None, name: str = "<st
 
     Args:
         text: The text, or a source that already carries its name.
-        format: Its format; None to tell by the text.
+        format: Its format; None to tell by its first characters.
         name: What diagnostics call the text.
 
     Raises:
@@ -35,14 +37,24 @@ def parse(text: str | SourceText, format: Format | None = None, name: str = "<st
         ValueError: There is no such format.
     """
     source = text if isinstance(text, SourceText) else SourceText(border.text(name, "name"), _text(text))
-    _format(format or "json")
-    from mind_mlir.ptir.json_reader import read_json  # noqa: PLC0415 -- loads the records only when used
+    chosen = detect(source.text) if format is None else _format(format)
+    if chosen == "json":
+        from mind_mlir.ptir.json_reader import read_json  # noqa: PLC0415 -- loads the records only when used
 
-    return read_json(source)
+        return read_json(source)
+    if chosen == "display":
+        from mind_mlir.ptir.display_reader import read_display  # noqa: PLC0415 -- see above
+
+        return read_display(source)
+    from mind_mlir.ptir.compact_reader import read_compact  # noqa: PLC0415 -- see above
+
+    return read_compact(source)
 
 
 def load(path: str | os.PathLike[str]) -> Program:
     """Return the program in the file at ``path``; ``-`` is standard input.
+
+    A name that ends in ``.ptir.json`` says that it is JSON; any other leaves that to the text.
 
     Raises:
         ParseError: The file cannot be read (E1106), is not UTF-8 (E1001) or not well-formed.
@@ -51,15 +63,31 @@ def load(path: str | os.PathLike[str]) -> Program:
     from mind_mlir.frontends.source import read_source  # noqa: PLC0415 -- see above
 
     place = border.path(path, "path")
-    return parse(read_source(place))
+    return parse(read_source(place), "json" if os.fspath(place).endswith(JSON_SUFFIX) else None)
+
+
+def detect(text: str) -> Format:
+    """Return the format of a text: JSON begins with a brace, the display text with ``program``."""
+    head = text[:4096].lstrip("\ufeff \t\r\n")
+    if head[:1] in ("{", "["):
+        return "json"
+    return "display" if head.startswith("program") else "compact"
 
 
 def pieces(program: Program, format: Format) -> Iterator[str]:  # noqa: A002 -- see above
-    """Yield the text of a program in pieces, none of which holds more than a part of a large literal."""
-    from mind_mlir.ptir.json_writer import json_pieces  # noqa: PLC0415 -- see above
+    """Return the text of a program in pieces, none of which holds more than a part of a large literal."""
+    chosen = _format(format)
+    if chosen == "json":
+        from mind_mlir.ptir.json_writer import json_pieces  # noqa: PLC0415 -- see above
 
-    _format(format)
-    yield from json_pieces(program)
+        return json_pieces(program)
+    if chosen == "display":
+        from mind_mlir.ptir.display_writer import display_pieces  # noqa: PLC0415 -- see above
+
+        return display_pieces(program)
+    from mind_mlir.ptir.compact_writer import compact_pieces  # noqa: PLC0415 -- see above
+
+    return compact_pieces(program)
 
 
 def dumps(program: Program, format: Format = "json") -> str:  # noqa: A002 -- see above
@@ -77,14 +105,14 @@ def save(program: Program, path: str | os.PathLike[str], format: Format | None =
     Args:
         program: The program.
         path: Where to; a file that is there is replaced.
-        format: The format; None to tell by the name.
+        format: The format; None for JSON where the name ends in ``.json``, else the compact text.
 
     Raises:
         UnsupportedError: The file cannot be written (E7101).
         ValueError: As for `dumps`.
     """
     target = Path(border.path(path, "path"))
-    chosen: Format = _format(format or "json")
+    chosen: Format = _format(format) if format else "json" if target.name.endswith(".json") else "compact"
     temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}.tmp")
     try:
         try:

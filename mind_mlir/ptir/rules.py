@@ -60,8 +60,8 @@ def check_regions(regions: Sequence[Region], findings: Findings) -> None:
             first[region.id] = region
             continue
         place = f"$.regions[{index}]"
-        facts = FrozenDict({"block": region.id, "path": place})
+        facts = FrozenDict({"region": region.id, "path": place})
         note = f"the first definition is at {first[region.id].location}"
         message = f"{place}: region {region.id} is defined twice"
         help_text = "give one of the two another number"
-        findings.add(Diagnostic("E4109", message, region.location, (note,), help_text, context=facts))
+        findings.add(Diagnostic("E4302", message, region.location, (note,), help_text, context=facts))

@@ -19,7 +19,7 @@ FOLDER = Path(__file__).parents[2] / "examples" / "control"
 
 
 def example(name: str) -> mind_mlir.Module:
-    return mind_mlir.verify(mind_mlir.load(FOLDER / f"{name}.ir"))
+    return mind_mlir.verify(mind_mlir.load(FOLDER / f"{name}.ir", format="core"))
 
 
 def floats(values: tuple[Array, ...]) -> list[Array]:

@@ -67,7 +67,7 @@ outputs: %q, %p
 def compiled(body: str) -> mind_mlir.Executable:
     """Compile ``body`` behind a product, and hold it to the numpy rules, between guard pages too."""
     module = mind_mlir.parse(INPUTS + body)
-    executable = mind_mlir.compile(module)
+    executable: mind_mlir.Executable = mind_mlir.compile(module)
     generator = np.random.default_rng(0)
     given = {
         parameter.name: generator.standard_normal(parameter.shape).astype(np.float32) / 8

@@ -242,7 +242,7 @@ def test_names_and_numbers_that_come_twice() -> None:
     whole["regions"] *= 2
     assert [(found.code, found.context["path"]) for found in findings(json.dumps(whole))] == [
         ("E4107", "$.functions[1]"),
-        ("E4109", "$.regions[1]"),
+        ("E4302", "$.regions[1]"),
     ]
 
 

@@ -28,7 +28,8 @@ def product(m: int, k: int, n: int, dtype: str = "f32") -> mind_mlir.Module:
     return mind_mlir.parse(
         f'%0 = Input {{name="a"}} : tensor<{dtype}[{m}, {k}]>\n'
         f'%1 = Input {{name="b"}} : tensor<{dtype}[{k}, {n}]>\n'
-        f"%2 = MatMul (%0, %1) : tensor<{dtype}[{m}, {n}]>\noutputs: %2\n"
+        f"%2 = MatMul (%0, %1) : tensor<{dtype}[{m}, {n}]>\noutputs: %2\n",
+        format="core",
     )
 
 

@@ -52,7 +52,7 @@ X = np.array([1, 2, 3, 4], np.float32)
 
 @pytest.fixture(scope="module")
 def executable() -> mind_mlir.Executable:
-    return mind_mlir.compile(mind_mlir.parse(TEXT, "several.ir"))
+    return mind_mlir.compile(mind_mlir.parse(TEXT, "several.ir", format="core"))
 
 
 def test_each_exported_function_can_be_called(executable: mind_mlir.Executable) -> None:

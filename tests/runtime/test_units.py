@@ -41,7 +41,7 @@ def exponentials(sizes: Sequence[int] = SIZES) -> mind_mlir.Module:
             f"%{number + 2} = Sub (%{number}, %{number + 1}) : {whole}",
         ]
         outputs.append(f"%{number + 2}")
-    return mind_mlir.parse("\n".join([*lines, f"outputs: {', '.join(outputs)}", ""]))
+    return mind_mlir.parse("\n".join([*lines, f"outputs: {', '.join(outputs)}", ""]), format="core")
 
 
 def inputs() -> list[Array]:

@@ -83,10 +83,7 @@ ENTRIES = (
     Entry(
         code="E4109",
         title="label used twice",
-        explanation=(
-            "Every block of a function has a label of its own. Other functions may use it again. Every "
-            "region of a PTIR program has a number of its own."
-        ),
+        explanation="Every block of a function has a label of its own. Other functions may use it again.",
         context=("block",),
         bad=_main("cond_br %p, ^one, ^one", "^one:", "return %x", "^one:", "return %x"),
         good=_main("cond_br %p, ^one, ^two", "^one:", "return %x", "^two:", "return %x"),
