@@ -51,6 +51,9 @@ class Profile:
     empty_arguments: bool = False
 
 
+_ONE_RESULT = Refusal(
+    "instructions of Core v1 have one result", "write the program as functions (profile core-functions)"
+)
 _NO_FLOW = Refusal(
     "Core v1 is a flat list of instructions", "write the program as functions (profile core-functions)"
 )
@@ -65,6 +68,7 @@ CORE_V1 = Profile(
                 "division is not part of Core v1 (core-ir.md, Binary operations)",
                 "multiply by the reciprocal: %r = Reciprocal (%b), then Mul (%a, %r)",
             ),
+            "TopK": _ONE_RESULT,
             **dict.fromkeys(("Cond", "While", "Scan", "Call"), _NO_FLOW),
         }
     ),

@@ -29,6 +29,7 @@ FAMILIES = (
     "reductions",
     "reduce",
     "argmax",
+    "topk",
     "reshaping",
     "shaping",
     "joining",
