@@ -1,24 +1,32 @@
 irdl.dialect @mind {
   irdl.operation @const_i64 {
-    %attr_value = irdl.base "#builtin.dense_typed_elements"
+    %attr_value_0 = irdl.base "#builtin.dense_typed_elements"
+    %attr_value_1 = irdl.base "#builtin.array"
+    %attr_value = irdl.any_of(%attr_value_0, %attr_value_1)
     irdl.attributes { "value" = %attr_value }
     %result = irdl.base "!builtin.tensor"
     irdl.results(result: %result)
   }
   irdl.operation @const_f32 {
-    %attr_value = irdl.base "#builtin.dense_typed_elements"
+    %attr_value_0 = irdl.base "#builtin.dense_typed_elements"
+    %attr_value_1 = irdl.base "#builtin.array"
+    %attr_value = irdl.any_of(%attr_value_0, %attr_value_1)
     irdl.attributes { "value" = %attr_value }
     %result = irdl.base "!builtin.tensor"
     irdl.results(result: %result)
   }
   irdl.operation @const_f64 {
-    %attr_value = irdl.base "#builtin.dense_typed_elements"
+    %attr_value_0 = irdl.base "#builtin.dense_typed_elements"
+    %attr_value_1 = irdl.base "#builtin.array"
+    %attr_value = irdl.any_of(%attr_value_0, %attr_value_1)
     irdl.attributes { "value" = %attr_value }
     %result = irdl.base "!builtin.tensor"
     irdl.results(result: %result)
   }
   irdl.operation @const_tensor {
-    %attr_value = irdl.base "#builtin.dense_typed_elements"
+    %attr_value_0 = irdl.base "#builtin.dense_typed_elements"
+    %attr_value_1 = irdl.base "#builtin.array"
+    %attr_value = irdl.any_of(%attr_value_0, %attr_value_1)
     %attr_dtype = irdl.base "#builtin.type"
     %attr_shape = irdl.base "#builtin.dense_array"
     irdl.attributes { "value" = %attr_value, "dtype" = %attr_dtype, "shape" = %attr_shape }
@@ -388,7 +396,9 @@ irdl.dialect @mind {
     %attr_low = irdl.base "#builtin.dense_array"
     %attr_high = irdl.base "#builtin.dense_array"
     %attr_interior = irdl.base "#builtin.dense_array"
-    %attr_pad_value = irdl.base "#builtin.dense_typed_elements"
+    %attr_pad_value_0 = irdl.base "#builtin.dense_typed_elements"
+    %attr_pad_value_1 = irdl.base "#builtin.array"
+    %attr_pad_value = irdl.any_of(%attr_pad_value_0, %attr_pad_value_1)
     irdl.attributes { "low" = %attr_low, "high" = %attr_high, "interior" = %attr_interior, "pad_value" = %attr_pad_value }
     %result = irdl.base "!builtin.tensor"
     irdl.results(result: %result)

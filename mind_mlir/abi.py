@@ -46,5 +46,6 @@ def symbol_of(function: str) -> str:
         return f"mind${function}"
     return function
 
+
 #: On the declaration of what calls a C function: which target is called, with which attributes.
 CUSTOM_CALL_ATTRIBUTE = "mind.custom_call"

@@ -52,7 +52,15 @@ def _type_rule(context: TypeContext) -> tuple[TensorType, ...]:
             help=target.doc or "see what registered the target",
             target=name,
         )
-    return (found,) if isinstance(found, TensorType) else tuple(found)
+    results = (found,) if isinstance(found, TensorType) else tuple(found)
+    if target.address is not None and len(results) > 1:
+        context.fail(
+            "E4311",
+            f"{target.name} is a C function and has {len(results)} results",
+            help="a C function has one result; one made of operations may have several",
+            target=name,
+        )
+    return results
 
 
 def known(attributes: Mapping[str, Any]) -> tuple[CustomTarget, Mapping[str, Any]]:

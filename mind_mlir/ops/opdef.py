@@ -52,7 +52,7 @@ ALL_REAL: DTypeSet = ALL_INTEGERS + ALL_FLOATS
 ALL_NUMERIC: DTypeSet = ALL_REAL + COMPLEX
 EVERY: DTypeSet = BOOL + ALL_NUMERIC
 #: What operations take that only move elements.
-MOVABLE: DTypeSet = BOOL + ALL_REAL
+MOVABLE: DTypeSet = EVERY
 
 
 class Domain(Enum):

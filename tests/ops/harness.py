@@ -19,10 +19,11 @@ from mind_mlir.ir.elements import limits, wide_integer
 from mind_mlir.ir.module import Functions, Module
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.accumulation import summation_error, term_magnitudes
+from mind_mlir.ops.complex_numbers import PARTS, joined
 from mind_mlir.ops.contexts import EvalContext, TypeContext
 from mind_mlir.ops.infer import infer_types
 from mind_mlir.ops.numbers import smallest_subnormal, widened
-from mind_mlir.ops.opdef import Domain, Example, NotDifferentiable, OpDef, Rounding
+from mind_mlir.ops.opdef import COMPLEX, Domain, Example, NotDifferentiable, OpDef, Rounding
 from mind_mlir.ops.vjp import VjpContext
 from mind_mlir.profiles import ANY_PROFILE, CORE_FUNCTIONS, CORE_V1, PTIR, Profile
 
@@ -91,6 +92,9 @@ def edge_values(dtype: DType) -> Array:
         numbers = [0, 1, -1, 2, -7, least, least + 1, greatest, greatest - 1]
         exact = [each for each in numbers if least <= each <= greatest]
         return np.array(exact, wide_integer(dtype)).astype(dtype.numpy)
+    if dtype in COMPLEX:
+        parts = edge_values(PARTS[dtype])
+        return joined(np.repeat(parts, len(parts)), np.tile(parts, len(parts)))
     info: Any = ml_dtypes.finfo(dtype.numpy)  # type: ignore[no-untyped-call]  # ml_dtypes has none
     ends = [0.0, 1.0, 0.5, 3.0, info.smallest_subnormal, info.tiny, info.max, np.inf, np.nan]
     magnitudes = np.array([float(each) for each in ends]).astype(dtype.numpy)
@@ -144,6 +148,9 @@ def random_array(type_: TensorType, domain: Domain, rng: np.random.Generator) ->
         integers = rng.integers(max(-50, least), min(50, greatest) + 1, shape)
         chosen = np.where(integers == 0, 7, integers) if domain is Domain.NONZERO else integers
         return np.asarray(chosen).astype(dtype.numpy)
+    if dtype in COMPLEX:
+        part = type_.with_dtype(PARTS[dtype])
+        return joined(random_array(part, domain, rng), random_array(part, Domain.ANY, rng))
     if domain is Domain.NONZERO:
         numbers = np.exp(rng.uniform(-2, 2, shape)) * rng.choice([-1, 1], shape)
     elif domain is Domain.POSITIVE:
@@ -355,6 +362,11 @@ def _assert_agrees(
     assert actual.dtype == expected.dtype
     assert actual.shape == expected.shape
     dtype = DType.from_numpy(expected.dtype)
+    magnitude = None
+    if dtype in COMPLEX:
+        magnitude = np.abs(expected)[..., np.newaxis]
+        actual, expected = (np.stack([each.real, each.imag], axis=-1) for each in (actual, expected))
+        dtype = PARTS[dtype]
     if dtype is None or not dtype.is_float:
         np.testing.assert_array_equal(actual, expected)
         return
@@ -369,7 +381,9 @@ def _assert_agrees(
         return
     finite = np.isfinite(expected)
     np.testing.assert_array_equal(actual[~finite], expected[~finite], "infinities differ")
-    magnitude, relative = np.abs(expected), TOLERANCES[dtype]
+    relative = TOLERANCES[dtype]
+    if magnitude is None:
+        magnitude = np.abs(expected)
     if record.terms is not None:
         terms = record.terms([o.shape for o in operands], attributes)
         # Narrow floats are summed in f32, and rounded.

@@ -478,6 +478,13 @@ func @main(%x: tensor<f32[2, 3]>, %y: tensor<f32[]>, %n: tensor<i64[]>) -> (tens
     np.testing.assert_array_equal(found, x * 16 + 15)
 
 
+def test_a_c_function_has_one_result() -> None:
+    name = "test.two_results.v1"
+    if name not in custom_targets():
+        register_custom_call(name, types=pair, evaluate=lambda x, _: (x[0], x[0]), native=4096)
+    assert codes(lambda: calling(name)) == ["E4311"]
+
+
 def test_a_c_function_has_no_derivative() -> None:
     with pytest.raises(AutodiffError) as raised:
         mind_mlir.differentiate(native_module())
