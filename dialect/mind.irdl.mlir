@@ -1,24 +1,32 @@
 irdl.dialect @mind {
   irdl.operation @const_i64 {
-    %attr_value = irdl.base "#builtin.dense_typed_elements"
+    %attr_value_0 = irdl.base "#builtin.dense_typed_elements"
+    %attr_value_1 = irdl.base "#builtin.array"
+    %attr_value = irdl.any_of(%attr_value_0, %attr_value_1)
     irdl.attributes { "value" = %attr_value }
     %result = irdl.base "!builtin.tensor"
     irdl.results(result: %result)
   }
   irdl.operation @const_f32 {
-    %attr_value = irdl.base "#builtin.dense_typed_elements"
+    %attr_value_0 = irdl.base "#builtin.dense_typed_elements"
+    %attr_value_1 = irdl.base "#builtin.array"
+    %attr_value = irdl.any_of(%attr_value_0, %attr_value_1)
     irdl.attributes { "value" = %attr_value }
     %result = irdl.base "!builtin.tensor"
     irdl.results(result: %result)
   }
   irdl.operation @const_f64 {
-    %attr_value = irdl.base "#builtin.dense_typed_elements"
+    %attr_value_0 = irdl.base "#builtin.dense_typed_elements"
+    %attr_value_1 = irdl.base "#builtin.array"
+    %attr_value = irdl.any_of(%attr_value_0, %attr_value_1)
     irdl.attributes { "value" = %attr_value }
     %result = irdl.base "!builtin.tensor"
     irdl.results(result: %result)
   }
   irdl.operation @const_tensor {
-    %attr_value = irdl.base "#builtin.dense_typed_elements"
+    %attr_value_0 = irdl.base "#builtin.dense_typed_elements"
+    %attr_value_1 = irdl.base "#builtin.array"
+    %attr_value = irdl.any_of(%attr_value_0, %attr_value_1)
     %attr_dtype = irdl.base "#builtin.type"
     %attr_shape = irdl.base "#builtin.dense_array"
     irdl.attributes { "value" = %attr_value, "dtype" = %attr_dtype, "shape" = %attr_shape }
@@ -247,6 +255,18 @@ irdl.dialect @mind {
     %result = irdl.base "!builtin.tensor"
     irdl.results(result: %result)
   }
+  irdl.operation @top_k {
+    %input = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input)
+    %attr_k = irdl.base "#builtin.integer"
+    %attr_axis = irdl.base "#builtin.integer"
+    %attr_largest = irdl.base "#builtin.integer"
+    %attr_indices_dtype = irdl.base "#builtin.type"
+    irdl.attributes { "k" = %attr_k, "axis" = %attr_axis, "largest" = %attr_largest, "indices_dtype" = %attr_indices_dtype }
+    %result_values = irdl.base "!builtin.tensor"
+    %result_indices = irdl.base "!builtin.tensor"
+    irdl.results(values: %result_values, indices: %result_indices)
+  }
   irdl.operation @reshape {
     %input = irdl.base "!builtin.tensor"
     irdl.operands(input: %input)
@@ -376,7 +396,9 @@ irdl.dialect @mind {
     %attr_low = irdl.base "#builtin.dense_array"
     %attr_high = irdl.base "#builtin.dense_array"
     %attr_interior = irdl.base "#builtin.dense_array"
-    %attr_pad_value = irdl.base "#builtin.dense_typed_elements"
+    %attr_pad_value_0 = irdl.base "#builtin.dense_typed_elements"
+    %attr_pad_value_1 = irdl.base "#builtin.array"
+    %attr_pad_value = irdl.any_of(%attr_pad_value_0, %attr_pad_value_1)
     irdl.attributes { "low" = %attr_low, "high" = %attr_high, "interior" = %attr_interior, "pad_value" = %attr_pad_value }
     %result = irdl.base "!builtin.tensor"
     irdl.results(result: %result)
@@ -489,6 +511,15 @@ irdl.dialect @mind {
     %attr_padding_1 = irdl.base "#builtin.dense_array"
     %attr_padding = irdl.any_of(%attr_padding_0, %attr_padding_1)
     irdl.attributes { "strides" = %attr_strides, "padding" = %attr_padding }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @custom_call {
+    %inputs = irdl.base "!builtin.tensor"
+    irdl.operands(inputs: variadic %inputs)
+    %attr_target = irdl.base "#builtin.string"
+    %attr_attrs = irdl.base "#builtin.string"
+    irdl.attributes { "target" = %attr_target, "attrs" = %attr_attrs }
     %result = irdl.base "!builtin.tensor"
     irdl.results(result: %result)
   }

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from mind_mlir.interpreter import interpret
     from mind_mlir.ir.module import Block, CoreOperation, Function, Module
     from mind_mlir.ir.types import DType, TensorType
+    from mind_mlir.ops.custom_attributes import custom_attributes
+    from mind_mlir.ops.custom_targets import CustomAttribute, register_custom_call
     from mind_mlir.passes.autodiff import Gradient
     from mind_mlir.passes.canonicalize import canonicalize
     from mind_mlir.ptir.differentiation import differentiate
@@ -60,6 +62,7 @@ _HOMES = {
     "Builder": "mind_mlir.core.builder",
     "CompiledFunction": "mind_mlir.runtime.function",
     "CoreOperation": "mind_mlir.ir.module",
+    "CustomAttribute": "mind_mlir.ops.custom_targets",
     "DType": "mind_mlir.ir.types",
     "Diagnostic": _DIAGNOSTICS,
     "Executable": "mind_mlir.runtime.executable",
@@ -80,6 +83,7 @@ _HOMES = {
     "VerificationError": _DIAGNOSTICS,
     "canonicalize": "mind_mlir.passes.canonicalize",
     "compile": "mind_mlir.runtime.compilation",
+    "custom_attributes": "mind_mlir.ops.custom_attributes",
     "differentiate": "mind_mlir.ptir.differentiation",
     "get_num_threads": "mind_mlir.runtime.threads",
     "interpret": "mind_mlir.interpreter",
@@ -87,6 +91,7 @@ _HOMES = {
     "memory_info": "mind_mlir.runtime.memory",
     "parse": "mind_mlir.ptir.sources",
     "print_module": "mind_mlir.core.printer",
+    "register_custom_call": "mind_mlir.ops.custom_targets",
     "release_memory": "mind_mlir.runtime.memory",
     "set_memory_limit": "mind_mlir.runtime.memory",
     "set_num_threads": "mind_mlir.runtime.threads",
@@ -101,6 +106,7 @@ __all__ = [
     "Builder",
     "CompiledFunction",
     "CoreOperation",
+    "CustomAttribute",
     "DType",
     "Diagnostic",
     "Executable",
@@ -121,6 +127,7 @@ __all__ = [
     "VerificationError",
     "canonicalize",
     "compile",
+    "custom_attributes",
     "differentiate",
     "get_num_threads",
     "interpret",
@@ -128,6 +135,7 @@ __all__ = [
     "memory_info",
     "parse",
     "print_module",
+    "register_custom_call",
     "release_memory",
     "set_memory_limit",
     "set_num_threads",

@@ -45,3 +45,7 @@ def symbol_of(function: str) -> str:
     if function in _CALLED or function.startswith(_CALLED_PREFIXES) or _MADE.search(function):
         return f"mind${function}"
     return function
+
+
+#: On the declaration of what calls a C function: which target is called, with which attributes.
+CUSTOM_CALL_ATTRIBUTE = "mind.custom_call"

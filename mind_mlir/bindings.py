@@ -136,6 +136,12 @@ class _EngineHandle(ctypes.Structure):
     _fields_ = (("ptr", ctypes.c_void_p),)
 
 
+class _Attribute(ctypes.Structure):
+    """`MlirAttribute` of MLIR's C API."""
+
+    _fields_ = (("ptr", ctypes.c_void_p),)
+
+
 class _StringRef(ctypes.Structure):
     """`MlirStringRef` of MLIR's C API."""
 
@@ -155,6 +161,35 @@ def _engine_lookup() -> Any:
 _lookup = _engine_lookup()
 
 
+def _data_getter() -> Any:
+    """Return the C function that gives the data of a `DenseElementsAttr`; None where there is none to see."""
+    try:
+        found: Any = ctypes.CDLL(execution_engine._execution_engine.__file__).mlirDenseElementsAttrGetRawData
+    except (AttributeError, OSError):
+        return None
+    found.argtypes, found.restype = (_Attribute,), ctypes.c_void_p
+    return found
+
+
+_data_of = _data_getter()
+
+
+def raw_elements(attribute: Any, itemsize: int) -> bytes:
+    """Return the data of a `DenseElementsAttr`, also of element types that numpy lacks; of a splat, once.
+
+    Args:
+        attribute: A `DenseElementsAttr`; it is not empty.
+        itemsize: The bytes of an element.
+
+    Raises:
+        TypeError: The bindings do not show the data.
+    """
+    if _data_of is None:
+        raise TypeError("the bindings show no data of such elements")
+    count = 1 if attribute.is_splat else len(attribute)
+    return ctypes.string_at(_data_of(_Attribute(_pointer(attribute._CAPIPtr))), count * itemsize)
+
+
 def code_maker(engine: Any, function: str) -> Callable[[], object]:
     """Return what makes the machine code of an `ExecutionEngine`, which any thread may call.
 
@@ -166,9 +201,13 @@ def code_maker(engine: Any, function: str) -> Callable[[], object]:
     """
     if _lookup is None:
         return partial(engine.raw_lookup, function)
-    capsule, name = engine._CAPIPtr, ctypes.pythonapi.PyCapsule_GetName
-    name.argtypes, name.restype = (ctypes.py_object,), ctypes.c_char_p
-    pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer.argtypes, pointer.restype = (ctypes.py_object, ctypes.c_char_p), ctypes.c_void_p
     symbol = function.encode()
-    return partial(_lookup, _EngineHandle(pointer(capsule, name(capsule))), _StringRef(symbol, len(symbol)))
+    return partial(_lookup, _EngineHandle(_pointer(engine._CAPIPtr)), _StringRef(symbol, len(symbol)))
+
+
+def _pointer(capsule: object) -> int:
+    """Return the pointer that a capsule of the bindings holds."""
+    name, pointer = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
+    name.argtypes, name.restype = (ctypes.py_object,), ctypes.c_char_p
+    pointer.argtypes, pointer.restype = (ctypes.py_object, ctypes.c_char_p), ctypes.c_void_p
+    return int(pointer(capsule, name(capsule)))

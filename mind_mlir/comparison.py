@@ -209,24 +209,21 @@ def allowed_error(operation: CoreOperation, value: Array, operands: Sequence[Arr
     if _runs_others(record):
         floats = [array for array in (value, *operands) if dtype_of(array).is_float]
         greatest = max(float(_magnitude(array).max(initial=0)) for array in floats)
-        return np.full_like(
-            widened(value), CONTROL_TOLERANCES[dtype] * greatest if dtype in TOLERANCES else 0
-        )
+        relative = CONTROL_TOLERANCES[dtype] if dtype in TOLERANCES else 0
+        return np.full_like(widened(value), relative * greatest)
     if record.rounding is Rounding.EXACT or dtype not in TOLERANCES:
         return np.zeros_like(widened(value))
     magnitude, error = _magnitude(value), TOLERANCES[dtype]
     if record.terms is not None:
         attributes = complete_attributes(record, operation.attributes)
-        magnitude = widened(
-            term_magnitudes(record, operands, attributes, lambda given: evaluate(operation, given))
-        )
+        magnitude = term_magnitudes(record, operands, attributes, lambda given: evaluate(operation, given))
         terms = record.terms([o.shape for o in operands], attributes)
-        # Narrow floats are summed in f32, and rounded.
-        error = (
-            summation_error(terms, dtype) if dtype.bits >= 32 else error + summation_error(terms, DType.F32)
-        )
+        if dtype.bits < 32:  # summed in f32, and rounded
+            error += summation_error(terms, DType.F32)
+        else:
+            error = summation_error(terms, dtype)
     with np.errstate(all="ignore"):
-        return np.asarray(error * magnitude + smallest_subnormal(dtype))
+        return np.asarray(error * widened(magnitude) + smallest_subnormal(dtype))
 
 
 def _runs_others(record: OpDef) -> bool:

@@ -24,6 +24,7 @@ from mind_mlir.lowering.schedule.emission.decision import Decisions
 from mind_mlir.lowering.schedule.listing import listing
 from mind_mlir.lowering.to_linalg import to_linalg
 from mind_mlir.lowering.to_llvm import linked, to_llvm
+from mind_mlir.passes.expand import expanded
 from mind_mlir.passes.forms import STEPS
 from mind_mlir.passes.verify import verify
 from mind_mlir.stages import MLIR_FORMS
@@ -102,7 +103,7 @@ class Lowering:
         if until == "core":
             return print_module(module)
         with self._timed("verify"):
-            verify(module)
+            module = expanded(verify(module))
         for stage in STEPS:
             module = self._core_step(stage, module)
             if stage == until:

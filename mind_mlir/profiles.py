@@ -39,6 +39,7 @@ class Profile:
         partial_index: Whether Index may give fewer indices than there are dimensions.
         explicit_broadcast: Whether elementwise operations take operands of one shape only.
         empty_arguments: Whether arguments of exported functions may have no elements.
+        empty_shapes: Whether constants and new shapes may have extents of 0.
     """
 
     name: str
@@ -49,8 +50,12 @@ class Profile:
     partial_index: bool = False
     explicit_broadcast: bool = False
     empty_arguments: bool = False
+    empty_shapes: bool = False
 
 
+_ONE_RESULT = Refusal(
+    "instructions of Core v1 have one result", "write the program as functions (profile core-functions)"
+)
 _NO_FLOW = Refusal(
     "Core v1 is a flat list of instructions", "write the program as functions (profile core-functions)"
 )
@@ -65,6 +70,7 @@ CORE_V1 = Profile(
                 "division is not part of Core v1 (core-ir.md, Binary operations)",
                 "multiply by the reciprocal: %r = Reciprocal (%b), then Mul (%a, %r)",
             ),
+            "TopK": _ONE_RESULT,
             **dict.fromkeys(("Cond", "While", "Scan", "Call"), _NO_FLOW),
         }
     ),
@@ -94,6 +100,7 @@ PTIR = Profile(
     allows_blocks=True,
     explicit_broadcast=True,
     empty_arguments=True,
+    empty_shapes=True,
 )
 
 #: What any profile allows: the rules of the `mind` dialect, which no module chooses.

@@ -35,12 +35,14 @@ def _norm(x: Array, gain: Array, shift: Array) -> Array:
     return np.asarray(centred / deviation * gain + shift)
 
 
-def _softmax(z: Array) -> Array:
+def softmax(z: Array) -> Array:
+    """Return the softmax over the last axis."""
     exponentials = np.exp(z - z.max(-1, keepdims=True))
     return np.asarray(exponentials / exponentials.sum(-1, keepdims=True))
 
 
-def _gelu(x: Array) -> Array:
+def gelu(x: Array) -> Array:
+    """Return GPT-2's approximation of GELU."""
     return np.asarray(0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))))
 
 
@@ -50,20 +52,20 @@ def logits(config: Config, weights: Mapping[str, Array], tokens: Array) -> Array
     x = weights["wte"][tokens] + weights["wpe"][:length]
     hidden = np.triu(np.full((length, length), True), 1)
     for layer in range(config.layers):
-        w = {name: weights[f"h{layer}.{name}"] for name in _NAMES}
+        w = {name: weights[f"h{layer}.{name}"] for name in LAYER_NAMES}
         mixed = _norm(x, w["ln_1.g"], w["ln_1.b"]) @ w["qkv.w"] + w["qkv.b"]
         parts = mixed.reshape(length, 3, config.heads, config.depth).transpose(1, 2, 0, 3)
         q, k, v = parts
         scores = q @ k.transpose(0, 2, 1) / np.sqrt(config.depth).astype(x.dtype)
-        shares = _softmax(np.where(hidden, -np.inf, scores).astype(x.dtype))
+        shares = softmax(np.where(hidden, -np.inf, scores).astype(x.dtype))
         attended = (shares @ v).transpose(1, 0, 2).reshape(length, config.width)
         x = x + attended @ w["proj.w"] + w["proj.b"]
-        inner = _gelu(_norm(x, w["ln_2.g"], w["ln_2.b"]) @ w["fc.w"] + w["fc.b"])
+        inner = gelu(_norm(x, w["ln_2.g"], w["ln_2.b"]) @ w["fc.w"] + w["fc.b"])
         x = x + inner @ w["out.w"] + w["out.b"]
     return np.asarray(_norm(x, weights["ln_f.g"], weights["ln_f.b"]) @ weights["wte"].T)
 
 
-_NAMES = (
+LAYER_NAMES = (
     *("ln_1.g", "ln_1.b", "qkv.w", "qkv.b", "proj.w", "proj.b"),
     *("ln_2.g", "ln_2.b", "fc.w", "fc.b", "out.w", "out.b"),
 )

@@ -14,7 +14,7 @@ from mind_mlir.ops.registry import all_ops
 from mind_mlir.profiles import ANY_PROFILE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from mind_mlir.ir.attributes import AttributeValue
     from mind_mlir.ops.opdef import Example, OpDef
@@ -39,8 +39,11 @@ def support(record: OpDef, dtype: DType) -> tuple[str, str]:
             return NEVER, reason
     if record.regions:
         return YES, ""  # values of any dtype pass through regions
-    uses = [_use(record, example, dtype) for example in record.examples]
-    answers = [_checked(record, *use) for use in uses if _is_of(use, dtype)]
+    answers = []
+    for example in record.examples:
+        types, attributes = _use(record, example, dtype)
+        if _is_of(example, types, attributes, dtype):
+            answers.append(_checked(record, types, attributes))
     refused = (record.operand(0).dtype_code if record.operands else "E2005", "not supported")
     return min(answers, key=lambda answer: answer[0] != YES, default=refused)
 
@@ -103,15 +106,16 @@ def _use(
     return types, attributes
 
 
-def _is_of(use: tuple[tuple[TensorType, ...], dict[str, AttributeValue]], dtype: DType) -> bool:
-    """Return whether the data of a use, or without operands its result, is of ``dtype``."""
-    types, attributes = use
-    if types:
-        return types[0].dtype is dtype
+def _is_of(
+    example: Example, types: Sequence[TensorType], attributes: Mapping[str, AttributeValue], dtype: DType
+) -> bool:
+    """Return whether the data of a use, or where that is what is asked for its result, is of ``dtype``."""
+    if any(text.startswith("T[") for text in example.operands):
+        return True
     literal = attributes.get("value")
-    return attributes.get("dtype") is dtype or (
-        isinstance(literal, TensorLiteral) and literal.type.dtype is dtype
-    )
+    if isinstance(literal, TensorLiteral):
+        return literal.type.dtype is dtype
+    return dtype is attributes.get("dtype", types[0].dtype if types else None)
 
 
 def _type(text: str, dtype: DType) -> TensorType:

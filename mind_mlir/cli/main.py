@@ -18,6 +18,7 @@ COMMANDS = {
     "compile": "Print a program in the form that any stage leaves it in.",
     "grad": "Differentiate a program.",
     "check": "Report everything that is wrong with programs.",
+    "convert": "Write a program in another format.",
     "ops": "Describe the operations.",
     "explain": "Explain a diagnostic code.",
 }

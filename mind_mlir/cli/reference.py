@@ -12,10 +12,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.core.printer import format_value, print_operation
-from mind_mlir.ir.module import CoreOperation, Module
+from mind_mlir.ir.module import CoreOperation, Module, Result
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.contexts import TypeContext
-from mind_mlir.ops.infer import infer_type
+from mind_mlir.ops.infer import infer_types
 from mind_mlir.ops.opdef import NotDifferentiable
 from mind_mlir.ops.registry import all_ops
 from mind_mlir.passes.structure import structure
@@ -59,16 +59,18 @@ def example_text(record: OpDef, example: Example) -> str:
     context = TypeContext(
         record.opcode, len(statements), types, dict(example.attributes), declared, profile=ANY_PROFILE
     )
-    result = infer_type(record, context)
-    assert result is not None, f"an example of {record.opcode} is not valid: {context.diagnostics}"
+    results = infer_types(record, context)
+    assert results is not None, f"an example of {record.opcode} is not valid: {context.diagnostics}"
     values = [operand.value_id for operand in operands]
+    first = len(statements)
+    others = [Result(first + number, type_) for number, type_ in enumerate(results[1:], start=1)]
     statements.append(
-        CoreOperation.create(len(statements), record.opcode, values, example.attributes, result)
+        CoreOperation.create(first, record.opcode, values, example.attributes, results[0], others=others)
     )
     given = {value for value in example.attributes.values() if isinstance(value, DType)}
     is_core = {type_.dtype for type_ in types} | given <= {*CORE_V1.dtypes}
     if record.opcode in CORE_V1.refused or not is_core:
-        flat = Module.flat(statements, [statements[-1].value_id])
+        flat = Module.flat(statements, statements[-1].result_ids)
         return str(replace(structure(flat), profile=(CORE_FUNCTIONS if is_core else PTIR).name))
     return "\n".join(print_operation(statement) for statement in statements)
 

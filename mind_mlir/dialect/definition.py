@@ -16,7 +16,7 @@ from mind_mlir.bindings import add_dialect_package, ir, irdl
 from mind_mlir.mlir import codec
 from mind_mlir.mlir.types import from_mlir_tensor
 from mind_mlir.ops.contexts import TypeContext
-from mind_mlir.ops.infer import infer_type
+from mind_mlir.ops.infer import infer_types
 from mind_mlir.ops.registry import all_ops, by_mnemonic
 from mind_mlir.profiles import ANY_PROFILE
 
@@ -59,8 +59,11 @@ def _irdl_operation(record: OpDef) -> list[str]:
     if record.attributes:
         listing = ", ".join(f'"{a.name}" = %attr_{a.name}' for a in record.attributes)
         lines.append(f"    irdl.attributes {{ {listing} }}")
-    lines.append('    %result = irdl.base "!builtin.tensor"')
-    lines.append("    irdl.results(result: %result)")
+    # Operands and results are values of one scope here.
+    values = [f"%{name}" if name == "result" else f"%result_{name}" for name in record.results]
+    lines += [f'    {value} = irdl.base "!builtin.tensor"' for value in values]
+    listing = ", ".join(f"{name}: {value}" for name, value in zip(record.results, values, strict=True))
+    lines.append(f"    irdl.results({listing})")
     lines.append("  }")
     return lines
 
@@ -104,24 +107,28 @@ class _Verifier:
 def verify_operation(operation: Operation) -> list[str]:
     """Return what is wrong with a `mind` operation, one message a finding."""
     record = by_mnemonic()[operation.name.removeprefix(PREFIX)]
-    if len(operation.results) != 1:  # this may run before the checks of IRDL
-        return [f"[E2007] {operation.name} has one result, found {len(operation.results)}"]
+    count = len(record.results)
+    if len(operation.results) != count:  # this may run before the checks of IRDL
+        results = "one result" if count == 1 else f"{count} results"
+        return [f"[E2007] {operation.name} has {results}, found {len(operation.results)}"]
     operands = [from_mlir_tensor(value.type) for value in operation.operands]
-    declared = from_mlir_tensor(operation.results[0].type)
-    if declared is None or any(operand is None for operand in operands):
+    declared = tuple(from_mlir_tensor(value.type) for value in operation.results)
+    if any(type_ is None for type_ in (*operands, *declared)):
         return [f"[E4004] {operation.name} takes and returns tensors of a known dtype and static shape"]
     try:
         attributes = decode_attributes(record, operation)
     except ValueError as error:
         return [f"[E1103] {error}"]
     known = tuple(operand for operand in operands if operand is not None)
-    context = TypeContext(record.opcode, 0, known, attributes, declared, profile=ANY_PROFILE)
-    inferred = infer_type(record, context)
+    context = TypeContext(record.opcode, 0, known, attributes, declared[0], profile=ANY_PROFILE)
+    inferred = infer_types(record, context)
     if inferred is None:
         return [f"[{finding.code}] {finding.message}" for finding in context.diagnostics]
-    if inferred != declared:
-        return [f"[E2001] {operation.name} has type {inferred}, but {declared} is declared"]
-    return []
+    return [
+        f"[E2001] {operation.name} has type {type_}, but {written} is declared"
+        for type_, written in zip(inferred, declared, strict=True)
+        if type_ != written
+    ]
 
 
 def encode_attributes(record: OpDef, attributes: Mapping[str, AttributeValue]) -> dict[str, Attribute]:

@@ -18,6 +18,7 @@ from mind_mlir.bindings import arith, func, ir, tensor
 from mind_mlir.diagnostics import Diagnostic, UnsupportedError
 from mind_mlir.dialect import PREFIX, decode_attributes
 from mind_mlir.interrupts import deliver
+from mind_mlir.ir.types import DType
 from mind_mlir.lowering.control import CONTROL
 from mind_mlir.lowering.functions import functions_of, is_private
 from mind_mlir.lowering.hoisting import hoisted
@@ -168,6 +169,18 @@ class FunctionLowering:
             given.append(value)
         return given
 
+    def _taken(self, returned: Value, value: Value) -> Value:
+        """Return a result of a public function as callers take it.
+
+        The upper half of a byte that holds an integer of 4 bits is zero, as in numpy arrays.
+        """
+        type_, value = self._type(returned), _as_tensor(value)
+        if type_.dtype is not DType.SI4:
+            return value
+        context = LoweringContext("", "", (value,), (type_,), {}, type_)
+        lower = context.arithmetic(DType.SI8).constant(15)
+        return context.elementwise(lambda x: arith.AndIOp(x, lower).result)
+
     @property
     def _arguments(self) -> list[Value]:
         return list(self._source.body.blocks[0].arguments)
@@ -189,7 +202,7 @@ class FunctionLowering:
     def _return(self, function: Any, results: Sequence[Value], checks: Sequence[Outcome]) -> None:
         """End a public function: return ``results`` as tensors, and the outcome of ``checks``."""
         with self._terminator.location:
-            values = [_as_tensor(value) for value in results]
+            values = [self._taken(*pair) for pair in zip(self._terminator.operands, results, strict=True)]
             if checks:
                 ends = [end for check in checks for end in (check.smallest, check.largest)]
                 status = ir.RankedTensorType.get([len(ends)], pair_type())
@@ -292,6 +305,7 @@ class FunctionLowering:
                 place=lambda: place_of(operation.location),
                 function=self._name,
                 scalars=self._scalars,
+                result_types=tuple(self._type(result) for result in operation.results),
             )
             lowered = record.lower(context)
             results = list(lowered) if isinstance(lowered, (list, tuple)) else [lowered]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.bindings import func, ir
 from mind_mlir.lowering.closures import ALIASING_ATTRIBUTE
 from mind_mlir.lowering.copies import expand_copies
+from mind_mlir.lowering.custom_calls import define_custom_calls, take_custom_calls
 from mind_mlir.lowering.fills import expand_fills
 from mind_mlir.lowering.loop_hints import SCALAR_ATTRIBUTE, annotate_loops, attach_annotations
 from mind_mlir.lowering.narrow_floats import expand_narrow_floats
@@ -86,6 +87,7 @@ def to_llvm(
         expand_copies(found["memref.copy"])
         expand_fills(found["linalg.map"] + found["linalg.fill"], machine)
         stream_stores(found["scf.for"])
+        custom = take_custom_calls(module)
         launches = outline_chunks(module) if threads != 1 else []
         outline_kernels(module)
         tables = cut_into_parts(module)
@@ -111,6 +113,7 @@ def to_llvm(
         define_launches(module, launches, limit=threads or 0)
         attach_annotations(module)
         define_expansions(module, expansions)
+        define_custom_calls(module, custom)
         if link:
             link_library(module, kernel_attributes(machine))
         attributes = target_attributes(machine)

@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.bindings import arith, complex_, ir
+from mind_mlir.bindings import arith, complex_, ir, math
 from mind_mlir.ir.types import DType, DTypeKind
-from mind_mlir.mlir import complex_numbers
+from mind_mlir.mlir import complex_functions, complex_numbers
 from mind_mlir.mlir.types import element_type
 
 if TYPE_CHECKING:
@@ -121,6 +121,19 @@ class Arithmetic:
                 return complex_numbers.by_parts(arith.NegFOp, value)
             case _:
                 return self.subtract(self.constant(0), value)
+
+    def reciprocal(self, value: Value) -> Value:
+        """Emit one divided by a float or a complex number."""
+        if self.dtype.kind is DTypeKind.COMPLEX:
+            return complex_numbers.reciprocal(value)
+        one = ir.FloatAttr.get(self.widened(value).type, 1.0)
+        return self.apply(lambda x: arith.DivFOp(arith.ConstantOp(x.type, one).result, x).result, value)
+
+    def function(self, name: str, value: Value) -> Value:
+        """Emit a function of floats, as the `math` dialect calls it, or the same of complex numbers."""
+        if self.dtype.kind is DTypeKind.COMPLEX:
+            return getattr(complex_functions, name)(value)
+        return self.apply(getattr(math, name), value)
 
     def maximum(self, left: Value, right: Value) -> Value:
         """Emit the greater number; NaN if either is, and +0.0 of two zeros of which one is."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mind_mlir.bindings import ir
+from mind_mlir.bindings import ir, raw_elements
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.mlir.references import referenced
 from mind_mlir.mlir.types import dense_elements, element_type, from_mlir_element, from_mlir_tensor
@@ -37,4 +37,10 @@ def decode_literal(attribute: Attribute) -> TensorLiteral:
 
 
 def _elements(attribute: Attribute, type_: TensorType) -> Any:
-    return np.array(attribute).view(type_.dtype.numpy).reshape(type_.extents)
+    dtype = type_.dtype
+    if not (dtype.bits == 4 or (dtype.is_float and dtype.bits < 32)):
+        return np.array(attribute).view(dtype.numpy).reshape(type_.extents)
+    if not type_.element_count:
+        return np.zeros(type_.extents, dtype.numpy)
+    elements = np.frombuffer(raw_elements(attribute, dtype.itemsize), dtype.numpy)
+    return np.broadcast_to(elements, type_.extents) if attribute.is_splat else elements.reshape(type_.extents)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir import bindings
-from mind_mlir.bindings import arith, ir, linalg, tensor
+from mind_mlir.bindings import arith, complex_, ir, linalg, tensor
+from mind_mlir.ir.complex_literals import complex_parts
 from mind_mlir.mlir.arithmetic import Arithmetic
 from mind_mlir.mlir.references import referenced
 from mind_mlir.mlir.scalars import element_of, inline, is_element_tensor, tensor_of
@@ -62,11 +63,12 @@ class LoweringContext:
         operands: Lowered operands: signless ranked tensors.
         operand_types: Their types in our terms, with signedness.
         attributes: Complete attributes, as Python values.
-        result_type: The type of the result.
+        result_type: The type of the result, of several the first.
         checks: Run-time checks of the function, or region, so far; `check` appends.
         place: Says where the program has the operation.
         function: The name of the function that the operation is in.
         scalars: Whether tensors of rank 0 are computed as scalars, as where there is control flow.
+        result_types: The types of all results.
     """
 
     opcode: str
@@ -79,6 +81,7 @@ class LoweringContext:
     place: Callable[[], Place | None] = lambda: None
     function: str = ""
     scalars: bool = False
+    result_types: tuple[TensorType, ...] = ()
 
     @property
     def mlir(self) -> Any:
@@ -99,12 +102,28 @@ class LoweringContext:
 
     def literal(self, literal: TensorLiteral) -> Value:
         """Return a constant tensor."""
+        parts = complex_parts(literal)
+        if parts:
+            return self._complex_literal(literal, parts)
         if self.scalars and literal.type.rank == 0:
             element = self.element(literal.type.dtype)
             splat = ir.DenseElementsAttr(dense_elements(literal, signed=False)).get_splat_value()
             return tensor_of(arith.ConstantOp(element, splat).result)
         type_ = tensor_type(literal.type)
         return arith.constant(type_, dense_elements(literal, signed=False))
+
+    def _complex_literal(self, literal: TensorLiteral, parts: Sequence[TensorLiteral]) -> Value:
+        """Return a constant tensor of complex numbers; the bindings read none, so its parts are two."""
+        type_, array = literal.type, literal.array
+        if type_.rank == 0:
+            number = self.scalar(complex(array), type_.dtype)
+            return tensor_of(number)
+        element = self.element(type_.dtype)
+        return self.elementwise(
+            lambda real, imaginary: complex_.CreateOp(element, real, imaginary).result,
+            [self.literal(part) for part in parts],
+            type_,
+        )
 
     def single(self, value: Value) -> Value:
         """Return the element of a tensor of rank 0."""

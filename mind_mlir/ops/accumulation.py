@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mind_mlir.ops.numbers import dtype_of, widened
+from mind_mlir.ir.elements import limits
+from mind_mlir.ir.types import DType, DTypeKind
+from mind_mlir.ops import numbers
 from mind_mlir.ops.opdef import Domain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mind_mlir.ir.attributes import Array
-    from mind_mlir.ir.types import DType
     from mind_mlir.ops.opdef import OpDef
 
 #: Terms that are summed one after the other, at most.
@@ -81,9 +82,10 @@ def term_magnitudes(
 
 
 def _magnitude(array: Array) -> Array:
-    if array.dtype.kind == "i":
-        return np.abs(np.maximum(array, -np.iinfo(array.dtype).max))
-    if not dtype_of(array).is_float:
+    dtype = DType.from_numpy(array.dtype)
+    if dtype is None or dtype.kind not in (DTypeKind.SIGNED, DTypeKind.FLOAT):
         return array
-    wide = widened(array)
-    return np.where(np.isfinite(wide), np.abs(wide), 0).astype(array.dtype)
+    wide = numbers.widened(array)
+    if dtype.is_float:
+        return numbers.rounded(np.where(np.isfinite(wide), np.abs(wide), 0), dtype)
+    return numbers.rounded(np.abs(np.maximum(wide, -limits(dtype)[1])), dtype)

@@ -6,11 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mind_mlir.ir.types import DType
 from mind_mlir.ops import numbers
 from mind_mlir.ops.contract import unary
-from mind_mlir.ops.opdef import ALL_FLOATS, ALL_REAL, Alias, Domain, OpDef, OperandDef, Rounding
-from mind_mlir.ops.pointwise import UNARY_EXAMPLES, lower_function, same_type, zeros_like
+from mind_mlir.ops.opdef import ALL_FLOATS, ALL_REAL, COMPLEX, Alias, Domain, OpDef, OperandDef, Rounding
+from mind_mlir.ops.pointwise import (
+    COMPLEX_ACCURACY,
+    UNARY_EXAMPLES,
+    lower_function,
+    lower_named,
+    same_type,
+    zeros_like,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,7 +61,7 @@ def _exp_vjp(context: VjpContext) -> Sequence[Value | None]:
 
 
 def _lower_exp(context: LoweringContext) -> Any:
-    return lower_function(context, "exp", context.mlir.math.exp)
+    return lower_function(context, "exp")
 
 
 def _log(context: EvalContext) -> Array:
@@ -67,11 +73,11 @@ def _log_vjp(context: VjpContext) -> Sequence[Value | None]:
 
 
 def _lower_log(context: LoweringContext) -> Any:
-    return lower_function(context, "log", context.mlir.math.log)
+    return lower_function(context, "log")
 
 
 def _reciprocal(context: EvalContext) -> Array:
-    return numbers.apply(np.reciprocal, context.operands[0])
+    return numbers.apply(numbers.reciprocal, context.operands[0])
 
 
 def _reciprocal_vjp(context: VjpContext) -> Sequence[Value | None]:
@@ -81,8 +87,10 @@ def _reciprocal_vjp(context: VjpContext) -> Sequence[Value | None]:
 
 
 def _lower_reciprocal(context: LoweringContext) -> Any:
-    arith = context.mlir.arith
-    return lower_function(context, "reciprocal", lambda x: arith.divf(context.scalar(1, DType.F32), x))
+    arithmetic = context.arithmetic(context.result_type.dtype)
+    if arithmetic.is_native:
+        return lower_named(context, "reciprocal")
+    return context.elementwise(arithmetic.reciprocal)
 
 
 _SPEC = "core-ir.md, Activation and elementwise unary operations"
@@ -117,13 +125,16 @@ OPERATIONS = (
         summary="Computes the exponential elementwise.",
         description="`result[i] = e ** input[i]`. Overflow gives inf, `exp(-inf)` is 0, NaN stays NaN.",
         spec=_SPEC,
-        operands=(OperandDef("input", ALL_FLOATS),),
+        operands=(OperandDef("input", ALL_FLOATS + COMPLEX),),
         type_rule=same_type,
         evaluate=_exp,
         derivative=_exp_vjp,
         lower=_lower_exp,
         rounding=Rounding.APPROXIMATE,
-        choices=(_ACCURACY,),
+        choices=(
+            _ACCURACY,
+            f"Of complex numbers it is `e ** x * (cos(y) + i * sin(y))`. {COMPLEX_ACCURACY}",
+        ),
         aliases=(Alias("core-functions", "tensor.exp"),),
         contract=unary("Exp"),
         examples=UNARY_EXAMPLES,
@@ -134,13 +145,18 @@ OPERATIONS = (
         summary="Computes the natural logarithm elementwise.",
         description="`result[i] = ln(input[i])`. `log(inf)` is inf, NaN stays NaN.",
         spec=_SPEC,
-        operands=(OperandDef("input", ALL_FLOATS, domain=Domain.POSITIVE),),
+        operands=(OperandDef("input", ALL_FLOATS + COMPLEX, domain=Domain.POSITIVE),),
         type_rule=same_type,
         evaluate=_log,
         derivative=_log_vjp,
         lower=_lower_log,
         rounding=Rounding.APPROXIMATE,
-        choices=("Either zero gives -inf and a negative number gives NaN; neither is an error.", _ACCURACY),
+        choices=(
+            "Either zero gives -inf and a negative number gives NaN; neither is an error.",
+            _ACCURACY,
+            "Of complex numbers it is `ln(abs(z)) + i * atan2(y, x)`, cut along the negative numbers. "
+            + COMPLEX_ACCURACY,
+        ),
         aliases=(Alias("core-functions", "tensor.log"),),
         contract=unary("Log"),
         examples=UNARY_EXAMPLES,
@@ -152,12 +168,16 @@ OPERATIONS = (
         description="`result[i] = 1 / input[i]`, correctly rounded. `1 / +-0` is +-inf, `1 / +-inf` is +-0. "
         "Gradients of `Log` need it.",
         spec="ptir-v0.4.md, ElementwiseUnary",
-        operands=(OperandDef("input", ALL_FLOATS, domain=Domain.POSITIVE),),
+        operands=(OperandDef("input", ALL_FLOATS + COMPLEX, domain=Domain.POSITIVE),),
         type_rule=same_type,
         evaluate=_reciprocal,
         derivative=_reciprocal_vjp,
         lower=_lower_reciprocal,
-        choices=("Integers are not taken (E2005): the reciprocal of an integer is none.",),
+        choices=(
+            "Integers are not taken (E2005): the reciprocal of an integer is none.",
+            "Of complex numbers it is Smith's: the greater part of the number divides the lesser one. That "
+            "of zero is NaN in both parts.",
+        ),
         extension=True,
         aliases=(Alias("core-functions", "tensor.reciprocal"),),
         contract=unary("Reciprocal"),

@@ -7,13 +7,23 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from mind_mlir.ir.types import DType, TensorType, format_shape
+from mind_mlir.ops import numbers
 from mind_mlir.ops.attribute_kinds import AttrKind
+from mind_mlir.ops.axes import NEGATIVE_AXIS, require_axis
 from mind_mlir.ops.contract import Contract, Field, FieldKind
-from mind_mlir.ops.extremes import identity
-from mind_mlir.ops.opdef import ANY, INTEGERS, AttributeDef, Example, NotDifferentiable, OpDef, OperandDef
+from mind_mlir.ops.extremes import identity_number
+from mind_mlir.ops.opdef import (
+    ALL_REAL,
+    BOOL,
+    INTEGERS,
+    AttributeDef,
+    Example,
+    NotDifferentiable,
+    OpDef,
+    OperandDef,
+)
 from mind_mlir.ops.reassociation import reshape
 from mind_mlir.ops.reductions import reduced_shape
-from mind_mlir.ops.shapes import require_axis
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,7 +34,7 @@ if TYPE_CHECKING:
     from mind_mlir.ops.contexts import EvalContext, TypeContext
     from mind_mlir.ops.opdef import DTypeSet
 
-_DTYPES: DTypeSet = ANY
+_DTYPES: DTypeSet = BOOL + ALL_REAL
 
 
 def _normalize(attributes: Mapping[str, AttributeValue], result: TensorType) -> Mapping[str, AttributeValue]:
@@ -34,7 +44,7 @@ def _normalize(attributes: Mapping[str, AttributeValue], result: TensorType) -> 
 
 def _type(context: TypeContext) -> TensorType:
     (operand,), attributes = context.operands, context.attributes
-    axis = require_axis(context, operand, attributes["axis"])
+    axis = require_axis(context, operand.rank)
     check_index_dtype(context, "output_dtype", operand.shape[axis])
     if operand.shape[axis] == 0:
         context.fail(
@@ -74,20 +84,12 @@ def _fits(extent: Dim) -> bool:
     return not isinstance(extent, int) or extent < 2**31
 
 
-def ordered(array: Array) -> Array:
-    """Return ``array`` in a dtype that numpy has an order of: the same numbers."""
-    dtype = DType.from_numpy(array.dtype)
-    if array.dtype.kind in "biuf" or dtype is None:
-        return array
-    return array.astype(np.float32 if dtype.is_float else np.int64)
-
-
 def _evaluate(context: EvalContext) -> Array:
     (operand,), result = context.operands, context.result_type
     axis = context.attributes["axis"]
     if 0 in result.shape:
         return np.zeros(result.extents, result.dtype.numpy)
-    found = np.argmax(ordered(operand), axis=axis, keepdims=context.attributes["keepdims"])
+    found = np.argmax(numbers.widened(operand), axis=axis, keepdims=context.attributes["keepdims"])
     return np.asarray(found, result.dtype.numpy)
 
 
@@ -98,7 +100,7 @@ def _lower(context: LoweringContext) -> Any:
     axis = context.attributes["axis"] % source.rank
     values = source.with_shape(reduced_shape(source.shape, (axis,), keepdims=False))
     arithmetic = context.arithmetic(source.dtype)
-    lowest = context.filled(values, identity("Max", source.dtype).item())
+    lowest = context.filled(values, identity_number("Max", source.dtype))
     greatest = context.reduce(operand, lowest, [axis], lambda x, so_far: arithmetic.maximum(so_far, x))
     found = _first(context, greatest, axis, values)
     positions = values.with_dtype(result.dtype)
@@ -164,7 +166,7 @@ OPERATIONS = (
         lower=_lower,
         normalize=_normalize,
         choices=(
-            "A negative axis counts from the end.",
+            NEGATIVE_AXIS,
             "NaN counts as greater than all numbers, as numpy has it: the result is then the index of the "
             "first NaN. -0.0 equals 0.0.",
             "Along an axis of 2^31 elements or more, `output_dtype` has to be i64 (E2005).",

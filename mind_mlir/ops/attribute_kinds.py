@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
 import numpy as np
 
 from mind_mlir.ir.attributes import Padding, PaddingMode, TensorLiteral
+from mind_mlir.ir.complex_literals import complex_literal, complex_parts
 from mind_mlir.ir.types import DType, dtype_of
 
 if TYPE_CHECKING:
@@ -241,7 +242,20 @@ def _literal_from_python(value: object, dtype: DType | None) -> AttributeValue |
     return TensorLiteral.of(cast("Any", value), dtype)
 
 
+def _encode_literal(codec: Any, value: TensorLiteral) -> Any:
+    parts = complex_parts(value)
+    if not parts:
+        return codec.dense_elements(value, signed=True)
+    # The bindings do not read literals of complex numbers.
+    return codec.ir.ArrayAttr.get([codec.dense_elements(part, signed=True) for part in parts])
+
+
 def _decode_literal(codec: Any, attribute: Any) -> AttributeValue | None:
+    if isinstance(attribute, codec.ir.ArrayAttr):
+        parts = [_decode_literal(codec, part) for part in attribute]
+        if len(parts) != 2 or not all(isinstance(part, TensorLiteral) for part in parts):
+            return None
+        return complex_literal(*cast("list[TensorLiteral]", parts))
     if isinstance(attribute, codec.ir.DenseElementsAttr):
         return cast("TensorLiteral", codec.decode_literal(attribute))
     return cast("TensorLiteral | None", codec.referenced(attribute))
@@ -250,8 +264,8 @@ def _decode_literal(codec: Any, attribute: Any) -> AttributeValue | None:
 AttrKind.LITERAL = AttrKind(
     phrase="literal",
     accepts=lambda value: isinstance(value, TensorLiteral),
-    irdl=("#builtin.dense_typed_elements",),
-    encode=lambda codec, value: codec.dense_elements(value, signed=True),
+    irdl=("#builtin.dense_typed_elements", "#builtin.array"),
+    encode=_encode_literal,
     decode=_decode_literal,
     read=_read_literal,
     from_python=_literal_from_python,

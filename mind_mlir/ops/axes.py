@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 NEGATIVE_AXIS = "A negative `axis` counts from the end: `-1` is the last one."
 
 
-def require_axis(context: TypeContext, rank: int) -> int:
-    """Return the attribute `axis` as a number in ``[0, rank)``; E3004 and the end where it is outside."""
-    axis: int = context.attributes["axis"]
+def require_axis(context: TypeContext, rank: int, attribute: str = "axis") -> int:
+    """Return the attribute as a number in ``[0, rank)``; E3004 and the end where it is outside."""
+    axis: int = context.attributes[attribute]
     if not -rank <= axis < rank:
         context.fail(
             "E3004",
             f"{context.opcode} axis {axis} is outside the rank {rank}",
-            attribute="axis",
+            attribute=attribute,
             notes=tuple(f"operand {i} has type {type_}" for i, type_ in enumerate(context.operands[:1])),
             help=f"the axis must lie in [{-rank}, {rank - 1}]; a negative one counts from the end"
             if rank

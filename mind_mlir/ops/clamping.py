@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.ir.types import DTypeKind
-from mind_mlir.ops.contract import Contract
-from mind_mlir.ops.opdef import ANY, NUMERIC, Example, NotDifferentiable, OpDef, OperandDef
+from mind_mlir.ops import numbers
+from mind_mlir.ops.contract import Contract, unary
+from mind_mlir.ops.opdef import ALL_REAL, EVERY, Example, NotDifferentiable, OpDef, OperandDef
 from mind_mlir.ops.pointwise import UNARY_EXAMPLES, lower_named, same_type, zeros_like
 from mind_mlir.ops.shapes import require_equal_shapes
 
@@ -30,7 +31,7 @@ def _abs(context: EvalContext) -> Array:
         return x.copy()
     # Each dtype has a wide one that holds its magnitudes, of which the low bits are kept; i64 is that itself.
     wide = np.asarray(x, np.float64 if dtype.is_float else np.int64)
-    return np.asarray(np.abs(wide).astype(dtype.numpy))
+    return numbers.rounded(np.abs(wide), dtype)
 
 
 def _abs_vjp(context: VjpContext) -> Sequence[Value | None]:
@@ -60,7 +61,10 @@ def _clamp_type(context: TypeContext) -> TensorType:
 
 
 def _clamp(context: EvalContext) -> Array:
-    x, low, high = context.operands
+    return numbers.apply(_held, *context.operands)
+
+
+def _held(x: Array, low: Array, high: Array) -> Array:
     # Of two zeros, numpy gives either; their sum is negative only where both are.
     raised = np.where((x == 0) & (low == 0), x + low, np.maximum(x, low))
     return np.where((raised == 0) & (high == 0), -(-raised + -high), np.minimum(raised, high))
@@ -102,7 +106,7 @@ OPERATIONS = (
         "`-0.0` gives `0.0` and NaN stays NaN; unsigned integers stay what they are. The gradient is the "
         "cotangent times the sign of the operand.",
         spec="ptir-v0.4.md, ElementwiseUnary",
-        operands=(OperandDef("input", NUMERIC),),
+        operands=(OperandDef("input", ALL_REAL),),
         type_rule=same_type,
         evaluate=_abs,
         derivative=_abs_vjp,
@@ -110,9 +114,11 @@ OPERATIONS = (
         choices=(
             "The least signed integer is its own absolute value (two's complement).",
             "The gradient is 0 where the operand is 0 or NaN.",
+            "Complex numbers are not taken (E2005): the result has the dtype of the operand, and the "
+            "absolute value of a complex number is a real one.",
         ),
         extension=True,
-        contract=Contract("ElementwiseUnary", "Abs"),
+        contract=unary("Abs"),
         examples=UNARY_EXAMPLES,
     ),
     OpDef(
@@ -122,7 +128,7 @@ OPERATIONS = (
         description="`result[i] = min(max(x[i], lo[i]), hi[i])`. All operands have one dtype (E2004) and one "
         "shape (E3002, E3003): nothing is broadcast. The gradient goes to the operand that is chosen.",
         spec="ptir-v0.4.md, Clamp",
-        operands=(OperandDef("x"), OperandDef("lo"), OperandDef("hi")),
+        operands=(OperandDef("x", ALL_REAL), OperandDef("lo", ALL_REAL), OperandDef("hi", ALL_REAL)),
         type_rule=_clamp_type,
         evaluate=_clamp,
         derivative=_clamp_vjp,
@@ -151,7 +157,7 @@ OPERATIONS = (
         summary="Returns its operand, to which no gradient flows.",
         description="`result = input`, bit for bit. Differentiation counts the result as a constant.",
         spec="ptir-v0.4.md, StopGradient",
-        operands=(OperandDef("input", ANY),),
+        operands=(OperandDef("input", EVERY),),
         type_rule=same_type,
         evaluate=_stop_gradient,
         derivative=NotDifferentiable("it is there to stop gradients", constant=True),

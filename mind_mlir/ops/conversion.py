@@ -8,10 +8,10 @@ import numpy as np
 
 from mind_mlir.ir.elements import limits, wide_integer
 from mind_mlir.ir.types import DType, DTypeKind
-from mind_mlir.ops import numbers
+from mind_mlir.ops import complex_numbers, numbers
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind
-from mind_mlir.ops.opdef import ALL_REAL, BOOL, Alias, AttributeDef, Example, OpDef, OperandDef
+from mind_mlir.ops.opdef import COMPLEX, EVERY, Alias, AttributeDef, Example, OpDef, OperandDef
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 #: What is converted into each other.
-_DTYPES = BOOL + ALL_REAL
+_DTYPES = EVERY
 
 
 def _cast_type(context: TypeContext) -> TensorType:
@@ -42,6 +42,17 @@ def _cast_type(context: TypeContext) -> TensorType:
             allowed=allowed,
             dtype=dtype.core_name,
         )
+    source = context.operands[0].dtype
+    if source in COMPLEX and dtype not in COMPLEX:
+        context.fail(
+            "E2005",
+            f"Cast does not make {dtype.core_name} of {source.core_name}: the imaginary part would be lost",
+            attribute="dtype",
+            help="allowed: " + ", ".join(each.core_name for each in COMPLEX),
+            found=source.core_name,
+            allowed=", ".join(each.core_name for each in usable if each not in COMPLEX),
+            dtype=dtype.core_name,
+        )
     return context.operands[0].with_dtype(dtype)
 
 
@@ -54,6 +65,11 @@ def cast_array(x: Array, target: DType) -> Array:
     source, wide = numbers.dtype_of(x), numbers.widened(x)
     if source is target:
         return x
+    if target in COMPLEX:
+        if source in COMPLEX:
+            return x.astype(target.numpy)
+        real = cast_array(x, complex_numbers.PARTS[target])
+        return complex_numbers.joined(real, np.zeros_like(real))
     if target is DType.I1:
         return np.asarray(wide != 0)
     if target.is_float:
@@ -106,6 +122,8 @@ def converted(context: LoweringContext, x: Any, source: DType, target: DType) ->
     """Emit the scalar ``x`` of ``source`` as a number of ``target``, as `Cast` has it."""
     if source is target:
         return x
+    if target in COMPLEX:
+        return _to_complex(context, x, source, target)
     if target is DType.I1:
         return _is_not_zero(context, x, source)
     if target.is_float:
@@ -113,6 +131,18 @@ def converted(context: LoweringContext, x: Any, source: DType, target: DType) ->
     if source.is_float:
         return _truncated(context, x, source, target)
     return _to_integer(context, x, source, target)
+
+
+def _to_complex(context: LoweringContext, x: Any, source: DType, target: DType) -> Any:
+    complex_, part = context.mlir.complex_, complex_numbers.PARTS[target]
+    if source in COMPLEX:
+        parts = [
+            converted(context, each(x), complex_numbers.PARTS[source], part)
+            for each in (complex_.re, complex_.im)
+        ]
+    else:
+        parts = [converted(context, x, source, part), context.scalar(0, part)]
+    return complex_.create_(context.element(target), *parts)
 
 
 def _is_not_zero(context: LoweringContext, x: Any, source: DType) -> Any:
@@ -208,6 +238,8 @@ OPERATIONS = (
         lower=_lower_cast,
         choices=(
             "As a truth value, a number is whether it is not 0: NaN and 0.5 are true, -0.0 is false.",
+            "A real number is a complex one without imaginary part (+0.0). No complex number becomes a real "
+            "one (E2005): what is lost would not be seen.",
             "Each pair rounds once: also f64 to narrow floats, and 64-bit integers to f16, bf16 and fp8.",
             "fp8_e4m3 has no infinities: what rounds beyond its greatest number, 448, is NaN, and so is an "
             "infinity. In the other floats it is an infinity. NaNs stay NaNs, of the same sign.",

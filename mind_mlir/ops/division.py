@@ -10,7 +10,7 @@ from mind_mlir.diagnostics.checks import NOTHING_SEEN, DivisorCheck
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops import numbers
 from mind_mlir.ops.contract import binary
-from mind_mlir.ops.opdef import ALL_REAL, Alias, Domain, OpDef, OperandDef
+from mind_mlir.ops.opdef import ALL_NUMERIC, Alias, Domain, OpDef, OperandDef
 from mind_mlir.ops.pointwise import BROADCAST_EXAMPLES, broadcast_type, lower_binary
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 def _div(context: EvalContext) -> Array:
     left, right = context.operands
-    if context.result_type.dtype.is_float:
-        return numbers.apply(np.divide, left, right)
+    if not context.result_type.dtype.is_integer:
+        return numbers.apply(numbers.divide, left, right)
     if context.result_type.element_count and not np.all(right != 0):
         context.fail(DivisorCheck(context.opcode, context.label), 1)
     return numbers.apply(_truncated_quotient, left, right)
@@ -47,7 +47,7 @@ def _div_vjp(context: VjpContext) -> Sequence[Value | None]:
 
 def _lower_div(context: LoweringContext) -> Any:
     result = context.result_type
-    if result.dtype.is_float:
+    if not result.dtype.is_integer:
         return lower_binary(context, "div", "divide")
     if result.element_count == 0:
         return context.empty(result)
@@ -115,7 +115,7 @@ OPERATIONS = (
         "IEEE 754: dividing by zero gives an infinity or NaN. The quotient of integers is truncated towards "
         "zero; dividing an integer by zero is E6009 when the function runs, and no result is returned.",
         spec="ptir-v0.4.md, ElementwiseBinary; core-ir.md, Binary operations",
-        operands=(OperandDef("lhs", ALL_REAL), OperandDef("rhs", ALL_REAL, domain=Domain.NONZERO)),
+        operands=(OperandDef("lhs", ALL_NUMERIC), OperandDef("rhs", ALL_NUMERIC, domain=Domain.NONZERO)),
         type_rule=broadcast_type,
         evaluate=_div,
         derivative=_div_vjp,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from mind_mlir.ir.types import DType, TensorType, format_shape
+from mind_mlir.ops import numbers
 from mind_mlir.ops.accumulation import ACCURACY
 from mind_mlir.ops.accumulators import (
     ACCUMULATOR,
@@ -28,7 +29,7 @@ from mind_mlir.ops.accumulators import (
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.conversion import cast_array, converted
-from mind_mlir.ops.opdef import NUMERIC, AttributeDef, Example, OpDef, OperandDef, Rounding
+from mind_mlir.ops.opdef import ALL_REAL, AttributeDef, Example, OpDef, OperandDef, Rounding
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
 _LISTS = ("batch_lhs", "batch_rhs", "contract_lhs", "contract_rhs")
 _SIDES = ("lhs", "rhs")
-_DTYPES: DTypeSet = NUMERIC
+_DTYPES: DTypeSet = ALL_REAL
 #: What no kernel reads: it is converted before the product.
 _UNREAD = (DType.FP8_E4M3, DType.FP8_E5M2)
 
@@ -152,7 +153,6 @@ def _evaluate(context: EvalContext) -> Array:
     (left, right), attributes = context.operands, context.attributes
     lhs, rhs = _roles(attributes, "lhs", left.ndim), _roles(attributes, "rhs", right.ndim)
     accumulator: DType = attributes["accum_dtype"]
-    computed = computed_dtype(accumulator).numpy
     batch, depth = (math.prod(lhs.shape(left.shape, axes)) for axes in (lhs.batch, lhs.contracted))
     rows, columns = math.prod(lhs.shape(left.shape, lhs.free)), math.prod(rhs.shape(right.shape, rhs.free))
     if 0 in (batch, rows, columns):
@@ -160,8 +160,8 @@ def _evaluate(context: EvalContext) -> Array:
     # Axes in this order are the matrices of a plain product, one a batch element.
     first = left.transpose(*lhs.batch, *lhs.free, *lhs.contracted).reshape(batch, rows, depth)
     second = right.transpose(*rhs.batch, *rhs.contracted, *rhs.free).reshape(batch, depth, columns)
-    factors = [cast_array(factor, accumulator).astype(computed) for factor in (first, second)]
-    product = np.matmul(*factors).astype(accumulator.numpy)
+    factors = [numbers.widened(cast_array(factor, accumulator)) for factor in (first, second)]
+    product = numbers.rounded(np.matmul(*factors), accumulator)
     return cast_array(product, attributes["out_dtype"]).reshape(context.result_type.extents)
 
 

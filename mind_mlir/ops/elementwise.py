@@ -8,7 +8,7 @@ import numpy as np
 
 from mind_mlir.ops import numbers
 from mind_mlir.ops.contract import binary, unary
-from mind_mlir.ops.opdef import ALL_REAL, Alias, OpDef, OperandDef
+from mind_mlir.ops.opdef import ALL_NUMERIC, Alias, OpDef, OperandDef
 from mind_mlir.ops.pointwise import (
     BROADCAST_EXAMPLES,
     UNARY_EXAMPLES,
@@ -57,7 +57,7 @@ def _lower_sub(context: LoweringContext) -> Any:
 
 def _mul(context: EvalContext) -> Array:
     left, right = context.operands
-    return numbers.apply(np.multiply, left, right)
+    return numbers.apply(numbers.multiply, left, right)
 
 
 def _mul_vjp(context: VjpContext) -> Sequence[Value | None]:
@@ -106,7 +106,7 @@ OPERATIONS = (
         description="`result[i] = lhs[i] + rhs[i]` on the right-aligned broadcast of the two shapes (E3001 "
         "where they do not fit). Both operands have one dtype (E2004), which is the result's.",
         spec=_SPEC,
-        operands=(OperandDef("lhs", ALL_REAL), OperandDef("rhs", ALL_REAL)),
+        operands=(OperandDef("lhs", ALL_NUMERIC), OperandDef("rhs", ALL_NUMERIC)),
         type_rule=broadcast_type,
         evaluate=_add,
         derivative=_add_vjp,
@@ -124,7 +124,7 @@ OPERATIONS = (
         description="`result[i] = lhs[i] - rhs[i]` on the right-aligned broadcast of the two shapes (E3001 "
         "where they do not fit). Both operands have one dtype (E2004), which is the result's.",
         spec=_SPEC,
-        operands=(OperandDef("lhs", ALL_REAL), OperandDef("rhs", ALL_REAL)),
+        operands=(OperandDef("lhs", ALL_NUMERIC), OperandDef("rhs", ALL_NUMERIC)),
         type_rule=broadcast_type,
         evaluate=_sub,
         derivative=_sub_vjp,
@@ -141,7 +141,7 @@ OPERATIONS = (
         description="`result[i] = lhs[i] * rhs[i]` on the right-aligned broadcast of the two shapes (E3001 "
         "where they do not fit). Both operands have one dtype (E2004), which is the result's.",
         spec=_SPEC,
-        operands=(OperandDef("lhs", ALL_REAL), OperandDef("rhs", ALL_REAL)),
+        operands=(OperandDef("lhs", ALL_NUMERIC), OperandDef("rhs", ALL_NUMERIC)),
         type_rule=broadcast_type,
         evaluate=_mul,
         derivative=_mul_vjp,
@@ -152,6 +152,8 @@ OPERATIONS = (
             _IEEE,
             "A product and a following sum round separately: they are not contracted to a fused "
             "multiply-add, except inside reductions and contractions.",
+            "`(a + b i) (c + d i)` is `(a c - b d) + (a d + b c) i`, each product and sum rounded by itself: "
+            "what is infinite or out of range on the way may give NaN.",
         ),
         aliases=(Alias("core-functions", "tensor.mul"),),
         contract=binary("Mul"),
@@ -164,7 +166,7 @@ OPERATIONS = (
         description="`result[i] = -input[i]`. For floats the sign bit flips, so `-0.0` and `0.0` change "
         "places.",
         spec="core-ir.md, Activation and elementwise unary operations",
-        operands=(OperandDef("input", ALL_REAL),),
+        operands=(OperandDef("input", ALL_NUMERIC),),
         type_rule=same_type,
         evaluate=_neg,
         derivative=_neg_vjp,

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 import ml_dtypes
 import numpy as np
 
-from mind_mlir.ir.types import DType, DTypeKind
+from mind_mlir.ir.elements import limits
+from mind_mlir.ir.types import DType
+from mind_mlir.ops import numbers
 
 if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array
@@ -20,8 +22,8 @@ def identity(kind: str, dtype: DType) -> Any:
     if dtype is DType.I1:
         return np.bool_(kind == "Min")
     if dtype.is_integer:
-        least = -(2 ** (dtype.bits - 1)) if dtype.kind is DTypeKind.SIGNED else 0
-        return dtype.numpy.type(least if kind == "Max" else least + 2**dtype.bits - 1)
+        least, greatest = limits(dtype)
+        return dtype.numpy.type(least if kind == "Max" else greatest)
     # A float without infinities has its extreme finite numbers in their place.
     infinity = np.float32(-np.inf if kind == "Max" else np.inf).astype(dtype.numpy)
     if not np.isnan(infinity.astype(np.float32)):
@@ -38,12 +40,17 @@ def numpy_extreme(rows: Array, kind: str, dtype: DType) -> Array:
     """
     if rows.shape[-1] == 0:
         return np.full(rows.shape[:-1], identity(kind, dtype), dtype.numpy)
-    if not dtype.is_float:
-        exact = rows if rows.dtype.kind in "biu" else rows.astype(np.int64)
-        return np.asarray(exact.max(axis=-1) if kind == "Max" else exact.min(axis=-1)).astype(dtype.numpy)
-    exact = rows if dtype.bits >= 32 else rows.astype(np.float32)
+    exact = numbers.widened(rows)
     found = np.asarray(exact.max(axis=-1) if kind == "Max" else exact.min(axis=-1))
+    if not dtype.is_float:
+        return numbers.rounded(found, dtype)
     # Of zeros, numpy gives any.
     wanted = (exact == 0) & (np.signbit(exact) != (kind == "Max"))
     zero = exact.dtype.type(0.0 if kind == "Max" else -0.0)
-    return np.where((found == 0) & wanted.any(axis=-1), zero, found).astype(dtype.numpy)
+    return numbers.rounded(np.where((found == 0) & wanted.any(axis=-1), zero, found), dtype)
+
+
+def identity_number(kind: str, dtype: DType) -> float:
+    """Return the `identity` as Python has it."""
+    number: float = numbers.widened(np.asarray(identity(kind, dtype), dtype.numpy)).item()
+    return number

@@ -11,21 +11,26 @@ from mind_mlir.ir.types import DType, TensorType, format_shape
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.axes import NEGATIVE_AXIS, counted_from_front, require_axis
 from mind_mlir.ops.contract import Contract, Field, FieldKind
-from mind_mlir.ops.opdef import ALL_INTEGERS, FLOATS, AttributeDef, Example, NotDifferentiable, OpDef
+from mind_mlir.ops.opdef import ALL_NUMERIC, AttributeDef, Example, NotDifferentiable, OpDef
 
 if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
 
-_DTYPES = ALL_INTEGERS + FLOATS
+_DTYPES = ALL_NUMERIC
 
 
 def _greatest(dtype: DType) -> int:
     """Return the greatest number of a dtype."""
-    limits: Any = ml_dtypes.finfo if dtype.is_float else ml_dtypes.iinfo
-    greatest = limits(dtype.numpy).max
-    return int(float(greatest) if dtype.is_float else greatest)
+    limits: Any = ml_dtypes.iinfo if dtype.is_integer else ml_dtypes.finfo
+    greatest = limits(_part(dtype).numpy).max
+    return int(greatest if dtype.is_integer else float(greatest))
+
+
+def _part(dtype: DType) -> DType:
+    """Return the dtype of the real part."""
+    return {DType.CF32: DType.F32, DType.CF64: DType.F64}.get(dtype, dtype)
 
 
 def _iota_type(context: TypeContext) -> TensorType:
@@ -93,6 +98,7 @@ def _lower_iota(context: LoweringContext) -> Any:
     if result.element_count == 0:
         return context.empty(result)
     mlir, dtype, last = context.mlir, result.dtype, result.extents[axis] - 1
+    part = _part(dtype)
 
     def body(_: Any) -> Any:
         position = mlir.linalg.IndexOp(axis).result
@@ -102,9 +108,12 @@ def _lower_iota(context: LoweringContext) -> Any:
         whole = mlir.arith.index_cast(context.element(DType.SI32 if last < 2**31 else DType.SI64), position)
         if dtype is DType.BF16:
             whole = _odd(context, whole, last)
-        number = context.arithmetic(dtype)
-        wide = context.element(DType.F32 if number.is_narrow else dtype)
-        return number.rounded(mlir.arith.sitofp(wide, whole))
+        number = context.arithmetic(part)
+        wide = context.element(DType.F32 if number.is_narrow else part)
+        real = number.rounded(mlir.arith.sitofp(wide, whole))
+        if part is dtype:
+            return real
+        return mlir.complex_.CreateOp(context.element(dtype), real, number.constant(0)).result
 
     identity = mlir.ir.AffineMap.get_identity(result.rank)
     (numbers,) = context.generic([], [identity], [context.empty(result)], ["parallel"] * result.rank, body)
@@ -174,6 +183,7 @@ OPERATIONS = (
             Example((), {"shape": (8,), "dtype": DType.SI4, "axis": 0}, "as far as the dtype reaches"),
             Example((), {"shape": (256, 1), "dtype": DType.UI8, "axis": 0}),
             Example((), {"shape": (3, 37), "dtype": DType.SI64, "axis": -1}, "the axis counts from the end"),
+            Example((), {"shape": (2, 300), "dtype": DType.BF16, "axis": 1}, "numbers beyond 256 round"),
             Example((), {"shape": (2, 3, 5), "dtype": DType.F32, "axis": 1}),
             Example((), {"shape": (1, 4), "dtype": DType.F64, "axis": 0}),
             Example((), {"shape": (0, 4), "dtype": DType.SI32, "axis": 1}, "empty"),

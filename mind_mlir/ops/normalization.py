@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from mind_mlir.ir.types import TensorType, format_shape
+from mind_mlir.ops import numbers
 from mind_mlir.ops.accumulation import ACCURACY
 from mind_mlir.ops.accumulators import default_accumulator
 from mind_mlir.ops.attribute_kinds import AttrKind
+from mind_mlir.ops.axes import require_axis
 from mind_mlir.ops.contract import Contract, Field, FieldKind
-from mind_mlir.ops.opdef import FLOATS, AttributeDef, Example, OpDef, OperandDef, Rounding
+from mind_mlir.ops.opdef import ALL_FLOATS, AttributeDef, Example, OpDef, OperandDef, Rounding
 from mind_mlir.ops.reductions import reduced_shape
-from mind_mlir.ops.shapes import require_axis
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from mind_mlir.ops.opdef import DTypeSet
     from mind_mlir.ops.vjp import VjpContext
 
-_DTYPES: DTypeSet = FLOATS
+_DTYPES: DTypeSet = ALL_FLOATS
 
 
 def _normalize(attributes: Mapping[str, AttributeValue], result: TensorType) -> Mapping[str, AttributeValue]:
@@ -35,7 +36,7 @@ def _normalize(attributes: Mapping[str, AttributeValue], result: TensorType) -> 
 
 def _type(context: TypeContext) -> TensorType:
     x, *affine = context.operands
-    axis = require_axis(context, x, context.attributes["feature_axis"], "feature_axis")
+    axis = require_axis(context, x.rank, "feature_axis")
     if not 0 <= context.attributes["epsilon"] < float("inf"):
         context.report(
             "E1103",
@@ -83,12 +84,17 @@ def _evaluate(context: EvalContext) -> Array:
     axis = context.attributes["feature_axis"] % x.ndim
     centered, scale = _parts(x, axis, context.attributes["epsilon"])
     result = centered * scale * _along(gamma, x.ndim, axis) + _along(beta, x.ndim, axis)
-    return np.asarray(result, dtype.numpy)
+    return numbers.rounded(result, dtype)
+
+
+def _finite(array: Array) -> Array:
+    wide = numbers.widened(array).astype(np.float64)
+    return np.where(np.isfinite(wide), wide, 0)
 
 
 def _magnitude(operands: Sequence[Array], attributes: Mapping[str, Any]) -> Array:
     """Return what an element is the sum of: that its mean is taken from, the mean, and the shift."""
-    x, gamma, beta = (np.where(np.isfinite(o), o, 0).astype(np.float64) for o in operands)
+    x, gamma, beta = (_finite(o) for o in operands)
     if x.size == 0:
         return x
     axis = attributes["feature_axis"] % x.ndim
@@ -97,7 +103,7 @@ def _magnitude(operands: Sequence[Array], attributes: Mapping[str, Any]) -> Arra
     with np.errstate(all="ignore"):
         _, scale = _parts(x, axis, attributes["epsilon"])
         total = 2 * terms * scale * np.abs(_along(gamma, x.ndim, axis)) + shift
-        return np.asarray(total, operands[0].dtype)
+        return numbers.rounded(total, numbers.dtype_of(operands[0]))
 
 
 def _terms(shapes: Sequence[tuple[int, ...]], attributes: Mapping[str, AttributeValue]) -> int:

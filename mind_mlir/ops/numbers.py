@@ -12,6 +12,7 @@ import ml_dtypes
 import numpy as np
 
 from mind_mlir.ir.types import DType, DTypeKind
+from mind_mlir.ops import complex_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,6 +58,21 @@ def rounded(values: Any, dtype: DType) -> Array:
 def apply(function: Callable[..., Any], *operands: Array) -> Array:
     """Return ``function`` of arrays of one dtype, in the type that they are computed in, rounded once."""
     return rounded(function(*map(widened, operands)), dtype_of(operands[0]))
+
+
+def multiply(left: Array, right: Array) -> Array:
+    """Return products of numbers in the type that they are computed in; of complex ones, by their parts."""
+    return complex_numbers.multiply(left, right) if left.dtype.kind == "c" else np.multiply(left, right)
+
+
+def divide(left: Array, right: Array) -> Array:
+    """Return quotients of floats or of complex numbers, these by Smith's method."""
+    return complex_numbers.divide(left, right) if left.dtype.kind == "c" else np.divide(left, right)
+
+
+def reciprocal(value: Array) -> Array:
+    """Return reciprocals of floats or of complex numbers, these by Smith's method."""
+    return complex_numbers.reciprocal(value) if value.dtype.kind == "c" else np.reciprocal(value)
 
 
 def precisely(function: Callable[[Array], Any], operand: Array) -> Array:

@@ -52,7 +52,7 @@ ALL_REAL: DTypeSet = ALL_INTEGERS + ALL_FLOATS
 ALL_NUMERIC: DTypeSet = ALL_REAL + COMPLEX
 EVERY: DTypeSet = BOOL + ALL_NUMERIC
 #: What operations take that only move elements.
-MOVABLE: DTypeSet = BOOL + ALL_REAL
+MOVABLE: DTypeSet = EVERY
 
 
 class Domain(Enum):
@@ -208,6 +208,7 @@ class OpDef:
         operands: Operand schema, in order.
         attributes: Attribute schema; the order is that of the trailing arguments in the grammar form.
         regions: The regions, in order; a region's name is the label of its block.
+        results: The names of the results of an operation of the `mind` dialect; nearly all have one.
         type_rule: Result type from operand types and attributes, or one for each of several results; reports
             constraint violations.
         evaluate: The numpy rule; returns a tuple where there are several results.
@@ -247,6 +248,7 @@ class OpDef:
     operands: tuple[OperandDef, ...]
     attributes: tuple[AttributeDef, ...] = ()
     regions: tuple[RegionDef, ...] = ()
+    results: tuple[str, ...] = ("result",)
     type_rule: TypeRule
     evaluate: EvalRule
     derivative: DerivativeRule | NotDifferentiable

@@ -8,8 +8,6 @@ from mind_mlir.ops.opdef import Example
 from mind_mlir.ops.shapes import broadcast
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from mind_mlir.ir.types import TensorType
     from mind_mlir.ir.value import Value
     from mind_mlir.mlir.context import LoweringContext
@@ -21,6 +19,12 @@ UNARY_EXAMPLES = (
     Example(("T[2, 3, 37]",), note="the last extent is no multiple of a vector"),
     Example(("T[1]",)),
     Example(("T[]",)),
+)
+
+#: What records say of functions of complex numbers.
+COMPLEX_ACCURACY = (
+    "The error is within four units in the last place of the magnitude; infinities and NaN give what ISO C's "
+    "annex G says."
 )
 
 BROADCAST_EXAMPLES = (
@@ -68,18 +72,17 @@ def lower_binary(context: LoweringContext, named: str, method: str) -> Any:
     return context.elementwise(getattr(arithmetic, method))
 
 
-def lower_function(context: LoweringContext, named: str, emit: Callable[[Any], Any]) -> Any:
-    """Append ``linalg.<named>``, or a `linalg.generic` for floats that are computed in f32.
+def lower_function(context: LoweringContext, name: str) -> Any:
+    """Append ``linalg.<name>``, or a `linalg.generic` for floats that are computed in f32 and other numbers.
 
     Args:
         context: An operation of one operand.
-        named: The linalg operation.
-        emit: Emits the same of a scalar, an f32.
+        name: What linalg and the `math` dialect call it.
     """
     arithmetic = context.arithmetic(context.result_type.dtype)
-    if not arithmetic.is_narrow:
-        return lower_named(context, named)
-    return context.elementwise(lambda x: arithmetic.apply(emit, x))
+    if arithmetic.is_native:
+        return lower_named(context, name)
+    return context.elementwise(lambda x: arithmetic.function(name, x))
 
 
 def full_like(context: VjpContext, number: float, value: Value) -> Value:

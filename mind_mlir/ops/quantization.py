@@ -9,6 +9,7 @@ import numpy as np
 from mind_mlir.ir.types import DType, DTypeKind
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind
+from mind_mlir.ops.conversion import cast_array
 from mind_mlir.ops.opdef import AttributeDef, Domain, DTypeSet, Example, NotDifferentiable, OpDef, OperandDef
 from mind_mlir.ops.quantization_arithmetic import from_integer, from_real, to_integer, to_real
 from mind_mlir.ops.quantization_types import ACCUMULATED, QUANTIZED, REAL, type_rule
@@ -63,7 +64,7 @@ def _evaluate_quantize(context: EvalContext) -> Array:
 
 def _evaluate_dequantize(context: EvalContext) -> Array:
     x, scale, zero_point = _along_axis(context)
-    return np.asarray((x - zero_point) * scale).astype(context.result_type.dtype.numpy)
+    return cast_array(np.asarray((x - zero_point) * scale), context.result_type.dtype)
 
 
 def _evaluate_requantize(context: EvalContext) -> Array:
@@ -203,7 +204,7 @@ _PIECEWISE = NotDifferentiable(
 _PARAMETERS = (
     "Without an axis, a scale and a zero point have rank 0 and hold for all elements; with one, which may "
     "count from the end, they have rank 1, and entry `i` holds where the index on the axis is `i`. A zero "
-    "point has the dtype of the quantized numbers that it belongs to (E2004); scales are f32 or f64, "
+    "point has the dtype of the quantized numbers that it belongs to (E2004); scales are floats, "
     "whatever the real numbers."
 )
 _WIDE = (
@@ -217,7 +218,7 @@ _SATURATES = (
 _ANY_SCALE = (
     "A scale may be any number: 0 makes infinities of all but 0 and NaN, and a negative one flips signs."
 )
-_OF_QUANTIZED = "8 or 16 bits, signed or unsigned"
+_OF_QUANTIZED = "4, 8 or 16 bits, signed or unsigned"
 
 
 def _quantize_examples() -> tuple[Example, ...]:
@@ -247,6 +248,11 @@ def _dequantize_examples() -> tuple[Example, ...]:
         Example(("i32[13]", "f32[13]", "i32[13]"), {"output_dtype": DType.F64, "axis": (0,)}),
         Example(("ui8[3, 5]", "f32[3]", "ui8[3]"), {"output_dtype": DType.F32, "axis": (0,)}),
         Example(("si8[]", "f32[]", "si8[]"), {"output_dtype": DType.F32, "axis": ()}),
+        *(
+            Example(("i32[37]", f"{dtype}[]", "i32[]"), {"output_dtype": dtype, "axis": ()})
+            for dtype in REAL
+            if dtype.bits < 32
+        ),
     )
 
 
@@ -301,7 +307,7 @@ OPERATIONS = (
         opcode="Dequantize",
         mnemonic="dequantize",
         summary="Turns quantized integers back into floats.",
-        description="`result[i] = (x[i] - zero_point) * scale`, of `output_dtype`, f32 or f64 (E2005). `x` "
+        description="`result[i] = (x[i] - zero_point) * scale`, of `output_dtype`, a float (E2005). `x` "
         f"has {_OF_QUANTIZED}, or is i32, as sums of products of such numbers are. `axis` must be an axis of "
         "`x` (E3004), and scales and zero points of the shape that goes with it (E3002, E3003). The "
         "gradient goes to the scale.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.types import DType, DTypeKind
+from mind_mlir.ops.conversion import converted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,12 +29,12 @@ def from_integer(context: LoweringContext, value: Any, dtype: DType) -> Any:
 
 def from_real(context: LoweringContext, value: Any, dtype: DType) -> Any:
     """Emit a float as f64."""
-    return value if dtype is DType.F64 else context.mlir.arith.extf(context.element(DType.F64), value)
+    return converted(context, value, dtype, DType.F64)
 
 
 def to_real(context: LoweringContext, value: Any, dtype: DType) -> Any:
     """Emit an f64 rounded to a float dtype."""
-    return value if dtype is DType.F64 else context.mlir.arith.truncf(context.element(dtype), value)
+    return converted(context, value, DType.F64, dtype)
 
 
 def to_integer(

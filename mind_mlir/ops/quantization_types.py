@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from mind_mlir.ir.types import DType, TensorType, format_shape
-from mind_mlir.ops.opdef import ALL_SIGNED, ALL_UNSIGNED, DTypeSet
+from mind_mlir.ops.opdef import ALL_FLOATS, ALL_SIGNED, ALL_UNSIGNED, DTypeSet
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from mind_mlir.ops.contexts import TypeContext
 
 #: What numbers are quantized to.
-QUANTIZED: DTypeSet = tuple(dtype for dtype in ALL_SIGNED + ALL_UNSIGNED if 8 <= dtype.bits <= 16)
+QUANTIZED: DTypeSet = tuple(dtype for dtype in ALL_SIGNED + ALL_UNSIGNED if dtype.bits <= 16)
 #: What quantized numbers may be read from: sums of their products, too.
 ACCUMULATED: DTypeSet = (*QUANTIZED, DType.SI32)
 #: What real numbers, and scales, may be.
-REAL: DTypeSet = (DType.F32, DType.F64)
+REAL: DTypeSet = ALL_FLOATS
 #: The operands by their number.
 _NAMES = {
     3: ("x", "scale", "zero_point"),

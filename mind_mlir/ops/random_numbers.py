@@ -11,6 +11,7 @@ from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.normal_quantile import QuantileEmitter, tail_quantile
 from mind_mlir.ops.opdef import (
+    ALL_FLOATS,
     ALL_INTEGERS,
     BOOL,
     AttributeDef,
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
 
-NORMAL: DTypeSet = (DType.BF16, DType.F32, DType.F64)
-UNIFORM: DTypeSet = BOOL + tuple(dtype for dtype in ALL_INTEGERS if dtype.bits >= 8) + NORMAL
+NORMAL: DTypeSet = ALL_FLOATS
+UNIFORM: DTypeSet = BOOL + ALL_INTEGERS + ALL_FLOATS
 
 #: The bits of a significand, the hidden one included: so many random bits make a uniform number.
 PRECISION = {

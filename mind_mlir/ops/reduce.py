@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.ops import numbers
 from mind_mlir.ops.accumulation import ACCURACY
 from mind_mlir.ops.accumulators import (
     ACCUMULATOR,
@@ -24,8 +25,18 @@ from mind_mlir.ops.accumulators import (
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.conversion import cast_array, converted
-from mind_mlir.ops.extremes import identity, numpy_extreme
-from mind_mlir.ops.opdef import ANY, Alias, AttributeDef, DTypeSet, Example, OpDef, OperandDef, Rounding
+from mind_mlir.ops.extremes import identity, identity_number, numpy_extreme
+from mind_mlir.ops.opdef import (
+    ALL_REAL,
+    BOOL,
+    Alias,
+    AttributeDef,
+    DTypeSet,
+    Example,
+    OpDef,
+    OperandDef,
+    Rounding,
+)
 from mind_mlir.ops.reassociation import reshape
 from mind_mlir.ops.reductions import check_axes, reduced_shape
 
@@ -40,7 +51,7 @@ if TYPE_CHECKING:
 
 KINDS = ("Sum", "Max", "Min")
 #: What may be reduced, accumulated in, and given.
-_DTYPES: DTypeSet = ANY
+_DTYPES: DTypeSet = BOOL + ALL_REAL
 
 
 def _axes(attributes: Mapping[str, Any], rank: int) -> tuple[int, ...]:
@@ -86,10 +97,10 @@ def reduce_rows(rows: Array, kind: str, dtype: DType) -> Array:
     """
     if kind != "Sum":
         return numpy_extreme(rows, kind, dtype)
-    computed = computed_dtype(dtype).numpy
+    wide = numbers.widened(rows)
     # Along contiguous memory numpy sums pairwise; along other axes its error would grow with the length.
-    total = np.sum(rows.astype(computed), axis=-1, dtype=computed, initial=computed.type(0))
-    return np.asarray(total).astype(dtype.numpy)
+    total = np.sum(wide, axis=-1, dtype=wide.dtype, initial=wide.dtype.type(0))
+    return numbers.rounded(total, dtype)
 
 
 def _vjp(context: VjpContext) -> Sequence[Value | None]:
@@ -141,8 +152,8 @@ def _lower(context: LoweringContext) -> Any:
     (operand,), (source,), result = context.operands, context.operand_types, context.result_type
     kind, accumulator = context.attributes["kind"], context.attributes["accum_dtype"]
     if source.element_count == 0:
-        nothing = cast_array(np.asarray(identity(kind, accumulator)), result.dtype)
-        return context.filled(result, nothing.item())
+        nothing = cast_array(np.asarray(identity(kind, accumulator), accumulator.numpy), result.dtype)
+        return context.filled(result, numbers.widened(nothing).item())
     axes = _axes(context.attributes, source.rank)
     computed = computed_dtype(accumulator)
 
@@ -159,7 +170,7 @@ def _lower(context: LoweringContext) -> Any:
     if not axes:
         return context.elementwise(lambda element: finished(term(element)))
     reduced = TensorType(computed, reduced_shape(source.shape, axes, keepdims=False))
-    init = context.filled(reduced, identity(kind, computed).item())
+    init = context.filled(reduced, identity_number(kind, computed))
     combine = combination(context, kind, computed)
     total = context.reduce(operand, init, axes, lambda element, total: combine(total, term(element)))
     if accumulator is not computed or result.dtype is not accumulator:

@@ -29,6 +29,7 @@ FAMILIES = (
     "reductions",
     "reduce",
     "argmax",
+    "topk",
     "reshaping",
     "shaping",
     "joining",
@@ -45,6 +46,7 @@ FAMILIES = (
     "dot_general",
     "normalization",
     "convolution",
+    "custom_call",
     "control",
     "scan",
 )

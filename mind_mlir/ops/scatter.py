@@ -11,9 +11,18 @@ from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.bounds import check_numbers, clamped_position, require_allowed, safe_position
 from mind_mlir.ops.contract import Contract, Field, FieldKind, cannot_say
-from mind_mlir.ops.opdef import INTEGERS, NUMERIC, AttributeDef, Domain, Example, OpDef, OperandDef, Rounding
+from mind_mlir.ops.opdef import (
+    ALL_NUMERIC,
+    INTEGERS,
+    AttributeDef,
+    Domain,
+    Example,
+    OpDef,
+    OperandDef,
+    Rounding,
+)
 from mind_mlir.ops.reassociation import reshape
-from mind_mlir.ops.scatter_rows import accumulator_dtype, scatter_rows
+from mind_mlir.ops.scatter_rows import accumulator_dtype, rounded_once, scatter_rows
 from mind_mlir.ops.scatter_vjp import scatter_vjp
 from mind_mlir.ops.scatter_windows import Windows, check_windows, row_form
 
@@ -85,7 +94,7 @@ def _evaluate_scatter_add(context: EvalContext) -> Array:
     dtype = context.result_type.dtype
     total = operand.astype(accumulator_dtype(dtype).numpy).reshape(-1)
     np.add.at(total, flat.reshape(-1), updates.reshape(-1).astype(total.dtype))
-    return total.reshape(operand.shape).astype(dtype.numpy)
+    return rounded_once(total.reshape(operand.shape), dtype)
 
 
 def _lower_scatter_add(context: LoweringContext) -> Any:
@@ -184,9 +193,9 @@ OPERATIONS = (
         "(E4123). `indices` have dtype i32 or i64 (E4011), `updates` that of `operand` (E2004).",
         spec="ptir-v0.4.md, ScatterAdd; autodiff.md, Indexing and slicing",
         operands=(
-            OperandDef("operand", NUMERIC),
+            OperandDef("operand", ALL_NUMERIC),
             OperandDef("indices", INTEGERS, dtype_code="E4011", domain=Domain.WINDOW),
-            OperandDef("updates", NUMERIC),
+            OperandDef("updates", ALL_NUMERIC),
         ),
         attributes=(
             AttributeDef(

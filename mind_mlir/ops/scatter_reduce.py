@@ -12,10 +12,19 @@ from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.axes import NEGATIVE_AXIS, counted_from_front, require_axis
 from mind_mlir.ops.bounds import check_positions, clamped_position, require_positions
 from mind_mlir.ops.contract import Contract, Field, FieldKind
-from mind_mlir.ops.opdef import INTEGERS, NUMERIC, AttributeDef, Domain, Example, OpDef, OperandDef, Rounding
+from mind_mlir.ops.opdef import (
+    ALL_NUMERIC,
+    INTEGERS,
+    AttributeDef,
+    Domain,
+    Example,
+    OpDef,
+    OperandDef,
+    Rounding,
+)
 from mind_mlir.ops.positions import along_axis, require_along
 from mind_mlir.ops.reassociation import reshape
-from mind_mlir.ops.scatter_rows import accumulator_dtype, scatter_rows
+from mind_mlir.ops.scatter_rows import accumulator_dtype, rounded_once, scatter_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -78,20 +87,13 @@ def _evaluate_scatter_reduce(context: EvalContext) -> Array:
             where[axis] = indices[position]
             result[tuple(where)] = updates[position]
         return result
-    wide = _widened(dtype)
+    wide = accumulator_dtype(dtype).numpy
     result, added = operand.astype(wide), updates.astype(wide)
     if reduce == "Add":
         np.add.at(result, places, added)  # one after the other, in row-major order
     else:
         _extreme(result, places, added, reduce)
-    return result.astype(dtype.numpy)
-
-
-def _widened(dtype: DType) -> np.dtype[Any]:
-    """Return what numpy computes numbers of ``dtype`` in; integers of 4 bits wrap around when cast back."""
-    if dtype.bits == 4:
-        return np.dtype(np.int8 if dtype is DType.SI4 else np.uint8)
-    return accumulator_dtype(dtype).numpy
+    return rounded_once(result, dtype)
 
 
 def _extreme(result: Array, places: tuple[Array, ...], updates: Array, reduce: str) -> None:
@@ -226,9 +228,9 @@ OPERATIONS = (
         "(E6001), `updates` the dtype of `operand` (E2004). Complex numbers have no `Max` and `Min` (E2005).",
         spec="ptir-v0.4.md, ScatterReduce",
         operands=(
-            OperandDef("operand", NUMERIC),
+            OperandDef("operand", ALL_NUMERIC),
             OperandDef("indices", INTEGERS, dtype_code="E4011", domain=Domain.POSITION),
-            OperandDef("updates", NUMERIC),
+            OperandDef("updates", ALL_NUMERIC),
         ),
         attributes=(
             AttributeDef("axis", AttrKind.I64, "the axis that the indices are positions on"),

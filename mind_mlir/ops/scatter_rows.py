@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from mind_mlir.ir.types import DType
 from mind_mlir.ops.reassociation import reshape
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.types import TensorType
     from mind_mlir.mlir.context import LoweringContext
 
@@ -22,8 +25,18 @@ SCATTER_ATTRIBUTE = "mind.scatter"
 
 
 def accumulator_dtype(dtype: DType) -> DType:
-    """Return the dtype in which numbers of ``dtype`` are added up, before they are rounded once."""
-    return DType.F32 if dtype.is_float and dtype.bits < 32 else dtype
+    """Return the dtype in which numbers of ``dtype`` are added up, to be rounded or wrapped around once."""
+    if dtype.is_float:
+        return dtype if dtype.bits >= 32 else DType.F32
+    return {DType.SI4: DType.SI8, DType.UI4: DType.UI8}.get(dtype, dtype)
+
+
+def rounded_once(total: Array, dtype: DType) -> Array:
+    """Return numbers of the accumulator's dtype as those of ``dtype``: rounded, or wrapped around."""
+    if dtype.bits != 4:
+        return total.astype(dtype.numpy)
+    low = np.asarray(total & 15)
+    return np.asarray(np.where(low > 7, low - 16, low) if dtype is DType.SI4 else low, dtype.numpy)
 
 
 def scatter_rows(
@@ -41,7 +54,7 @@ def scatter_rows(
         count: How many rows of updates there are.
         width: The elements of a row.
         combine: From the old element and the update to the new element, of the accumulator's dtype and, but
-            for complex numbers, by one operation; None where the update takes the old element's place.
+            for complex numbers, by a single operation; None where the update takes the old element's place.
     """
     result = context.result_type
     dtype = accumulator_dtype(result.dtype) if combine else result.dtype
@@ -58,14 +71,14 @@ def scatter_rows(
     if dtype not in (DType.CF32, DType.CF64):
         scattered.owner.attributes[SCATTER_ATTRIBUTE] = context.mlir.ir.UnitAttr.get()
     shaped = reshape(context, scattered, flat, result.extents)
-    if combine is None or (dtype is result.dtype and dtype.bits != 4):
+    if dtype is result.dtype:
         return shaped
     return context.elementwise(context.arithmetic(result.dtype).rounded, [shaped])
 
 
 def _copied(context: LoweringContext, value: Any, type_: TensorType, flat: TensorType) -> Any:
     """Append a copy of ``value`` of type ``flat``; a fill is repeated instead of read."""
-    if type_.dtype is not flat.dtype:
+    if context.element(type_.dtype) != context.element(flat.dtype):
         return _flat(context, value, type_, flat.dtype)
     source = value.owner
     if getattr(source, "name", "") == "linalg.fill":
@@ -75,7 +88,7 @@ def _copied(context: LoweringContext, value: Any, type_: TensorType, flat: Tenso
 
 def _flat(context: LoweringContext, value: Any, type_: TensorType, dtype: DType) -> Any:
     """Append ``value`` as a flat tensor, of wider numbers where ``dtype`` is another than its own."""
-    if type_.dtype is not dtype:
+    if context.element(type_.dtype) != context.element(dtype):
         number = context.arithmetic(type_.dtype)
         value = context.elementwise(number.widened, [value], type_.with_dtype(dtype))
     return reshape(context, value, type_.with_dtype(dtype), (type_.element_count,))

@@ -13,6 +13,7 @@ from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.opdef import (
     ALL_REAL,
     BOOL,
+    EVERY,
     Alias,
     AttributeDef,
     Example,
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
     from mind_mlir.ops.contexts import EvalContext, TypeContext
     from mind_mlir.ops.vjp import VjpContext
 
-_DTYPES = BOOL + ALL_REAL
+#: Complex numbers are equal or not, but none is less than another.
+_ORDERED = BOOL + ALL_REAL
 
 _COMPARISONS: dict[str, Callable[..., Any]] = {
     "Less": np.less,
@@ -46,6 +48,16 @@ _COMPARISONS: dict[str, Callable[..., Any]] = {
 
 
 def _compare_type(context: TypeContext) -> TensorType:
+    dtype, op = context.operands[0].dtype, context.attributes["op"]
+    if dtype not in _ORDERED and op not in ("Equal", "NotEqual"):
+        context.fail(
+            "E2005",
+            f"Compare does not order {dtype.core_name}: complex numbers have no order",
+            operand=0,
+            help="compare with op=Equal or op=NotEqual",
+            found=dtype.core_name,
+            allowed=", ".join(each.core_name for each in _ORDERED if each in context.profile.dtypes),
+        )
     require_equal_shapes(context)
     return context.operands[0].with_dtype(DType.I1)
 
@@ -104,13 +116,16 @@ OPERATIONS = (
         "(E2004) and one shape (E3002, E3003): nothing is broadcast. With a NaN on either side `NotEqual` is "
         "true and all others are false; `-0.0` equals `0.0`.",
         spec="ptir-v0.4.md, Compare",
-        operands=(OperandDef("lhs", _DTYPES), OperandDef("rhs", _DTYPES)),
+        operands=(OperandDef("lhs", EVERY), OperandDef("rhs", EVERY)),
         attributes=(AttributeDef("op", AttrKind.ENUM, "the comparison", choices=tuple(_COMPARISONS)),),
         type_rule=_compare_type,
         evaluate=_compare,
         derivative=NotDifferentiable("comparisons are piecewise constant", constant=True),
         lower=_lower_compare,
-        choices=("Integers compare as what they are, signed or unsigned, and i1 with false less than true.",),
+        choices=(
+            "Integers compare as what they are, signed or unsigned, and i1 with false less than true.",
+            "Complex numbers are equal where both parts are; to order them is an error (E2005).",
+        ),
         extension=True,
         aliases=(Alias("core-functions", "tensor.compare"),),
         contract=Contract("Compare", fields=(Field("op", FieldKind.WORD, choices=tuple(_COMPARISONS)),)),
@@ -130,8 +145,8 @@ OPERATIONS = (
         spec="ptir-v0.4.md, Select",
         operands=(
             OperandDef("pred", BOOL),
-            OperandDef("on_true", _DTYPES),
-            OperandDef("on_false", _DTYPES),
+            OperandDef("on_true", EVERY),
+            OperandDef("on_false", EVERY),
         ),
         type_rule=_select_type,
         evaluate=_select,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from mind_mlir.ir.types import format_shape
 
 if TYPE_CHECKING:
-    from mind_mlir.ir.types import Dim, Shape, TensorType
+    from mind_mlir.ir.types import Dim, Shape
     from mind_mlir.ops.contexts import TypeContext
 
 
@@ -73,21 +73,3 @@ def require_equal_shapes(context: TypeContext) -> None:
                 **facts,
             )
     context.stop_if_reported()
-
-
-def require_axis(context: TypeContext, type_: TensorType, axis: int, attribute: str = "axis") -> int:
-    """Return ``axis`` of an operand of ``type_``, counted from the front; outside the rank it is E3004."""
-    rank = type_.rank
-    if not -rank <= axis < rank:
-        context.fail(
-            "E3004",
-            f"axis {axis} is outside the operand's rank {rank}",
-            attribute=attribute,
-            notes=(f"the operand has type {type_}",),
-            help=f"axes must lie in [{-rank}, {rank - 1}]; negative ones count from the end"
-            if rank
-            else "a scalar has no axes",
-            axis=axis,
-            rank=rank,
-        )
-    return axis % rank

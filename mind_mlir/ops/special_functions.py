@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mind_mlir.ops.contract import Contract
-from mind_mlir.ops.opdef import FLOATS, Domain, OpDef, OperandDef, Rounding
-from mind_mlir.ops.pointwise import UNARY_EXAMPLES, full_like, lower_named, same_type
+from mind_mlir.ops import numbers
+from mind_mlir.ops.contract import unary
+from mind_mlir.ops.opdef import ALL_FLOATS, COMPLEX, Domain, OpDef, OperandDef, Rounding
+from mind_mlir.ops.pointwise import COMPLEX_ACCURACY, UNARY_EXAMPLES, full_like, lower_function, same_type
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,18 +25,8 @@ if TYPE_CHECKING:
 _ERF = np.frompyfunc(math.erf, 1, 1)
 
 
-def _rounded(context: EvalContext, values: Any) -> Array:
-    """Return ``values``, computed in f64, in the dtype of the operand."""
-    return np.asarray(values, context.operands[0].dtype)
-
-
-def _wide(context: EvalContext) -> Array:
-    (x,) = context.operands
-    return x if x.dtype.kind == "c" else np.asarray(x, np.float64)
-
-
 def _tanh(context: EvalContext) -> Array:
-    return _rounded(context, np.tanh(_wide(context)))
+    return numbers.precisely(np.tanh, context.operands[0])
 
 
 def _tanh_vjp(context: VjpContext) -> Sequence[Value | None]:
@@ -48,11 +39,11 @@ def _tanh_vjp(context: VjpContext) -> Sequence[Value | None]:
 
 
 def _lower_tanh(context: LoweringContext) -> Any:
-    return _lower(context, "tanh")
+    return lower_function(context, "tanh")
 
 
 def _erf(context: EvalContext) -> Array:
-    return _rounded(context, np.asarray(_ERF(_wide(context)), np.float64))
+    return numbers.precisely(lambda x: np.asarray(_ERF(x), x.dtype), context.operands[0])
 
 
 def _erf_vjp(context: VjpContext) -> Sequence[Value | None]:
@@ -63,11 +54,16 @@ def _erf_vjp(context: VjpContext) -> Sequence[Value | None]:
 
 
 def _lower_erf(context: LoweringContext) -> Any:
-    return _lower(context, "erf")
+    return lower_function(context, "erf")
 
 
 def _rsqrt(context: EvalContext) -> Array:
-    return _rounded(context, 1 / np.sqrt(_wide(context)))
+    return numbers.precisely(_reciprocal_root, context.operands[0])
+
+
+def _reciprocal_root(x: Array) -> Array:
+    inverse = numbers.divide(np.ones((), x.dtype), np.sqrt(x))
+    return np.where(np.isinf(x), 0, inverse) if x.dtype.kind == "c" else inverse
 
 
 def _rsqrt_vjp(context: VjpContext) -> Sequence[Value | None]:
@@ -79,16 +75,7 @@ def _rsqrt_vjp(context: VjpContext) -> Sequence[Value | None]:
 
 
 def _lower_rsqrt(context: LoweringContext) -> Any:
-    return _lower(context, "rsqrt")
-
-
-def _lower(context: LoweringContext, name: str) -> Any:
-    """Append operation ``name`` of the `math` dialect of each element; narrow floats are computed in f32."""
-    arithmetic = context.arithmetic(context.result_type.dtype)
-    if arithmetic.is_native:
-        return lower_named(context, name)
-    function = getattr(context.mlir.math, name)
-    return context.elementwise(lambda x: arithmetic.apply(function, x))
+    return lower_function(context, "rsqrt")
 
 
 _SPEC = "ptir-v0.4.md, ElementwiseUnary"
@@ -106,15 +93,15 @@ OPERATIONS = (
         description="`result[i] = tanh(input[i])`. `tanh(+-inf)` is +-1, `tanh(-0.0)` is -0.0, NaN stays "
         "NaN. The gradient is `(1 - result) * (1 + result)` times the cotangent.",
         spec=_SPEC,
-        operands=(OperandDef("input", FLOATS),),
+        operands=(OperandDef("input", ALL_FLOATS + COMPLEX),),
         type_rule=same_type,
         evaluate=_tanh,
         derivative=_tanh_vjp,
         lower=_lower_tanh,
         rounding=Rounding.APPROXIMATE,
-        choices=(_ACCURACY,),
+        choices=(_ACCURACY, f"Complex numbers are taken, too. {COMPLEX_ACCURACY}"),
         extension=True,
-        contract=Contract("ElementwiseUnary", "Tanh"),
+        contract=unary("Tanh"),
         examples=UNARY_EXAMPLES,
     ),
     OpDef(
@@ -125,15 +112,15 @@ OPERATIONS = (
         "`erf(+-inf)` is +-1, `erf(-0.0)` is -0.0, NaN stays NaN. The gradient is "
         "`2 / sqrt(pi) * e ** -(input * input)` times the cotangent.",
         spec=_SPEC,
-        operands=(OperandDef("input", FLOATS),),
+        operands=(OperandDef("input", ALL_FLOATS),),
         type_rule=same_type,
         evaluate=_erf,
         derivative=_erf_vjp,
         lower=_lower_erf,
         rounding=Rounding.APPROXIMATE,
-        choices=(_ACCURACY,),
+        choices=(_ACCURACY, "Complex numbers are not taken (E2005): it is a function of real ones here."),
         extension=True,
-        contract=Contract("ElementwiseUnary", "Erf"),
+        contract=unary("Erf"),
         examples=UNARY_EXAMPLES,
     ),
     OpDef(
@@ -143,7 +130,7 @@ OPERATIONS = (
         description="`result[i] = 1 / sqrt(input[i])`. `rsqrt(inf)` is 0, `rsqrt(+-0.0)` is +-inf; a "
         "negative number and NaN give NaN. The gradient is `-result ** 3 / 2` times the cotangent.",
         spec=_SPEC,
-        operands=(OperandDef("input", FLOATS, domain=Domain.POSITIVE),),
+        operands=(OperandDef("input", ALL_FLOATS + COMPLEX, domain=Domain.POSITIVE),),
         type_rule=same_type,
         evaluate=_rsqrt,
         derivative=_rsqrt_vjp,
@@ -152,9 +139,11 @@ OPERATIONS = (
         choices=(
             "Either zero gives an infinity of its sign, a negative number NaN; neither is an error.",
             _ACCURACY,
+            "Of complex numbers it is one divided by the square root whose real part is not negative, and 0 "
+            f"of infinite ones. {COMPLEX_ACCURACY}",
         ),
         extension=True,
-        contract=Contract("ElementwiseUnary", "Rsqrt"),
+        contract=unary("Rsqrt"),
         examples=UNARY_EXAMPLES,
     ),
 )

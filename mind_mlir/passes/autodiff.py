@@ -33,6 +33,7 @@ from mind_mlir.passes.autodiff_errors import invalid_gradient_module
 from mind_mlir.passes.autodiff_functions import chosen_parameters, gradient_functions
 from mind_mlir.passes.backward import Backward, full
 from mind_mlir.passes.canonicalize import canonical, canonicalize_with_map
+from mind_mlir.passes.expand import expanded
 from mind_mlir.passes.forms import structured_form
 from mind_mlir.passes.gradient_choice import chosen_names, cotangent_modes, declare_cotangents
 from mind_mlir.passes.verify import verify as verify_module
@@ -100,7 +101,7 @@ def differentiate(
             ``cotangents`` is malformed. All findings are in it.
         TypeError: An argument is not of the type above.
     """
-    verify_module(module)
+    module = expanded(verify_module(module))
     extensions, verify = border.flag(extensions, "extensions"), border.flag(verify, "verify")
     entry = entry_function(module, function)
     if not module.is_flat:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import guarded
@@ -18,10 +19,11 @@ from mind_mlir.ir.elements import limits, wide_integer
 from mind_mlir.ir.module import Functions, Module
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.accumulation import summation_error, term_magnitudes
+from mind_mlir.ops.complex_numbers import PARTS, joined
 from mind_mlir.ops.contexts import EvalContext, TypeContext
-from mind_mlir.ops.infer import infer_type
+from mind_mlir.ops.infer import infer_types
 from mind_mlir.ops.numbers import smallest_subnormal, widened
-from mind_mlir.ops.opdef import Domain, Example, NotDifferentiable, OpDef, Rounding
+from mind_mlir.ops.opdef import COMPLEX, Domain, Example, NotDifferentiable, OpDef, Rounding
 from mind_mlir.ops.vjp import VjpContext
 from mind_mlir.profiles import ANY_PROFILE, CORE_FUNCTIONS, CORE_V1, PTIR, Profile
 
@@ -90,6 +92,9 @@ def edge_values(dtype: DType) -> Array:
         numbers = [0, 1, -1, 2, -7, least, least + 1, greatest, greatest - 1]
         exact = [each for each in numbers if least <= each <= greatest]
         return np.array(exact, wide_integer(dtype)).astype(dtype.numpy)
+    if dtype in COMPLEX:
+        parts = edge_values(PARTS[dtype])
+        return joined(np.repeat(parts, len(parts)), np.tile(parts, len(parts)))
     info: Any = ml_dtypes.finfo(dtype.numpy)  # type: ignore[no-untyped-call]  # ml_dtypes has none
     ends = [0.0, 1.0, 0.5, 3.0, info.smallest_subnormal, info.tiny, info.max, np.inf, np.nan]
     magnitudes = np.array([float(each) for each in ends]).astype(dtype.numpy)
@@ -143,6 +148,9 @@ def random_array(type_: TensorType, domain: Domain, rng: np.random.Generator) ->
         integers = rng.integers(max(-50, least), min(50, greatest) + 1, shape)
         chosen = np.where(integers == 0, 7, integers) if domain is Domain.NONZERO else integers
         return np.asarray(chosen).astype(dtype.numpy)
+    if dtype in COMPLEX:
+        part = type_.with_dtype(PARTS[dtype])
+        return joined(random_array(part, domain, rng), random_array(part, Domain.ANY, rng))
     if domain is Domain.NONZERO:
         numbers = np.exp(rng.uniform(-2, 2, shape)) * rng.choice([-1, 1], shape)
     elif domain is Domain.POSITIVE:
@@ -163,7 +171,7 @@ def findings(
 ) -> list[Diagnostic]:
     """Return what the verifier finds wrong with one operation."""
     context = TypeContext(record.opcode, 7, tuple(types), attributes, profile=profile)
-    result = infer_type(record, context)
+    result = infer_types(record, context)
     assert (result is None) == bool(context.diagnostics)
     return context.diagnostics
 
@@ -176,21 +184,44 @@ def type_of(array: Array) -> TensorType:
 
 
 def run_numpy(record: OpDef, operands: Sequence[Array], attributes: Mapping[str, Any]) -> Array:
+    """Return the one result of the record's numpy rule; as `run_numpy_all`."""
+    (result,) = run_numpy_all(record, operands, attributes)
+    return result
+
+
+def run_numpy_all(
+    record: OpDef, operands: Sequence[Array], attributes: Mapping[str, Any]
+) -> tuple[Array, ...]:
     """Apply the record's numpy rule, and check that it keeps its promises about types and operands."""
     types = tuple(map(type_of, operands))
     context = TypeContext(record.opcode, 0, types, attributes, profile=ANY_PROFILE)
-    result_type = infer_type(record, context)
-    assert result_type is not None, context.diagnostics
+    result_types = infer_types(record, context)
+    assert result_types is not None, context.diagnostics
+    assert len(result_types) == len(record.results)
     given = [operand.copy() for operand in operands]
     for operand in given:
         operand.setflags(write=False)
     with np.errstate(all="ignore"):
         result = record.evaluate(
-            EvalContext(record.opcode, "%0", tuple(given), context.attributes, result_type)
+            EvalContext(
+                record.opcode,
+                "%0",
+                tuple(given),
+                context.attributes,
+                result_types[0],
+                result_types=result_types,
+            )
         )
-    assert isinstance(result, np.ndarray)
-    assert type_of(result) == result_type
-    return result
+    results = results_of(result)
+    for array, type_ in zip(results, result_types, strict=True):
+        assert isinstance(array, np.ndarray)
+        assert type_of(array) == type_
+    return results
+
+
+def results_of(result: Any) -> tuple[Array, ...]:
+    """Return the arrays of what a numpy rule or `compile_uses` gives for a use: one, or several."""
+    return result if isinstance(result, tuple) else (result,)
 
 
 def build(uses: Sequence[Use]) -> Module:
@@ -207,8 +238,9 @@ def build(uses: Sequence[Use]) -> Module:
         for position, use in enumerate(uses)
     ]
     results = [
-        builder.emit(use.record.opcode, *values, **use.attributes)
+        result
         for use, values in zip(uses, inputs, strict=True)
+        for result in builder.emit_all(use.record.opcode, *values, **use.attributes)
     ]
     if flat:
         return builder.build(results)
@@ -236,24 +268,27 @@ def _input(
     return builder.emit("Slice", value, starts=(0,) * rank, ends=type_.extents, steps=(1,) * rank)
 
 
-def compile_uses(
-    uses: Sequence[Use], opt_level: int = 3
-) -> Callable[[Sequence[Sequence[Array]]], list[Array]]:
-    """Compile all uses into one function, and return one that takes the operands of each."""
+def compile_uses(uses: Sequence[Use], opt_level: int = 3) -> Callable[[Sequence[Sequence[Array]]], list[Any]]:
+    """Compile all uses into one function, and return one that takes the operands of each.
+
+    That returns the result of each use, a tuple of them where the operation has several.
+    """
     executable = mind_mlir.compile(build(uses), opt_level=opt_level)
 
-    def call(operands: Sequence[Sequence[Array]]) -> list[Array]:
+    def call(operands: Sequence[Sequence[Array]]) -> list[Any]:
         arguments = {}
         for position, arrays in enumerate(operands):
             for index, array in enumerate(arrays):
                 given = array if array.size else np.zeros([max(e, 1) for e in array.shape], array.dtype)
                 arguments[f"x{position}_{index}"] = given
-        return guarded.call_executable(executable, arguments)
+        results = iter(guarded.call_executable(executable, arguments))
+        found = [tuple(islice(results, len(use.record.results))) for use in uses]
+        return [each if len(each) > 1 else each[0] for each in found]
 
     return call
 
 
-def run_compiled(record: OpDef, operands: Sequence[Array], attributes: Mapping[str, Any]) -> Array:
+def run_compiled(record: OpDef, operands: Sequence[Array], attributes: Mapping[str, Any]) -> Any:
     """Compile one operation for the types of ``operands`` and run it."""
     use = Use(record, tuple(map(type_of, operands)), attributes)
     (result,) = compile_uses([use])([operands])
@@ -261,24 +296,39 @@ def run_compiled(record: OpDef, operands: Sequence[Array], attributes: Mapping[s
 
 
 def run_both(record: OpDef, operands: Sequence[Array], attributes: Mapping[str, Any]) -> Array:
-    """Return the numpy rule's result, having checked that compiled code agrees with it."""
-    expected = run_numpy(record, operands, attributes)
-    assert_agrees(record, run_compiled(record, operands, attributes), expected, operands, attributes)
+    """Return the numpy rule's one result, having checked that compiled code agrees with it."""
+    (result,) = run_both_all(record, operands, attributes)
+    return result
+
+
+def run_both_all(
+    record: OpDef, operands: Sequence[Array], attributes: Mapping[str, Any]
+) -> tuple[Array, ...]:
+    """Return the numpy rule's results, having checked that compiled code agrees with them."""
+    expected = run_numpy_all(record, operands, attributes)
+    compiled = run_compiled(record, operands, attributes)
+    assert_agrees(record, compiled, expected, operands, attributes)
     return expected
 
 
 def run_vjp(
     record: OpDef, operands: Sequence[Array], cotangent: Array, attributes: Mapping[str, Any]
 ) -> list[Array | None]:
-    """Return the cotangents that the record's derivative rule gives, interpreted."""
+    """Return the cotangents that the record's derivative rule gives, interpreted.
+
+    Of several results, the first has ``cotangent`` and the others none.
+    """
     assert not isinstance(record.derivative, NotDifferentiable)
     builder = Builder()
     values = tuple(builder.input(f"x{i}", type_of(operand)) for i, operand in enumerate(operands))
     seed = builder.input("seed", type_of(cotangent))
-    result = builder.emit(record.opcode, *values, **attributes)
+    results = builder.emit_all(record.opcode, *values, **attributes)
     complete = builder.operations[-1].attributes
     needs = tuple(value.type.dtype.is_float for value in values)
-    cotangents = record.derivative(VjpContext(builder, values, result, seed, complete, needs))
+    context = VjpContext(builder, values, results[0], seed, complete, needs)
+    if len(results) > 1:
+        context = replace(context, results=results, cotangents=(seed, *(None for _ in results[1:])))
+    cotangents = record.derivative(context)
     assert len(cotangents) == len(operands)
     module = builder.build([value for value in cotangents if value is not None])
     arguments = {f"x{i}": operand for i, operand in enumerate(operands)} | {"seed": cotangent}
@@ -292,21 +342,37 @@ def run_vjp(
 
 def assert_agrees(
     record: OpDef,
+    actual: Any,
+    expected: Any,
+    operands: Sequence[Array],
+    attributes: Mapping[str, Any],
+) -> None:
+    """Check compiled results against the numpy rule's, as closely as the operation promises."""
+    for left, right in zip(results_of(actual), results_of(expected), strict=True):
+        _assert_agrees(record, left, right, operands, attributes)
+
+
+def _assert_agrees(
+    record: OpDef,
     actual: Array,
     expected: Array,
     operands: Sequence[Array],
     attributes: Mapping[str, Any],
 ) -> None:
-    """Check a compiled result against the numpy rule's, as closely as the operation promises."""
     assert actual.dtype == expected.dtype
     assert actual.shape == expected.shape
     dtype = DType.from_numpy(expected.dtype)
+    magnitude = None
+    if dtype in COMPLEX:
+        magnitude = np.abs(expected)[..., np.newaxis]
+        actual, expected = (np.stack([each.real, each.imag], axis=-1) for each in (actual, expected))
+        dtype = PARTS[dtype]
     if dtype is None or not dtype.is_float:
         np.testing.assert_array_equal(actual, expected)
         return
     actual, expected = widened(actual), widened(expected)
     np.testing.assert_array_equal(np.isnan(actual), np.isnan(expected), "NaNs differ")
-    if record.rounding is Rounding.EXACT or dtype not in TOLERANCES:
+    if record.rounding is Rounding.EXACT:
         np.testing.assert_array_equal(actual, expected)
         numbers = ~np.isnan(expected)
         np.testing.assert_array_equal(
@@ -315,7 +381,9 @@ def assert_agrees(
         return
     finite = np.isfinite(expected)
     np.testing.assert_array_equal(actual[~finite], expected[~finite], "infinities differ")
-    magnitude, relative = np.abs(expected), TOLERANCES[dtype]
+    relative = TOLERANCES[dtype]
+    if magnitude is None:
+        magnitude = np.abs(expected)
     if record.terms is not None:
         terms = record.terms([o.shape for o in operands], attributes)
         # Narrow floats are summed in f32, and rounded.

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness import findings, run_both, run_vjp
+from harness import Use, assert_agrees, compile_uses, findings, random_operands, run_both, run_numpy, run_vjp
 
 import mind_mlir
-from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.ir.types import DType, DTypeKind, TensorType
+from mind_mlir.ops.accumulators import default_accumulator
 from mind_mlir.ops.registry import by_opcode
 
 DOT = by_opcode()["DotGeneral"]
@@ -140,3 +141,33 @@ def test_it_is_one_product_that_reads_its_operands_as_they_lie(lhs: str, rhs: st
     assert "plain" not in listing
     # A right factor whose last dimension is a batch has no contiguous rows: it is transposed before.
     assert (". transposition " in listing) == (rhs[-1] in "bc"), listing
+
+
+def test_all_dtypes_by_the_policy_and_with_wide_accumulators() -> None:
+    wide = {DTypeKind.FLOAT: DType.F64, DTypeKind.SIGNED: DType.SI64, DTypeKind.UNSIGNED: DType.UI64}
+    uses = [
+        Use(DOT, (TensorType(dtype, (2, 9, 17)), TensorType(dtype, (2, 35, 17))), attributes)
+        for dtype in DOT.operands[0].dtypes
+        for accumulator, out in (
+            (default_accumulator(dtype), dtype),
+            (default_accumulator(dtype), default_accumulator(dtype)),
+            (wide[dtype.kind], wide[dtype.kind]),
+            (dtype, dtype),
+        )
+        for attributes in [form("bmk", "bnk", accumulator, out)]
+    ]
+    rng = np.random.default_rng(9)
+    operands = [random_operands(use, rng) for use in uses]
+    for use, given, found in zip(uses, operands, compile_uses(uses)(operands), strict=True):
+        assert_agrees(DOT, found, run_numpy(DOT, given, use.attributes), given, use.attributes)
+
+
+def test_narrow_products_neither_overflow_nor_round() -> None:
+    x = np.array([[300.0, 1.0, -300.0]], np.float16)
+    y = np.array([[300.0], [0.5], [300.0]], np.float16)
+    assert run_both(DOT, [x, y], form("mk", "kn", DType.F32, DType.F16))[0, 0] == 0.5
+    i = np.full((1, 4), 100, np.int8)
+    assert run_both(DOT, [i, i.T.copy()], form("mk", "kn", DType.SI32))[0, 0] == 40000
+    assert run_both(DOT, [i, i.T.copy()], form("mk", "kn", DType.SI8))[0, 0] == np.array(40000).astype(
+        np.int8
+    )

@@ -4,13 +4,28 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
-from harness import edge_values, findings, run_both, run_compiled, run_numpy, run_vjp
+from harness import (
+    Use,
+    assert_agrees,
+    compile_uses,
+    edge_operands,
+    edge_values,
+    findings,
+    random_operands,
+    run_both,
+    run_compiled,
+    run_numpy,
+    run_vjp,
+)
 
 import mind_mlir
+from mind_mlir.ir.elements import limits
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.accumulators import default_accumulator
+from mind_mlir.ops.numbers import widened
 from mind_mlir.ops.registry import by_opcode, lookup
 from mind_mlir.ptir.fields import attributes_of
 from mind_mlir.ptir.program import Operation
@@ -171,3 +186,49 @@ outputs: %1, %2
     listing = executable.as_text("schedule")
     assert listing.count("fused 512 x 512") == 2
     assert "plain" not in listing
+
+
+@pytest.mark.parametrize("values", [random_operands, edge_operands], ids=["ordinary", "edge"])
+def test_all_dtypes_by_the_policy(values: Any) -> None:
+    uses = [
+        Use(REDUCE, (TensorType(dtype, shape),), form(kind, (axis,), default_accumulator(dtype), dtype))
+        for dtype in DType
+        if dtype in REDUCE.operands[0].dtypes
+        for kind in ("Sum", "Max", "Min")
+        if (kind, dtype) != ("Sum", DType.I1)
+        for shape, axis in (((5, 37), 1), ((37, 5), 0))
+    ]
+    rng = np.random.default_rng(9)
+    operands = [values(use, rng) for use in uses]
+    for use, given, found in zip(uses, operands, compile_uses(uses)(operands), strict=True):
+        expected = run_numpy(REDUCE, given, use.attributes)
+        assert_agrees(REDUCE, found, expected, given, use.attributes)
+        if use.attributes["kind"] != "Sum":
+            numbers = ~np.isnan(widened(expected)) if use.types[0].dtype.is_float else ...
+            assert widened(found)[numbers].tobytes() == widened(expected)[numbers].tobytes()
+
+
+def test_identities_of_all_dtypes() -> None:
+    uses = [
+        Use(REDUCE, (TensorType(dtype, (2, 0)),), form(kind, (1,), dtype))
+        for dtype in REDUCE.operands[0].dtypes
+        for kind in ("Sum", "Max", "Min")
+        if (kind, dtype) != ("Sum", DType.I1)
+    ]
+    operands = [[np.zeros((2, 0), use.types[0].dtype.numpy)] for use in uses]
+    for use, given, found in zip(uses, operands, compile_uses(uses)(operands), strict=True):
+        assert widened(found).tobytes() == widened(run_numpy(REDUCE, given, use.attributes)).tobytes()
+        kind, dtype = use.attributes["kind"], use.types[0].dtype
+        if dtype.is_integer:
+            assert int(found[0]) == {"Sum": 0, "Max": limits(dtype)[0], "Min": limits(dtype)[1]}[kind]
+        elif dtype.is_float and dtype is not DType.FP8_E4M3:  # which has no infinities: its greatest number
+            assert float(found[0]) == {"Sum": 0, "Max": -np.inf, "Min": np.inf}[kind]
+
+
+def test_narrow_floats_are_added_in_f32_and_rounded_once() -> None:
+    x = np.ones((1, 1000), ml_dtypes.bfloat16)
+    assert run_both(REDUCE, [x], form("Sum", (1,), DType.F32, DType.BF16))[0] == 1000
+    assert run_both(REDUCE, [x], form("Sum", (1,), DType.BF16))[0] == 1000
+    big = np.full((1, 3), 60000, np.float16)
+    big[0, 1] = -60000
+    assert run_both(REDUCE, [big], form("Sum", (1,), DType.F32, DType.F16))[0] == 60000

@@ -51,6 +51,13 @@ to_module(Program((Function("main", (I1, F32), (0, 1), body, (F32,), (2,)),), tu
 """
 )
 
+_CUSTOM = """\
+from mind_mlir import Builder, TensorType
+builder = Builder(profile="ptir-v0.4")
+x = builder.parameter(TensorType("f32", (2,)), "x")
+builder.emit("CustomCall", *[x] * {count}, target="{target}")
+"""
+
 ENTRIES = (
     Entry(
         code="E4301",
@@ -97,5 +104,30 @@ ENTRIES = (
         language="python",
         bad=_DOUBLING.format(count=40),
         good=_DOUBLING.format(count=4),
+    ),
+    Entry(
+        code="E4310",
+        title="custom call that is not implemented",
+        explanation=(
+            "A custom call names a function by its target, such as mind.gelu.v1: a namespace, a name and a "
+            "version. It has to be registered (mind_mlir.register_custom_call) in the process that verifies, "
+            "runs or compiles the program. There is no fallback."
+        ),
+        context=("operation", "value", "target"),
+        language="python",
+        bad=_CUSTOM.format(target="mind.gelu.v9", count=1),
+        good=_CUSTOM.format(target="mind.gelu.v1", count=1),
+    ),
+    Entry(
+        code="E4311",
+        title="custom call that its target does not take",
+        explanation=(
+            "What is registered for a custom call says how many operands it takes, and of which types. An "
+            "expansion into operations has to give what its type rule says, and must not lead to itself."
+        ),
+        context=("operation", "value", "target"),
+        language="python",
+        bad=_CUSTOM.format(target="mind.gelu.v1", count=2),
+        good=_CUSTOM.format(target="mind.gelu.v1", count=1),
     ),
 )

@@ -10,6 +10,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from mind_mlir.abi import CUSTOM_CALL_ATTRIBUTE
 from mind_mlir.bindings import ir
 
 if TYPE_CHECKING:
@@ -58,6 +59,9 @@ def pass_destinations(module: Module, calls: Iterable[Operation]) -> None:
     """
     functions = [op for op in module.body.operations if op.operation.name == "func.func"]
     rewritten = {_rewrite_function(function) for function in functions if _has_tensors(function)}
+    rewritten |= {
+        _rewrite_declaration(each) for each in functions if CUSTOM_CALL_ATTRIBUTE in each.attributes
+    }
     for call in calls:
         if ir.FlatSymbolRefAttr(call.attributes["callee"]).value in rewritten:
             _rewrite_call(call)
@@ -80,6 +84,14 @@ def _rewrite_function(function: Operation) -> str:
     inputs = [argument.type for argument in entry.arguments]
     function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, results))
     _move_result_attributes(function, len(arguments), len(inputs))
+    return str(ir.StringAttr(function.attributes["sym_name"]).value)
+
+
+def _rewrite_declaration(function: Operation) -> str:
+    """Let a C function take buffers for what it reads, and then for what it writes."""
+    type_ = function.type
+    buffers = [buffer_type(tensor) for tensor in (*type_.inputs, *type_.results)]
+    function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(buffers, []))
     return str(ir.StringAttr(function.attributes["sym_name"]).value)
 
 

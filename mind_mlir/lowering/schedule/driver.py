@@ -130,7 +130,7 @@ class FunctionScheduler:
 
     def _schedule(self, view: View, groups: Grouping) -> bool:
         """Schedule ``view`` now or as part of a group; return False to leave it as it is."""
-        if view.op.name == "linalg.fill":
+        if view.op.name == "linalg.fill" or _is_complex(view):
             return False
         transposition = match_transposition(view)
         if transposition is not None:
@@ -271,3 +271,10 @@ def _read_values(op: Operation) -> list[Value]:
         op.walk(collect)
         return values
     return list(op.operands)
+
+
+def _is_complex(view: View) -> bool:
+    """Return whether ``view`` handles complex numbers, of which there are no vectors."""
+    types = [operand.type for operand in view.operands]
+    elements = [type_.element_type if isinstance(type_, ir.ShapedType) else type_ for type_ in types]
+    return any(isinstance(element, ir.ComplexType) for element in elements)

@@ -68,7 +68,7 @@ def _structured_flat(module: Module) -> Module:
         Parameter(op.value_id, op.result_type, op.location, str(op.attributes["name"]), op.names, op.origin)
         for op in inputs
     )
-    types = {op.value_id: op.result_type for op in module.operations}
+    types = {result.value_id: result.type for op in module.operations for result in op.results}
     results = tuple(types[value] for value in module.outputs)
     rest = tuple(op for op in module.operations if op.opcode != "Input")
     block = Block(rest, module.returned, parameters, "entry")

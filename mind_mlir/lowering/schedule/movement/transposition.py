@@ -58,8 +58,11 @@ def match_transposition(view: View) -> Transposition | None:
     last = view.body.operations[len(view.body.operations) - 1].operation
     if list(last.operands) != [view.body.arguments[0]]:
         return None
-    if not all(isinstance(operand.type, ir.RankedTensorType) for operand in view.operands):
+    types = [operand.type for operand in view.operands]
+    if not all(isinstance(type_, ir.RankedTensorType) for type_ in types):
         return None
+    if isinstance(ir.RankedTensorType(types[0]).element_type, ir.ComplexType):
+        return None  # vectors hold none
     source, result = ([index.dim for index in access] for access in view.accesses)
     dims = set(range(len(view.extents)))
     if set(source) != dims or set(result) != dims or len(source) != len(result):

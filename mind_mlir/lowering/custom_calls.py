@@ -1,0 +1,123 @@
+"""Calls of C functions that are registered for custom calls, in the LLVM dialect.
+
+A call is of a declared function that takes a pointer to each input and each output. Its definition puts them
+in tables and calls the address that the target has in this process:
+
+    void f(const void *const *inputs, void *const *outputs, const int64_t *extents, const char *attrs)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mind_mlir.abi import CUSTOM_CALL_ATTRIBUTE
+from mind_mlir.bindings import func, ir
+from mind_mlir.ops.custom_targets import custom_target
+
+if TYPE_CHECKING:
+    from mind_mlir.bindings import Module
+
+
+@dataclass(frozen=True, slots=True)
+class NativeCall:
+    """What a declared function calls.
+
+    Attributes:
+        symbol: The function.
+        address: The C function.
+        inputs: How many of its pointers are to inputs; the others are to outputs.
+        shapes: The shape behind each pointer.
+        attrs: The attributes, as JSON.
+    """
+
+    symbol: str
+    address: int
+    inputs: int
+    shapes: tuple[tuple[int, ...], ...]
+    attrs: str
+
+
+def take_custom_calls(module: Module) -> list[NativeCall]:
+    """Return what is called, and prepare the declarations for the LLVM dialect: bare pointers.
+
+    Args:
+        module: Functions on contiguous memrefs.
+    """
+    found = []
+    for op in module.body.operations:
+        if not isinstance(op, func.FuncOp) or CUSTOM_CALL_ATTRIBUTE not in op.attributes:
+            continue
+        call = ir.DictAttr(op.attributes[CUSTOM_CALL_ATTRIBUTE])
+        target = custom_target(call["target"].value)
+        assert target is not None
+        assert target.address is not None, "what has an expansion has been expanded"
+        types = list(op.type.inputs)
+        found.append(
+            NativeCall(
+                op.name.value,
+                target.address,
+                call["inputs"].value,
+                tuple(tuple(type_.shape) for type_ in types),
+                call["attrs"].value,
+            )
+        )
+        del op.attributes[CUSTOM_CALL_ATTRIBUTE]
+        op.attributes["llvm.bareptr"] = ir.UnitAttr.get()
+    return found
+
+
+def define_custom_calls(module: Module, calls: list[NativeCall]) -> None:
+    """Define the functions that `take_custom_calls` returned, now that they are in the LLVM dialect."""
+    by_symbol = {call.symbol: call for call in calls}
+    for op in list(module.body.operations) if calls else ():
+        attributes = op.attributes
+        call = by_symbol.get(attributes["sym_name"].value) if "sym_name" in attributes else None
+        if call is None:
+            continue
+        made = ir.Module.parse("\n".join(_definition(call)))
+        for part in list(made.body.operations):
+            ir.InsertionPoint(op).insert(part.operation.detach_from_parent())
+        op.operation.erase()
+
+
+def _definition(call: NativeCall) -> list[str]:
+    """Return the text of the tables of extents and attributes, and of the function."""
+    extents = [extent for shape in call.shapes for extent in shape] or [0]
+    data = [*call.attrs.encode(), 0]
+    count = len(call.shapes)
+    arguments = ", ".join(f"%arg{index}: !llvm.ptr" for index in range(count))
+    stores = []
+    for index in range(count):
+        place = index if index < call.inputs else index - call.inputs
+        table = "%inputs" if index < call.inputs else "%outputs"
+        stores += [
+            f"%p{index} = llvm.getelementptr {table}[{place}] : (!llvm.ptr) -> !llvm.ptr, !llvm.ptr",
+            f"llvm.store %arg{index}, %p{index} : !llvm.ptr, !llvm.ptr",
+        ]
+    signature = "!llvm.ptr, (!llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr) -> ()"
+    address = call.address - 2**64 if call.address >= 2**63 else call.address
+    return [
+        _table(f"{call.symbol}.extents", extents, 64),
+        _table(f"{call.symbol}.attrs", [byte - 256 if byte > 127 else byte for byte in data], 8),
+        f"llvm.func internal @{call.symbol}({arguments}) attributes "
+        f'{{no_inline, sym_visibility = "private"}} {{\n'
+        f"%many = llvm.mlir.constant({count} : i64) : i64\n"
+        "%inputs = llvm.alloca %many x !llvm.ptr : (i64) -> !llvm.ptr\n"
+        "%outputs = llvm.alloca %many x !llvm.ptr : (i64) -> !llvm.ptr\n"
+        + "\n".join(stores)
+        + f"\n%extents = llvm.mlir.addressof @{call.symbol}.extents : !llvm.ptr\n"
+        f"%attrs = llvm.mlir.addressof @{call.symbol}.attrs : !llvm.ptr\n"
+        f"%number = llvm.mlir.constant({address} : i64) : i64\n"
+        "%address = llvm.inttoptr %number : i64 to !llvm.ptr\n"
+        f"llvm.call %address(%inputs, %outputs, %extents, %attrs) : {signature}\n"
+        "llvm.return\n}",
+    ]
+
+
+def _table(symbol: str, numbers: list[int], bits: int) -> str:
+    listing = ", ".join(map(str, numbers))
+    return (
+        f"llvm.mlir.global private constant @{symbol}(dense<[{listing}]> : tensor<{len(numbers)}xi{bits}>) "
+        f": !llvm.array<{len(numbers)} x i{bits}>"
+    )

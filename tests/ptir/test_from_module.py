@@ -1,0 +1,160 @@
+"""Modules become programs that say the same, and from then on both ways lead to the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from test_to_module import ADD, COND, F2, I1, MUL, NEG, PAIR, branches, instruction, program
+
+import mind_mlir
+from mind_mlir.diagnostics import UnsupportedError
+from mind_mlir.ir.attributes import TensorLiteral
+from mind_mlir.ir.types import DType, TupleType
+from mind_mlir.ptir.from_module import from_module
+from mind_mlir.ptir.program import Operation, Program, TupleElement
+from mind_mlir.ptir.to_module import to_module
+
+LITERAL = TensorLiteral.of([1.5, 2.5], DType.F32)
+PROGRAMS = {
+    "line": program((F2, F2), instruction(2, ADD, 0, 1), instruction(3, MUL, 2, 0)),
+    "literal": program((F2,), instruction(1, ADD, 0, LITERAL)),
+    "cond": program(
+        (I1, F2, F2),
+        instruction(3, COND, 0, 1, 2, type_=PAIR),
+        instruction(4, ADD, TupleElement(3, 0), TupleElement(3, 1)),
+        regions=branches(F2, F2),
+    ),
+    "cast": program(
+        (F2,),
+        instruction(1, Operation("Cast", fields={"dtype": DType.F64}), 0, type_=F2.with_dtype(DType.F64)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_come_back(name: str) -> None:
+    module = to_module(PROGRAMS[name])
+    again = from_module(module)
+    assert to_module(again) == module
+    assert from_module(to_module(again)) == again
+
+
+CORE = {
+    "broadcast": """\
+%0 = Input {name="x"} : tensor<f32[2, 3]>
+%1 = Input {name="row"} : tensor<f32[3]>
+%2 = Mul (%0, %1) : tensor<f32[2, 3]>
+%3 = ConstF32 {value=2.0} : tensor<f32[]>
+%4 = Add (%2, %3) : tensor<f32[2, 3]>
+outputs: %4, %0
+""",
+    "loop": """\
+func @main(%x: tensor<f32[2]>, %n: tensor<i64[]>) -> (tensor<f32[2]>, tensor<i64[]>) {
+^entry:
+  %zero = ConstI64 {value=0} : tensor<i64[]>
+  %y, %i = While (%x, %zero) : (tensor<f32[2]>, tensor<i64[]>) {
+  ^condition(%a: tensor<f32[2]>, %j: tensor<i64[]>):
+    %more = Compare (%j, %n) {op=Less} : tensor<i1[]>
+    yield %more, %a, %j
+  ^body(%b: tensor<f32[2]>, %k: tensor<i64[]>):
+    %sum = Add (%b, %x) : tensor<f32[2]>
+    %one = ConstI64 {value=1} : tensor<i64[]>
+    %next = Add (%k, %one) : tensor<i64[]>
+    yield %sum, %next
+  }
+  return %y, %i
+}
+""",
+    "branches": """\
+func @main(%x: tensor<f32[2]>, %p: tensor<i1[]>) -> (tensor<f32[2]>) {
+^entry:
+  cond_br %p, ^one, ^two(%x)
+^one:
+  %y = Neg (%x) : tensor<f32[2]>
+  br ^two(%y)
+^two(%r: tensor<f32[2]>):
+  return %r
+}
+""",
+    "scan": """\
+func @main(%x: tensor<f32[4, 2]>, %s: tensor<f32[2]>) -> (tensor<f32[4, 2]>, tensor<f32[2]>) {
+^entry:
+  %e, %r = Scan (%s, %x) {carry_count=1, scan_output_count=1} : (tensor<f32[2]>, tensor<f32[4, 2]>) {
+  ^body(%c: tensor<f32[2]>, %row: tensor<f32[2]>):
+    %a = Add (%c, %row) : tensor<f32[2]>
+    %b = Mul (%a, %s) : tensor<f32[2]>
+    yield %b, %row
+  }
+  return %r, %e
+}
+""",
+}
+
+
+def arguments(module: mind_mlir.Module) -> dict[str, Any]:
+    rng = np.random.default_rng(4)
+    types = {p.name: p.type for p in mind_mlir.compile(module).parameters}
+    return {
+        name: np.array(3)
+        if type_.dtype is DType.SI64
+        else np.array(True)
+        if type_.dtype is DType.I1
+        else rng.standard_normal(type_.extents).astype(np.float32)
+        for name, type_ in types.items()
+    }
+
+
+@pytest.mark.parametrize("name", CORE)
+def test_core_modules_are_said_in_ptir(name: str) -> None:
+    module = mind_mlir.parse(CORE[name], format="core")
+    said = from_module(module)
+    assert isinstance(said, Program)
+    given = arguments(module)
+    expected = mind_mlir.compile(module)(**given)
+    for found in (mind_mlir.compile(said)(*given.values()), mind_mlir.interpret(said, given)):
+        for actual, wanted in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(actual, wanted)
+    again = to_module(said)
+    assert to_module(from_module(again)) == again
+
+
+def test_tuples_of_a_signature_are_tensors_from_then_on() -> None:
+    module = to_module(program((PAIR,), instruction(1, NEG, TupleElement(0, 1)), results=(0, 1)))
+    again = to_module(from_module(module))
+    assert [p.name for p in again.functions[0].parameters] == ["arg0", "arg1"]
+    assert again.functions[0].result_types == (F2, F2, F2)
+    assert to_module(from_module(again)) == again
+
+
+def test_broadcasting_is_explicit() -> None:
+    said = from_module(mind_mlir.parse(CORE["broadcast"], format="core"))
+    names = [each.operation.name for each in said.functions[0].body]
+    assert names == ["BroadcastTo", "ElementwiseBinary", "Constant", "BroadcastTo", "ElementwiseBinary"]
+
+
+def test_what_is_around_a_loop_is_carried() -> None:
+    said = from_module(mind_mlir.parse(CORE["loop"], format="core"))
+    (_, loop, *_) = said.functions[0].body
+    assert isinstance(loop.output, TupleType)
+    assert len(loop.operands) == len(loop.output.elements) == 4
+
+
+def test_each_operation_that_ptir_cannot_say_is_named() -> None:
+    text = """\
+%0 = Input {name="x"} : tensor<f32[4]>
+%1 = Slice (%0) {ends=[4], starts=[0], steps=[2]} : tensor<f32[2]>
+%2 = Input {name="p"} : tensor<i1[2]>
+%3 = Not (%2) : tensor<i1[2]>
+outputs: %1, %3
+"""
+    with pytest.raises(UnsupportedError) as raised:
+        from_module(mind_mlir.parse(text, format="core"))
+    found = raised.value.diagnostics
+    assert [(each.code, each.location.line if each.location else None) for each in found] == [
+        ("E7001", 2),
+        ("E7001", 4),
+    ]
+    assert found[0].message == "PTIR cannot say Slice %1"
+    assert found[1].message == "PTIR cannot say Not %3"
