@@ -97,7 +97,8 @@ def test_there_and_back(tmp_path: Path) -> None:
 
 def test_what_the_other_format_cannot_say_is_reported(tmp_path: Path, paths: dict[str, Path]) -> None:
     path = tmp_path / "not.ir"
-    path.write_text('%0 = Input {name="p"} : tensor<i1[2]>\n%1 = Not (%0) : tensor<i1[2]>\noutputs: %1\n')
+    slice_ = "%1 = Slice (%0) {ends=[4], starts=[0], steps=[2]} : tensor<f32[2]>"
+    path.write_text(f'%0 = Input {{name="x"}} : tensor<f32[4]>\n{slice_}\noutputs: %1\n')
     assert [each["code"] for each in findings("convert", path, "--to=json")] == ["E7001"]
     assert [each["code"] for each in findings("convert", paths["symbolic"], "--to=core")] == ["E4303"]
     assert "tensor<f32[3]>" in succeed("convert", paths["symbolic"], "--to=core", "--bind", "B=3")
