@@ -56,6 +56,20 @@ def test_programs_run(paths: dict[str, Path]) -> None:
     assert "[3., 8.]" in succeed("run", paths["symbolic"], "--bind", "B=2", *given)
 
 
+def test_inputs_bind_symbols(paths: dict[str, Path], tmp_path: Path) -> None:
+    given = ("--input", "arg0=[1, 2]", "--input", "arg1=[3, 4]")
+    assert "[3., 8.]" in succeed("run", paths["symbolic"], *given)
+    np.save(tmp_path / "x.npy", np.array([1, 2, 3], np.float32))
+    found = succeed("run", paths["symbolic"], "--input", f"arg1={tmp_path / 'x.npy'}", "--input", "ones")
+    assert "[1., 2., 3.]" in found
+    np.savez(tmp_path / "x.npz", arg0=np.array([1, 2, 3, 4], np.float32))
+    found = succeed("run", paths["symbolic"], "--input", tmp_path / "x.npz", "--input", "arg1=ones")
+    assert "[1., 2., 3., 4.]" in found
+    assert [each["code"] for each in findings("run", paths["symbolic"], "--input", "random")] == ["E4303"]
+    apart = ("--input", "arg0=[1, 2]", "--input", "arg1=[3, 4, 5]")
+    assert [each["code"] for each in findings("run", paths["symbolic"], *apart)] == ["E6104"]
+
+
 def test_elements_of_tuples_are_inputs_of_their_own(tmp_path: Path) -> None:
     pair = TupleType((TensorType(DType.F32, (2,)),) * 2)
     body = (Instruction(1, MUL, (TupleElement(0, 0), TupleElement(0, 1)), pair.elements[0]),)
