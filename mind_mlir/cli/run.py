@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--seed",
-    type=click.IntRange(min=0),
+    type=click.IntRange(min=0, max=2**64 - 1),
     default=0,
     show_default=True,
-    help="Seed of random inputs.",
+    help="Seed of random inputs, and of the random operations of a PTIR program.",
 )
 @function_option("run")
 @click.option("--interpret", "interpreted", is_flag=True, help="Interpret with numpy instead of compiling.")
