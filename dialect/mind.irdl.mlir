@@ -428,6 +428,19 @@ irdl.dialect @mind {
     %result = irdl.base "!builtin.tensor"
     irdl.results(result: %result)
   }
+  irdl.operation @segment_reduce {
+    %values = irdl.base "!builtin.tensor"
+    %segment_ids = irdl.base "!builtin.tensor"
+    irdl.operands(values: %values, segment_ids: %segment_ids)
+    %attr_kind = irdl.base "#builtin.string"
+    %attr_num_segments = irdl.base "#builtin.integer"
+    %attr_accum_dtype = irdl.base "#builtin.type"
+    %attr_indices_are_sorted = irdl.base "#builtin.integer"
+    %attr_unique = irdl.base "#builtin.integer"
+    irdl.attributes { "kind" = %attr_kind, "num_segments" = %attr_num_segments, "accum_dtype" = %attr_accum_dtype, "indices_are_sorted" = %attr_indices_are_sorted, "unique" = %attr_unique }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
   irdl.operation @quantize {
     %x = irdl.base "!builtin.tensor"
     %scale = irdl.base "!builtin.tensor"

@@ -164,7 +164,8 @@ class _Inputs:
         else:
             return self._from_literal(elements, shape, parameter)
         try:
-            return read_array(text, lambda header: self._fits(header, parameter))
+            array = read_array(text, lambda header: self._fits(header, parameter))
+            return _typed(array, parameter)
         except ArrayFileError as error:
             if looks_like_literal(text) and not text.endswith((".npy", ".npz")):
                 self._refuse("E6103", parameter, f"the value given for input '{parameter.name}': {malformed}")
@@ -212,13 +213,14 @@ class _Inputs:
 
     def _member(self, path: str, archive: Archive, parameter: Parameter) -> Array | None:
         try:
-            return archive.read(parameter.name, lambda header: self._fits(header, parameter))
+            array = archive.read(parameter.name, lambda header: self._fits(header, parameter))
+            return _typed(array, parameter)
         except ArrayFileError as error:
             self._unreadable(path, f"'{parameter.name}': {error}")
             return None
 
     def _fits(self, header: Header, parameter: Parameter) -> bool:
-        found = mismatches(parameter, header.dtype, header.shape)
+        found = mismatches(parameter, header.dtype_for(parameter.dtype), header.shape)
         self.findings += found
         return not found
 
@@ -231,6 +233,11 @@ class _Inputs:
                 context=MappingProxyType({"path": path, "reason": reason}),
             )
         )
+
+
+def _typed(array: Array | None, parameter: Parameter) -> Array | None:
+    """Return an array from a file, whose bytes may have no type there, as one of the input's elements."""
+    return array.view(parameter.dtype) if array is not None and array.dtype.kind == "V" else array
 
 
 def make_inputs(module: Module, interface: Interface, specs: InputSpecs, seed: int) -> dict[str, Array]:

@@ -41,6 +41,7 @@ FAMILIES = (
     "padding",
     "scatter",
     "scatter_reduce",
+    "segments",
     "quantization",
     "contractions",
     "dot_general",

@@ -42,7 +42,7 @@ def _reshape_type(context: TypeContext) -> TensorType:
     new_shape: tuple[int, ...] = context.attributes["new_shape"]
     inferred = new_shape.index(-1) if -1 in new_shape else None
     for index, extent in enumerate(new_shape):
-        if extent > 0 or index == inferred:
+        if extent > 0 or index == inferred or (extent == 0 and context.profile.empty_shapes):
             continue
         context.report(
             "E3006",
@@ -56,7 +56,7 @@ def _reshape_type(context: TypeContext) -> TensorType:
     context.stop_if_reported()
     count = operand.element_count
     known = math.prod(extent for extent in new_shape if extent != -1)
-    if (count != known) if inferred is None else (count % known):
+    if (count != known) if inferred is None else (known == 0 or count % known):
         wanted = f"{known}" if inferred is None else f"a multiple of {known}"
         context.fail(
             "E3007",
@@ -196,6 +196,7 @@ OPERATIONS = (
         normalize=_known_shape,
         choices=(
             "A second -1 is rejected as an extent that is not positive (E3006).",
+            "In profile ptir-v0.4 extents may be 0, and none is inferred beside one (E3007).",
             "An input without elements (an empty Slice) can only be reshaped with a -1, which then "
             "becomes 0.",
         ),
