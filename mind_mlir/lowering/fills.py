@@ -33,6 +33,8 @@ def expand_fills(fills: Iterable[Operation], target: Target) -> None:
         type_ = buffer.type
         if value is None or not is_contiguous(type_) or str(type_.element_type) == "i1":
             continue  # a vector of i1 is packed in bits, a buffer is not
+        if isinstance(type_.element_type, ir.ComplexType):
+            continue  # there are no vectors of these
         with ir.InsertionPoint(op), op.location:
             _fill(flattened(buffer), value, target.vector_bytes // element_bytes(type_.element_type))
         op.erase()
