@@ -515,6 +515,21 @@ irdl.dialect @mind {
     %result = irdl.base "!builtin.tensor"
     irdl.results(result: %result)
   }
+  irdl.operation @reduce_window {
+    %input = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input)
+    %attr_window_dims = irdl.base "#builtin.dense_array"
+    %attr_strides = irdl.base "#builtin.dense_array"
+    %attr_padding_low = irdl.base "#builtin.dense_array"
+    %attr_padding_high = irdl.base "#builtin.dense_array"
+    %attr_base_dilation = irdl.base "#builtin.dense_array"
+    %attr_window_dilation = irdl.base "#builtin.dense_array"
+    %attr_reduce = irdl.base "#builtin.string"
+    %attr_accum_dtype = irdl.base "#builtin.type"
+    irdl.attributes { "window_dims" = %attr_window_dims, "strides" = %attr_strides, "padding_low" = %attr_padding_low, "padding_high" = %attr_padding_high, "base_dilation" = %attr_base_dilation, "window_dilation" = %attr_window_dilation, "reduce" = %attr_reduce, "accum_dtype" = %attr_accum_dtype }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
   irdl.operation @conv2d {
     %input = irdl.base "!builtin.tensor"
     %filter = irdl.base "!builtin.tensor"

@@ -46,6 +46,7 @@ FAMILIES = (
     "contractions",
     "dot_general",
     "normalization",
+    "reduce_window",
     "convolution",
     "custom_call",
     "control",

@@ -401,6 +401,22 @@ def _segment_reduce(g: Growth) -> Value:
     return _accumulated(g, value)
 
 
+def _reduce_window(g: Growth) -> Value:
+    x = g.operand(NUMERIC, (0, MAX_RANK), _full)
+    rank = x.type.rank
+    window = tuple(g.number(1, min(extent, 3)) for extent in x.shape)
+    lists = dict.fromkeys(("base_dilation", "window_dilation"), (1,) * rank)
+    lists["strides"] = tuple(g.number(1, 2) for _ in window)
+    lists |= {
+        name: tuple(g.number(0, extent - 1) for extent in window) for name in ("padding_low", "padding_high")
+    }
+    kind = g.pick(["Sum", "Max", "Min"])
+    dtype = x.type.dtype
+    return _accumulated(
+        g, g.emit("ReduceWindow", x, window_dims=window, reduce=kind, accum_dtype=dtype, **lists)
+    )
+
+
 def _conv2d(g: Growth) -> Value:
     image = g.operand(NUMERIC, (4, 4), wanted=_full)
     kernel = tuple(g.number(1, min(extent, 3)) for extent in image.shape[1:3])
@@ -462,6 +478,7 @@ RECIPES: Mapping[str, Callable[[Growth], Value]] = {
     "MatMul": _matmul,
     "DotGeneral": _dot_general,
     "LayerNorm": _layer_norm,
+    "ReduceWindow": _reduce_window,
     "SegmentReduce": _segment_reduce,
     "Conv2d": _conv2d,
 }
