@@ -177,13 +177,14 @@ def mismatches(parameter: Parameter, dtype: np.dtype[Any], shape: tuple[int, ...
     found: list[Diagnostic] = []
     expected = parameter.type
     if dtype != expected.dtype.numpy:
-        wanted = expected.dtype.numpy.name
+        wanted = expected.dtype.numpy_name
+        argument = wanted if wanted.startswith("ml_dtypes.") else f"'{wanted}'"
         found.append(
             _finding(
                 "E6103",
                 f"argument '{parameter.name}' has dtype {dtype}, expected {wanted}",
                 parameter,
-                f"convert it: {parameter.name}.astype('{wanted}')",
+                f"convert it: {parameter.name}.astype({argument})",
             )
         )
     if shape != expected.shape:

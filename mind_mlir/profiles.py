@@ -39,6 +39,7 @@ class Profile:
         partial_index: Whether Index may give fewer indices than there are dimensions.
         explicit_broadcast: Whether elementwise operations take operands of one shape only.
         empty_arguments: Whether arguments of exported functions may have no elements.
+        empty_shapes: Whether constants and new shapes may have extents of 0.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Profile:
     partial_index: bool = False
     explicit_broadcast: bool = False
     empty_arguments: bool = False
+    empty_shapes: bool = False
 
 
 _ONE_RESULT = Refusal(
@@ -98,6 +100,7 @@ PTIR = Profile(
     allows_blocks=True,
     explicit_broadcast=True,
     empty_arguments=True,
+    empty_shapes=True,
 )
 
 #: What any profile allows: the rules of the `mind` dialect, which no module chooses.

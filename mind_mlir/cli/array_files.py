@@ -2,6 +2,10 @@
 
 A file's header says how large its array is. It is read first and compared with what is wanted, so that never
 more is read, unpacked or allocated than the array that a program asks for. Nothing is unpickled.
+
+What numpy.save writes of the types that ml_dtypes adds (bfloat16, the fp8 and 4-bit ones) is an array of
+bytes without a type, `V2` or `V1`: the input that the array is for says what they are. The type that it
+writes of float8_e5m2, `f1`, it does not know when it reads that; here it is known.
 """
 
 from __future__ import annotations
@@ -14,9 +18,11 @@ import warnings
 import zipfile
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
+
+from mind_mlir.ir.types import DType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,10 +35,12 @@ _ZIP_MAGIC = b"PK"
 _VERSIONS = {1: ("<H", "latin-1"), 2: ("<I", "latin-1"), 3: ("<I", "utf-8")}
 #: Longer headers, which only structured arrays have, are refused, as by numpy.
 MAX_HEADER = 10_000
-_NUMBERS = re.compile(r"[<>|=]?(?:b1|[iufc][0-9]{1,2})")
+_NUMBERS = re.compile(r"[<>|=]?(?:b1|[iufc][0-9]{1,2})|[<|]?V[12]")
 _PYTHON_2_LONG = re.compile(r"(?<=[0-9])L\b")
 _KEYS = {"descr", "fortran_order", "shape"}
 _ENCRYPTED = 0x1
+#: What `numpy.dtype.isbuiltin` is of a type that another package registers.
+_ADDED = 2
 _SUFFIX = ".npy"
 
 
@@ -52,6 +60,11 @@ class Header:
     def dtype(self) -> np.dtype[np.generic]:
         """Return the elements' type in this machine's byte order."""
         return self.stored.newbyteorder("=")
+
+    def dtype_for(self, wanted: np.dtype[Any]) -> np.dtype[Any]:
+        """Return the elements' type where the array is for elements of ``wanted``."""
+        is_untyped = self.stored.kind == "V" and wanted.isbuiltin == _ADDED
+        return wanted if is_untyped and wanted.itemsize == self.stored.itemsize else self.dtype
 
     @property
     def size(self) -> int:
@@ -125,6 +138,8 @@ def _dtype(descr: object) -> np.dtype[np.generic]:
         raise ArrayFileError("its elements are Python objects")
     if not _NUMBERS.fullmatch(descr):
         raise ArrayFileError(f"its elements are no numbers, but of numpy's type '{descr}'")
+    if descr.lstrip("<|") == "f1":
+        return DType.FP8_E5M2.numpy
     try:
         return np.dtype(descr)
     except TypeError as error:

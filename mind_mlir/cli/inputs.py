@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import click
+import numpy as np
 
 from mind_mlir.arguments import mismatches
 from mind_mlir.cli.array_files import Archive, ArrayFileError, read_array
@@ -27,6 +28,7 @@ from mind_mlir.diagnostics.display import display_path
 from mind_mlir.diagnostics.suggestions import did_you_mean
 from mind_mlir.frontends.core_numbers import convert_elements
 from mind_mlir.ir.elements import Problem
+from mind_mlir.ptir.seeding import is_seed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -113,7 +115,9 @@ class _Inputs:
             self._archive(path, parameters, given)
         for position, (name, parameter) in enumerate(parameters.items()):
             spec = self.specs.by_name.get(name) or (self.specs.default if name not in given else None)
-            if spec in FILLS:
+            if name not in self.specs.by_name and name not in given and is_seed(name, parameter.type):
+                given[name] = np.array(self.seed, np.uint64)
+            elif spec in FILLS:
                 seed = (self.seed, position)
                 given[name] = filled(
                     self._uses_of(parameter) if spec == "random" else (), parameter, spec, seed
@@ -160,7 +164,8 @@ class _Inputs:
         else:
             return self._from_literal(elements, shape, parameter)
         try:
-            return read_array(text, lambda header: self._fits(header, parameter))
+            array = read_array(text, lambda header: self._fits(header, parameter))
+            return _typed(array, parameter)
         except ArrayFileError as error:
             if looks_like_literal(text) and not text.endswith((".npy", ".npz")):
                 self._refuse("E6103", parameter, f"the value given for input '{parameter.name}': {malformed}")
@@ -208,13 +213,14 @@ class _Inputs:
 
     def _member(self, path: str, archive: Archive, parameter: Parameter) -> Array | None:
         try:
-            return archive.read(parameter.name, lambda header: self._fits(header, parameter))
+            array = archive.read(parameter.name, lambda header: self._fits(header, parameter))
+            return _typed(array, parameter)
         except ArrayFileError as error:
             self._unreadable(path, f"'{parameter.name}': {error}")
             return None
 
     def _fits(self, header: Header, parameter: Parameter) -> bool:
-        found = mismatches(parameter, header.dtype, header.shape)
+        found = mismatches(parameter, header.dtype_for(parameter.dtype), header.shape)
         self.findings += found
         return not found
 
@@ -229,6 +235,11 @@ class _Inputs:
         )
 
 
+def _typed(array: Array | None, parameter: Parameter) -> Array | None:
+    """Return an array from a file, whose bytes may have no type there, as one of the input's elements."""
+    return array.view(parameter.dtype) if array is not None and array.dtype.kind == "V" else array
+
+
 def make_inputs(module: Module, interface: Interface, specs: InputSpecs, seed: int) -> dict[str, Array]:
     """Return an array for each input of a function.
 
@@ -239,7 +250,8 @@ def make_inputs(module: Module, interface: Interface, specs: InputSpecs, seed: i
         interface: What the function takes.
         specs: The ``--input`` options.
         seed: Seed of random inputs; each input has its own stream, so that the order of options and the
-            other inputs do not matter.
+            other inputs do not matter. And of the random operations of a PTIR program, unless an option
+            gives another one.
 
     Raises:
         ArgumentError: E6101 an input is missing, E6102 there is no such input or an array comes twice, E6103

@@ -85,6 +85,12 @@ class DType(Enum):
         return self.kind is DTypeKind.FLOAT
 
     @property
+    def numpy_name(self) -> str:
+        """Return how Python code spells the numpy type: ``float32``, ``ml_dtypes.bfloat16``."""
+        added = self.numpy.isbuiltin != 1  # by a package other than numpy
+        return f"ml_dtypes.{self.numpy.name}" if added else self.numpy.name
+
+    @property
     def itemsize(self) -> int:
         """Return the bytes one element takes in a numpy array."""
         return int(self.numpy.itemsize)

@@ -103,7 +103,7 @@ def _tensor_type(context: TypeContext) -> TensorType:
     literal: TensorLiteral = context.attributes["value"]
     declared = TensorType(context.attributes["dtype"], context.attributes["shape"])
     for index, extent in enumerate(declared.extents):
-        if extent <= 0:
+        if extent < 0 or (extent == 0 and not context.profile.empty_shapes):
             context.report(
                 "E3006",
                 f"ConstTensor has extent {extent} in dimension {index}; extents must be positive",

@@ -22,6 +22,7 @@ from mind_mlir.ir.regions import live_operations, reads
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.loop_replay import Replay
 from mind_mlir.ops.loop_state import INDEX, buffer_type, is_not_negative, put, room_for, state_bytes, take
+from mind_mlir.ops.loop_sums import add_into
 from mind_mlir.ops.trip_count import trip_count
 
 if TYPE_CHECKING:
@@ -141,7 +142,8 @@ def _step(context: VjpContext) -> Step:
         gradients = [found[place] or context.zeros(types[place]) for place in carried]
         sums = [context.sum(left, right) for left, right in zip(captured, more, strict=True)]
         summed = [place for place, total in enumerate(sums) if total is not None]
-        new = [total and context.emit("Add", totals[i], total) for i, total in enumerate(sums)]
+        sources = {operation.value_id: operation for operation in region.operations}
+        new = [total and add_into(context, totals[i], total, sources) for i, total in enumerate(sums)]
         one = builder.constant(1, DType.SI64)
         region.parameters = [index, *cotangents, *(totals[place] for place in summed)]
         region.yield_([builder.emit("Sub", index, one), *gradients, *(total for total in new if total)])

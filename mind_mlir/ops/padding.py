@@ -182,6 +182,10 @@ OPERATIONS = (
             Example(("i32[0, 2]",), _example((2, 1), (1, 0), (5, 0), TensorLiteral.of(-3, DType.SI32))),
             Example(("i1[2, 1]",), _example((0, 2), (1, 0), (1, 1), TensorLiteral.of(True, DType.I1))),
             Example(("i64[]",), _example((), (), (), _SEVEN)),
+            *(
+                Example((f"{dtype}[3, 2]",), _example((1, 0), (0, 2), (0, 1), TensorLiteral.of(1, dtype)))
+                for dtype in MOVABLE
+            ),
         ),
     ),
 )

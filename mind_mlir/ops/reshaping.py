@@ -10,6 +10,7 @@ import numpy as np
 from mind_mlir.ir.types import format_shape
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind
+from mind_mlir.ops.contract_forms import reshape_form
 from mind_mlir.ops.opdef import MOVABLE, AttributeDef, Example, OpDef, OperandDef
 from mind_mlir.ops.reassociation import reshape
 
@@ -42,7 +43,7 @@ def _reshape_type(context: TypeContext) -> TensorType:
     new_shape: tuple[int, ...] = context.attributes["new_shape"]
     inferred = new_shape.index(-1) if -1 in new_shape else None
     for index, extent in enumerate(new_shape):
-        if extent > 0 or index == inferred:
+        if extent > 0 or index == inferred or (extent == 0 and context.profile.empty_shapes):
             continue
         context.report(
             "E3006",
@@ -56,7 +57,7 @@ def _reshape_type(context: TypeContext) -> TensorType:
     context.stop_if_reported()
     count = operand.element_count
     known = math.prod(extent for extent in new_shape if extent != -1)
-    if (count != known) if inferred is None else (count % known):
+    if (count != known) if inferred is None else (known == 0 or count % known):
         wanted = f"{known}" if inferred is None else f"a multiple of {known}"
         context.fail(
             "E3007",
@@ -196,6 +197,7 @@ OPERATIONS = (
         normalize=_known_shape,
         choices=(
             "A second -1 is rejected as an extent that is not positive (E3006).",
+            "In profile ptir-v0.4 extents may be 0, and none is inferred beside one (E3007).",
             "An input without elements (an empty Slice) can only be reshaped with a -1, which then "
             "becomes 0.",
         ),
@@ -225,6 +227,7 @@ OPERATIONS = (
         evaluate=_evaluate_reshape,
         derivative=_expand_dims_vjp,
         lower=_lower_reshape,
+        in_contract=reshape_form,
         normalize=_ascending,
         choices=(
             "The order in which the axes are listed does not matter.",
@@ -253,6 +256,7 @@ OPERATIONS = (
         evaluate=_evaluate_reshape,
         derivative=_squeeze_vjp,
         lower=_lower_reshape,
+        in_contract=reshape_form,
         normalize=_ascending,
         choices=(
             "An empty list of axes removes nothing.",

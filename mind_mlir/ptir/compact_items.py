@@ -95,12 +95,8 @@ def _word(reader: TextReader, token: Token, depth: int) -> Item:
 
 
 def _dim(reader: TextReader, token: Token) -> Item:
-    name = reader.take()
-    if name.kind not in ("STRING", "WORD"):
-        reader.go_to(name.start)
-        reader.fail("the name of an extent, such as ?B")
-    text = reader.string(name.text, name) if name.kind == "STRING" else name.text
-    return Item("dim", text, token.start, name.end)
+    text, end = reader.symbol()
+    return Item("dim", text, token.start, end)
 
 
 def _named(reader: TextReader, name: str, start: int, depth: int) -> Item:

@@ -244,7 +244,7 @@ class _CompactReader(TextReader):
         name = self.kind("WORD", "the name of an operation")
         found = compact_names().get(name.text)
         if found is None:
-            suggestion = did_you_mean(name.text, compact_names())
+            suggestion = "" if self.findings.full else did_you_mean(name.text, compact_names())
             message = f"unknown operation '{clip(name.text)}'{suggestion}"
             help_text = "names are those of the contract, such as dot_general or reduce_max"
             facts = {"operation": name.text, "suggestion": suggestion}

@@ -40,9 +40,11 @@ Spans = dict["Path", tuple[int, int]]
 def read_data(reader: TextReader, path: Path, spans: Spans) -> Any:
     """Return the data that begin here, and note where their parts stand."""
     start = reader.peek().start
-    if len(path) > 4 * MAX_NESTING:
+    if reader.depth == MAX_NESTING:
         reader.fail("something that nests less deep")
+    reader.depth += 1
     data = _data(reader, path, spans)
+    reader.depth -= 1
     spans.setdefault(path, (start, reader.end))
     return data
 
@@ -57,8 +59,7 @@ def _data(reader: TextReader, path: Path, spans: Spans) -> Any:
         case "REGION", text:
             return reader.identifier(text.lstrip("^r"), token)
         case _, "?":
-            name = reader.take()
-            return {"Dynamic": reader.string(name.text, name) if name.kind == "STRING" else name.text}
+            return {"Dynamic": reader.symbol()[0]}
         case _, "[":
             return _items(reader, "]", path, spans)
         case _, "(":

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _STARTS = re.compile(
     r"^[ \t]*(?=%[0-9]+[ \t]*[:=]|(?:params|body|results|hints)[ \t]*:|func\b|region\b|\})", re.M
 )
-_VERSION = re.compile(r"\(\s*spec_version\s*=\s*\"?(?P<version>[^\")\n]*?)\s*\"?\s*\)")
+_VERSION = re.compile(r"\(\s*+spec_version\s*+=\s*+(?:\"(?P<quoted>[^\"\n]*+)\"\s*+|(?P<bare>[^\")\n]*+))\)")
 
 
 def read_display(source: SourceText) -> Program:
@@ -71,6 +71,7 @@ class _DisplayReader(TextReader):
                     self.fail("'func', 'region' or '}'")
             except Unreadable as fault:
                 self.findings.add(fault.finding)
+                self.depth = 0  # what was being read is left
                 self.recover(_STARTS)
                 if self.peek().kind == "END":
                     break
@@ -87,7 +88,10 @@ class _DisplayReader(TextReader):
         if found is None:
             self.fail("(spec_version = ptir.v0.4)")
         self.go_to(found.end())
-        if finding := wrong_version(found["version"], self.source.locate(*found.span("version"))):
+        group = "bare" if found["quoted"] is None else "quoted"
+        version = found[group].rstrip()
+        start = found.start(group)
+        if finding := wrong_version(version, self.source.locate(start, start + len(version))):
             self.findings.add(finding)
 
     def _function(self) -> Function:
@@ -168,6 +172,7 @@ class _DisplayReader(TextReader):
                     found.append(instruction)
             except Unreadable as fault:
                 self.findings.add(fault.finding)
+                self.depth = 0  # what was being read is left
                 self.recover(_STARTS)
         return found
 
@@ -191,7 +196,7 @@ class _DisplayReader(TextReader):
     def _operation(self) -> Operation | None:
         name = self.kind("WORD", "the name of an operation")
         if name.text not in forms():
-            suggestion = did_you_mean(name.text, forms())
+            suggestion = "" if self.findings.full else did_you_mean(name.text, forms())
             message = f"unknown operation '{clip(name.text)}'{suggestion}"
             help_text = "names are those of the contract, such as DotGeneral"
             facts = {"operation": name.text, "suggestion": suggestion}

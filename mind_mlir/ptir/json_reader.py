@@ -247,6 +247,9 @@ class _JsonReader:
 
     def _report_fault(self, fault: Fault, path: Path) -> None:
         """Report what is wrong with the text of a value."""
+        if self.findings.full:
+            self.findings.count()
+            return
         whole = (*path, *fault.path)
         context = {"text": fault.message} if fault.code == "E1005" else {}
         where = self._located(min(fault.start, len(self._text.text)), fault.end)

@@ -85,6 +85,11 @@ def is_random(operation: Operation) -> bool:
     return record is not None and record.contract is not None and record.contract.seeded
 
 
+def is_seed(name: str, type_: TensorType) -> bool:
+    """Return whether a parameter is one that `seeded` adds, by what callers see of it."""
+    return type_ == SEED and name.rstrip("_") == _NAME
+
+
 def _seeded(function: Function, seed: int | None) -> Function:
     taken = [*function.parameter_ids, *(instruction.id for instruction in function.body)]
     value = max(taken, default=-1) + 1

@@ -78,12 +78,14 @@ class TextReader:
     Attributes:
         position: Where the next token begins, or the space before it.
         end: Where what was read last ends.
+        depth: How deep what is being read nests, where that is limited.
     """
 
     source: SourceText
     findings: Findings = field(default_factory=Findings)
     position: int = 0
     end: int = 0
+    depth: int = 0
     _next: Token | None = None
 
     # Tokens.
@@ -146,7 +148,9 @@ class TextReader:
     def finding(
         self, code: str, message: str, start: int, end: int, help_text: str | None = None, **context: Any
     ) -> Diagnostic:
-        """Return a finding about a part of the text."""
+        """Return a finding about a part of the text; one that will only be counted has no words."""
+        if self.findings.full:
+            return Diagnostic(code, "")
         return Diagnostic(
             code, message, self.source.locate(start, end), (), help_text, context=FrozenDict(context)
         )
@@ -205,6 +209,14 @@ class TextReader:
         """Return the number of a region: ``^0`` or ``^r0``."""
         token = self.kind("REGION", "a region, such as ^0")
         return self.identifier(token.text.lstrip("^r"), token)
+
+    def symbol(self) -> tuple[str, int]:
+        """Return the name of a symbolic extent, behind its question mark, and where it ends."""
+        token = self.peek()
+        if token.kind not in ("STRING", "WORD"):
+            self.fail("the name of an extent, such as ?B")
+        self.take()
+        return (self.string(token.text, token) if token.kind == "STRING" else token.text), token.end
 
     def json(self) -> Any:
         """Return any JSON value."""

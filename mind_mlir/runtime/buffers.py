@@ -114,7 +114,9 @@ def _problems(name: str, output: Output, value: object) -> Iterator[Diagnostic]:
         yield _finding("E6105", f"{name} is not a numpy array: it is {border.describe(value)}", name, output)
         return
     if value.dtype != dtype:
-        yield _finding("E6103", f"{name} has dtype {value.dtype}, expected {dtype.name}", name, output)
+        yield _finding(
+            "E6103", f"{name} has dtype {value.dtype}, expected {output.type.dtype.numpy_name}", name, output
+        )
     if value.shape != shape:
         message = f"{name} has shape {format_shape(value.shape)}, expected {format_shape(shape)}"
         yield _finding("E6104", message, name, output)

@@ -82,6 +82,43 @@ def test_the_derivative_is_that_of_the_steps() -> None:
             np.testing.assert_allclose(gradient[index], (ends[0] - ends[1]) / 2e-6, rtol=1e-6)
 
 
+TWICE = """
+func @main(%x: tensor<f64[40]>, %s: tensor<f64[]>) -> (tensor<f64[]>) {
+^entry:
+  %r = Scan (%s, %x, %x) {carry_count=1, scan_output_count=0} : tensor<f64[]> {
+  ^body(%c: tensor<f64[]>, %a: tensor<f64[]>, %b: tensor<f64[]>):
+    %p = Mul (%c, %a) : tensor<f64[]>
+    %q = Mul (%p, %b) : tensor<f64[]>
+    %t = Add (%q, %b) : tensor<f64[]>
+    yield %t
+  }
+  return %r
+}
+"""
+
+
+def test_a_step_back_adds_to_the_slices_that_it_read() -> None:
+    gradient = mind_mlir.differentiate(mind_mlir.parse(TWICE)).module
+    assert not re.search(r"\n    %\d+ = Add .*: tensor<f64\[40\]>", str(gradient)), "in each step"
+    rng = np.random.default_rng(2)
+    x, s = 0.5 + rng.random(40), np.array(0.3)
+
+    def last(x: np.ndarray) -> float:
+        found = float(s)
+        for each in x:
+            found = found * each * each + each
+        return found
+
+    _, dx, _ = mind_mlir.compile(gradient)(x, s)
+    for index in range(40):
+        ends = []
+        for moved in (1e-6, -1e-6):
+            x[index] += moved
+            ends.append(last(x))
+            x[index] -= moved
+        np.testing.assert_allclose(dx[index], (ends[0] - ends[1]) / 2e-6, rtol=1e-6)
+
+
 def test_it_is_a_counted_loop_in_structured_form() -> None:
     text = str(structured_form(mind_mlir.parse(SUMS.format(n=6))))
     assert "Scan" not in text

@@ -1,0 +1,195 @@
+"""Complex numbers: values written out by hand, all pairs of awkward parts, constants, rejections."""
+
+from __future__ import annotations
+
+import cmath
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from harness import edge_values, findings, run_both
+
+import mind_mlir
+from mind_mlir import verify
+from mind_mlir.core.builder import Builder
+from mind_mlir.ir.module import Functions, Module
+from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.ops.complex_numbers import joined
+from mind_mlir.ops.registry import by_opcode
+
+OPS = by_opcode()
+NAN, INF = float("nan"), float("inf")
+BOTH = pytest.mark.parametrize("dtype", [DType.CF32, DType.CF64])
+
+
+def run(opcode: str, *operands: Any, **attributes: Any) -> Any:
+    """Run one operation interpreted and compiled, check that the two agree, and return the result."""
+    return run_both(OPS[opcode], operands, attributes)
+
+
+def pairs(dtype: DType) -> tuple[Any, Any]:
+    """Return many pairs of awkward numbers, as two vectors."""
+    values = edge_values(dtype)[::3]
+    return np.repeat(values, len(values)), np.tile(values, len(values))
+
+
+def same_parts(actual: Any, expected: Any) -> None:
+    for left, right in ((actual.real, expected.real), (actual.imag, expected.imag)):
+        np.testing.assert_array_equal(left, right)
+        numbers = ~np.isnan(right)
+        np.testing.assert_array_equal(np.signbit(left)[numbers], np.signbit(right)[numbers])
+
+
+@BOTH
+@pytest.mark.parametrize("opcode", ["Add", "Sub", "Mul", "Div"])
+def test_every_pair_of_edge_values(opcode: str, dtype: DType) -> None:
+    left, right = pairs(dtype)
+    result = run(opcode, left, right)
+    with np.errstate(all="ignore"):
+        if opcode in ("Add", "Sub"):
+            same_parts(result, {"Add": np.add, "Sub": np.subtract}[opcode](left, right))
+        elif opcode == "Div":
+            np.testing.assert_array_equal(np.isnan(result), np.isnan(left / right))
+
+
+@BOTH
+def test_arithmetic_by_hand(dtype: DType) -> None:
+    x, y = np.array([1 + 2j], dtype.numpy), np.array([3 - 4j], dtype.numpy)
+    assert run("Add", x, y) == [4 - 2j]
+    assert run("Sub", x, y) == [-2 + 6j]
+    assert run("Mul", x, y) == [11 + 2j]
+    assert run("Div", np.array([11 + 2j], dtype.numpy), y) == [1 + 2j]
+    assert run("Reciprocal", np.array([0.5j], dtype.numpy)) == [-2j]
+    same_parts(run("Neg", np.array([0 - 0j, 1 - 2j], dtype.numpy)), -np.array([0 - 0j, 1 - 2j], dtype.numpy))
+
+
+@BOTH
+def test_quotients_do_not_overflow_on_the_way(dtype: DType) -> None:
+    greatest = np.finfo(dtype.numpy).max / 2
+    x = np.array([greatest * (1 + 1j)], dtype.numpy)
+    np.testing.assert_allclose(run("Div", x, x), [1], rtol=1e-6)
+    assert np.isinf(run("Div", x, np.zeros_like(x)).real).all()
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("opcode", "argument", "expected"),
+    [
+        ("Exp", 1 + 2j, cmath.exp(1 + 2j)),
+        ("Exp", math.pi * 1j, -1),
+        ("Exp", -INF + 0j, 0),
+        ("Log", -1 + 0j, math.pi * 1j),
+        ("Log", -1 - 0j, math.pi * 1j),
+        ("Log", complex(-1, -0.0), -math.pi * 1j),
+        ("Log", 3 + 4j, cmath.log(3 + 4j)),
+        ("Log", 1e30 + 1e30j, cmath.log(1e30 + 1e30j)),
+        ("Tanh", 0.5 + 0.25j, cmath.tanh(0.5 + 0.25j)),
+        ("Tanh", 300 + 1j, 1),
+        ("Rsqrt", 4 + 0j, 0.5),
+        ("Rsqrt", -4 + 0j, -0.5j),
+        ("Rsqrt", 3 + 4j, 1 / (2 + 1j)),
+        ("Rsqrt", 1e-38 + 1e-38j, 1 / cmath.sqrt(1e-38 + 1e-38j)),
+        ("Rsqrt", complex(INF, 1), 0),
+    ],
+)
+def test_functions_by_hand(opcode: str, argument: complex, expected: complex, dtype: DType) -> None:
+    result = run(opcode, np.array([argument], dtype.numpy))
+    epsilon = np.finfo(dtype.numpy).eps
+    np.testing.assert_allclose(result, [expected], rtol=4 * epsilon, atol=4 * epsilon)
+
+
+@BOTH
+@pytest.mark.parametrize("opcode", ["Exp", "Log", "Tanh", "Rsqrt"])
+def test_errors_are_within_four_units_of_the_magnitude(opcode: str, dtype: DType) -> None:
+    rng = np.random.default_rng(5)
+    around = np.exp(1j * rng.uniform(-4, 4, 5000)) * (1 + 1e-5 * rng.standard_normal(5000))
+    wide = joined(rng.standard_normal(5000) * 3, rng.standard_normal(5000) * 3)
+    near = 1e-5 * (rng.standard_normal(5000) + 1j * rng.standard_normal(5000))
+    x = np.concatenate([around, wide, near, near + 1, near + math.pi / 2 * 1j]).astype(dtype.numpy)
+    function: Any = {"Exp": np.exp, "Log": np.log, "Tanh": np.tanh, "Rsqrt": lambda z: 1 / np.sqrt(z)}[opcode]
+    exact = function(x.astype(np.complex128 if dtype is DType.CF32 else np.clongdouble))
+    error = np.abs(run(opcode, x).astype(exact.dtype) - exact) / np.abs(exact)
+    assert error.max() < 4 * np.finfo(dtype.numpy).eps
+
+
+@BOTH
+def test_comparison_and_selection(dtype: DType) -> None:
+    left, right = pairs(dtype)
+    expected = [a == b for a, b in zip(left.tolist(), right.tolist(), strict=True)]
+    assert run("Compare", left, right, op="Equal").tolist() == expected
+    assert run("Compare", left, right, op="NotEqual").tolist() == [not each for each in expected]
+    pred = np.arange(left.size) % 3 == 0
+    same_parts(run("Select", pred, left, right), np.where(pred, left, right))
+
+
+def test_casts() -> None:
+    assert run("Cast", np.array([2**24 + 1, -3], np.int32), dtype=DType.CF32).tolist() == [2**24, -3]
+    result = run("Cast", np.array([-0.0, NAN, INF]), dtype=DType.CF32)
+    same_parts(result, joined(np.array([-0.0, NAN, INF], np.float32), np.zeros(3, np.float32)))
+    narrow = run("Cast", np.array([complex(1e300, 1 / 3)]), dtype=DType.CF32)
+    same_parts(narrow, joined(np.array([INF], np.float32), np.array([1 / 3], np.float32)))
+    assert run("Cast", np.array([True, False]), dtype=DType.CF64).tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("opcode", "attributes", "count"),
+    [
+        ("Compare", {"op": "Less"}, 2),
+        ("Compare", {"op": "GreaterEqual"}, 2),
+        ("Cast", {"dtype": DType.F32}, 1),
+        ("Cast", {"dtype": DType.I1}, 1),
+        ("Abs", {}, 1),
+        ("Erf", {}, 1),
+        ("Maximum", {}, 2),
+        ("Clamp", {}, 3),
+        ("Relu", {}, 1),
+    ],
+)
+def test_what_complex_numbers_do_not_have_is_E2005(  # noqa: N802 -- the code as it is spelled
+    opcode: str, attributes: dict[str, Any], count: int
+) -> None:
+    found = findings(OPS[opcode], [TensorType(DType.CF32, (3,))] * count, attributes)
+    assert {finding.code for finding in found} == {"E2005"}
+    assert found[0].help
+
+
+def test_constants() -> None:
+    rng = np.random.default_rng(0)
+    large = joined(rng.standard_normal((300, 300)), rng.standard_normal((300, 300)))
+    awkward = edge_values(DType.CF32)
+    b = Builder(profile="ptir-v0.4")
+    x = b.parameter(TensorType(DType.CF32, (2, 3)), "x")
+    scalar, same = b.constant(3 - 4j, DType.CF32), b.constant(np.full((2, 3), 1 + 2j), DType.CF32)
+    results = [
+        b.emit("Add", x, same),
+        b.emit("BroadcastTo", scalar, result_shape=(2, 3)),
+        scalar,
+        b.constant(large, DType.CF64),
+        b.constant(awkward, DType.CF32),
+    ]
+    module = verify(Module(Functions((b.function("main", results),)), "ptir-v0.4"))
+    argument = np.arange(6).reshape(2, 3).astype(np.complex64)
+    found = mind_mlir.compile(module)(argument)
+    expected = [argument + (1 + 2j), np.full((2, 3), 3 - 4j), np.array(3 - 4j), large, awkward]
+    for actual, interpreted, wanted in zip(
+        found, mind_mlir.interpret(module, {"x": argument}), expected, strict=True
+    ):
+        same_parts(actual, np.asarray(wanted, actual.dtype))
+        same_parts(interpreted, np.asarray(wanted, actual.dtype))
+
+
+def test_scalars_choose_and_stretch() -> None:
+    b = Builder(profile="ptir-v0.4")
+    z = b.parameter(TensorType(DType.CF32), "z")
+    w = b.parameter(TensorType(DType.CF32, (3,)), "w")
+    same = b.emit("Compare", z, z, op="Equal")
+    wide = b.emit("BroadcastTo", z, result_shape=(3,))
+    all_same = b.emit("BroadcastTo", same, result_shape=(3,))
+    result = b.emit("Select", all_same, b.emit("Mul", wide, w), w)
+    module = Module(Functions((b.function("main", [result]),)), "ptir-v0.4")
+    for number in (1j, complex(NAN, 1)):
+        given = np.array(number, np.complex64)
+        vector = np.array([1, 2j, 3], np.complex64)
+        (found,) = mind_mlir.compile(module)(given, vector)
+        np.testing.assert_array_equal(found, vector * 1j if number == 1j else vector)
