@@ -17,6 +17,7 @@ ALL = (
     "memory_pool",
     "import_time",
     "check_memory",
+    "ptir_literals",
 )
 
 

@@ -142,6 +142,7 @@ QUICK = {
     "memory_pool": ["--megabytes", "0.25", "--seconds", "0.001"],
     "import_time": ["--repeats", "1"],
     "check_memory": ["--megabytes", "0.1", "--kinds", "literal of f64", "outputs"],
+    "ptir_literals": ["--megabytes", "0.5"],
 }
 
 
@@ -158,7 +159,9 @@ def test_all_benchmarks_are_run_here() -> None:
         "native_loops",
         "report",
     }
-    assert modules - helpers - {"accuracy", "soak", "sweep"} == set(ALL)  # these take long, or say what to measure
+    assert modules - helpers - {"accuracy", "soak", "sweep"} == set(
+        ALL
+    )  # these take long, or say what to measure
 
 
 def run(name: str, *arguments: str) -> str:
