@@ -15,6 +15,7 @@ ALL = (
     "call_overhead",
     "threads",
     "memory_pool",
+    "random_numbers",
     "import_time",
     "check_memory",
     "ptir_literals",

@@ -428,6 +428,19 @@ irdl.dialect @mind {
     %result = irdl.base "!builtin.tensor"
     irdl.results(result: %result)
   }
+  irdl.operation @segment_reduce {
+    %values = irdl.base "!builtin.tensor"
+    %segment_ids = irdl.base "!builtin.tensor"
+    irdl.operands(values: %values, segment_ids: %segment_ids)
+    %attr_kind = irdl.base "#builtin.string"
+    %attr_num_segments = irdl.base "#builtin.integer"
+    %attr_accum_dtype = irdl.base "#builtin.type"
+    %attr_indices_are_sorted = irdl.base "#builtin.integer"
+    %attr_unique = irdl.base "#builtin.integer"
+    irdl.attributes { "kind" = %attr_kind, "num_segments" = %attr_num_segments, "accum_dtype" = %attr_accum_dtype, "indices_are_sorted" = %attr_indices_are_sorted, "unique" = %attr_unique }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
   irdl.operation @quantize {
     %x = irdl.base "!builtin.tensor"
     %scale = irdl.base "!builtin.tensor"
@@ -499,6 +512,21 @@ irdl.dialect @mind {
     %attr_epsilon = irdl.base "#builtin.float"
     %attr_feature_axis = irdl.base "#builtin.integer"
     irdl.attributes { "epsilon" = %attr_epsilon, "feature_axis" = %attr_feature_axis }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @reduce_window {
+    %input = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input)
+    %attr_window_dims = irdl.base "#builtin.dense_array"
+    %attr_strides = irdl.base "#builtin.dense_array"
+    %attr_padding_low = irdl.base "#builtin.dense_array"
+    %attr_padding_high = irdl.base "#builtin.dense_array"
+    %attr_base_dilation = irdl.base "#builtin.dense_array"
+    %attr_window_dilation = irdl.base "#builtin.dense_array"
+    %attr_reduce = irdl.base "#builtin.string"
+    %attr_accum_dtype = irdl.base "#builtin.type"
+    irdl.attributes { "window_dims" = %attr_window_dims, "strides" = %attr_strides, "padding_low" = %attr_padding_low, "padding_high" = %attr_padding_high, "base_dilation" = %attr_base_dilation, "window_dilation" = %attr_window_dilation, "reduce" = %attr_reduce, "accum_dtype" = %attr_accum_dtype }
     %result = irdl.base "!builtin.tensor"
     irdl.results(result: %result)
   }

@@ -20,9 +20,10 @@ from mind_mlir.ir.module import Functions, Return
 from mind_mlir.ir.regions import reads
 from mind_mlir.ir.types import DType
 from mind_mlir.ops.accumulation import summation_error, term_magnitudes
+from mind_mlir.ops.complex_numbers import PARTS
 from mind_mlir.ops.infer import complete_attributes
 from mind_mlir.ops.numbers import dtype_of, smallest_subnormal, widened
-from mind_mlir.ops.opdef import Rounding
+from mind_mlir.ops.opdef import COMPLEX, Rounding
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.passes.canonicalize import canonicalize_with_map
 from mind_mlir.passes.forms import structured_form
@@ -169,7 +170,9 @@ def _first_in_function(
 def _compare(
     operation: CoreOperation, compiled: Array, interpreted: Array, operands: Sequence[Array]
 ) -> Difference | None:
-    if not dtype_of(interpreted).is_float:
+    if dtype_of(interpreted) in COMPLEX:
+        wrong = ~_agreeing_parts(operation, compiled, interpreted, operands)
+    elif not dtype_of(interpreted).is_float:
         wrong = np.asarray(compiled != interpreted)
     else:
         wrong = ~_agreeing(operation, compiled, interpreted, operands)
@@ -194,6 +197,29 @@ def _agreeing(
         near = np.abs(compiled - interpreted) <= allowed
     # Terms that overflow together do so sooner, later or never, depending on their order.
     return np.asarray(agreeing | equal | near | (allowed == np.inf))
+
+
+def _agreeing_parts(
+    operation: CoreOperation, compiled: Array, interpreted: Array, operands: Sequence[Array]
+) -> Array:
+    """Return where complex results agree in both parts: exactly, or within an error of the magnitude."""
+    record, part = by_opcode()[operation.opcode], PARTS[dtype_of(interpreted)]
+    exact = record.rounding is Rounding.EXACT and not _runs_others(record)
+    relative, magnitude = TOLERANCES[part], np.abs(interpreted)
+    if _runs_others(record) or record.terms is not None:
+        found = [np.abs(each) for each in (interpreted, *operands) if dtype_of(each) in COMPLEX]
+        magnitude = sum(np.where(np.isfinite(each), each, 0).sum() for each in found)
+        relative = CONTROL_TOLERANCES[part] if _runs_others(record) else relative
+    agreeing = np.ones(interpreted.shape, np.bool_)
+    for left, right in ((compiled.real, interpreted.real), (compiled.imag, interpreted.imag)):
+        both = (np.isnan(left) & np.isnan(right)) | (left == right)
+        if exact:
+            both &= np.isnan(left) | (np.signbit(left) == np.signbit(right))
+        else:
+            with np.errstate(all="ignore"):
+                both |= np.abs(left - right) <= relative * magnitude + smallest_subnormal(part)
+        agreeing &= both
+    return agreeing
 
 
 def allowed_error(operation: CoreOperation, value: Array, operands: Sequence[Array]) -> Array:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from mind_mlir import ArgumentError, Builder, DType, TensorType, VerificationError, parse
+from mind_mlir import ArgumentError, Builder, DType, Module, TensorType, VerificationError, parse
 from mind_mlir.comparison import Difference, first_difference
+from mind_mlir.ir.module import Functions
 from mind_mlir.ops import registry
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mind_mlir import Module
     from mind_mlir.ir.attributes import Array
     from mind_mlir.mlir.context import LoweringContext
 
@@ -229,3 +229,40 @@ def test_modules_of_inputs_alone() -> None:
     b = Builder()
     x = b.input("x", TensorType(F32, (2,)))
     assert first_difference(b.build([x, x]), {"x": np.ones(2, np.float32)}) is None
+
+
+# Complex numbers
+
+
+def complex_module(opcode: str, dtype: DType) -> Module:
+    b = Builder(profile="ptir-v0.4")
+    x = b.parameter(TensorType(dtype, (4,)), "x")
+    return Module(Functions((b.function("main", [b.emit(opcode, x)]),)), "ptir-v0.4")
+
+
+COMPLEX_VALUES = [1 + 2j, complex(NAN, -0.0), complex(-INF, 1), complex(0.0, INF)]
+
+
+@pytest.mark.parametrize("dtype", [DType.CF32, DType.CF64])
+@pytest.mark.parametrize("opcode", ["Neg", "Exp", "Log", "Tanh", "Reciprocal"])
+def test_complex_numbers_are_no_differences(opcode: str, dtype: DType) -> None:
+    values = np.array(COMPLEX_VALUES, dtype.numpy)
+    assert first_difference(complex_module(opcode, dtype), {"x": values}) is None
+
+
+@pytest.mark.parametrize("opcode", ["Neg", "Exp"])
+@pytest.mark.parametrize("value", [1 + 2j, complex(NAN, 1)])
+def test_a_wrong_part_of_a_complex_number_is_found(sabotage: Any, opcode: str, value: complex) -> None:
+    def wrong(context: LoweringContext, result: Any) -> Any:
+        complex_, dtype = context.mlir.complex_, context.result_type.dtype
+        zero = context.scalar(0, DType.F64)
+        part = complex_.re
+        return context.elementwise(
+            lambda z: complex_.create_(context.element(dtype), part(z), zero), [result], context.result_type
+        )
+
+    sabotage(opcode, wrong)
+    values = np.array([0, 0, value, 0], np.complex128)
+    difference = first_difference(complex_module(opcode, DType.CF64), {"x": values})
+    assert difference is not None
+    assert difference.index[0] in (0, 2)

@@ -101,6 +101,7 @@ def command(
         check_runnable(target)
     from mind_mlir.analysis.restriction import restricted  # noqa: PLC0415 -- as above
     from mind_mlir.cli.execution import check_output_name, compare, deliver, execute  # noqa: PLC0415 -- loads numpy, which --help and completion do without
+    from mind_mlir.cli.input_extents import given_extents  # noqa: PLC0415 -- as above
     from mind_mlir.cli.inputs import InputSpecs, make_inputs  # noqa: PLC0415 -- as above
     from mind_mlir.cli.stage_log import StageLog  # noqa: PLC0415 -- as above
     from mind_mlir.ir.entry import entry_function  # noqa: PLC0415 -- as above
@@ -112,7 +113,7 @@ def command(
         set_num_threads(threads)
     specs = InputSpecs.parse(inputs)
     log = StageLog.of(session, print_ir_after_all=print_ir_after_all, dump_stages=dump_stages, timing=timing)
-    module = log.read(file, func, extents)
+    module = log.read(file, func, extents, lambda program: given_extents(program, None, specs))
     with log.timed("verify"):
         verify(module)
     function = entry_function(module, func)

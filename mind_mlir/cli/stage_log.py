@@ -81,7 +81,11 @@ class StageLog:
             self.timings[stage] = self.timings.get(stage, 0.0) + time.perf_counter() - start
 
     def read(
-        self, path: str, function: str | None = None, extents: Mapping[str, int] = NOTHING_BOUND
+        self,
+        path: str,
+        function: str | None = None,
+        extents: Mapping[str, int] = NOTHING_BOUND,
+        given: Callable[[Program], Mapping[str, int]] = lambda _: NOTHING_BOUND,
     ) -> Module:
         """Read and parse the program at ``path``; what is PTIR becomes a module.
 
@@ -89,6 +93,7 @@ class StageLog:
             path: The file; ``-`` is standard input.
             function: The function that is wanted of a PTIR program; by default its entry.
             extents: What its symbolic dimensions are.
+            given: Says what others of them are.
 
         Raises:
             ParseError: It cannot be read, or is not well-formed.
@@ -103,7 +108,8 @@ class StageLog:
                 raise click.UsageError("--bind is for PTIR programs: Core IR has no symbolic dimensions")
             return found
         with self.timed("convert"):
-            return to_module(bound(restricted(found, function), extents))
+            program: Program = bound(restricted(found, function), extents)
+            return to_module(bind(program, given(program)))
 
     def add(self, timings: Mapping[str, float]) -> None:
         """Take over the timings of a lowering."""

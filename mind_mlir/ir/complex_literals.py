@@ -13,7 +13,8 @@ def complex_parts(literal: TensorLiteral) -> tuple[TensorLiteral, ...]:
     if literal.type.dtype.kind is not DTypeKind.COMPLEX:
         return ()
     array = literal.array
-    return tuple(TensorLiteral.from_array(np.ascontiguousarray(part)) for part in (array.real, array.imag))
+    # Copies are contiguous, and of rank 0 where the literal is.
+    return tuple(TensorLiteral.from_array(part.copy()) for part in (array.real, array.imag))
 
 
 def complex_literal(real: TensorLiteral, imaginary: TensorLiteral) -> TensorLiteral:

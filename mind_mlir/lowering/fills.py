@@ -14,7 +14,7 @@ from mind_mlir.mlir.memory import byte_size, element_bytes, is_contiguous
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mind_mlir.bindings import Operation, Value
+    from mind_mlir.bindings import Operation, Type, Value
     from mind_mlir.target import Target
 
 
@@ -31,11 +31,16 @@ def expand_fills(fills: Iterable[Operation], target: Target) -> None:
         value = _value(op)
         buffer = op.operands[-1]
         type_ = buffer.type
-        if value is None or not is_contiguous(type_) or str(type_.element_type) == "i1":
-            continue  # a vector of i1 is packed in bits, a buffer is not
+        if value is None or not is_contiguous(type_) or not _in_vectors(type_.element_type):
+            continue
         with ir.InsertionPoint(op), op.location:
             _fill(flattened(buffer), value, target.vector_bytes // element_bytes(type_.element_type))
         op.erase()
+
+
+def _in_vectors(element: Type) -> bool:
+    """Return whether vectors hold such elements as buffers do: i1 is packed in bits, complex not held."""
+    return str(element) != "i1" and not isinstance(element, ir.ComplexType)
 
 
 def _value(op: Operation) -> Value | None:

@@ -43,4 +43,6 @@ def _elements(attribute: Attribute, type_: TensorType) -> Any:
     if not type_.element_count:
         return np.zeros(type_.extents, dtype.numpy)
     elements = np.frombuffer(raw_elements(attribute, dtype.itemsize), dtype.numpy)
-    return np.broadcast_to(elements, type_.extents) if attribute.is_splat else elements.reshape(type_.extents)
+    if attribute.is_splat:
+        return np.broadcast_to(elements.reshape(()), type_.extents)
+    return elements.reshape(type_.extents)

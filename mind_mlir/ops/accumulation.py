@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 #: Terms that are summed one after the other, at most.
 BLOCK = 256
 
+#: Operands that say where something lies.
+_PLACES = (Domain.INDEX, Domain.POSITION, Domain.WINDOW)
+
 #: The bound in words, for the records.
 ACCURACY = (
     f"Floats are summed in blocks of at most {BLOCK} terms: relative to the sum of the terms' magnitudes, "

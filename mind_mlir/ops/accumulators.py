@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.types import DType, DTypeKind
 from mind_mlir.ops.attribute_kinds import AttrKind
@@ -10,6 +10,7 @@ from mind_mlir.ops.contract import Field, FieldKind
 from mind_mlir.ops.opdef import AttributeDef
 
 if TYPE_CHECKING:
+    from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import TypeContext
     from mind_mlir.ops.opdef import DTypeSet
 
@@ -74,3 +75,9 @@ def check_accumulator(context: TypeContext, kind: str, dtypes: DTypeSet) -> None
 def _goes_with(kind: str, dtype: DType) -> bool:
     """Return whether numbers of ``dtype`` can be added, or have an order."""
     return dtype.kind is not (DTypeKind.BOOL if kind == "Sum" else DTypeKind.COMPLEX)
+
+
+def combination(context: LoweringContext, kind: str, dtype: DType) -> Any:
+    """Return what combines two scalars of ``dtype``."""
+    arithmetic = context.arithmetic(dtype)
+    return {"Sum": arithmetic.add, "Max": arithmetic.maximum, "Min": arithmetic.minimum}[kind]

@@ -8,6 +8,7 @@ import numpy as np
 
 from mind_mlir.ops import numbers
 from mind_mlir.ops.contract import unary
+from mind_mlir.ops.contract_forms import relu_form
 from mind_mlir.ops.opdef import ALL_FLOATS, ALL_REAL, COMPLEX, Alias, Domain, OpDef, OperandDef, Rounding
 from mind_mlir.ops.pointwise import (
     COMPLEX_ACCURACY,
@@ -115,6 +116,7 @@ OPERATIONS = (
         evaluate=_relu,
         derivative=_relu_vjp,
         lower=_lower_relu,
+        in_contract=relu_form,
         choices=("Integer dtypes are taken as well.", "NaN and -0.0 give +0.0, as the formula says."),
         aliases=(Alias("core-functions", "tensor.relu"),),
         examples=UNARY_EXAMPLES,

@@ -13,6 +13,7 @@ import numpy as np
 
 from mind_mlir.ir.types import format_shape
 from mind_mlir.ops.accumulation import ACCURACY
+from mind_mlir.ops.contract_forms import dot_form, matmul_form
 from mind_mlir.ops.opdef import Alias, Example, OpDef, OperandDef, Rounding
 from mind_mlir.ops.reassociation import reshape
 from mind_mlir.ops.shapes import broadcast
@@ -291,6 +292,7 @@ OPERATIONS: tuple[OpDef, ...] = (
         evaluate=_matmul,
         derivative=_dot_vjp,
         lower=_lower_dot,
+        in_contract=dot_form,
         rounding=Rounding.ACCUMULATING,
         terms=_terms,
         choices=(INTEGERS_WRAP, SUM_ORDER, _EMPTY),
@@ -320,6 +322,7 @@ OPERATIONS: tuple[OpDef, ...] = (
         evaluate=_matmul,
         derivative=_matmul_vjp,
         lower=_lower_matmul,
+        in_contract=matmul_form,
         rounding=Rounding.ACCUMULATING,
         terms=_terms,
         choices=(INTEGERS_WRAP, SUM_ORDER, _EMPTY),

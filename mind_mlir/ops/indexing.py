@@ -11,6 +11,7 @@ from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.types import DType
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.bounds import check_indices, require_in_bounds, safe_position
+from mind_mlir.ops.contract_forms import index_form
 from mind_mlir.ops.opdef import INTEGERS, MOVABLE, AttributeDef, Domain, Example, OpDef, OperandDef, Program
 from mind_mlir.ops.scatter_windows import row_form
 
@@ -186,6 +187,7 @@ OPERATIONS = (
         evaluate=_evaluate_index,
         derivative=_index_vjp,
         lower=_lower_index,
+        in_contract=index_form,
         choices=(
             _BOUNDS,
             "That an index is out of bounds is found when the function runs, although it is known "

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.ir.types import DType
+from mind_mlir.ops.contract_forms import and_form, not_form, or_form, xor_form
 from mind_mlir.ops.opdef import BOOL, Alias, NotDifferentiable, OpDef, OperandDef
 from mind_mlir.ops.pointwise import BROADCAST_EXAMPLES, UNARY_EXAMPLES, broadcast_type, same_type
 
@@ -16,12 +17,13 @@ if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext
+    from mind_mlir.ops.opdef import ExpandRule
 
 _CONSTANT = NotDifferentiable("truth values carry no gradient", constant=True)
 _SPEC = "core-ir-page.md, Broadcasting rules"
 
 
-def _binary(opcode: str, formula: str, function: Callable[..., Any], lowered: str) -> OpDef:
+def _binary(opcode: str, formula: str, function: Callable[..., Any], lowered: str, form: ExpandRule) -> OpDef:
     def evaluate(context: EvalContext) -> Array:
         return np.asarray(function(*context.operands))
 
@@ -40,6 +42,7 @@ def _binary(opcode: str, formula: str, function: Callable[..., Any], lowered: st
         evaluate=evaluate,
         derivative=_CONSTANT,
         lower=lower,
+        in_contract=form,
         commutative=True,
         choices=("The documents need predicates and do not say how to combine them: this is how.",),
         extension=True,
@@ -58,9 +61,11 @@ def _lower_not(context: LoweringContext) -> Any:
 
 
 OPERATIONS = (
-    _binary("And", "both `lhs[i]` and `rhs[i]` are true", np.logical_and, "andi"),
-    _binary("Or", "`lhs[i]` or `rhs[i]` or both are true", np.logical_or, "ori"),
-    _binary("Xor", "one of `lhs[i]` and `rhs[i]` is true, and the other is not", np.logical_xor, "xori"),
+    _binary("And", "both `lhs[i]` and `rhs[i]` are true", np.logical_and, "andi", and_form),
+    _binary("Or", "`lhs[i]` or `rhs[i]` or both are true", np.logical_or, "ori", or_form),
+    _binary(
+        "Xor", "one of `lhs[i]` and `rhs[i]` is true, and the other is not", np.logical_xor, "xori", xor_form
+    ),
     OpDef(
         opcode="Not",
         mnemonic="not",
@@ -72,6 +77,7 @@ OPERATIONS = (
         evaluate=_not,
         derivative=_CONSTANT,
         lower=_lower_not,
+        in_contract=not_form,
         choices=("The documents need predicates and do not say how to negate one: this is how.",),
         extension=True,
         aliases=(Alias("core-functions", "tensor.not"),),

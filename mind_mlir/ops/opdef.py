@@ -190,7 +190,8 @@ TermsRule: TypeAlias = "Callable[[Sequence[tuple[int, ...]], Mapping[str, Attrib
 #: From the operands, of floats, and the complete attributes to what errors are relative to.
 MagnitudeRule: TypeAlias = "Callable[[Sequence[Array], Mapping[str, Any]], Array]"
 LinalgRule: TypeAlias = "Callable[[LoweringContext], Any]"
-ExpandRule: TypeAlias = "Callable[[ExpandContext], None]"
+#: May return False: others cannot take the place of this use.
+ExpandRule: TypeAlias = "Callable[[ExpandContext], bool]"
 #: Returns the results of the operations that it emitted.
 EmitRule: TypeAlias = "Callable[[EmitContext], list[Any]]"
 
@@ -236,6 +237,8 @@ class OpDef:
         aliases: Its other names, by profile.
         never: Dtypes that the contract excludes, or that make no sense, and why.
         contract: How PTIR programs write it; None for what the contract does not have.
+        in_contract: Where the contract does not have it, what appends operations that it has and that say the
+            same; None where there are none.
         examples: Valid uses, including the edge cases.
         programs: Valid uses of an operation with regions or of other functions, in the place of examples.
     """
@@ -269,6 +272,7 @@ class OpDef:
     aliases: tuple[Alias, ...] = ()
     never: tuple[tuple[DTypeSet, str], ...] = ()
     contract: Contract | None = None
+    in_contract: ExpandRule | None = None
     examples: tuple[Example, ...] = ()
     programs: tuple[Program, ...] = ()
 

@@ -100,14 +100,25 @@ def _pad_vjp(context: VjpContext) -> Sequence[Value | None]:
 
 def _lower_pad(context: LoweringContext) -> Any:
     (operand,), (type_,) = context.operands, context.operand_types
-    result = context.result_type
+    value: TensorLiteral = context.attributes["pad_value"]
+    kept = kept_positions(context.attributes, type_.extents)
+    return padded(context, operand, type_, context.result_type, kept, value.array.item())
+
+
+def padded(
+    context: LoweringContext,
+    operand: Any,
+    type_: TensorType,
+    result: TensorType,
+    kept: Sequence[range],
+    number: float,
+) -> Any:
+    """Append a tensor of type ``result``: ``operand`` at the positions ``kept``, else ``number``."""
     if type_ == result:
         return operand
-    value: TensorLiteral = context.attributes["pad_value"]
-    filled = context.filled(result, value.array.item())
+    filled = context.filled(result, number)
     if type_.element_count == 0:
         return filled
-    kept = kept_positions(context.attributes, type_.extents)
     offsets, sizes, strides = ([r.start for r in kept], [len(r) for r in kept], [r.step for r in kept])
     static: tuple[list[int], ...] = ([], [], [], offsets, sizes, strides)
     tensor = context.mlir.tensor
@@ -115,11 +126,13 @@ def _lower_pad(context: LoweringContext) -> Any:
     return tensor.insert_slice(context.named("copy", [operand], window, type_), filled, *static)
 
 
-def _of_scalar(fields: Mapping[str, Any], operands: Sequence[TensorType]) -> dict[str, Any]:
+def of_scalar(fields: Mapping[str, Any], operands: Sequence[TensorType]) -> dict[str, Any]:
+    """Return the fields with the literal that `pad_value` is, of the operand's dtype."""
     return {**fields, "pad_value": scalar_literal(fields["pad_value"], operands[0].dtype)}
 
 
-def _to_scalar(attributes: Mapping[str, Any], _operands: Sequence[TensorType]) -> dict[str, Any]:
+def to_scalar(attributes: Mapping[str, Any], _operands: Sequence[TensorType]) -> dict[str, Any]:
+    """Return the attributes with the scalar of the contract that `pad_value` stands for."""
     return {**attributes, "pad_value": tagged_scalar(attributes["pad_value"])}
 
 
@@ -159,8 +172,8 @@ OPERATIONS = (
                 *(Field(name, FieldKind.INTEGERS) for name in _LISTS),
                 Field("pad_value", FieldKind.SCALAR),
             ),
-            read=_of_scalar,
-            write=_to_scalar,
+            read=of_scalar,
+            write=to_scalar,
         ),
         examples=(
             Example(("f32[3, 4]",), _example((1, 0), (2, 3), (0, 2), _MINUS_ZERO)),

@@ -19,6 +19,7 @@ from mind_mlir.ops.accumulators import (
     OUTPUT_FIELD,
     POLICY,
     check_accumulator,
+    combination,
     computed_dtype,
     holds,
 )
@@ -177,12 +178,6 @@ def _lower(context: LoweringContext) -> Any:
         reduced = reduced.with_dtype(result.dtype)
         total = context.elementwise(finished, [total], reduced)
     return reshape(context, total, reduced, result.extents)
-
-
-def combination(context: LoweringContext, kind: str, dtype: DType) -> Any:
-    """Return what combines two scalars of ``dtype``."""
-    arithmetic = context.arithmetic(dtype)
-    return {"Sum": arithmetic.add, "Max": arithmetic.maximum, "Min": arithmetic.minimum}[kind]
 
 
 def _form(

@@ -11,6 +11,7 @@ import numpy as np
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.accumulation import ACCURACY
 from mind_mlir.ops.attribute_kinds import AttrKind
+from mind_mlir.ops.contract_forms import mean_form, sum_form
 from mind_mlir.ops.opdef import Alias, AttributeDef, Example, OpDef, OperandDef, Rounding
 from mind_mlir.ops.reassociation import reshape
 
@@ -234,6 +235,7 @@ OPERATIONS = (
         evaluate=_sum,
         derivative=_sum_vjp,
         lower=_lower_sum,
+        in_contract=sum_form,
         normalize=_normalize,
         rounding=Rounding.ACCUMULATING,
         terms=_terms,
@@ -254,6 +256,7 @@ OPERATIONS = (
         evaluate=_mean,
         derivative=_mean_vjp,
         lower=_lower_mean,
+        in_contract=mean_form,
         normalize=_normalize,
         rounding=Rounding.ACCUMULATING,
         terms=_terms,

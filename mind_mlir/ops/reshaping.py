@@ -10,6 +10,7 @@ import numpy as np
 from mind_mlir.ir.types import format_shape
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind
+from mind_mlir.ops.contract_forms import reshape_form
 from mind_mlir.ops.opdef import MOVABLE, AttributeDef, Example, OpDef, OperandDef
 from mind_mlir.ops.reassociation import reshape
 
@@ -226,6 +227,7 @@ OPERATIONS = (
         evaluate=_evaluate_reshape,
         derivative=_expand_dims_vjp,
         lower=_lower_reshape,
+        in_contract=reshape_form,
         normalize=_ascending,
         choices=(
             "The order in which the axes are listed does not matter.",
@@ -254,6 +256,7 @@ OPERATIONS = (
         evaluate=_evaluate_reshape,
         derivative=_squeeze_vjp,
         lower=_lower_reshape,
+        in_contract=reshape_form,
         normalize=_ascending,
         choices=(
             "An empty list of axes removes nothing.",

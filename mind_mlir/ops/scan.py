@@ -90,7 +90,7 @@ def _scan(context: EvalContext) -> Running:
     return (*carried, *stacks)
 
 
-def expand_scan(context: ExpandContext) -> None:
+def expand_scan(context: ExpandContext) -> bool:
     """Append a `While` that counts to the length: each step reads its slices, and writes into the stacks.
 
     A stack begins as zeros, all of which are written over. What is scanned and stacked lies flat meanwhile.
@@ -101,7 +101,7 @@ def expand_scan(context: ExpandContext) -> None:
     length = scanned[0].type.extents[0]
     if not length:
         _no_steps(context, carried, stacked)
-        return
+        return True
     sources = [_reshaped(context, value, (value.type.element_count,)) for value in scanned]
     stacks = [_zeros(context, (result.type.element_count,), result.type.dtype) for result in stacked]
     initial = [builder.constant(0, DType.SI64), *carried, *stacks]
@@ -129,6 +129,7 @@ def expand_scan(context: ExpandContext) -> None:
     builder.emit_all("While", *initial, regions=(condition, body), defines=defines)
     for stack, result in zip(ends, stacked, strict=True):
         _reshaped(context, stack, result.type.extents, result)
+    return True
 
 
 def _no_steps(context: ExpandContext, carried: Sequence[Value], stacked: Sequence[Value]) -> None:

@@ -62,6 +62,7 @@ def gradient_functions(
         summaries,
         {function.name: _signature(function) for function in functions},
         extensions,
+        module.profile,
     )
     function = functions[-1]
     builder = derivatives.new_builder()

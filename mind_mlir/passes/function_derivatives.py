@@ -16,7 +16,6 @@ from mind_mlir.frozen import FrozenDict
 from mind_mlir.ir.regions import live_operations
 from mind_mlir.ops.contexts import Signature
 from mind_mlir.passes.backward import Backward, full
-from mind_mlir.profiles import CORE_FUNCTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -50,6 +49,7 @@ class FunctionDerivatives:
         summaries: Which of their parameters reach which of their results.
         signatures: Of these functions and of the derivatives.
         extensions: Whether rules outside Core v1 may be used.
+        profile: The name of the module's profile.
         made: The derivatives.
         findings: What went wrong in them.
     """
@@ -59,6 +59,7 @@ class FunctionDerivatives:
     summaries: Summaries
     signatures: dict[str, Signature | None]
     extensions: bool
+    profile: str
     made: list[Function] = field(default_factory=list)
     findings: list[Diagnostic] = field(default_factory=list)
     _names: dict[Wanted, str] = field(default_factory=dict)
@@ -67,7 +68,7 @@ class FunctionDerivatives:
 
     def new_builder(self) -> Builder:
         """Return a builder of a function of the gradient module."""
-        return Builder(functions=self.signatures, profile=CORE_FUNCTIONS.name)
+        return Builder(functions=self.signatures, profile=self.profile)
 
     def backward(self, builder: Builder, name: str, chosen: Sequence[int], seeded: Sequence[int]) -> Backward:
         """Return what goes back through function ``name``, for these parameters and results.

@@ -35,6 +35,7 @@ from mind_mlir.ops.infer import complete_attributes, infer_types
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.passes.region_derivative import captured_values
 from mind_mlir.passes.structure import structure, structure_function
+from mind_mlir.passes.structure.expansion import contract_form, expand
 from mind_mlir.passes.verify import verify
 from mind_mlir.profiles import PTIR
 from mind_mlir.ptir.program import Function, Instruction, Operation, Program, Region, TupleElement, ValueRef
@@ -65,7 +66,8 @@ def from_module(module: Module) -> Program:
     verify(module)
     functions = structure(module).functions if module.is_flat else map(structure_function, module.functions)
     writer = _Writer()
-    written = [writer.function(function) for function in functions if function.public]
+    said = (expand(each, module.profile, contract_form) for each in functions if each.public)
+    written = [writer.function(function) for function in said]
     if writer.findings.total:
         raise UnsupportedError(writer.findings.in_source_order())
     entry = default_entry(module)

@@ -99,7 +99,7 @@ def test_the_checked_in_irdl_is_current() -> None:
 
 
 def test_every_operation_has_a_lit_test() -> None:
-    files = {path.stem for path in (ROOT / "lit_tests" / "ops").glob("*.ir")}
+    files = {path.stem for path in (ROOT / "lit_tests" / "ops").glob("*.*ir")}
     assert files == {record.mnemonic for record in all_ops()}
 
 

@@ -56,6 +56,20 @@ def test_programs_run(paths: dict[str, Path]) -> None:
     assert "[3., 8.]" in succeed("run", paths["symbolic"], "--bind", "B=2", *given)
 
 
+def test_inputs_bind_symbols(paths: dict[str, Path], tmp_path: Path) -> None:
+    given = ("--input", "arg0=[1, 2]", "--input", "arg1=[3, 4]")
+    assert "[3., 8.]" in succeed("run", paths["symbolic"], *given)
+    np.save(tmp_path / "x.npy", np.array([1, 2, 3], np.float32))
+    found = succeed("run", paths["symbolic"], "--input", f"arg1={tmp_path / 'x.npy'}", "--input", "ones")
+    assert "[1., 2., 3.]" in found
+    np.savez(tmp_path / "x.npz", arg0=np.array([1, 2, 3, 4], np.float32))
+    found = succeed("run", paths["symbolic"], "--input", tmp_path / "x.npz", "--input", "arg1=ones")
+    assert "[1., 2., 3., 4.]" in found
+    assert [each["code"] for each in findings("run", paths["symbolic"], "--input", "random")] == ["E4303"]
+    apart = ("--input", "arg0=[1, 2]", "--input", "arg1=[3, 4, 5]")
+    assert [each["code"] for each in findings("run", paths["symbolic"], *apart)] == ["E6104"]
+
+
 def test_elements_of_tuples_are_inputs_of_their_own(tmp_path: Path) -> None:
     pair = TupleType((TensorType(DType.F32, (2,)),) * 2)
     body = (Instruction(1, MUL, (TupleElement(0, 0), TupleElement(0, 1)), pair.elements[0]),)
@@ -97,7 +111,8 @@ def test_there_and_back(tmp_path: Path) -> None:
 
 def test_what_the_other_format_cannot_say_is_reported(tmp_path: Path, paths: dict[str, Path]) -> None:
     path = tmp_path / "not.ir"
-    path.write_text('%0 = Input {name="p"} : tensor<i1[2]>\n%1 = Not (%0) : tensor<i1[2]>\noutputs: %1\n')
+    slice_ = "%1 = Slice (%0) {ends=[4], starts=[0], steps=[2]} : tensor<f32[2]>"
+    path.write_text(f'%0 = Input {{name="x"}} : tensor<f32[4]>\n{slice_}\noutputs: %1\n')
     assert [each["code"] for each in findings("convert", path, "--to=json")] == ["E7001"]
     assert [each["code"] for each in findings("convert", paths["symbolic"], "--to=core")] == ["E4303"]
     assert "tensor<f32[3]>" in succeed("convert", paths["symbolic"], "--to=core", "--bind", "B=3")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from harness import findings, run_both, run_numpy, run_vjp
@@ -38,7 +39,14 @@ def test_ties_go_to_even_before_the_zero_point_is_added() -> None:
 
 @pytest.mark.parametrize(
     ("dtype", "least", "greatest"),
-    [(DType.SI8, -128, 127), (DType.UI8, 0, 255), (DType.SI16, -32768, 32767), (DType.UI16, 0, 65535)],
+    [
+        (DType.SI4, -8, 7),
+        (DType.UI4, 0, 15),
+        (DType.SI8, -128, 127),
+        (DType.UI8, 0, 255),
+        (DType.SI16, -32768, 32767),
+        (DType.UI16, 0, 65535),
+    ],
 )
 def test_what_is_out_of_range_saturates(dtype: DType, least: int, greatest: int) -> None:
     x = [1e30, -1e30, np.inf, -np.inf, greatest + 5, least - 5, greatest, least]
@@ -91,9 +99,9 @@ def test_differences_of_32_bits_do_not_overflow() -> None:
     assert found.tolist() == [2**32 - 1, 0]
 
 
-@pytest.mark.parametrize("dtype", [DType.SI8, DType.UI8, DType.SI16, DType.UI16])
+@pytest.mark.parametrize("dtype", [DType.SI4, DType.UI4, DType.SI8, DType.UI8, DType.SI16, DType.UI16])
 def test_quantization_undoes_dequantization(dtype: DType) -> None:
-    info = np.iinfo(dtype.numpy)
+    info: Any = ml_dtypes.iinfo(dtype.numpy)  # type: ignore[no-untyped-call]  # it has no stubs
     x = np.arange(info.min, info.max + 1).astype(dtype.numpy)
     scale, zero_point = np.asarray(np.float32(0.037)), np.asarray(7, dtype.numpy)
     real = run_numpy(OPS["Dequantize"], [x, scale, zero_point], {"output_dtype": DType.F32})

@@ -390,6 +390,33 @@ def _layer_norm(g: Growth) -> Value:
     return _accumulated(g, value)
 
 
+def _segment_reduce(g: Growth) -> Value:
+    values = g.operand(NUMERIC, (1, MAX_RANK), _full)
+    ids = g.constant(TensorType(DType.SI64, values.shape[:1]))
+    zeros = g.emit("Mul", ids, g.emit("Sub", ids, ids))
+    dtype = values.type.dtype
+    flags = {"indices_are_sorted": g.flag(), "unique": False}
+    kind = g.pick(["Sum", "Max"])
+    value = g.emit("SegmentReduce", values, zeros, kind=kind, num_segments=2, accum_dtype=dtype, **flags)
+    return _accumulated(g, value)
+
+
+def _reduce_window(g: Growth) -> Value:
+    x = g.operand(NUMERIC, (0, MAX_RANK), _full)
+    rank = x.type.rank
+    window = tuple(g.number(1, min(extent, 3)) for extent in x.shape)
+    lists = dict.fromkeys(("base_dilation", "window_dilation"), (1,) * rank)
+    lists["strides"] = tuple(g.number(1, 2) for _ in window)
+    lists |= {
+        name: tuple(g.number(0, extent - 1) for extent in window) for name in ("padding_low", "padding_high")
+    }
+    kind = g.pick(["Sum", "Max", "Min"])
+    dtype = x.type.dtype
+    return _accumulated(
+        g, g.emit("ReduceWindow", x, window_dims=window, reduce=kind, accum_dtype=dtype, **lists)
+    )
+
+
 def _conv2d(g: Growth) -> Value:
     image = g.operand(NUMERIC, (4, 4), wanted=_full)
     kernel = tuple(g.number(1, min(extent, 3)) for extent in image.shape[1:3])
@@ -451,6 +478,8 @@ RECIPES: Mapping[str, Callable[[Growth], Value]] = {
     "MatMul": _matmul,
     "DotGeneral": _dot_general,
     "LayerNorm": _layer_norm,
+    "ReduceWindow": _reduce_window,
+    "SegmentReduce": _segment_reduce,
     "Conv2d": _conv2d,
 }
 

@@ -167,8 +167,9 @@ ENTRIES = (
         code="E4118",
         title="recursion",
         explanation=(
-            "No function calls itself, be it through others: memory is planned before anything runs. Loops "
-            "are branches to an earlier block, or While."
+            "No function calls itself, be it through others, and no region of a PTIR program runs itself: "
+            "memory is planned before anything runs. Loops are branches to an earlier block, While or "
+            "Scan."
         ),
         context=("cycle",),
         bad=_main("%y = call @main (%x, %p) : tensor<f32[2]>", "return %y"),
@@ -186,8 +187,8 @@ ENTRIES = (
         code="E4120",
         title="the regions are not those of the operation",
         explanation=(
-            "Cond has the regions ^then and ^else, While has ^condition and ^body, in this order. No other "
-            "operation has regions."
+            "Cond has the regions ^then and ^else, While has ^condition and ^body, in this order, and "
+            "Scan has ^body. No other operation has regions."
         ),
         context=("operation", "expected", "found"),
         bad=_cond().replace("^else", "^otherwise"),
@@ -208,8 +209,8 @@ ENTRIES = (
         code="E4122",
         title="control flow without a result",
         explanation=(
-            "A Cond, a While and a call each have at least one result. Programs have no effects other than "
-            "their results, so that without one they compute nothing."
+            "A Cond, a While, a Scan and a call each have at least one result. Programs have no effects "
+            "other than their results, so that without one they compute nothing."
         ),
         context=("operation",),
         bad=_main(_CALL, "return %y")

@@ -1,4 +1,4 @@
-"""Operations in the place of those that stand for others (`OpDef.expand`).
+"""Operations in the place of those that stand for others (`OpDef.expand`, `OpDef.in_contract`).
 
 Before: a verified function in structured form. After: the same, without operations whose records have such a
 rule; all values keep their ids. Regions come before what holds them, and nest no deeper than they may.
@@ -18,26 +18,39 @@ from mind_mlir.ops.infer import complete_attributes
 from mind_mlir.ops.registry import by_opcode
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mind_mlir.ir.module import Block, CoreOperation, Function, ValueId
     from mind_mlir.ir.types import TensorType
+    from mind_mlir.ops.opdef import ExpandRule, OpDef
 
 
-def expand(function: Function, profile: str) -> Function:
-    """Return ``function``, of a module of ``profile``, with all its operations expanded."""
-    if not any(_stands_for_others(operation) for operation in operations_of(function.blocks)):
+def lowered_form(record: OpDef) -> ExpandRule | None:
+    """Return what takes the place of an operation before differentiation and lowering."""
+    return record.expand
+
+
+def contract_form(record: OpDef) -> ExpandRule | None:
+    """Return what takes the place of an operation in a PTIR program."""
+    return record.in_contract
+
+
+def expand(
+    function: Function, profile: str, rule: Callable[[OpDef], ExpandRule | None] = lowered_form
+) -> Function:
+    """Return ``function``, of a module of ``profile``, with its operations expanded as ``rule`` says."""
+    records = by_opcode()
+    if not any(rule(records[operation.opcode]) for operation in operations_of(function.blocks)):
         return function
-    expansion = _Expansion(function, profile)
+    expansion = _Expansion(function, profile, rule)
     return replace(function, blocks=tuple(map(expansion.block, function.blocks)))
-
-
-def _stands_for_others(operation: CoreOperation) -> bool:
-    return by_opcode()[operation.opcode].expand is not None
 
 
 class _Expansion:
     """Expands what stands in one function."""
 
-    def __init__(self, function: Function, profile: str) -> None:
+    def __init__(self, function: Function, profile: str, rule: Callable[[OpDef], ExpandRule | None]) -> None:
+        self.rule = rule
         self.types: dict[ValueId, TensorType] = {}
         for block in function.blocks:
             self._note(block)
@@ -58,16 +71,17 @@ class _Expansion:
             deliver()
             inside = tuple(map(self.block, operation.regions))
             held = replace(operation, regions=inside) if operation.regions else operation
-            if _stands_for_others(operation):
-                self._expand(held)
-            else:
+            if not self._expand(held):
                 self.builder.operations.append(held)
         operations, self.builder.operations = self.builder.operations, outside
         return replace(block, operations=tuple(operations))
 
-    def _expand(self, operation: CoreOperation) -> None:
+    def _expand(self, operation: CoreOperation) -> bool:
+        """Append what takes the place of an operation; return whether anything does."""
         record, builder = by_opcode()[operation.opcode], self.builder
-        assert record.expand is not None, "the caller has looked"
+        rule = self.rule(record)
+        if rule is None:
+            return False
         first = len(builder.operations)
         context = ExpandContext(
             builder,
@@ -76,8 +90,10 @@ class _Expansion:
             complete_attributes(record, operation.attributes),
             operation.regions,
         )
-        record.expand(context)
+        if not rule(context):
+            return False
         builder.operations[first:] = [self._placed(each, operation) for each in builder.operations[first:]]
+        return True
 
     def _placed(self, new: CoreOperation, operation: CoreOperation) -> CoreOperation:
         """Return an operation that says of where it comes from what ``operation`` does."""

@@ -1,0 +1,71 @@
+"""What the inputs that `mind-mlir run` is given say of the symbolic dimensions of a program."""
+
+from __future__ import annotations
+
+from contextlib import closing, suppress
+from typing import TYPE_CHECKING
+
+from mind_mlir.cli.array_files import Archive, ArrayFileError, read_array
+from mind_mlir.cli.fills import FILLS
+from mind_mlir.cli.literals import LiteralError, parse_literal
+from mind_mlir.ir.types import SymbolicDim
+from mind_mlir.ptir.restriction import chosen_function
+from mind_mlir.ptir.to_module import signature_of
+from mind_mlir.ptir.values import leaf_paths, leaves
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from mind_mlir.cli.array_files import Header
+    from mind_mlir.cli.inputs import InputSpecs
+    from mind_mlir.ptir.program import Program
+
+
+def given_extents(program: Program, function: str | None, specs: InputSpecs) -> Mapping[str, int]:
+    """Return the extents of the symbols that the ``--input`` options show.
+
+    Only shapes are looked at, and what cannot be read, or does not fit, is left to those who read it. Where
+    inputs disagree, the first one counts, and the others do not fit what it says.
+
+    Raises:
+        VerificationError: E2002, the program has no such function.
+    """
+    signature = signature_of(chosen_function(program, function))
+    shapes = _shapes(specs)
+    found: dict[str, int] = {}
+    for name, type_ in zip(signature.names, signature.parameters, strict=True):
+        for path, leaf in zip(leaf_paths(type_), leaves(type_), strict=True):
+            shape = shapes.get(f"{name}{path}", ())
+            if len(shape) == leaf.rank:
+                for dim, extent in zip(leaf.shape, shape, strict=True):
+                    if isinstance(dim, SymbolicDim):
+                        found.setdefault(dim.name, extent)
+    return found
+
+
+def _shapes(specs: InputSpecs) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of what options give, by the names of the inputs."""
+    shapes: dict[str, tuple[int, ...]] = {}
+    for path in specs.archives:
+        with suppress(ArrayFileError), closing(Archive(path)) as archive:
+            for name in archive.members:
+                archive.read(name, _noted(shapes, name))
+    for name, value in specs.by_name.items():
+        if value in FILLS:
+            continue
+        try:
+            shapes[name] = tuple(parse_literal(value)[1])
+        except LiteralError:
+            with suppress(ArrayFileError):
+                read_array(value, _noted(shapes, name))
+    return shapes
+
+
+def _noted(shapes: dict[str, tuple[int, ...]], name: str) -> Callable[[Header], bool]:
+    """Return what is asked whether the elements of an array are wanted: no, but its shape is."""
+
+    def accept(header: Header) -> bool:
+        shapes[name] = header.shape
+        return False
+
+    return accept

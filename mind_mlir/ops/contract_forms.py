@@ -1,0 +1,166 @@
+"""Operations of Core IR that PTIR has none for, said with those that it has (`OpDef.in_contract`)."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mind_mlir.ir.value import Value
+    from mind_mlir.ops.expansion import ExpandContext
+
+
+def sum_form(context: ExpandContext) -> bool:
+    """Append `Reduce`, which sums in the operand's dtype."""
+    _reduced(context, defines=context.results)
+    return True
+
+
+def mean_form(context: ExpandContext) -> bool:
+    """Append `Reduce` and a division by how many elements there are for each of the result's."""
+    (operand,), (result,) = context.operands, context.results
+    total = _reduced(context)
+    axes = _axes(context)
+    count = math.prod(operand.type.extents[axis] for axis in axes)
+    _define(context, "Div", total, _full(context, count, result))
+    return True
+
+
+def reshape_form(context: ExpandContext) -> bool:
+    """Append `Reshape` to the shape of the result."""
+    _define(context, "Reshape", context.operands[0], new_shape=context.results[0].type.extents)
+    return True
+
+
+def relu_form(context: ExpandContext) -> bool:
+    """Append the elements that are greater than 0, and 0 for the others: for NaN, too."""
+    (operand,), (result,) = context.operands, context.results
+    zero = _full(context, 0, result)
+    positive = context.builder.emit("Compare", operand, zero, op="Greater")
+    _define(context, "Select", positive, operand, zero)
+    return True
+
+
+def not_form(context: ExpandContext) -> bool:
+    """Append whether the operand is false."""
+    _define(context, "Compare", context.operands[0], _full(context, False, context.results[0]), op="Equal")
+    return True
+
+
+def and_form(context: ExpandContext) -> bool:
+    """Append the right operand where the left one is true, else false."""
+    left, right = _stretched(context)
+    _define(context, "Select", left, right, _full(context, False, context.results[0]))
+    return True
+
+
+def or_form(context: ExpandContext) -> bool:
+    """Append true where the left operand is, else the right one."""
+    left, right = _stretched(context)
+    _define(context, "Select", left, _full(context, True, context.results[0]), right)
+    return True
+
+
+def xor_form(context: ExpandContext) -> bool:
+    """Append whether the operands differ."""
+    _define(context, "Compare", *_stretched(context), op="NotEqual")
+    return True
+
+
+def index_form(context: ExpandContext) -> bool:
+    """Append `Slice` and `Reshape`; False where an index is out of range, which PTIR finds too early."""
+    (operand,), (result,) = context.operands, context.results
+    extents, indices = operand.type.extents, tuple(context.attributes["indices"])
+    if not all(-extent <= index < extent for index, extent in zip(indices, extents, strict=False)):
+        return False
+    left = len(indices)
+    starts = [index % extent for index, extent in zip(indices, extents, strict=False)]
+    starts += [0] * (len(extents) - left)
+    ends = [start + 1 for start in starts[:left]] + list(extents[left:])
+    window = context.builder.emit(
+        "Slice", operand, starts=tuple(starts), ends=tuple(ends), steps=(1,) * len(extents)
+    )
+    _define(context, "Reshape", window, new_shape=result.type.extents)
+    return True
+
+
+def dot_form(context: ExpandContext) -> bool:
+    """Append `DotGeneral` over the last dimension of the left operand and the first of the right one."""
+    left, right = context.operands
+    _contract(context, left, right, (left.type.rank - 1,), (0,), 0)
+    return True
+
+
+def matmul_form(context: ExpandContext) -> bool:
+    """Append `DotGeneral` with the leading dimensions as batch dimensions, which have been stretched."""
+    left, right = context.operands
+    batch = context.results[0].type.extents[:-2]
+    left, right = (_to(context, each, (*batch, *each.type.extents[-2:])) for each in (left, right))
+    rank = len(batch) + 2
+    _contract(context, left, right, (rank - 1,), (rank - 2,), len(batch))
+    return True
+
+
+def _contract(
+    context: ExpandContext,
+    left: Value,
+    right: Value,
+    over_left: tuple[int, ...],
+    over_right: tuple[int, ...],
+    batch: int,
+) -> None:
+    dtype, paired = left.type.dtype, tuple(range(batch))
+    _define(
+        context,
+        "DotGeneral",
+        left,
+        right,
+        batch_lhs=paired,
+        batch_rhs=paired,
+        contract_lhs=over_left,
+        contract_rhs=over_right,
+        accum_dtype=dtype,
+        out_dtype=dtype,
+    )
+
+
+def _reduced(context: ExpandContext, defines: tuple[Value, ...] = ()) -> Value:
+    (operand,), attributes = context.operands, context.attributes
+    dtype = operand.type.dtype
+    return context.builder.emit_all(
+        "Reduce",
+        operand,
+        kind="Sum",
+        axes=_axes(context),
+        # Without axes, all are reduced, and the result is a scalar.
+        keepdims=bool(attributes["keepdims"] and attributes["axes"]),
+        accum_dtype=dtype,
+        out_dtype=dtype,
+        defines=defines,
+    )[0]
+
+
+def _axes(context: ExpandContext) -> tuple[int, ...]:
+    rank = context.operands[0].type.rank
+    axes = context.attributes["axes"] or range(rank)
+    return tuple(sorted(axis % rank for axis in axes))
+
+
+def _define(context: ExpandContext, opcode: str, *operands: Value, **attributes: Any) -> None:
+    """Append the operation whose results are those of the one that is expanded."""
+    context.builder.emit_all(opcode, *operands, defines=context.results, **attributes)
+
+
+def _full(context: ExpandContext, number: float, like: Value) -> Value:
+    return _to(context, context.builder.constant(number, like.type.dtype), like.type.extents)
+
+
+def _to(context: ExpandContext, value: Value, shape: tuple[int, ...]) -> Value:
+    if value.type.extents == shape:
+        return value
+    return context.builder.emit("BroadcastTo", value, result_shape=shape)
+
+
+def _stretched(context: ExpandContext) -> tuple[Value, ...]:
+    shape = context.results[0].type.extents
+    return tuple([_to(context, operand, shape) for operand in context.operands])

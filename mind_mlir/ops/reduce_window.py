@@ -1,0 +1,288 @@
+"""ReduceWindow: sums and extremes of sliding windows, as pooling has them (ptir-v0.4.md, "Windowed ops")."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.ops import numbers
+from mind_mlir.ops.accumulation import ACCURACY
+from mind_mlir.ops.accumulators import (
+    ACCUMULATOR,
+    ACCUMULATOR_FIELD,
+    NARROW,
+    POLICY,
+    check_accumulator,
+    combination,
+    computed_dtype,
+    holds,
+)
+from mind_mlir.ops.attribute_kinds import AttrKind
+from mind_mlir.ops.contract import Contract, Field, FieldKind
+from mind_mlir.ops.conversion import cast_array, converted
+from mind_mlir.ops.extremes import identity, identity_number
+from mind_mlir.ops.opdef import ALL_REAL, AttributeDef, Example, OpDef, OperandDef, Rounding
+from mind_mlir.ops.padding import padded
+from mind_mlir.ops.reduce import KINDS, reduce_rows
+from mind_mlir.ops.sliding import Sliding, Windowed, check_fit, check_windows
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mind_mlir.ir.attributes import Array, AttributeValue
+    from mind_mlir.ir.value import Value
+    from mind_mlir.mlir.context import LoweringContext
+    from mind_mlir.ops.contexts import EvalContext, TypeContext
+    from mind_mlir.ops.opdef import DTypeSet
+    from mind_mlir.ops.vjp import VjpContext
+
+_DTYPES: DTypeSet = ALL_REAL
+#: The lists, and the least number of each.
+_LISTS = {
+    "window_dims": 1,
+    "strides": 1,
+    "padding_low": 0,
+    "padding_high": 0,
+    "base_dilation": 1,
+    "window_dilation": 1,
+}
+
+
+def _axes(attributes: Mapping[str, Any], shape: Sequence[int]) -> list[Sliding]:
+    return [Sliding(*numbers) for numbers in zip(shape, *(attributes[name] for name in _LISTS), strict=True)]
+
+
+def _type(context: TypeContext) -> TensorType:
+    (operand,) = context.operands
+    check_windows(context, operand.rank, _LISTS)
+    check_accumulator(context, context.attributes["reduce"], _DTYPES)
+    axes = _axes(context.attributes, operand.extents)
+    check_fit(context, axes, 0, "window_dims")
+    return operand.with_shape(tuple(axis.count for axis in axes))
+
+
+def _evaluate(context: EvalContext) -> Array:
+    (operand,), attributes, result = context.operands, context.attributes, context.result_type
+    accumulator, kind = attributes["accum_dtype"], attributes["reduce"]
+    axes = _axes(attributes, operand.shape)
+    whole = np.full([axis.padded for axis in axes], identity(kind, accumulator), accumulator.numpy)
+    whole[np.ix_(*(axis.kept for axis in axes))] = cast_array(operand, accumulator)
+    terms = [
+        whole[tuple(_slice(axis, place) for axis, place in zip(axes, places, strict=True))].reshape(-1)
+        for places in np.ndindex(*(axis.window for axis in axes))
+    ]
+    total = reduce_rows(np.stack(terms, axis=-1), kind, accumulator)
+    return cast_array(total, result.dtype).reshape(result.extents)
+
+
+def _slice(axis: Sliding, place: int) -> slice:
+    """Return element ``place`` of all windows."""
+    start = place * axis.spacing
+    return slice(start, start + (axis.count - 1) * axis.stride + 1, axis.stride)
+
+
+def _terms(shapes: Sequence[tuple[int, ...]], attributes: Mapping[str, AttributeValue]) -> int:
+    del shapes
+    count = math.prod(cast("tuple[int, ...]", attributes["window_dims"]))
+    return count if attributes["reduce"] == "Sum" else 1
+
+
+def _vjp(context: VjpContext) -> Sequence[Value | None]:
+    (x,), attributes = context.operands, context.attributes
+    if not attributes["accum_dtype"].is_float:
+        return (None,)
+    if 0 in x.shape or not x.shape:
+        return (context.cotangent if not x.shape else context.zeros(x.type),)
+    windows = Windowed(context, _axes(attributes, x.shape))
+    if attributes["reduce"] == "Sum":
+        return (windows.added(windows.inside(windows.spread(context.cotangent))),)
+    return (_extreme_vjp(context, windows, x),)
+
+
+def _extreme_vjp(context: VjpContext, windows: Windowed, x: Value) -> Value:
+    """Share the cotangent of each window among the elements that are the result, or NaN where that is."""
+    attributes, dtype = context.attributes, x.type.dtype
+    extreme = context.result
+    if not holds(attributes["accum_dtype"], dtype):
+        extreme = context.emit("ReduceWindow", x, **{**attributes, "accum_dtype": dtype})
+    elements = windows.of(x)
+    equal = context.emit("Compare", elements, windows.spread(extreme), op="Equal")
+    chosen = context.emit("Or", equal, context.emit("Compare", elements, elements, op="NotEqual"))
+    is_inside = windows.mask()
+    chosen = chosen if is_inside is None else context.emit("And", chosen, is_inside)
+    computed = computed_dtype(dtype)
+    count = context.emit(
+        "Reduce",
+        context.emit("Cast", chosen, dtype=computed),
+        kind="Sum",
+        axes=tuple(range(1, len(windows.shape), 2)),
+        keepdims=False,
+        accum_dtype=computed,
+        out_dtype=computed,
+    )
+    given = context.cotangent
+    given = given if computed is dtype else context.emit("Cast", given, dtype=computed)
+    share = context.emit("Mul", given, context.emit("Reciprocal", count))
+    share = share if computed is dtype else context.emit("Cast", share, dtype=dtype)
+    spread = windows.spread(share)
+    return windows.added(context.emit("Select", chosen, spread, context.zeros(spread.type)))
+
+
+def _lower(context: LoweringContext) -> Any:
+    (x,), (source,), result = context.operands, context.operand_types, context.result_type
+    attributes = context.attributes
+    accumulator, kind = attributes["accum_dtype"], attributes["reduce"]
+    if result.element_count == 0:
+        return context.empty(result)
+    if source.element_count == 0:
+        nothing = cast_array(np.asarray(identity(kind, accumulator), accumulator.numpy), result.dtype)
+        return context.filled(result, numbers.widened(nothing).item())
+    axes = _axes(attributes, source.extents)
+    computed = computed_dtype(accumulator)
+
+    def term(element: Any) -> Any:
+        exact = converted(context, element, source.dtype, accumulator)
+        return converted(context, exact, accumulator, computed)
+
+    def finished(total: Any) -> Any:
+        return converted(context, context.arithmetic(accumulator).rounded(total), accumulator, result.dtype)
+
+    if source.dtype is not computed:
+        x = context.elementwise(term, [x], source.with_dtype(computed))
+    whole = TensorType(computed, tuple(axis.padded for axis in axes))
+    kept = [axis.kept for axis in axes]
+    x = padded(context, x, source.with_dtype(computed), whole, kept, identity_number(kind, computed))
+    total = _reduced(context, x, axes, result.with_dtype(computed))
+    if result.dtype is accumulator is computed:
+        return total
+    return context.elementwise(finished, [total])
+
+
+def _reduced(context: LoweringContext, x: Any, axes: Sequence[Sliding], type_: TensorType) -> Any:
+    """Append the reduction of the windows of ``x``, which is padded.
+
+    Dimensions in which windows are one element thick are no loops over windows, so that vectors run along
+    the last one where that is such, as channels are.
+    """
+    ir, kind = context.mlir.ir, context.attributes["reduce"]
+    rank = type_.rank
+    thick = [place for place, axis in enumerate(axes) if axis.window > 1]
+    loops = rank + len(thick)
+    inside = {place: ir.AffineDimExpr.get(rank + number) for number, place in enumerate(thick)}
+    access = []
+    for place, axis in enumerate(axes):
+        at = ir.AffineDimExpr.get(place) * axis.stride if axis.stride > 1 else ir.AffineDimExpr.get(place)
+        access.append(at + inside[place] * axis.spacing if place in inside else at)
+    # A tensor that nothing reads says how large the windows are.
+    window = context.empty(type_.with_shape(tuple(axes[place].window for place in thick)))
+    maps = [ir.AffineMap.get(loops, 0, access)]
+    inputs = [x]
+    if thick:
+        maps.append(ir.AffineMap.get(loops, 0, list(inside.values())))
+        inputs.append(window)
+    maps.append(ir.AffineMap.get(loops, 0, [ir.AffineDimExpr.get(dim) for dim in range(rank)]))
+    init = context.filled(type_, identity_number(kind, type_.dtype))
+    combine = combination(context, kind, type_.dtype)
+    iterators = ["parallel"] * rank + ["reduction"] * len(thick)
+    (total,) = context.generic(
+        inputs, maps, [init], iterators, lambda element, *others: combine(others[-1], element)
+    )
+    return total
+
+
+def _read(fields: Mapping[str, Any], _operands: Sequence[TensorType]) -> dict[str, Any]:
+    rest = {name: value for name, value in fields.items() if name != "padding"}
+    low, high = (tuple(pair[side] for pair in fields["padding"]) for side in (0, 1))
+    return {**rest, "padding_low": low, "padding_high": high}
+
+
+def _write(attributes: Mapping[str, Any], _operands: Sequence[TensorType]) -> dict[str, Any]:
+    rest = {name: value for name, value in attributes.items() if not name.startswith("padding")}
+    pairs = zip(attributes["padding_low"], attributes["padding_high"], strict=True)
+    return {**rest, "padding": tuple(pairs)}
+
+
+def _form(reduce: str, dtype: DType, window: tuple[int, ...], **lists: tuple[int, ...]) -> dict[str, Any]:
+    ones = (1,) * len(window)
+    defaults = {name: (0,) * len(window) if name.startswith("padding") else ones for name in _LISTS}
+    return {**defaults, "window_dims": window, **lists, "reduce": reduce, "accum_dtype": dtype}
+
+
+_F32, _F64, _SI32 = DType.F32, DType.F64, DType.SI32
+_POOL = {"strides": (1, 2, 2, 1), "padding_low": (0, 1, 0, 0), "padding_high": (0, 0, 1, 0)}
+
+OPERATIONS = (
+    OpDef(
+        opcode="ReduceWindow",
+        mnemonic="reduce_window",
+        summary="Computes sums, the greatest or the least elements of sliding windows.",
+        description="Each dimension is spaced out by `base_dilation`, padded by `padding_low` and "
+        "`padding_high`, and has windows of `window_dims` elements that lie `window_dilation` apart; they "
+        "begin `strides` apart. Elements are cast to `accum_dtype`, each window is reduced there, and the "
+        "result is cast back to the dtype of the input. What is padded is 0, or for Max and Min what is "
+        "neither greater nor less than any element. Each list has a number for each dimension (E1103), from "
+        "1 on (E3006), padding from 0 on (E1103); windows that exceed the padded dimension are E4123.",
+        spec="ptir-v0.4.md, Windowed ops",
+        operands=(OperandDef("input", _DTYPES),),
+        attributes=(
+            AttributeDef("window_dims", AttrKind.I64_LIST, "the elements of a window in each dimension"),
+            AttributeDef("strides", AttrKind.I64_LIST, "how far apart windows begin"),
+            AttributeDef("padding_low", AttrKind.I64_LIST, "what is padded before each dimension"),
+            AttributeDef("padding_high", AttrKind.I64_LIST, "what is padded behind each dimension"),
+            AttributeDef("base_dilation", AttrKind.I64_LIST, "how far apart elements of the input lie"),
+            AttributeDef("window_dilation", AttrKind.I64_LIST, "how far apart elements of a window lie"),
+            AttributeDef("reduce", AttrKind.ENUM, "what is computed", choices=KINDS),
+            ACCUMULATOR,
+        ),
+        type_rule=_type,
+        evaluate=_evaluate,
+        derivative=_vjp,
+        lower=_lower,
+        rounding=Rounding.ACCUMULATING,
+        terms=_terms,
+        choices=(
+            POLICY,
+            NARROW,
+            "Where the last window would not fit, it is left out.",
+            f"Integers wrap around. {ACCURACY}",
+            "If an element is NaN, so are the greatest and the least one; -0.0 is less than +0.0.",
+            "The gradient of Max and Min is shared equally among the elements of a window that equal the "
+            "result; where that is NaN, among those that are. What is padded has no share.",
+        ),
+        extension=True,
+        contract=Contract(
+            "ReduceWindow",
+            fields=(
+                Field("window_dims", FieldKind.INTEGERS),
+                Field("strides", FieldKind.INTEGERS),
+                Field("padding", FieldKind.PAIRS),
+                Field("base_dilation", FieldKind.INTEGERS),
+                Field("window_dilation", FieldKind.INTEGERS),
+                Field("reduce", FieldKind.WORD, KINDS),
+                ACCUMULATOR_FIELD,
+            ),
+            read=_read,
+            write=_write,
+        ),
+        examples=(
+            *(Example(("T[2, 5, 6, 3]",), _form(kind, _F64, (1, 2, 3, 1), **_POOL)) for kind in KINDS),
+            *(
+                Example(("T[11]",), _form(kind, _F64, (3,), padding_low=(2,), padding_high=(1,)))
+                for kind in KINDS
+            ),
+            Example(
+                ("T[9]",), _form("Sum", _F64, (3,), window_dilation=(2,), base_dilation=(3,), strides=(2,))
+            ),
+            Example(("f64[4, 5]",), _form("Max", _F64, (2, 2), base_dilation=(2, 1), window_dilation=(1, 2))),
+            Example(("f32[7, 37]",), _form("Sum", _F32, (2, 1)), "vectors run along the last dimension"),
+            Example(("f32[7, 5]",), _form("Sum", _F32, (1, 1), strides=(2, 3)), "windows of one element"),
+            Example(("i32[6, 4]",), _form("Max", _SI32, (3, 3), padding_low=(1, 1), padding_high=(1, 1))),
+            Example(("i32[6, 4]",), _form("Sum", _SI32, (6, 4)), "one window"),
+            Example(("f32[]",), _form("Sum", _F32, ()), "a scalar"),
+            Example(("f32[0]",), _form("Sum", _F32, (2,), padding_low=(3,)), "nothing but padding"),
+        ),
+    ),
+)

@@ -1,0 +1,197 @@
+"""Windows that slide along the axes of a tensor: where they lie, and tensors of all of them.
+
+An axis is spaced out by its base dilation, padded, and has windows whose elements lie the window dilation
+apart, each a stride after the one before (ptir-v0.4.md, "Windowed ops").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mind_mlir.ir.types import DType
+from mind_mlir.ops.scatter_windows import row_form
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mind_mlir.ir.attributes import Array
+    from mind_mlir.ir.value import Value
+    from mind_mlir.ops.contexts import TypeContext
+    from mind_mlir.ops.vjp import VjpContext
+
+
+@dataclass(frozen=True, slots=True)
+class Sliding:
+    """The windows along one axis.
+
+    Attributes:
+        extent: The elements of the axis.
+        window: The elements of a window.
+        stride: How far apart windows begin.
+        low: What is padded before.
+        high: What is padded behind.
+        base: The base dilation: how far apart elements of the axis lie.
+        spacing: The window dilation: how far apart elements of a window lie.
+    """
+
+    extent: int
+    window: int = 1
+    stride: int = 1
+    low: int = 0
+    high: int = 0
+    base: int = 1
+    spacing: int = 1
+
+    @property
+    def padded(self) -> int:
+        """Return the extent with what is padded and in between."""
+        return self.low + (max(self.extent - 1, 0) * self.base + min(self.extent, 1)) + self.high
+
+    @property
+    def span(self) -> int:
+        """Return the extent that a window covers."""
+        return (self.window - 1) * self.spacing + 1
+
+    @property
+    def count(self) -> int:
+        """Return how many windows there are."""
+        return (self.padded - self.span) // self.stride + 1
+
+    @property
+    def kept(self) -> range:
+        """Return where the elements lie among what is padded."""
+        end = self.low + max(self.extent - 1, 0) * self.base + min(self.extent, 1)
+        return range(self.low, end, self.base) if self.extent > 1 else range(self.low, end)
+
+    @property
+    def is_trivial(self) -> bool:
+        """Return whether each window is the element at its place."""
+        return self == Sliding(self.extent)
+
+    def places(self) -> tuple[Array, Array]:
+        """Return, for each element of each window, which element of the axis it is, and whether it is one."""
+        starts = np.arange(self.count)[:, None] * self.stride
+        at = starts + np.arange(self.window)[None, :] * self.spacing - self.low
+        inside = (at >= 0) & (at % self.base == 0) & (at // self.base < self.extent)
+        return np.where(inside, at // self.base, 0), inside
+
+
+def check_windows(context: TypeContext, rank: int, names: Mapping[str, int]) -> None:
+    """Report lists that have not ``rank`` numbers (E1103), and numbers below the least of ``names``."""
+    for name, least in names.items():
+        numbers: tuple[int, ...] = context.attributes[name]
+        if len(numbers) != rank:
+            context.report(
+                "E1103",
+                f"attribute '{name}' of {context.opcode} needs {rank} numbers, found {len(numbers)}",
+                attribute=name,
+                notes=(f"the operand has type {context.operands[0]}",),
+                help="give one for each dimension that windows slide along",
+            )
+        for dimension, number in enumerate(numbers):
+            if number < least:
+                context.report(
+                    "E3006" if least else "E1103",
+                    f"'{name}' of {context.opcode} is {number} in dimension {dimension}",
+                    attribute=name,
+                    help=f"it must be {least} or more",
+                    dimension=dimension,
+                    extent=number,
+                )
+    context.stop_if_reported()
+
+
+def check_fit(context: TypeContext, axes: Sequence[Sliding], first: int, attribute: str) -> None:
+    """Report E4123 for each axis, the first of number ``first``, that is shorter than its windows."""
+    for dimension, axis in enumerate(axes, start=first):
+        if axis.span > axis.padded:
+            context.report(
+                "E4123",
+                f"{context.opcode} has windows that cover {axis.span} elements in dimension {dimension}, "
+                f"which has {axis.padded} with its padding",
+                attribute=attribute,
+                help="choose smaller windows, or pad the dimension",
+                dimension=dimension,
+                extents=(axis.span, axis.padded),
+            )
+    context.stop_if_reported()
+
+
+class Windowed:
+    """Appends tensors of all windows, of shape ``[count, window]`` for each axis in turn.
+
+    Args:
+        context: The operation whose derivative is wanted.
+        axes: The windows along each axis of its operand.
+    """
+
+    def __init__(self, context: VjpContext, axes: Sequence[Sliding]) -> None:
+        self._c, self._axes = context, axes
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Return the shape of such a tensor."""
+        return tuple(extent for axis in self._axes for extent in (axis.count, axis.window))
+
+    def of(self, value: Value) -> Value:
+        """Return the elements of all windows; what is padded is any element."""
+        for axis in self._axes:
+            rest = value.shape[1:]
+            if axis.is_trivial:
+                value = self._c.emit("Reshape", value, new_shape=(axis.extent, 1, *rest))
+            else:
+                value = self._c.emit("Take", value, self._indices(axis))
+            value = self._rotated(value, 2)
+        return value
+
+    def added(self, value: Value) -> Value:
+        """Return for each element of the operand the sum of what ``value`` has of it: transposed to `of`."""
+        for axis in reversed(self._axes):
+            value = self._rotated(value, len(value.shape) - 2)
+            rest = value.shape[2:]
+            if axis.is_trivial:
+                value = self._c.emit("Reshape", value, new_shape=(axis.extent, *rest))
+                continue
+            zeros = self._c.zeros(value.type.with_shape((axis.extent, *rest)))
+            form = row_form(len(rest) + 1, 2, from_end=False)
+            value = self._c.emit("ScatterAdd", zeros, self._indices(axis), value, **form)
+        return value
+
+    def inside(self, value: Value) -> Value:
+        """Return ``value``, of all windows, with zeros where it is not of elements."""
+        is_inside = self.mask()
+        if is_inside is None:
+            return value
+        return self._c.emit("Select", is_inside, value, self._c.zeros(value.type))
+
+    def mask(self) -> Value | None:
+        """Return whether what is in a window is an element of the operand; None where all is."""
+        found: Value | None = None
+        for place, axis in enumerate(self._axes):
+            _, inside = axis.places()
+            if inside.all():
+                continue
+            shape = [1] * (2 * len(self._axes))
+            shape[2 * place : 2 * place + 2] = inside.shape
+            mask = self._c.builder.constant(inside.reshape(shape), DType.I1)
+            mask = self._c.emit("BroadcastTo", mask, result_shape=self.shape)
+            found = mask if found is None else self._c.emit("And", found, mask)
+        return found
+
+    def spread(self, value: Value) -> Value:
+        """Return what there is of each window for all its elements."""
+        ones = tuple(extent for axis in self._axes for extent in (axis.count, 1))
+        column = self._c.emit("Reshape", value, new_shape=ones)
+        return self._c.emit("BroadcastTo", column, result_shape=self.shape)
+
+    def _indices(self, axis: Sliding) -> Value:
+        return self._c.builder.constant(axis.places()[0], DType.SI64)
+
+    def _rotated(self, value: Value, count: int) -> Value:
+        """Return ``value`` with its first ``count`` dimensions behind the others."""
+        rank = len(value.shape)
+        order: Any = (*range(count, rank), *range(count))
+        return value if count in (0, rank) else self._c.emit("Transpose", value, permutation=order)
