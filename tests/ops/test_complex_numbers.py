@@ -11,8 +11,9 @@ import pytest
 from harness import edge_values, findings, run_both
 
 import mind_mlir
-from mind_mlir import verify
+from mind_mlir import differentiate, verify
 from mind_mlir.core.builder import Builder
+from mind_mlir.diagnostics import AutodiffError
 from mind_mlir.ir.module import Functions, Module
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.complex_numbers import joined
@@ -222,3 +223,20 @@ def test_sums_of_complex_numbers_stay_complex(kind: str, accumulator: DType, out
 def test_large_tensors_of_one_number() -> None:
     x = np.array(1 - 2j, np.complex64)
     assert (run("BroadcastTo", x, result_shape=(300, 500)) == x).all()
+
+
+def test_no_gradient_is_had_of_complex_numbers_and_none_is_lost() -> None:
+    b = Builder(profile="ptir-v0.4")
+    z = b.parameter(TensorType(DType.CF64, (3,)), "z")
+    x = b.parameter(TensorType(DType.F64, (3,)), "x")
+    turned = b.emit("Mul", z, b.emit("Cast", x, dtype=DType.CF64))
+    chosen = b.emit("Compare", turned, z, op="Equal")
+    loss = b.emit("Select", chosen, x, b.emit("Neg", x))
+    module = Module(Functions((b.function("main", [loss, turned]),)), "ptir-v0.4")
+    with pytest.raises(AutodiffError) as raised:
+        differentiate(module, wrt=["z"])
+    assert [finding.code for finding in raised.value.diagnostics] == ["E5005"]
+    gradient = differentiate(module, wrt=["x"]).module
+    arguments = {"z": np.array([1, 2j, 3]), "x": np.array([1.0, 2.0, 1.0])}
+    results = mind_mlir.compile(gradient)(**arguments)
+    np.testing.assert_array_equal(results[-1], [1, -1, 1])
