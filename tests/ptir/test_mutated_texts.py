@@ -48,7 +48,7 @@ def broken(draw: st.DrawFn, form: Format) -> str:
 
 
 @pytest.mark.parametrize("form", FORMATS)
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(data=st.data())
 def test_nothing_else_is_raised(form: Format, data: st.DataObject) -> None:
     text = data.draw(broken(form))
@@ -66,7 +66,7 @@ def test_nothing_else_is_raised(form: Format, data: st.DataObject) -> None:
     assert str(error)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(st.sampled_from(_PIECES), max_size=12).map("".join))
 def test_nor_for_no_program_at_all(text: str) -> None:
     for form in (*FORMATS, None):
