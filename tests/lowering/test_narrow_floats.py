@@ -227,3 +227,44 @@ def test_arithmetic_on_narrow_floats_is_done_in_f32(name: str) -> None:
     nan = np.isnan(expected)
     np.testing.assert_array_equal(np.isnan(result), nan)
     np.testing.assert_array_equal(bits_of(result)[~nan], bits_of(expected)[~nan])
+
+
+PRODUCT = """
+func.func @main(%a: tensor<256x256x{source}>, %b: tensor<256x256xf32>) -> tensor<256x256xf32> {{
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<256x256xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<256x256xf32>) -> tensor<256x256xf32>
+  %r = linalg.generic {{indexing_maps = [affine_map<(i, j, k) -> {left}>, affine_map<(i, j, k) -> {right}>,
+                                        affine_map<(i, j, k) -> (i, j)>],
+                       iterator_types = ["parallel", "parallel", "reduction"]}}
+      ins(%a, %b : tensor<256x256x{source}>, tensor<256x256xf32>) outs(%f : tensor<256x256xf32>) {{
+  ^bb0(%x: {source}, %y: f32, %sum: f32):
+    %w = arith.extf %x : {source} to f32
+    %p = arith.mulf %w, %y : f32
+    %s = arith.addf %sum, %p : f32
+    linalg.yield %s : f32
+  }} -> tensor<256x256xf32>
+  return %r : tensor<256x256xf32>
+}}"""
+
+
+@pytest.mark.parametrize("machine", RUNNABLE)
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("source", ["bf16", "f16"])
+def test_kernels_of_products_widen_exactly(source: str, side: str, machine: str) -> None:
+    """A product with the identity is the matrix, which has all finite numbers of the format."""
+    numbers = every(source).reshape(256, 256)
+    with np.errstate(invalid="ignore"):
+        wide = numbers.astype(np.float32)
+    numbers = np.where(np.isfinite(wide), numbers, NUMPY[source](1))
+    left, right = ("(i, k)", "(k, j)") if side == "left" else ("(k, j)", "(i, k)")
+    text = PRODUCT.format(source=source, left=left, right=right)
+    result = np.empty((256, 256), np.float32)
+    with new_context():
+        module = ir.Module.parse(text)
+        schedule(module, named_target(machine))
+        bufferize(module, verify=True)
+        to_llvm(module, named_target(machine), verify=True)
+        native = NativeFunction(module)
+    guarded.call(native, [numbers, np.eye(256, dtype=np.float32)], [result])
+    np.testing.assert_array_equal(result, np.where(np.isfinite(wide), wide, 1))

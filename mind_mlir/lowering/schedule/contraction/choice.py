@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.lowering.schedule.contraction.kernels import ProductKernel
 from mind_mlir.lowering.schedule.contraction.matmul_schedule import is_strided
 from mind_mlir.lowering.schedule.contraction.packing import PackKernel
+from mind_mlir.lowering.schedule.contraction.text import HALF
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.contraction.geometry import Geometry
@@ -46,8 +47,8 @@ def product_kernel(
         vectors=s.vectors,
         lanes=s.lanes,
         element=element,
-        left=element if s.pack_left else _conversions(contraction.left),
-        right=element if s.pack else _conversions(contraction.right),
+        left=element if s.pack_left else _conversions(contraction.left, s),
+        right=element if s.pack else _conversions(contraction.right, s),
         fma=s.fma and contraction.floating,
         masks=s.masks,
         ragged=not s.pack and geometry.columns.extent % s.columns > 0,
@@ -62,7 +63,7 @@ def right_pack(contraction: Contraction, geometry: Geometry, schedule: MatmulSch
         columns=schedule.columns,
         lanes=schedule.lanes,
         element=str(contraction.element),
-        source=_conversions(contraction.right),
+        source=_conversions(contraction.right, schedule),
         transposes=is_strided(geometry),
         masks=schedule.masks,
     )
@@ -74,13 +75,15 @@ def left_pack(contraction: Contraction, geometry: Geometry, schedule: MatmulSche
         columns=schedule.rows,
         lanes=schedule.rows,
         element=str(contraction.element),
-        source=_conversions(contraction.left),
+        source=_conversions(contraction.left, schedule),
         transposes=geometry.rows[0].left != 1,
         masks=schedule.masks,
     )
 
 
-def _conversions(operand: Operand) -> str:
+def _conversions(operand: Operand, schedule: MatmulSchedule) -> str:
     """Return the element type of ``operand`` in memory and what is done to elements, as kernels take it."""
-    steps = (f"{_CONVERSIONS[op.name]} {op.results[0].type}" for op in operand.casts)
+    steps = [f"{_CONVERSIONS[op.name]} {op.results[0].type}" for op in operand.casts]
+    if str(operand.element) == "f16" and not schedule.half:
+        steps[0] = steps[0].replace("fpext", HALF)
     return ":".join((str(operand.element), *steps))

@@ -44,6 +44,7 @@ class MatmulSchedule:
         streams: Whether results may go past the cache, if nothing but the contraction uses them.
         brief: Whether the pieces are over so soon that no thread is to be woken for them.
         outside: Out of how many loops packing is taken, since they do not change the right factor.
+        half: Whether f16 becomes f32 in one instruction.
     """
 
     lanes: int
@@ -63,6 +64,7 @@ class MatmulSchedule:
     streams: bool = False
     brief: bool = False
     outside: int = 0
+    half: bool = True
 
     @property
     def columns(self) -> int:
@@ -201,6 +203,7 @@ def choose_matmul_schedule(
         streams=target.masks and alone and k <= kc and result > STREAMED_CACHES * target.l2_bytes,
         brief=nanoseconds < WAKING_NS,
         outside=outside if pack else 0,
+        half=target.half,
     )
 
 

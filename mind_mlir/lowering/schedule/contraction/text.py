@@ -228,6 +228,10 @@ def _list(values: Sequence[Typed], colon: str = "") -> str:
     return f"({', '.join(name for name, _ in values)} : {', '.join(type_ for _, type_ in values)})"
 
 
+#: The conversion of f16 to f32 where no instruction does it.
+HALF = "half"
+
+
 def byte_width(element: str) -> int:
     """Return the bytes of an element type: ``f32``, ``bf16``, ``i8``."""
     return int(element.lstrip("bfi")) // 8
@@ -239,6 +243,41 @@ def convert(t: Text, conversions: str, value: str, lanes: int) -> str:
     for step in steps:
         op, result = step.split(" ")
         before, after = (vector(lanes, each) if lanes else each for each in (element, result))
-        value = t.op(f"llvm.{op} {value} : {before} to {after}")
+        if op == HALF:
+            value = _half(t, value, lanes)
+            before = vector(lanes, "f32") if lanes else "f32"
+            op = "fpext"
+        if before != after:
+            value = t.op(f"llvm.{op} {value} : {before} to {after}")
         element = result
     return value
+
+
+def _half(t: Text, value: str, lanes: int) -> str:
+    """Append f32 of f16, with integers: what `lowering.narrow_floats` makes of it elsewhere."""
+    narrow, short, word, single = (
+        vector(lanes, each) if lanes else each for each in ("f16", "i16", "i32", "f32")
+    )
+
+    def number(bits: int) -> str:
+        return t.constant(f"dense<{bits}>" if lanes else str(bits), word)
+
+    def chosen(predicate: str, limit: int, on: str, off: str) -> str:
+        flags = vector(lanes, "i1") if lanes else "i1"
+        return t.select(t.compare(predicate, shifted, number(limit), word), on, off, word, flags)
+
+    bits = t.op(f"llvm.bitcast {value} : {narrow} to {short}")
+    wide = t.op(f"llvm.zext {bits} : {short} to {word}")
+    sign = t.binary("shl", t.binary("and", wide, number(0x8000), word), number(16), word)
+    shifted = t.binary("shl", t.binary("and", wide, number(0x7FFF), word), number(13), word)
+    offset = 112 << 23  # between the exponents' biases
+    normal = t.binary("add", shifted, number(offset), word)
+    special = t.binary("or", normal, number(0x7F800000), word)  # infinity and NaN
+    least, raised = (
+        t.op(f"llvm.bitcast {each} : {word} to {single}")
+        for each in (number(113 << 23), t.binary("add", shifted, number(113 << 23), word))
+    )
+    small = t.op(f"llvm.bitcast {t.binary('fsub', raised, least, single)} : {single} to {word}")
+    normal = chosen("sge", 0x7C00 << 13, special, normal)
+    number_bits = t.binary("or", chosen("slt", 1 << 23, small, normal), sign, word)
+    return t.op(f"llvm.bitcast {number_bits} : {word} to {single}")
