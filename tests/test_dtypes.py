@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
@@ -230,3 +231,55 @@ def test_gradients_of_narrow_floats_are_those_of_f32_rounded(dtype: DType) -> No
         gradient = differentiate(program(each, (4,), body))
         results[each] = mind_mlir.compile(gradient.module)(x.astype(each.numpy))[-1]
     np.testing.assert_array_equal(results[dtype].astype(np.float32), results[DType.F32])
+
+
+# Loops, and arrays that do not fit a cache
+
+LOOP = """\
+func @main(%x: tensor<T[7, 5]>, %n: tensor<i64[]>, %s: tensor<T[]>) -> (tensor<T[7, 5]>, tensor<T[]>) {
+^entry:
+  %zero = ConstI64 {value=0} : tensor<i64[]>
+  %one = ConstI64 {value=1} : tensor<i64[]>
+  %step = ConstTensor {dtype=T, shape=[], value=1} : tensor<T[]>
+  %i, %y, %t = While (%zero, %x, %s) : (tensor<i64[]>, tensor<T[7, 5]>, tensor<T[]>) {
+  ^condition(%a: tensor<i64[]>, %b: tensor<T[7, 5]>, %c: tensor<T[]>):
+    %less = Compare (%a, %n) {op=Less} : tensor<i1[]>
+    yield %less, %a, %b, %c
+  ^body(%d: tensor<i64[]>, %e: tensor<T[7, 5]>, %f: tensor<T[]>):
+    %next = Add (%d, %one) : tensor<i64[]>
+    %sum = Add (%f, %step) : tensor<T[]>
+    %row = BroadcastTo (%sum) {result_shape=[7, 5]} : tensor<T[7, 5]>
+    %all = Add (%e, %row) : tensor<T[7, 5]>
+    yield %next, %all, %sum
+  }
+  return %y, %t
+}
+"""
+
+
+@pytest.mark.parametrize("dtype", ALL_REAL, ids=str)
+def test_loops_carry_tensors_and_scalars(dtype: DType) -> None:
+    module = replace(mind_mlir.parse(LOOP.replace("T[", f"{dtype}[").replace("=T,", f"={dtype},")),
+                     profile="ptir-v0.4")  # fmt: skip
+    x = np.arange(35).reshape(7, 5).astype(dtype.numpy)
+    arguments = {"x": x, "n": np.asarray(9), "s": np.ones((), dtype.numpy)}
+    expected = mind_mlir.interpret(module, arguments)
+    for result, wanted in zip(mind_mlir.compile(module)(**arguments), expected, strict=True):
+        np.testing.assert_array_equal(widened(result), widened(wanted))
+
+
+@pytest.mark.parametrize("name", ["si4", "ui8", "si16", "ui64", "fp8_e5m2", "bf16", "f16"])
+def test_large_arrays_of_several_widths(name: str) -> None:
+    """What is streamed past the cache and shared by threads, with vectors of different widths in one loop."""
+    dtype = DType(name)
+
+    def body(builder: Builder, x: Value) -> Value:
+        wide = builder.emit("Cast", builder.emit("Add", x, x), dtype=DType.F64)
+        return builder.emit("Cast", builder.emit("Neg", wide), dtype=dtype)
+
+    shape = (2053, 1031)
+    module = program(dtype, shape, body)
+    x = np.random.default_rng(5).integers(0, 4, shape).astype(dtype.numpy)
+    (result,) = mind_mlir.compile(module)(x)
+    (expected,) = mind_mlir.interpret(module, {"x": x})
+    np.testing.assert_array_equal(widened(result), widened(expected))

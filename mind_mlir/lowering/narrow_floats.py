@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.bindings import arith, func, ir
-from mind_mlir.mlir.passes import run_passes
+from mind_mlir.mlir.passes import find_all, run_passes
 
 if TYPE_CHECKING:
     from collections.abc import Container
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 _MANTISSA, _BIAS = 23, 127
 _SIGN, _INFINITY = 0x8000_0000, 0x7F80_0000
+_OF_INTEGERS = ("arith.sitofp", "arith.uitofp")
+#: Integers of so many bits are numbers of f64.
+_LARGEST_EXACT = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,7 @@ def expand_narrow_floats(
     """
     if not _may_have_narrow_floats(module, names):
         return
+    _widen_integers(module)
     run_passes(module, _IN_F32, verify=verify)
     conversions: list[tuple[Operation, str, str]] = []
     literals: set[Operation] = set()
@@ -131,11 +135,45 @@ def _expand(op: Operation, source: str, result: str, *, native: bool) -> None:
 
 def _may_have_narrow_floats(module: Module, names: Container[str]) -> bool:
     """Return whether operations of ``module`` may convert narrow floats, or functions are given some."""
-    if "arith.extf" in names or "arith.truncf" in names:
+    if any(name in names for name in ("arith.extf", "arith.truncf", *_OF_INTEGERS)):
         return True
     functions = (op for op in module.body.operations if isinstance(op, func.FuncOp))
     types = (type_ for op in functions for type_ in op.type.inputs)
     return any(isinstance(each, ir.MemRefType) and str(each.element_type) in _FORMATS for each in types)
+
+
+def _widen_integers(module: Module) -> None:
+    """Let integers become narrow floats by way of floats that hold them, so that they are rounded once."""
+    for op in find_all(module, arith.SIToFPOp, arith.UIToFPOp):
+        type_ = op.results[0].type
+        if _name(op.results[0]) not in _FORMATS:
+            continue
+        with ir.InsertionPoint(op), op.location:
+            integer, width = op.operands[0], _element(op.operands[0].type).width
+            if width > _LARGEST_EXACT:
+                integer = _short(integer, signed=op.name == _OF_INTEGERS[0])
+            exact = _like(type_, ir.F32Type.get() if width <= _MANTISSA else ir.F64Type.get())
+            wide = ir.Operation.create(op.name, [exact], [integer]).result
+            op.results[0].replace_all_uses_with(arith.TruncFOp(type_, wide).result)
+        op.erase()
+
+
+def _short(integer: Value, *, signed: bool) -> Value:
+    """Emit a 64-bit integer that f64 holds: where bits are left out, the last one that is kept says so."""
+    type_ = integer.type
+
+    def number(value: int) -> Value:
+        return _splat(type_, ir.IntegerAttr.get(_element(type_), value))
+
+    rest = arith.AndIOp(integer, number(0x7FF)).result
+    is_rest = arith.CmpIOp(arith.CmpIPredicate.ne, rest, number(0)).result
+    mark = arith.SelectOp(is_rest, number(0x800), number(0)).result
+    marked = arith.OrIOp(arith.SubIOp(integer, rest).result, mark).result
+    # From -2**53 up to 2**53, or from 0: one comparison of unsigned numbers.
+    first = arith.AddIOp(integer, number(2**53)).result if signed else integer
+    last = number(2**54 if signed else 2**53)
+    is_exact = arith.CmpIOp(arith.CmpIPredicate.ule, first, last).result
+    return arith.SelectOp(is_exact, integer, marked).result
 
 
 def _name(value: Value) -> str:

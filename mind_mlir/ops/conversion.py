@@ -152,38 +152,13 @@ def _is_not_zero(context: LoweringContext, x: Any, source: DType) -> Any:
 def _to_float(context: LoweringContext, x: Any, source: DType, target: DType) -> Any:
     arith, type_ = context.mlir.arith, context.element(target)
     if not source.is_float:
-        return _from_integer(context, x, source, target)
+        # Once, also to a narrow float: `lowering.narrow_floats` sees to that.
+        return (arith.sitofp if source.kind is DTypeKind.SIGNED else arith.uitofp)(type_, x)
     x = context.arithmetic(source).widened(x)
     width = max(source.bits, 32)
     if width == target.bits:
         return x
     return arith.extf(type_, x) if width < target.bits else arith.truncf(type_, x)
-
-
-def _from_integer(context: LoweringContext, x: Any, source: DType, target: DType) -> Any:
-    arith, type_ = context.mlir.arith, context.element(target)
-    convert = arith.sitofp if source.kind is DTypeKind.SIGNED else arith.uitofp
-    if target.bits >= 32:
-        return convert(type_, x)
-    # What holds the integer exactly is rounded once.
-    if source.bits == 64:
-        x = _short(context, x, source)
-    exact = context.element(DType.F32 if source.bits <= 16 else DType.F64)
-    return arith.truncf(type_, convert(exact, x))
-
-
-def _short(context: LoweringContext, x: Any, source: DType) -> Any:
-    """Emit a 64-bit integer that f64 has: the last bit that is kept says whether any is left out."""
-    arith, arithmetic = context.mlir.arith, context.arithmetic(source)
-    rest = arith.andi(x, arithmetic.constant(0x7FF))
-    zero = arithmetic.constant(0)
-    mark = arith.select(arithmetic.compare("Equal", rest, zero), zero, arithmetic.constant(0x800))
-    marked = arith.ori(arith.subi(x, rest), mark)
-    limit = arithmetic.constant(2**53)
-    is_short = arithmetic.compare("Less", x, limit)
-    if source.kind is DTypeKind.SIGNED:
-        is_short = arith.andi(is_short, arithmetic.compare("Greater", x, arithmetic.constant(-(2**53))))
-    return arith.select(is_short, x, marked)
 
 
 def _to_integer(context: LoweringContext, x: Any, source: DType, target: DType) -> Any:

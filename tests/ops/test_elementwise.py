@@ -174,7 +174,7 @@ def test_functions_of_integers_are_E2005(opcode: str, dtype: DType) -> None:  # 
     (finding,) = findings(OPS[opcode], [TensorType(dtype, (2,))], {})
     assert finding.code == "E2005"
     assert finding.context["found"] == dtype.core_name
-    assert finding.context["allowed"] == "fp8_e4m3, fp8_e5m2, bf16, f16, f32, f64"
+    assert finding.context["allowed"] == "fp8_e4m3, fp8_e5m2, bf16, f16, f32, f64, cf32, cf64"
 
 
 # Comparison and selection
