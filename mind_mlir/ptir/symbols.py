@@ -112,6 +112,11 @@ def bound_type(type_: ValueType, bindings: Mapping[str, int]) -> ValueType:
     return _Substitution(bindings).type(type_)
 
 
+def bind_instruction(instruction: Instruction, bindings: Mapping[str, int]) -> Instruction:
+    """Return an instruction with extents in the place of symbols."""
+    return _Substitution(bindings).instruction(instruction)
+
+
 class _Substitution:
     """Puts numbers in the place of symbols; types that it has met are looked up."""
 

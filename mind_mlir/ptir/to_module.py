@@ -29,10 +29,11 @@ from mind_mlir.ir.module import Block, Function, Functions, Module, Return
 from mind_mlir.passes.verify import check as check_module
 from mind_mlir.profiles import PTIR
 from mind_mlir.ptir.body import BodyConversion, Numbering
+from mind_mlir.ptir.derived import derived_extents
 from mind_mlir.ptir.program import Program
 from mind_mlir.ptir.regions import Regions
 from mind_mlir.ptir.seeding import seeded
-from mind_mlir.ptir.symbols import symbols_of
+from mind_mlir.ptir.symbols import bind, symbols_of
 from mind_mlir.ptir.values import all_leaves, leaf_paths, too_deep
 
 if TYPE_CHECKING:
@@ -98,6 +99,9 @@ def attempt(program: Program) -> tuple[Converted, list[Diagnostic]]:
     """Return the module as far as there is one, and everything there is to say about the program."""
     program = seeded(border.expect(program, Program, "program", PROGRAM))
     findings = Findings()
+    if symbols_of(program):
+        for function in program.functions:
+            program = bind(program, derived_extents(function))
     if unbound := symbols_of(program):
         _not_bound(unbound, findings)
         return Converted(Module(Functions(), PTIR.name), FrozenDict(), program.entry), findings.kept

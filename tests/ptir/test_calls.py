@@ -187,6 +187,24 @@ def test_extents_that_follow_from_symbols_are_open() -> None:
         mind_mlir.verify(text, bindings={"A": 2, "B": 7})
 
 
+def test_symbols_of_results_follow_from_those_of_arguments() -> None:
+    joined = Operation("Concat", fields={"axis": 0})
+    text = program(
+        (tensor(A, 2), tensor(3, 2)),
+        instruction(2, joined, 0, 1, type_=tensor(B, 2)),
+        instruction(3, ADD, 2, 2, type_=tensor(B, 2)),
+    )
+    executable = mind_mlir.compile(text)
+    (found,) = executable(array(4, 2), array(3, 2))
+    np.testing.assert_array_equal(found, 2 * np.concatenate([array(4, 2), array(3, 2)]))
+    (found,) = mind_mlir.interpret(text, {"arg0": array(0, 2), "arg1": array(3, 2)})
+    np.testing.assert_array_equal(found, 2 * array(3, 2))
+    assert mind_mlir.compile(text, bindings={"A": 1})(array(1, 2), array(3, 2))[0].shape == (4, 2)
+    with pytest.raises(VerificationError) as raised:
+        mind_mlir.compile(text, bindings={"A": 1, "B": 5})
+    assert raised.value.code == "E2001"
+
+
 def test_symbols_can_be_bound_before() -> None:
     text = added(tensor(A, B), tensor(A, B), tensor(A, B))
     whole = mind_mlir.compile(text, bindings={"A": 2, "B": 3})
