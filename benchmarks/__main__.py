@@ -18,6 +18,7 @@ ALL = (
     "random_numbers",
     "import_time",
     "check_memory",
+    "ptir_literals",
 )
 
 

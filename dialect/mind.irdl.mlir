@@ -530,6 +530,21 @@ irdl.dialect @mind {
     %result = irdl.base "!builtin.tensor"
     irdl.results(result: %result)
   }
+  irdl.operation @extract_patches {
+    %input = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input)
+    %attr_window = irdl.base "#builtin.dense_array"
+    %attr_strides = irdl.base "#builtin.dense_array"
+    %attr_dilation = irdl.base "#builtin.dense_array"
+    %attr_padding_low = irdl.base "#builtin.dense_array"
+    %attr_padding_high = irdl.base "#builtin.dense_array"
+    %attr_pad_value_0 = irdl.base "#builtin.dense_typed_elements"
+    %attr_pad_value_1 = irdl.base "#builtin.array"
+    %attr_pad_value = irdl.any_of(%attr_pad_value_0, %attr_pad_value_1)
+    irdl.attributes { "window" = %attr_window, "strides" = %attr_strides, "dilation" = %attr_dilation, "padding_low" = %attr_padding_low, "padding_high" = %attr_padding_high, "pad_value" = %attr_pad_value }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
   irdl.operation @conv2d {
     %input = irdl.base "!builtin.tensor"
     %filter = irdl.base "!builtin.tensor"

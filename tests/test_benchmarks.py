@@ -143,6 +143,7 @@ QUICK = {
     "random_numbers": ["--millions", "0.01", "--seconds", "0.001"],
     "import_time": ["--repeats", "1"],
     "check_memory": ["--megabytes", "0.1", "--kinds", "literal of f64", "outputs"],
+    "ptir_literals": ["--megabytes", "0.5"],
 }
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from mind_mlir.ir.elements import limits
 from mind_mlir.ir.types import DType, DTypeKind
 from mind_mlir.ops import numbers
-from mind_mlir.ops.opdef import Domain
+from mind_mlir.ops.opdef import COMPLEX, Domain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -86,6 +86,8 @@ def term_magnitudes(
 
 def _magnitude(array: Array) -> Array:
     dtype = DType.from_numpy(array.dtype)
+    if dtype in COMPLEX:
+        return np.where(np.isfinite(array), np.abs(array), 0).astype(array.dtype)
     if dtype is None or dtype.kind not in (DTypeKind.SIGNED, DTypeKind.FLOAT):
         return array
     wide = numbers.widened(array)

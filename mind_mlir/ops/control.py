@@ -18,7 +18,7 @@ from mind_mlir.ops.control_vjp import call_flow, call_vjp, cond_flow, cond_vjp, 
 from mind_mlir.ops.loop_vjp import while_vjp
 from mind_mlir.ops.opdef import (
     BOOL,
-    MOVABLE,
+    EVERY,
     AttributeDef,
     OpDef,
     OperandDef,
@@ -332,7 +332,7 @@ OPERATIONS = (
         "results, of which there is at least one (E2001, E2007, E4122). Both regions also read what is "
         "defined around the operation.",
         spec="ptir-v0.4.md, Control flow (regions)",
-        operands=(OperandDef("init", MOVABLE, variadic=True),),
+        operands=(OperandDef("init", EVERY, variadic=True),),
         regions=(
             RegionDef("condition", "yields whether to go on, a scalar i1, and the values to go on with"),
             RegionDef("body", "yields the values for the next test"),
@@ -371,7 +371,7 @@ OPERATIONS = (
         "operands' types (E2001, E2007) and returns at least one value (E4122). In text: `%r = call @callee "
         "(%arg, ...) : <type>`, or `%q, %r = call ... : (<type>, <type>)`.",
         spec="core-ir-page.md, IR structure",
-        operands=(OperandDef("args", MOVABLE, variadic=True),),
+        operands=(OperandDef("args", EVERY, variadic=True),),
         attributes=(AttributeDef("callee", AttrKind.STRING, "the name of the function, without the @"),),
         type_rule=_call_type,
         evaluate=_call,

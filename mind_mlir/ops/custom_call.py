@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -104,6 +105,12 @@ def _lower(context: LoweringContext) -> Any:
     return func.CallOp(results, ir.FlatSymbolRefAttr.get(symbol), list(context.operands)).results[0]
 
 
+def _terms(shapes: Sequence[tuple[int, ...]], attributes: Mapping[str, AttributeValue]) -> int:
+    """Return how many terms a target may sum: what it does is not known, so all elements of an operand."""
+    del attributes
+    return max((math.prod(shape) for shape in shapes), default=1)
+
+
 def _read(fields: Mapping[str, Any], operands: Sequence[TensorType]) -> Mapping[str, AttributeValue]:
     del operands
     return {"target": fields["target"], "attrs": to_text(fields["attrs"])}
@@ -139,10 +146,14 @@ OPERATIONS = (
             "a type rule, an oracle in numpy, and an expansion into operations or a C function.",
             "Expansions take the place of the call before a module is differentiated or lowered; the "
             "interpreter runs the oracle.",
+            "A target may round as an operation does that sums the elements of its largest operand: so near "
+            "compiled code has to be to the oracle, relative to what this gives for the operands' "
+            "magnitudes.",
             "`mind.gelu.v1` and `mind.rms_norm.v1` are registered from the start.",
         ),
         same_dtype=False,
-        rounding=Rounding.APPROXIMATE,
+        rounding=Rounding.ACCUMULATING,
+        terms=_terms,
         extension=True,
         contract=Contract(
             "CustomCall",

@@ -30,6 +30,7 @@ from mind_mlir.ops.extremes import identity, identity_number, numpy_extreme
 from mind_mlir.ops.opdef import (
     ALL_REAL,
     BOOL,
+    COMPLEX,
     Alias,
     AttributeDef,
     DTypeSet,
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     from mind_mlir.ops.vjp import VjpContext
 
 KINDS = ("Sum", "Max", "Min")
-#: What may be reduced, accumulated in, and given.
+#: What may be reduced, accumulated in, and given; complex numbers among themselves.
 _DTYPES: DTypeSet = BOOL + ALL_REAL
 
 
@@ -69,7 +70,18 @@ def _normalize(attributes: Mapping[str, AttributeValue], result: TensorType) -> 
 def _type(context: TypeContext) -> TensorType:
     (operand,), attributes = context.operands, context.attributes
     check_axes(context, attributes["axes"], operand.rank)
-    check_accumulator(context, attributes["kind"], _DTYPES)
+    is_complex = operand.dtype in COMPLEX
+    if is_complex and attributes["kind"] != "Sum":
+        listing = ", ".join(each.core_name for each in _DTYPES if each in context.profile.dtypes)
+        context.fail(
+            "E2005",
+            f"Reduce has no {attributes['kind']} of {operand.dtype.core_name}: complex numbers have no order",
+            operand=0,
+            help=f"add them (kind=Sum), or reduce one of: {listing}",
+            found=operand.dtype.core_name,
+            allowed=listing,
+        )
+    check_accumulator(context, attributes["kind"], COMPLEX if is_complex else _DTYPES)
     shape = reduced_shape(operand.shape, _axes(attributes, operand.rank), attributes["keepdims"])
     return TensorType(attributes["out_dtype"], shape)
 
@@ -204,6 +216,9 @@ _EXAMPLES = (
     Example(("f32[3, 0]",), _form("Sum", (1,), DType.F32, DType.F32), "of no elements"),
     *(Example(("i32[3, 0]",), _form(kind, (1,), DType.SI32, DType.SI32)) for kind in KINDS[1:]),
     Example(("f32[0, 3]",), _form("Max", (1,), DType.F32, DType.F32), "no rows"),
+    Example(("cf32[5, 37]",), _form("Sum", (1,), DType.CF32, DType.CF32)),
+    Example(("cf32[37, 5]",), _form("Sum", (0,), DType.CF64, DType.CF32, keepdims=True)),
+    Example(("cf64[2, 0]",), _form("Sum", (1,), DType.CF64, DType.CF64)),
 )
 
 _SPEC = "ptir-v0.4.md, Reductions and argmax"
@@ -222,7 +237,7 @@ OPERATIONS = (
         "E3005. Of no elements the sum is 0, the greatest element -Inf or the least number of an integer "
         "dtype, the least one +Inf or the greatest number.",
         spec=_SPEC,
-        operands=(OperandDef("input", _DTYPES),),
+        operands=(OperandDef("input", _DTYPES + COMPLEX),),
         attributes=(
             AttributeDef("kind", AttrKind.ENUM, "what is computed", choices=KINDS),
             AttributeDef("axes", AttrKind.I64_LIST, "the axes to reduce"),
@@ -250,6 +265,7 @@ OPERATIONS = (
             "The gradient of Max and Min is shared equally among the elements that equal the result; where "
             "that is NaN, among those that are.",
             "Where the input, the accumulator or the result is no float, there is no gradient.",
+            "Complex numbers have sums only (E2005), which accumulate in complex numbers, one after another.",
         ),
         extension=True,
         aliases=_ALIASES,

@@ -47,6 +47,7 @@ FAMILIES = (
     "dot_general",
     "normalization",
     "reduce_window",
+    "patches",
     "convolution",
     "custom_call",
     "control",

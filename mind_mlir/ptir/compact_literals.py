@@ -27,23 +27,23 @@ if TYPE_CHECKING:
 
 #: Literals of more elements are written as their bytes, unless all are the same.
 _MAX_ELEMENTS = 64
-_PIECE = 1 << 20
+_PIECE = 1 << 18
 
 
 def read_dense(reader: TextReader) -> TensorLiteral:
     """Return the literal that begins here; what is wrong with its data goes to the findings."""
     start = reader.peek().start
     type_ = reader.tensor_type()
-    text, opening = reader.source.text, reader.peek()
-    if text[opening.start] not in '["':
+    text, inner = reader.source.text, reader.skip() + 1
+    opening = text[inner - 1 : inner]
+    if opening not in ("[", '"'):
         reader.fail("the elements of the literal in brackets, or its bytes in quotes")
-    inner = opening.start + 1
-    end = text.find("]" if opening.text == "[" else '"', inner)
+    end = text.find("]" if opening == "[" else '"', inner)
     if end < 0:
         reader.fail("a literal that is closed")
     reader.go_to(end + 1)
     try:
-        data = _elements(text[inner:end], type_) if opening.text == "[" else _hexadecimal(text[inner:end])
+        data = _elements(text[inner:end], type_) if opening == "[" else _hexadecimal(text[inner:end])
         return literal_of(type_, data)
     except LiteralProblem as problem:
         code, message, help_text, facts = problem.code, problem.message, problem.help, problem.context

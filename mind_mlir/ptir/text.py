@@ -93,14 +93,18 @@ class TextReader:
     def peek(self) -> Token:
         """Return the next token."""
         if self._next is None or self._next.start < self.position:
-            skipped = _SKIPPED.match(self.source.text, self.position)
-            assert skipped is not None, "it matches nothing, too"
-            found = _TOKEN.match(self.source.text, skipped.end())
+            found = _TOKEN.match(self.source.text, self.skip())
             assert found is not None, "one of the alternatives always matches"
             kind = found.lastgroup if found.lastgroup != "suffix" else "NUMBER"
             self._next = Token(kind or "END", found[0], found.start(), found.end())
             self.position = found.start()
         return self._next
+
+    def skip(self) -> int:
+        """Return where the next token begins, without looking at it: a string may be large."""
+        skipped = _SKIPPED.match(self.source.text, self.position)
+        assert skipped is not None, "it matches nothing, too"
+        return skipped.end()
 
     def take(self) -> Token:
         """Return the next token and go behind it."""

@@ -392,9 +392,10 @@ def _assert_agrees(
         else:
             relative = summation_error(terms, dtype)
         # Rounding errors are relative to the sum of the terms' magnitudes, which cancellation may hide.
-        magnitude = widened(
+        found = widened(
             term_magnitudes(record, operands, attributes, lambda given: run_numpy(record, given, attributes))
         )
+        magnitude = found.real[..., np.newaxis] if found.dtype.kind == "c" else found
     with np.errstate(all="ignore"):
         allowed = relative * magnitude + smallest_subnormal(dtype)
         error = np.abs(actual.astype(np.float64) - expected)

@@ -193,3 +193,32 @@ def test_scalars_choose_and_stretch() -> None:
         vector = np.array([1, 2j, 3], np.complex64)
         (found,) = mind_mlir.compile(module)(given, vector)
         np.testing.assert_array_equal(found, vector * 1j if number == 1j else vector)
+
+
+@BOTH
+def test_sums(dtype: DType) -> None:
+    rng = np.random.default_rng(3)
+    x = joined(rng.standard_normal((37, 300)), rng.standard_normal((37, 300))).astype(dtype.numpy)
+    form = {"kind": "Sum", "axes": (1,), "keepdims": False, "accum_dtype": dtype, "out_dtype": dtype}
+    np.testing.assert_allclose(run("Reduce", x, **form), x.sum(axis=1), rtol=1e-5)
+    assert run("Reduce", np.zeros((3, 0), dtype.numpy), **form).tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "accumulator", "out"),
+    [
+        ("Max", DType.CF32, DType.CF32),
+        ("Sum", DType.F32, DType.CF32),
+        ("Sum", DType.CF32, DType.F32),
+    ],
+)
+def test_sums_of_complex_numbers_stay_complex(kind: str, accumulator: DType, out: DType) -> None:
+    form = {"kind": kind, "axes": (0,), "keepdims": False, "accum_dtype": accumulator, "out_dtype": out}
+    found = findings(OPS["Reduce"], [TensorType(DType.CF32, (3,))], form)
+    assert [finding.code for finding in found] == ["E2005"]
+    assert found[0].help
+
+
+def test_large_tensors_of_one_number() -> None:
+    x = np.array(1 - 2j, np.complex64)
+    assert (run("BroadcastTo", x, result_shape=(300, 500)) == x).all()

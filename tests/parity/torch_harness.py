@@ -100,7 +100,8 @@ def agree(
     ]
     expected = torch_function(*tensors)
     arguments = {f"x{index}": array for index, array in enumerate(arrays)}
-    _compare(mind_mlir.compile(module)(**arguments), expected.detach().numpy(), tolerance, "result")
+    (found,) = mind_mlir.compile(module)(**arguments)
+    _compare(found, expected.detach().numpy(), tolerance, "result")
     if not differentiated:
         return
     seed = np.random.default_rng(5).standard_normal(expected.shape).astype(np.float32)
@@ -110,8 +111,8 @@ def agree(
     (seed_name,) = {parameter.name for parameter in gradient.module.functions["main"].parameters} - set(
         arguments
     )
-    _, *found = mind_mlir.compile(gradient.module)(**arguments, **{str(seed_name): seed})
-    for index, array in zip(differentiated, found, strict=True):
+    _, *slopes = mind_mlir.compile(gradient.module)(**arguments, **{str(seed_name): seed})
+    for index, array in zip(differentiated, slopes, strict=True):
         _compare(array, tensors[index].grad.numpy(), tolerance, f"gradient of argument {index}")
 
 

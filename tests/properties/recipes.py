@@ -417,6 +417,16 @@ def _reduce_window(g: Growth) -> Value:
     )
 
 
+def _extract_patches(g: Growth) -> Value:
+    x = g.operand(ANY, (2, MAX_RANK), _full)
+    window = tuple(g.number(1, min(extent, 3)) for extent in x.shape[1:-1])
+    lists: dict[str, tuple[int, ...]] = {"dilation": (1,) * len(window)}
+    lists["strides"] = tuple(g.number(1, 2) for _ in window)
+    for name in ("padding_low", "padding_high"):
+        lists[name] = tuple(g.number(0, 1) for _ in window)
+    return g.emit("ExtractPatches", x, window=window, pad_value=TensorLiteral.of(1, x.type.dtype), **lists)
+
+
 def _conv2d(g: Growth) -> Value:
     image = g.operand(NUMERIC, (4, 4), wanted=_full)
     kernel = tuple(g.number(1, min(extent, 3)) for extent in image.shape[1:3])
@@ -478,6 +488,7 @@ RECIPES: Mapping[str, Callable[[Growth], Value]] = {
     "MatMul": _matmul,
     "DotGeneral": _dot_general,
     "LayerNorm": _layer_norm,
+    "ExtractPatches": _extract_patches,
     "ReduceWindow": _reduce_window,
     "SegmentReduce": _segment_reduce,
     "Conv2d": _conv2d,
