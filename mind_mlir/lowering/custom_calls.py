@@ -27,14 +27,16 @@ class NativeCall:
         symbol: The function.
         address: The C function.
         inputs: How many of its pointers are to inputs; the others are to outputs.
-        shapes: The shape behind each pointer.
+        pointers: How many pointers there are.
+        extents: The shapes behind the pointers, one after the other.
         attrs: The attributes, as JSON.
     """
 
     symbol: str
     address: int
     inputs: int
-    shapes: tuple[tuple[int, ...], ...]
+    pointers: int
+    extents: tuple[int, ...]
     attrs: str
 
 
@@ -52,13 +54,13 @@ def take_custom_calls(module: Module) -> list[NativeCall]:
         target = custom_target(call["target"].value)
         assert target is not None
         assert target.address is not None, "what has an expansion has been expanded"
-        types = list(op.type.inputs)
         found.append(
             NativeCall(
                 op.name.value,
                 target.address,
                 call["inputs"].value,
-                tuple(tuple(type_.shape) for type_ in types),
+                len(op.type.inputs),
+                tuple(ir.DenseI64ArrayAttr(call["extents"])),
                 call["attrs"].value,
             )
         )
@@ -83,9 +85,9 @@ def define_custom_calls(module: Module, calls: list[NativeCall]) -> None:
 
 def _definition(call: NativeCall) -> list[str]:
     """Return the text of the tables of extents and attributes, and of the function."""
-    extents = [extent for shape in call.shapes for extent in shape] or [0]
+    extents = list(call.extents) or [0]
     data = [*call.attrs.encode(), 0]
-    count = len(call.shapes)
+    count = call.pointers
     arguments = ", ".join(f"%arg{index}: !llvm.ptr" for index in range(count))
     stores = []
     for index in range(count):

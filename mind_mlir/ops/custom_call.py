@@ -89,20 +89,32 @@ def _lower(context: LoweringContext) -> Any:
     What is called is declared here, and becomes a call of an address when all else is in the LLVM dialect.
     """
     ir, func = context.mlir.ir, context.mlir.func
-    module = ir.InsertionPoint.current.block.owner
+    operands, result = list(context.operands), context.result_type
+    results = [ir.RankedTensorType.get(list(result.extents), context.element(result.dtype))]
+    facts = {name: ir.StringAttr.get(context.attributes[name]) for name in ("target", "attrs")}
+    facts["inputs"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), len(operands))
+    shapes = [type_.extents for type_ in (*context.operand_types, result)]
+    facts["extents"] = ir.DenseI64ArrayAttr.get([extent for shape in shapes for extent in shape])
+    type_ = ir.FunctionType.get([operand.type for operand in operands], results)
+    symbol = _declared(context.mlir, ir.DictAttr.get(facts), type_)
+    return func.CallOp(results, ir.FlatSymbolRefAttr.get(symbol), operands).results[0]
+
+
+def _declared(mlir: Any, facts: Any, type_: Any) -> str:
+    """Return the function of the module that stands for a C function with some attributes and types."""
+    module = mlir.ir.InsertionPoint.current.block.owner
     while module.operation.name != "builtin.module":
         module = module.operation.parent
-    results = [context.empty(context.result_type).type]
     (body,) = module.regions[0].blocks
-    symbol = f"mind.custom_call.{sum(CUSTOM_CALL_ATTRIBUTE in op.attributes for op in body.operations)}"
-    with ir.InsertionPoint.at_block_begin(body):
-        declared = func.FuncOp(
-            symbol, ([each.type for each in context.operands], results), visibility="private"
-        )
-    call = {name: ir.StringAttr.get(context.attributes[name]) for name in ("target", "attrs")}
-    call["inputs"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), len(context.operands))
-    declared.attributes[CUSTOM_CALL_ATTRIBUTE] = ir.DictAttr.get(call)
-    return func.CallOp(results, ir.FlatSymbolRefAttr.get(symbol), list(context.operands)).results[0]
+    declared = [op for op in body.operations if CUSTOM_CALL_ATTRIBUTE in op.attributes]
+    for op in declared:
+        if op.attributes[CUSTOM_CALL_ATTRIBUTE] == facts and op.type == type_:
+            return str(op.name.value)
+    symbol = f"mind.custom_call.{len(declared)}"
+    with mlir.ir.InsertionPoint.at_block_begin(body):
+        made = mlir.func.FuncOp(symbol, type_, visibility="private")
+    made.attributes[CUSTOM_CALL_ATTRIBUTE] = facts
+    return symbol
 
 
 def _terms(shapes: Sequence[tuple[int, ...]], attributes: Mapping[str, AttributeValue]) -> int:

@@ -158,17 +158,20 @@ class _Sort:
 
     def _sorted(self, row: Any) -> Any:
         """Return the sorted indices of one row; None where they are in order as they are."""
-        order = None
+        order, spare = None, self._c.empty(self._line)
         width = 1
         while width < self._length:
-            order = self._merged(row, order, width)
+            target = self._c.empty(self._line) if width == 2 else spare
+            # What a pass has read is written over by the next one: there are two lines of memory in all.
+            order, spare = self._merged(row, order, target, width), order
             width *= 2
         return order
 
-    def _merged(self, row: Any, order: Any, width: int) -> Any:
+    def _merged(self, row: Any, order: Any, start: Any, width: int) -> Any:
         """Return ``order``, in which runs of ``width`` are sorted, with runs of twice that sorted.
 
-        The first pass, whose runs are single elements, begins with the indices in order: there is no tensor.
+        The result is written over ``start``. For the first pass, whose runs are single elements, ``order``
+        is None: the indices in order.
 
         One loop goes through the result. It takes from the left run unless the right one's next element
         comes before; where a run is used up, what is read of it is any element.
@@ -178,11 +181,11 @@ class _Sort:
 
         def step(at: Any, carried: Sequence[Any]) -> Sequence[Any]:
             target, left, right = carried
-            start = arith.muli(arith.divui(at, self._at(2 * width)), self._at(2 * width))
-            middle = arith.minui(arith.addi(start, self._at(width)), end)
-            stop = arith.minui(arith.addi(start, self._at(2 * width)), end)
-            begins = arith.cmpi(predicate.eq, at, start)
-            left, right = arith.select(begins, start, left), arith.select(begins, middle, right)
+            begin = arith.muli(arith.divui(at, self._at(2 * width)), self._at(2 * width))
+            middle = arith.minui(arith.addi(begin, self._at(width)), end)
+            stop = arith.minui(arith.addi(begin, self._at(2 * width)), end)
+            begins = arith.cmpi(predicate.eq, at, begin)
+            left, right = arith.select(begins, begin, left), arith.select(begins, middle, right)
             mine, other = (self._read(order, self._within(place)) for place in (left, right))
             has_left = arith.cmpi(predicate.ult, left, middle)
             has_right = arith.cmpi(predicate.ult, right, stop)
@@ -196,8 +199,7 @@ class _Sort:
                 arith.addi(right, further),
             ]
 
-        start = [self._c.empty(self._line), self._at(0), self._at(0)]
-        return self._loop(self._length, start, step)[0]
+        return self._loop(self._length, [start, self._at(0), self._at(0)], step)[0]
 
     def _before(self, right: Any, left: Any) -> Any:
         """Emit whether element ``right`` comes before ``left`` though it has the greater index."""

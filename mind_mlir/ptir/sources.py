@@ -23,7 +23,7 @@ SUFFIXES = (".ptir.json", ".ptir")
 #: Characters of a text that are looked at.
 _HEAD = 1 << 16
 #: Comments of either text, and white space.
-_BLANK = re.compile(r"(?:\s|//[^\n]*|#[^\n]*)*")
+_BLANK = re.compile(r"(?:\s++|//[^\n]*+|#[^\n]*+)*+")
 #: The first type of a text: the compact one of PTIR has a comma behind the dtype, Core IR a bracket.
 _TYPE = re.compile(r"\btensor<\s*\w+\s*(.)")
 

@@ -66,7 +66,8 @@ class ProgramExecutable:
         self._options = dict(options)
         self._max_bindings = max_bindings
         self._cache: BindingCache[tuple[str, tuple[int, ...]], Executable] = BindingCache(max_bindings)
-        verify(program)
+        if symbols_of(program):  # else it is verified where it is compiled
+            verify(program)
         self.functions: Mapping[str, ProgramFunction] = FrozenDict(
             {function.name: ProgramFunction(self, function.name) for function in program.functions}
         )

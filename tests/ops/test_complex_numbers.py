@@ -11,8 +11,9 @@ import pytest
 from harness import edge_values, findings, run_both
 
 import mind_mlir
-from mind_mlir import verify
+from mind_mlir import differentiate, verify
 from mind_mlir.core.builder import Builder
+from mind_mlir.diagnostics import AutodiffError
 from mind_mlir.ir.module import Functions, Module
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.complex_numbers import joined
@@ -222,3 +223,49 @@ def test_sums_of_complex_numbers_stay_complex(kind: str, accumulator: DType, out
 def test_large_tensors_of_one_number() -> None:
     x = np.array(1 - 2j, np.complex64)
     assert (run("BroadcastTo", x, result_shape=(300, 500)) == x).all()
+
+
+def test_no_gradient_is_had_of_complex_numbers_and_none_is_lost() -> None:
+    b = Builder(profile="ptir-v0.4")
+    z = b.parameter(TensorType(DType.CF64, (3,)), "z")
+    x = b.parameter(TensorType(DType.F64, (3,)), "x")
+    turned = b.emit("Mul", z, b.emit("Cast", x, dtype=DType.CF64))
+    chosen = b.emit("Compare", turned, z, op="Equal")
+    loss = b.emit("Select", chosen, x, b.emit("Neg", x))
+    module = Module(Functions((b.function("main", [loss, turned]),)), "ptir-v0.4")
+    with pytest.raises(AutodiffError) as raised:
+        differentiate(module, wrt=["z"])
+    assert [finding.code for finding in raised.value.diagnostics] == ["E5005"]
+    gradient = differentiate(module, wrt=["x"]).module
+    arguments = {"z": np.array([1, 2j, 3]), "x": np.array([1.0, 2.0, 1.0])}
+    results = mind_mlir.compile(gradient)(**arguments)
+    np.testing.assert_array_equal(results[-1], [1, -1, 1])
+
+
+def test_loops_carry_complex_numbers() -> None:
+    b = Builder(profile="ptir-v0.4")
+    types = [TensorType(DType.SI32), TensorType(DType.CF32), TensorType(DType.CF64, (3,))]
+    values = [b.parameter(type_, name) for type_, name in zip(types, "kzw", strict=True)]
+    with b.region(types) as condition:
+        more = b.emit("Compare", condition.parameters[0], b.constant(0, DType.SI32), op="Greater")
+        condition.yield_([more, *condition.parameters])
+    with b.region(types) as body:
+        k, z, w = body.parameters
+        wide = b.emit("BroadcastTo", b.emit("Cast", z, dtype=DType.CF64), result_shape=(3,))
+        step = b.emit("Add", b.emit("Mul", z, z), b.constant(0.125 - 0.25j, DType.CF32))
+        body.yield_([b.emit("Sub", k, b.constant(1, DType.SI32)), step, b.emit("Mul", w, wide)])
+    results = b.emit_all("While", *values, regions=(condition, body))
+    module = Module(Functions((b.function("main", list(results)),)), "ptir-v0.4")
+    given = {
+        "k": np.array(5, np.int32),
+        "z": np.array(0.5 + 0.25j, np.complex64),
+        "w": np.array([1, 2j, 3 - 1j]),
+    }
+    found = mind_mlir.compile(module)(**given)
+    for actual, expected in zip(found, mind_mlir.interpret(module, given), strict=True):
+        np.testing.assert_array_equal(actual, expected)
+    number, vector = given["z"], given["w"]
+    for _ in range(5):
+        number, vector = number * number + np.complex64(0.125 - 0.25j), vector * number
+    np.testing.assert_allclose(found[1], number, rtol=1e-5)
+    np.testing.assert_allclose(found[2], vector, rtol=1e-5)

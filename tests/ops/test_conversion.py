@@ -10,6 +10,7 @@ from harness import findings, run_both, run_vjp
 
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.registry import by_opcode
+from mind_mlir.profiles import CORE_V1
 
 OPS = by_opcode()
 MIN32, MAX32, MIN64, MAX64 = -(2**31), 2**31 - 1, -(2**63), 2**63 - 1
@@ -60,8 +61,8 @@ def test_truth_is_what_is_not_zero() -> None:
         assert run_both(OPS["Cast"], [np.array([True, False])], {"dtype": dtype}).tolist() == [1, 0]
 
 
-def test_a_dtype_that_no_profile_here_has() -> None:
-    (finding,) = findings(OPS["Cast"], [TensorType(DType.F32)], {"dtype": DType.F16})
+def test_a_dtype_that_the_profile_does_not_have() -> None:
+    (finding,) = findings(OPS["Cast"], [TensorType(DType.F32)], {"dtype": DType.F16}, CORE_V1)
     assert (finding.code, finding.message) == ("E2005", "Cast does not give f16")
 
 

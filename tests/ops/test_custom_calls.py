@@ -461,6 +461,34 @@ def test_c_functions_are_called(factor: int | None) -> None:
     np.testing.assert_array_equal(twice, once * times + 0.5)
 
 
+@SIGNATURE  # type: ignore[untyped-decorator]  # ctypes types no callbacks
+def counted(inputs: Any, outputs: Any, extents: Any, attrs: bytes) -> None:
+    """Compute zeros of the second operand's shape, [2], if the first one has the shape [3, 0, 2]."""
+    assert attrs == b"{}"
+    good = [extents[place] for place in range(5)] == [3, 0, 2, 2, 2]
+    for place in range(2):
+        outputs[0][place] = inputs[1][place] if good else -1
+
+
+def test_shapes_without_elements_arrive_as_they_are() -> None:
+    name = "test.counted.v1"
+    if name not in custom_targets():
+        register_custom_call(name, types=lambda o, _: o[1], evaluate=lambda x, _: x[1], native=counted)
+
+    def build(b: Builder, x: Value) -> list[Value]:
+        empty = b.emit("BroadcastTo", b.constant(1, DType.F32), result_shape=(3, 0, 2))
+        return [b.emit("CustomCall", empty, x, target=name)]
+
+    (found,) = both(function(build), x=np.array([4, 5], np.float32))
+    assert found.tolist() == [4, 5]
+
+
+def test_calls_alike_share_a_function() -> None:
+    text = mind_mlir.compile(native_module()).as_text("linalg")
+    assert text.count("call @mind.custom_call.0") == 2
+    assert text.count("mind.custom_call = ") == 1
+
+
 def test_c_functions_are_called_in_loops() -> None:
     text = f"""
 func @main(%x: tensor<f32[2, 3]>, %y: tensor<f32[]>, %n: tensor<i64[]>) -> (tensor<f32[2, 3]>) {{
