@@ -9,7 +9,18 @@ import numpy as np
 from mind_mlir.ops import numbers
 from mind_mlir.ops.contract import unary
 from mind_mlir.ops.contract_forms import relu_form
-from mind_mlir.ops.opdef import ALL_FLOATS, ALL_REAL, COMPLEX, Alias, Domain, OpDef, OperandDef, Rounding
+from mind_mlir.ops.opdef import (
+    ALL_FLOATS,
+    ALL_REAL,
+    COMPLEX,
+    NO_FLOATS,
+    NO_NUMBERS,
+    Alias,
+    Domain,
+    OpDef,
+    OperandDef,
+    Rounding,
+)
 from mind_mlir.ops.pointwise import (
     COMPLEX_ACCURACY,
     UNARY_EXAMPLES,
@@ -138,6 +149,10 @@ OPERATIONS = (
             f"Of complex numbers it is `e ** x * (cos(y) + i * sin(y))`. {COMPLEX_ACCURACY}",
         ),
         aliases=(Alias("core-functions", "tensor.exp"),),
+        never=(
+            NO_NUMBERS,
+            NO_FLOATS,
+        ),
         contract=unary("Exp"),
         examples=UNARY_EXAMPLES,
     ),
@@ -160,6 +175,10 @@ OPERATIONS = (
             + COMPLEX_ACCURACY,
         ),
         aliases=(Alias("core-functions", "tensor.log"),),
+        never=(
+            NO_NUMBERS,
+            NO_FLOATS,
+        ),
         contract=unary("Log"),
         examples=UNARY_EXAMPLES,
     ),
@@ -182,6 +201,10 @@ OPERATIONS = (
         ),
         extension=True,
         aliases=(Alias("core-functions", "tensor.reciprocal"),),
+        never=(
+            NO_NUMBERS,
+            NO_FLOATS,
+        ),
         contract=unary("Reciprocal"),
         examples=UNARY_EXAMPLES,
     ),

@@ -16,6 +16,7 @@ from mind_mlir.ops.opdef import (
     ALL_REAL,
     BOOL,
     INTEGERS,
+    NO_ORDER,
     AttributeDef,
     Example,
     NotDifferentiable,
@@ -172,6 +173,7 @@ OPERATIONS = (
             "Along an axis of 2^31 elements or more, `output_dtype` has to be i64 (E2005).",
         ),
         extension=True,
+        never=(NO_ORDER,),
         contract=Contract(
             "ArgMax",
             fields=(

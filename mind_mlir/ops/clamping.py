@@ -9,7 +9,17 @@ import numpy as np
 from mind_mlir.ir.types import DTypeKind
 from mind_mlir.ops import numbers
 from mind_mlir.ops.contract import Contract, unary
-from mind_mlir.ops.opdef import ALL_REAL, EVERY, Example, NotDifferentiable, OpDef, OperandDef
+from mind_mlir.ops.opdef import (
+    ALL_REAL,
+    COMPLEX,
+    EVERY,
+    NO_NUMBERS,
+    NO_ORDER,
+    Example,
+    NotDifferentiable,
+    OpDef,
+    OperandDef,
+)
 from mind_mlir.ops.pointwise import UNARY_EXAMPLES, lower_named, same_type, zeros_like
 from mind_mlir.ops.shapes import require_equal_shapes
 
@@ -118,6 +128,10 @@ OPERATIONS = (
             "absolute value of a complex number is a real one.",
         ),
         extension=True,
+        never=(
+            NO_NUMBERS,
+            (COMPLEX, "magnitudes are real, but the result has the dtype of the operand"),
+        ),
         contract=unary("Abs"),
         examples=UNARY_EXAMPLES,
     ),
@@ -140,6 +154,10 @@ OPERATIONS = (
             "to `lo`. No gradient goes to a limit because something is NaN.",
         ),
         extension=True,
+        never=(
+            NO_NUMBERS,
+            NO_ORDER,
+        ),
         contract=Contract("Clamp"),
         examples=(
             Example(("T[7, 3]", "T[7, 3]", "T[7, 3]")),

@@ -10,7 +10,7 @@ from mind_mlir.diagnostics.checks import NOTHING_SEEN, DivisorCheck
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops import numbers
 from mind_mlir.ops.contract import binary
-from mind_mlir.ops.opdef import ALL_NUMERIC, Alias, Domain, OpDef, OperandDef
+from mind_mlir.ops.opdef import ALL_NUMERIC, NO_NUMBERS, Alias, Domain, OpDef, OperandDef
 from mind_mlir.ops.pointwise import BROADCAST_EXAMPLES, broadcast_type, lower_binary
 
 if TYPE_CHECKING:
@@ -127,6 +127,7 @@ OPERATIONS = (
         ),
         extension=True,
         aliases=(Alias("core-functions", "tensor.div"),),
+        never=(NO_NUMBERS,),
         contract=binary("Div"),
         examples=BROADCAST_EXAMPLES,
     ),

@@ -29,7 +29,7 @@ from mind_mlir.ops.accumulators import (
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.conversion import cast_array, converted
-from mind_mlir.ops.opdef import ALL_REAL, AttributeDef, Example, OpDef, OperandDef, Rounding
+from mind_mlir.ops.opdef import ALL_REAL, NO_NUMBERS, AttributeDef, Example, OpDef, OperandDef, Rounding
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -398,6 +398,7 @@ OPERATIONS = (
             "Where the operands, the accumulator or the result are no floats, there is no gradient.",
         ),
         extension=True,
+        never=(NO_NUMBERS,),
         contract=Contract(
             "DotGeneral",
             fields=(

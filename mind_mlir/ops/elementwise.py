@@ -8,7 +8,7 @@ import numpy as np
 
 from mind_mlir.ops import numbers
 from mind_mlir.ops.contract import binary, unary
-from mind_mlir.ops.opdef import ALL_NUMERIC, Alias, OpDef, OperandDef
+from mind_mlir.ops.opdef import ALL_NUMERIC, NO_NUMBERS, Alias, OpDef, OperandDef
 from mind_mlir.ops.pointwise import (
     BROADCAST_EXAMPLES,
     UNARY_EXAMPLES,
@@ -114,6 +114,7 @@ OPERATIONS = (
         commutative=True,
         choices=(_WRAPS, _IEEE),
         aliases=(Alias("core-functions", "tensor.add"),),
+        never=(NO_NUMBERS,),
         contract=binary("Add"),
         examples=BROADCAST_EXAMPLES,
     ),
@@ -131,6 +132,7 @@ OPERATIONS = (
         lower=_lower_sub,
         choices=(_WRAPS, _IEEE),
         aliases=(Alias("core-functions", "tensor.sub"),),
+        never=(NO_NUMBERS,),
         contract=binary("Sub"),
         examples=BROADCAST_EXAMPLES,
     ),
@@ -156,6 +158,7 @@ OPERATIONS = (
             "what is infinite or out of range on the way may give NaN.",
         ),
         aliases=(Alias("core-functions", "tensor.mul"),),
+        never=(NO_NUMBERS,),
         contract=binary("Mul"),
         examples=BROADCAST_EXAMPLES,
     ),
@@ -175,6 +178,7 @@ OPERATIONS = (
             "The least signed integer is its own negation; unsigned ones wrap around (two's complement).",
         ),
         aliases=(Alias("core-functions", "tensor.neg"),),
+        never=(NO_NUMBERS,),
         contract=unary("Neg"),
         examples=UNARY_EXAMPLES,
     ),

@@ -8,7 +8,7 @@ import numpy as np
 
 from mind_mlir.ops import numbers
 from mind_mlir.ops.contract import binary
-from mind_mlir.ops.opdef import ALL_REAL, Alias, OpDef, OperandDef
+from mind_mlir.ops.opdef import ALL_REAL, NO_NUMBERS, NO_ORDER, Alias, OpDef, OperandDef
 from mind_mlir.ops.pointwise import (
     BROADCAST_EXAMPLES,
     broadcast_type,
@@ -93,6 +93,10 @@ OPERATIONS = (
         choices=(_NAN, _ZEROS, _TIES),
         extension=True,
         aliases=(Alias("core-functions", "tensor.maximum"),),
+        never=(
+            NO_NUMBERS,
+            NO_ORDER,
+        ),
         contract=binary("Maximum"),
         examples=BROADCAST_EXAMPLES,
     ),
@@ -112,6 +116,10 @@ OPERATIONS = (
         choices=(_NAN, _ZEROS, _TIES),
         extension=True,
         aliases=(Alias("core-functions", "tensor.minimum"),),
+        never=(
+            NO_NUMBERS,
+            NO_ORDER,
+        ),
         contract=binary("Minimum"),
         examples=BROADCAST_EXAMPLES,
     ),

@@ -11,7 +11,7 @@ from mind_mlir.ir.types import DType, TensorType, format_shape
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.axes import NEGATIVE_AXIS, counted_from_front, require_axis
 from mind_mlir.ops.contract import Contract, Field, FieldKind
-from mind_mlir.ops.opdef import ALL_NUMERIC, AttributeDef, Example, NotDifferentiable, OpDef
+from mind_mlir.ops.opdef import ALL_NUMERIC, NO_NUMBERS, AttributeDef, Example, NotDifferentiable, OpDef
 
 if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array
@@ -170,6 +170,7 @@ OPERATIONS = (
             "A scalar has no axis to count along, so `shape` is not empty (E3004).",
         ),
         extension=True,
+        never=(NO_NUMBERS,),
         contract=Contract(
             "Iota",
             fields=(

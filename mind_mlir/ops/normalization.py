@@ -13,7 +13,16 @@ from mind_mlir.ops.accumulators import default_accumulator
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.axes import require_axis
 from mind_mlir.ops.contract import Contract, Field, FieldKind
-from mind_mlir.ops.opdef import ALL_FLOATS, AttributeDef, Example, OpDef, OperandDef, Rounding
+from mind_mlir.ops.opdef import (
+    ALL_FLOATS,
+    NO_FLOATS,
+    NO_NUMBERS,
+    AttributeDef,
+    Example,
+    OpDef,
+    OperandDef,
+    Rounding,
+)
 from mind_mlir.ops.reductions import reduced_shape
 
 if TYPE_CHECKING:
@@ -263,6 +272,10 @@ OPERATIONS = (
             "The gradients are those of the formula, for all three operands.",
         ),
         extension=True,
+        never=(
+            NO_NUMBERS,
+            NO_FLOATS,
+        ),
         contract=Contract(
             "LayerNorm",
             fields=(Field("epsilon", FieldKind.FLOAT), Field("feature_axis", FieldKind.INTEGER)),

@@ -55,6 +55,12 @@ EVERY: DTypeSet = BOOL + ALL_NUMERIC
 MOVABLE: DTypeSet = EVERY
 
 
+#: Why some dtypes are none for an operation, in many records.
+NO_NUMBERS = (BOOL, "truth values are no numbers")
+NO_FLOATS = (ALL_INTEGERS, "the result is no integer: cast to a float first")
+NO_ORDER = (COMPLEX, "complex numbers have no order")
+
+
 class Domain(Enum):
     """Which operand values are meaningful, for generated test programs."""
 

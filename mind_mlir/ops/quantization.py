@@ -10,7 +10,20 @@ from mind_mlir.ir.types import DType, DTypeKind
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.conversion import cast_array
-from mind_mlir.ops.opdef import AttributeDef, Domain, DTypeSet, Example, NotDifferentiable, OpDef, OperandDef
+from mind_mlir.ops.opdef import (
+    ALL_FLOATS,
+    ALL_INTEGERS,
+    BOOL,
+    COMPLEX,
+    NO_NUMBERS,
+    AttributeDef,
+    Domain,
+    DTypeSet,
+    Example,
+    NotDifferentiable,
+    OpDef,
+    OperandDef,
+)
 from mind_mlir.ops.quantization_arithmetic import from_integer, from_real, to_integer, to_real
 from mind_mlir.ops.quantization_types import ACCUMULATED, QUANTIZED, REAL, type_rule
 
@@ -300,6 +313,10 @@ OPERATIONS = (
         normalize=_normalize,
         same_dtype=False,
         extension=True,
+        never=(
+            NO_NUMBERS,
+            (ALL_INTEGERS + COMPLEX, "what is quantised are floats"),
+        ),
         contract=_contract("Quantize"),
         examples=_quantize_examples(),
     ),
@@ -322,6 +339,7 @@ OPERATIONS = (
         normalize=_normalize,
         same_dtype=False,
         extension=True,
+        never=((BOOL + ALL_FLOATS + COMPLEX, "quantised numbers are integers"),),
         contract=_contract("Dequantize", axis_first=True),
         examples=_dequantize_examples(),
     ),
@@ -348,6 +366,7 @@ OPERATIONS = (
         normalize=_normalize,
         same_dtype=False,
         extension=True,
+        never=((BOOL + ALL_FLOATS + COMPLEX, "quantised numbers are integers"),),
         contract=_contract("Requantize"),
         examples=_requantize_examples(),
     ),

@@ -14,6 +14,7 @@ from mind_mlir.ops.contract import Contract, Field, FieldKind, cannot_say
 from mind_mlir.ops.opdef import (
     ALL_NUMERIC,
     INTEGERS,
+    NO_NUMBERS,
     AttributeDef,
     Domain,
     Example,
@@ -223,6 +224,7 @@ OPERATIONS = (
         terms=lambda shapes, _: 1 + math.prod(shapes[2]),
         same_dtype=False,
         extension=True,
+        never=(NO_NUMBERS,),
         contract=Contract(
             "ScatterAdd",
             fields=(

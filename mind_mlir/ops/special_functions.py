@@ -9,7 +9,16 @@ import numpy as np
 
 from mind_mlir.ops import numbers
 from mind_mlir.ops.contract import unary
-from mind_mlir.ops.opdef import ALL_FLOATS, COMPLEX, Domain, OpDef, OperandDef, Rounding
+from mind_mlir.ops.opdef import (
+    ALL_FLOATS,
+    COMPLEX,
+    NO_FLOATS,
+    NO_NUMBERS,
+    Domain,
+    OpDef,
+    OperandDef,
+    Rounding,
+)
 from mind_mlir.ops.pointwise import COMPLEX_ACCURACY, UNARY_EXAMPLES, full_like, lower_function, same_type
 
 if TYPE_CHECKING:
@@ -101,6 +110,10 @@ OPERATIONS = (
         rounding=Rounding.APPROXIMATE,
         choices=(_ACCURACY, f"Complex numbers are taken, too. {COMPLEX_ACCURACY}"),
         extension=True,
+        never=(
+            NO_NUMBERS,
+            NO_FLOATS,
+        ),
         contract=unary("Tanh"),
         examples=UNARY_EXAMPLES,
     ),
@@ -120,6 +133,10 @@ OPERATIONS = (
         rounding=Rounding.APPROXIMATE,
         choices=(_ACCURACY, "Complex numbers are not taken (E2005): it is a function of real ones here."),
         extension=True,
+        never=(
+            NO_NUMBERS,
+            NO_FLOATS,
+        ),
         contract=unary("Erf"),
         examples=UNARY_EXAMPLES,
     ),
@@ -143,6 +160,10 @@ OPERATIONS = (
             f"of infinite ones. {COMPLEX_ACCURACY}",
         ),
         extension=True,
+        never=(
+            NO_NUMBERS,
+            NO_FLOATS,
+        ),
         contract=unary("Rsqrt"),
         examples=UNARY_EXAMPLES,
     ),

@@ -17,7 +17,7 @@ from mind_mlir.ops.argmax import check_index_dtype
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.axes import NEGATIVE_AXIS, counted_from_front, require_axis
 from mind_mlir.ops.contract import Contract, Field, FieldKind
-from mind_mlir.ops.opdef import ALL_REAL, BOOL, AttributeDef, Example, OpDef, OperandDef
+from mind_mlir.ops.opdef import ALL_REAL, BOOL, NO_ORDER, AttributeDef, Example, OpDef, OperandDef
 from mind_mlir.ops.reassociation import reshape
 
 if TYPE_CHECKING:
@@ -279,6 +279,7 @@ OPERATIONS = (
             "The values are elements of the input, bit for bit.",
         ),
         extension=True,
+        never=(NO_ORDER,),
         contract=Contract(
             "TopK",
             fields=(
