@@ -59,10 +59,10 @@ def check_accumulator(context: TypeContext, kind: str, dtypes: DTypeSet) -> None
         if dtype in allowed:
             continue
         listing = ", ".join(each.core_name for each in allowed)
-        what = "accumulates in" if name == "accum_dtype" else "gives"
+        what = f"accumulate a {kind} in" if name == "accum_dtype" else "give"
         context.report(
             "E2005",
-            f"{context.opcode} {what} {dtype.core_name}",
+            f"{context.opcode} does not {what} {dtype.core_name}",
             attribute=name,
             help=f"allowed: {listing}",
             found=dtype.core_name,
