@@ -74,6 +74,7 @@ class Growth:
         positive: Values whose elements are all positive for finite inputs.
         inexact: Values whose last bits compiled and interpreted code may disagree about.
         bounds: Index tensors, with the least extent that they are valid for.
+        places: Those that do not count from the end, likewise.
     """
 
     draw: DrawFn
@@ -88,6 +89,7 @@ class Growth:
     positive: set[int] = field(default_factory=set)
     inexact: set[int] = field(default_factory=set)
     bounds: dict[int, int] = field(default_factory=dict)
+    places: dict[int, int] = field(default_factory=dict)
 
     # Choices
 
@@ -203,6 +205,16 @@ class Growth:
         self.bounds[value.id] = extent
         return value
 
+    def positions(self, extent: int, shape: Shape) -> Value:
+        """Return an integer tensor of ``shape`` whose elements are at least 0 and less than ``extent``."""
+        found = self.existing(lambda v: v.shape == shape and 0 < self.places.get(v.id, 0) <= extent)
+        if found is not None:
+            return found
+        dtype = self.dtype((DType.SI32, DType.SI64))
+        value = self.fresh(TensorType(dtype, shape), InputDomain(Domain.POSITION, extent))
+        self.places[value.id] = extent
+        return value
+
     def _empty(self, type_: TensorType) -> Value:
         whole = self.fresh(type_.with_shape(tuple(max(extent, 1) for extent in type_.extents)))
         zeros = (0,) * type_.rank
@@ -220,6 +232,8 @@ class Growth:
     def _element(self, dtype: DType, domain: InputDomain) -> st.SearchStrategy[object]:
         if domain.domain is Domain.INDEX:
             return st.integers(-domain.extent, domain.extent - 1)
+        if domain.domain is Domain.POSITION:
+            return st.integers(0, domain.extent - 1)
         if dtype is DType.I1:
             return st.booleans()
         if dtype.is_integer:
@@ -246,6 +260,8 @@ def sample(type_: TensorType, domain: InputDomain, rng: np.random.Generator, wil
     shape, dtype = type_.extents, type_.dtype
     if domain.domain is Domain.INDEX:
         return np.asarray(rng.integers(-domain.extent, domain.extent, shape), dtype.numpy)
+    if domain.domain is Domain.POSITION:
+        return np.asarray(rng.integers(0, domain.extent, shape), dtype.numpy)
     if dtype is DType.I1:
         return np.asarray(rng.random(shape) < 0.5)
     if dtype.is_integer:

@@ -280,6 +280,33 @@ def _scatter_add(g: Growth) -> Value:
     return _accumulated(g, g.emit("ScatterAdd", operand, indices, updates, **form))
 
 
+def _take(g: Growth) -> Value:
+    operand = g.operand(ANY, (1, MAX_RANK), wanted=lambda value: value.shape[0] > 0)
+    return g.emit("Take", operand, g.positions(operand.shape[0], _index_shape(g, operand.shape[1:])))
+
+
+def _along(g: Growth, operand: Value) -> tuple[int, Shape]:
+    """Return an axis that is not empty, and the shape of ``operand`` with another extent there."""
+    axis = g.pick([axis for axis, extent in enumerate(operand.shape) if extent])
+    others = (*operand.shape[:axis], *operand.shape[axis + 1 :])
+    return axis, (*others[:axis], g.extent(others), *others[axis:])
+
+
+def _gather_elements(g: Growth) -> Value:
+    operand = g.operand(ANY, (1, MAX_RANK), wanted=lambda value: any(value.shape))
+    axis, shape = _along(g, operand)
+    return g.emit("GatherElements", operand, g.positions(operand.shape[axis], shape), axis=axis)
+
+
+def _scatter_reduce(g: Growth) -> Value:
+    operand = g.operand(NUMERIC, (1, MAX_RANK), wanted=lambda value: any(value.shape))
+    axis, shape = _along(g, operand)
+    indices = g.positions(operand.shape[axis], shape)
+    updates = g.of_type(operand.type.with_shape(shape))
+    kind = g.pick(["Add", "Max", "Min", "Replace"])
+    return _accumulated(g, g.emit("ScatterReduce", operand, indices, updates, axis=axis, reduce=kind))
+
+
 def _slice(g: Growth) -> Value:
     operand = g.operand(ANY)
     starts, ends, steps = [], [], []
@@ -321,6 +348,31 @@ def _dynamic_update_slice(g: Growth) -> Value:
     return g.emit("DynamicUpdateSlice", operand, update, _start(g, operand.type.rank))
 
 
+def _concat(g: Growth) -> Value:
+    operand = g.operand(ANY, (1, MAX_RANK))
+    axis = g.number(-operand.type.rank, operand.type.rank - 1)
+    shape = list(operand.shape)
+    shape[axis] = g.extent(tuple(extent for at, extent in enumerate(shape) if at != axis % len(shape)))
+    shape[axis] = min(shape[axis], max(operand.shape[axis], 1))
+    return g.emit("Concat", operand, g.of_type(operand.type.with_shape(tuple(shape))), axis=axis)
+
+
+def _tile(g: Growth) -> Value:
+    operand = g.operand(ANY)
+    repeats, shape = [], list(operand.shape)
+    for axis, extent in enumerate(operand.shape):
+        repeats.append(g.number(0 if g.empties else 1, 2))
+        shape[axis] = extent * repeats[-1]
+        if not g.sizes.fit(tuple(shape)):
+            repeats[-1], shape[axis] = 1, extent
+    return g.emit("Tile", operand, repeats=tuple(repeats))
+
+
+def _iota(g: Growth) -> Value:
+    shape = g.shape(1)
+    return g.emit("Iota", shape=shape, dtype=g.dtype(NUMERIC), axis=g.number(-len(shape), len(shape) - 1))
+
+
 def _pad(g: Growth) -> Value:
     operand = g.operand(ANY)
     low, high, interior = [], [], []
@@ -335,6 +387,22 @@ def _pad(g: Growth) -> Value:
         interior.append(amounts[2])
     value = TensorLiteral.of(g.number(0, 1), operand.type.dtype)
     return g.emit("Pad", operand, low=tuple(low), high=tuple(high), interior=tuple(interior), pad_value=value)
+
+
+# Extensions
+
+
+def _dequantize(g: Growth) -> Value:
+    x = g.operand((DType.SI32,))
+    scale = g.of_type(TensorType(g.dtype(FLOATS)))
+    zero = g.of_type(TensorType(DType.SI32))
+    return _accumulated(g, g.emit("Dequantize", x, scale, zero, output_dtype=g.dtype(FLOATS), axis=()))
+
+
+def _custom_call(g: Growth) -> Value:
+    x = g.operand(FLOATS)
+    attributes = '{"approximate":{"kind":"Bool","value":true}}'
+    return _accumulated(g, g.emit("CustomCall", x, target="mind.gelu.v1", attrs=attributes))
 
 
 # Contractions
@@ -479,6 +547,14 @@ RECIPES: Mapping[str, Callable[[Growth], Value]] = {
     "BroadcastTo": _broadcast_to,
     "Index": _index,
     "Gather": _gather,
+    "Take": _take,
+    "GatherElements": _gather_elements,
+    "ScatterReduce": _scatter_reduce,
+    "Concat": _concat,
+    "Tile": _tile,
+    "Iota": _iota,
+    "Dequantize": _dequantize,
+    "CustomCall": _custom_call,
     "Slice": _slice,
     "DynamicSlice": _dynamic_slice,
     "DynamicUpdateSlice": _dynamic_update_slice,
