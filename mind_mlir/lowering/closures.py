@@ -6,10 +6,11 @@ constants, are repeated, so that a function takes the buffers themselves.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir
-from mind_mlir.mlir.memory import is_contiguous
+from mind_mlir.mlir.memory import byte_size, is_contiguous
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -30,7 +31,7 @@ _VIEWS = (
     "memref.subview",
     "memref.transpose",
 )
-#: Operations whose results overlap no other live buffer.
+#: Operations whose results overlap no other buffer that is live.
 _BUFFERS = ("memref.alloca", "memref.get_global", "memref.view")
 
 
@@ -76,7 +77,7 @@ class Closure:
         if ALIASING_ATTRIBUTE in function.attributes:
             return True
         entry = function.regions[0].blocks[0]
-        return any(_may_alias(entry, value) for value in self.arguments)
+        return any(_may_alias(entry, value) for value in self.arguments) or _share_bytes(self.arguments)
 
     def enter(self, body: Block, given: Sequence[Value]) -> None:
         """Let the code read ``given`` for the arguments; ``body``, where it is to stand, repeats the rest."""
@@ -180,3 +181,33 @@ def _may_alias(entry: Block, value: Value) -> bool:
     if owner is None:
         return bool(value.owner != entry)
     return owner.name not in _BUFFERS
+
+
+def _share_bytes(values: Iterable[Value]) -> bool:
+    """Return whether two of the buffers have bytes of the arena in common.
+
+    Buffers that are live at different times do, and a loop may use one after the other.
+    """
+    spans: dict[Value, list[tuple[int, int]]] = {}
+    for value in values:
+        owner = _owner(value)
+        if owner is None or owner.name != "memref.view":
+            continue
+        arena, offset = list(owner.operands)[:2]
+        start = _constant_part(offset)
+        spans.setdefault(arena, []).append((start, start + byte_size(value.type)))
+    for found in spans.values():
+        found.sort()
+        if any(after[0] < before[1] for before, after in pairwise(found)):
+            return True
+    return False
+
+
+def _constant_part(offset: Value) -> int:
+    """Return the constant of an offset into the arena, which multiples of loop variables are added to."""
+    owner = _owner(offset)
+    while owner is not None and owner.name == "arith.addi":
+        owner = _owner(owner.operands[0])
+    if owner is None or owner.name != "arith.constant":
+        return 0
+    return int(ir.IntegerAttr(owner.attributes["value"]).value)
