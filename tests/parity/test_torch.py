@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from mind_mlir.ir.attributes import TensorLiteral
+from mind_mlir.ir.types import DType
+
 if TYPE_CHECKING:
     from torch_harness import Ptir
 
@@ -141,8 +144,9 @@ def test_conv2d(seed: int) -> None:
     spatial = tuple(int(n) for n in rng.integers(6, 12, 2))
 
     def ptir(p: Ptir, x: Value, w: Value) -> Value:
-        form = {"window": window, "strides": strides, "dilation": dilation, "padding": (*margin, *margin)}
-        patches = p("ExtractPatches", x, **form, pad_value=0.0)
+        form = {"window": window, "strides": strides, "dilation": dilation}
+        zero = TensorLiteral.of(0.0, DType.F32)
+        patches = p("ExtractPatches", x, **form, padding_low=margin, padding_high=margin, pad_value=zero)
         rows = p("Reshape", w, new_shape=(math.prod(window) * channels, filters))
         return p.product(patches, rows, 0, (3, 0))
 
