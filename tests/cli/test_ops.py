@@ -92,6 +92,13 @@ def test_the_checked_in_reference_is_current() -> None:
     )
 
 
+def test_the_table_of_dtypes_is_the_one_of_the_records() -> None:
+    page = (ROOT / "docs" / "ptir-operations.md").read_text(encoding="utf-8")
+    assert succeed("ops", "--dtypes") == page, (
+        "write it anew: mind-mlir ops --dtypes -o docs/ptir-operations.md"
+    )
+
+
 def test_the_checked_in_irdl_is_current() -> None:
     assert succeed("ops", "--irdl") == IRDL.read_text(encoding="utf-8"), (
         "write it anew: mind-mlir ops --irdl -o dialect/mind.irdl.mlir"

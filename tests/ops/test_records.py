@@ -21,12 +21,15 @@ from harness import (
     results_of,
     run_numpy_all,
     run_vjp,
+    use_of,
     uses_of,
 )
 
 import mind_mlir
 from mind_mlir import parse, verify
 from mind_mlir.analysis.call_graph import operations_of
+from mind_mlir.cli.dtype_table import YES, support
+from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.opdef import Domain, NotDifferentiable, OpDef, Program
@@ -150,6 +153,24 @@ def test_compiled_code_agrees_with_numpy_in_dtypes_that_core_lacks(record: OpDef
         rng = np.random.default_rng(20261001)
         operands = [values(use, rng) for use in uses]
         _check(uses, operands, call(operands))
+
+
+#: Constants of all dtypes are tested in `tests/test_dtypes.py`.
+IN_CONTRACT = [
+    pytest.param(r, id=r.opcode) for r in all_ops() if r.contract and r.examples and r.opcode != "ConstTensor"
+]
+
+
+@pytest.mark.parametrize("record", IN_CONTRACT)
+def test_what_the_table_of_dtypes_says_is_compiled(record: OpDef) -> None:
+    """The two tests above run each dtype that the table has a `yes` for."""
+    run = {dtype for dtype in dtypes_of(record) if dtype is not None}
+    for example in record.examples:
+        use = use_of(record, example, DType.F32)
+        run |= {type_.dtype for type_ in use.types[:1]} if None in dtypes_of(record) else set()
+        run |= {value for value in use.attributes.values() if isinstance(value, DType)}
+        run |= {value.type.dtype for value in use.attributes.values() if isinstance(value, TensorLiteral)}
+    assert {dtype for dtype in DType if support(record, dtype)[0] == YES} <= run
 
 
 def _check(uses: Sequence[Use], operands: Sequence[list[Any]], results: Sequence[Any]) -> None:

@@ -1,0 +1,1 @@
+"""GPT-2 small beside torch and jax."""
