@@ -74,7 +74,7 @@ def interpret(
     if isinstance(module, Program):
         return _interpret_program(seeded(restricted(module, function), seed), named)
     if seed is not None:
-        raise ValueError("seed is for programs: the functions of a module take seeds as arguments")
+        raise ValueError("seed must be left out for a module: its functions take seeds as arguments")
     return run(verify(module), named, function)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.passes import autodiff
 from mind_mlir.ptir.program import Program
 from mind_mlir.ptir.restriction import restricted
-from mind_mlir.ptir.symbols import bind, checked_bindings, symbols_of
+from mind_mlir.ptir.symbols import bind, checked_bindings, refuse_bindings, symbols_of
 from mind_mlir.ptir.to_module import to_module
 
 if TYPE_CHECKING:
@@ -57,12 +57,13 @@ def differentiate(
         ValueError: ``bindings`` names what is no symbol of the program, or an extent below 0.
     """
     if not isinstance(module, Program):
-        if bindings:
-            raise ValueError("bindings are for programs: a module has no symbolic dimensions")
+        refuse_bindings(bindings)
         chosen = module
     else:
         program = restricted(module, function)
-        chosen = to_module(bind(program, checked_bindings(bindings or {}, symbols_of(program))))
+        chosen = to_module(
+            bind(program, checked_bindings({} if bindings is None else bindings, symbols_of(program)))
+        )
         function = program.entry
     return autodiff.differentiate(
         chosen, function, wrt=wrt, cotangents=cotangents, extensions=extensions, verify=verify

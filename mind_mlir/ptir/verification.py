@@ -11,7 +11,7 @@ from mind_mlir.ir.module import Module
 from mind_mlir.passes import verify as modules
 from mind_mlir.ptir.program import Program
 from mind_mlir.ptir.symbolic import impossible
-from mind_mlir.ptir.symbols import bind, checked_bindings, symbols_of
+from mind_mlir.ptir.symbols import bind, checked_bindings, refuse_bindings, symbols_of
 from mind_mlir.ptir.to_module import attempt
 
 if TYPE_CHECKING:
@@ -46,10 +46,9 @@ def verify(module: Module | Program, *, bindings: Mapping[str, int] | None = Non
 def check(module: Module | Program, *, bindings: Mapping[str, int] | None = None) -> list[Diagnostic]:
     """Return everything there is to say about ``module``, warnings included; as `verify`."""
     if not isinstance(module, Program):
-        if bindings:
-            raise ValueError("bindings are for programs: a module has no symbolic dimensions")
+        refuse_bindings(bindings)
         return modules.check(module)
-    program = bind(module, checked_bindings(bindings or {}, symbols_of(module)))
+    program = bind(module, checked_bindings({} if bindings is None else bindings, symbols_of(module)))
     return impossible(program) if symbols_of(program) else attempt(program)[1]
 
 

@@ -8,7 +8,7 @@ from mind_mlir import border
 from mind_mlir.ptir.program import Program
 from mind_mlir.ptir.restriction import restricted
 from mind_mlir.ptir.seeding import seeded
-from mind_mlir.ptir.symbols import bind, checked_bindings, symbols_of
+from mind_mlir.ptir.symbols import bind, checked_bindings, refuse_bindings, symbols_of
 from mind_mlir.ptir.to_module import convert
 from mind_mlir.runtime import executable
 from mind_mlir.runtime.executable import DEFAULT_OPT_LEVEL, Executable
@@ -88,10 +88,9 @@ def compile(
         InternalError: A stage failed on a verified module: a bug of the compiler.
     """
     if not isinstance(module, Program):
-        if bindings:
-            raise ValueError("bindings are for programs: a module has no symbolic dimensions")
+        refuse_bindings(bindings)
         if seed is not None:
-            raise ValueError("seed is for programs: the functions of a module take seeds as arguments")
+            raise ValueError("seed must be left out for a module: its functions take seeds as arguments")
         return executable.compile(
             module,
             function=function,
@@ -104,7 +103,9 @@ def compile(
     if most < 1:
         raise ValueError(f"max_bindings must be 1 or more, not {most}")
     program = module if function is None else restricted(module, function)
-    program = seeded(bind(program, checked_bindings(bindings or {}, symbols_of(program))), seed)
+    program = seeded(
+        bind(program, checked_bindings({} if bindings is None else bindings, symbols_of(program))), seed
+    )
     options = {"opt_level": opt_level, "threads": threads, "target": target, "observer": observer}
     if needs_program(program):
         return ProgramExecutable(program, options, max_bindings=most)

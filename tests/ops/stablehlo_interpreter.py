@@ -88,8 +88,10 @@ class Interpreter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         assert self._process.stdin is not None
+        assert self._process.stdout is not None
         self._process.stdin.close()
         self._process.wait()
+        self._process.stdout.close()
 
     def run(self, text: str, arguments: list[tuple[Array, str]]) -> list[Array]:
         """Return the results of function main of a module.

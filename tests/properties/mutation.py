@@ -136,7 +136,7 @@ internal func @twice(%0: tensor<f32[2]>) -> (tensor<f32[2]>, tensor<f32[]>) {
 def example_modules() -> tuple[Module, ...]:
     """Return a module for every operation of Core v1, with all its examples, in f32 where it takes that."""
     known = [record for record in all_ops() if record.in_dialect and record.opcode not in CORE_V1.refused]
-    return tuple(map(_examples, known))
+    return tuple(module for module in map(_examples, known) if module.outputs)
 
 
 @cache
@@ -150,12 +150,13 @@ def _examples(record: OpDef) -> Module:
     b = Builder()
     outputs = []
     for number, example in enumerate(record.examples):
-        types = [
-            parse_type(spelled, operand)
-            for spelled, operand in zip(example.operands, record.operands, strict=True)
-        ]
+        types = [parse_type(spelled, record.operand(index)) for index, spelled in enumerate(example.operands)]
         if any(0 in type_.shape for type_ in types):
             continue  # no input may be empty
+        used = {type_.dtype for type_ in types}
+        used |= {value for value in example.attributes.values() if isinstance(value, DType)}
+        if not used <= {*CORE_V1.dtypes}:
+            continue
         operands = [b.input(f"x{number}_{index}", type_) for index, type_ in enumerate(types)]
         attributes: Mapping[str, Any] = example.attributes
         outputs.append(b.emit(record.opcode, *operands, **attributes))

@@ -581,5 +581,7 @@ ELEMENTWISE = frozenset(
 #: Differentiable wherever the operands are in their domain.
 SMOOTH = frozenset(RECIPES) - {
     *("Relu", "Compare", "Maximum", "Minimum", "Cast", "Abs", "Clamp", "StopGradient"),
-    "Erf",  # there is none of complex numbers, by which slopes are measured
+    # Not of complex numbers, by which slopes are measured.
+    *("Erf", "Reduce", "DotGeneral", "LayerNorm", "ReduceWindow", "SegmentReduce", "ScatterReduce"),
+    *("Dequantize", "CustomCall"),
 }

@@ -130,9 +130,9 @@ def test_what_is_no_seed(seed: Any, error: type[Exception]) -> None:
 
 def test_modules_take_their_seeds_as_arguments() -> None:
     module = mind_mlir.Builder().build([])
-    with pytest.raises(ValueError, match="seed is for programs"):
+    with pytest.raises(ValueError, match="seed must be left out"):
         mind_mlir.compile(module, seed=7)  # type: ignore[call-overload]  # that is what is tested
-    with pytest.raises(ValueError, match="seed is for programs"):
+    with pytest.raises(ValueError, match="seed must be left out"):
         mind_mlir.interpret(module, {}, seed=7)
 
 
