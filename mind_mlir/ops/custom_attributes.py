@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from mind_mlir import border
 from mind_mlir.diagnostics.suggestions import did_you_mean
 from mind_mlir.frozen import FrozenDict
 from mind_mlir.ops.contract import MAP_KINDS, Tagged
@@ -130,9 +131,12 @@ def custom_attributes(values: Mapping[str, Any]) -> str:
     A bool, int, float or string has that kind; a tuple or list is an array of what its first element is.
 
     Raises:
+        TypeError: It is no mapping from strings.
         ValueError: A value has no kind, or an array is empty or of several kinds.
     """
-    return to_text({name: _plain(name, value) for name, value in values.items()})
+    given = border.mapping(values, "values", "a mapping from names to values")
+    named = {border.text(name, "each name in values"): value for name, value in given.items()}
+    return to_text({name: _plain(name, value) for name, value in named.items()})
 
 
 _KINDS = {bool: "Bool", int: "I64", float: "F64", str: "String"}

@@ -120,19 +120,20 @@ def register_custom_call(
     """
     name = border.text(target, "target")
     if not _NAME.fullmatch(name):
-        raise ValueError(f"target must have a namespace and a version, as in my.space.op.v1, not {name!r}")
+        raise ValueError(f"target must be a namespace and a version, as in a.b.op.v1, not {name!r}")
     if name in _targets:
-        raise ValueError(f"target {name} is registered already; a changed one has another version")
+        raise ValueError(f"target must be new, but {name} is registered already: give it another version")
     if (expand is None) == (native is None):
-        raise ValueError("target needs either expand or native")
-    for what, given in (("types", types), ("evaluate", evaluate), ("expand", expand or types)):
-        if not callable(given):
-            border.reject(what, "a function", given)
+        raise ValueError("target must be given either expand or native")
+    for what, rule in (("types", types), ("evaluate", evaluate), ("expand", expand or types)):
+        if not callable(rule):
+            border.reject(what, "a function", rule)
+    given = border.mapping({} if attributes is None else attributes, "attributes", "a mapping")
     found = {
-        border.text(key, "attributes"): border.expect(
+        border.text(key, "each name in attributes"): border.expect(
             value, CustomAttribute, f"attributes[{key!r}]", "a CustomAttribute"
         )
-        for key, value in border.mapping(attributes or {}, "attributes", "a mapping").items()
+        for key, value in given.items()
     }
     made = CustomTarget(
         name=name,
@@ -159,7 +160,10 @@ def custom_targets() -> tuple[str, ...]:
 
 def _address(native: Any) -> int:
     if hasattr(native, "argtypes"):  # a function of ctypes: its class has no public name
-        native = ctypes.cast(native, ctypes.c_void_p).value
+        try:
+            native = ctypes.cast(native, ctypes.c_void_p).value
+        except ctypes.ArgumentError:
+            border.reject("native", "an address, or a function of ctypes", native)
     address = border.integer(native, "native")
     if not 0 < address < 2**64:
         raise ValueError(f"native must be an address, not {address}")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.ir.types import DType
+from mind_mlir.ops.contexts import allocation_failed
 from mind_mlir.ops.scatter_windows import row_form
 
 if TYPE_CHECKING:
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from mind_mlir.ir.value import Value
     from mind_mlir.ops.contexts import TypeContext
     from mind_mlir.ops.vjp import VjpContext
+
+#: No window, stride, padding or dilation is larger.
+_MOST = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +76,13 @@ class Sliding:
         return self == Sliding(self.extent)
 
     def places(self) -> tuple[Array, Array]:
-        """Return, for each element of each window, which element of the axis it is, and whether it is one."""
+        """Return, for each element of each window, which element of the axis it is, and whether it is one.
+
+        Raises:
+            ExecutionError: E6004, there are 2^31 of them or more.
+        """
+        if self.count * self.window > _MOST:
+            raise allocation_failed(f"the places of {self.count * self.window:,} elements of windows", ())
         starts = np.arange(self.count)[:, None] * self.stride
         at = starts + np.arange(self.window)[None, :] * self.spacing - self.low
         inside = (at >= 0) & (at % self.base == 0) & (at // self.base < self.extent)
@@ -80,7 +90,11 @@ class Sliding:
 
 
 def check_windows(context: TypeContext, rank: int, names: Mapping[str, int]) -> None:
-    """Report lists that have not ``rank`` numbers (E1103), and numbers below the least of ``names``."""
+    """Report lists that have not ``rank`` numbers (E1103), and numbers out of range.
+
+    They are to be the least that ``names`` gives or more (E3006, or E1103 where that is 0), and below 2^31
+    (E1103).
+    """
     for name, least in names.items():
         numbers: tuple[int, ...] = context.attributes[name]
         if len(numbers) != rank:
@@ -100,6 +114,13 @@ def check_windows(context: TypeContext, rank: int, names: Mapping[str, int]) -> 
                     help=f"it must be {least} or more",
                     dimension=dimension,
                     extent=number,
+                )
+            elif number > _MOST:
+                context.report(
+                    "E1103",
+                    f"'{name}' of {context.opcode} is {number:,} in dimension {dimension}",
+                    attribute=name,
+                    help=f"it must be {_MOST:,} or less",
                 )
     context.stop_if_reported()
 

@@ -84,7 +84,7 @@ def checked_bindings(bindings: object, known: Iterable[str]) -> dict[str, int]:
         if symbol not in names:
             listing = ", ".join(f"?{each}" for each in names) or "none"
             guess = did_you_mean(symbol, names)
-            raise ValueError(f"bindings has '{symbol}'{guess}; the symbols of the program are: {listing}")
+            raise ValueError(f"bindings must name symbols of the program: {listing}; not '{symbol}'{guess}")
         if not 0 <= number <= _MOST:
             raise ValueError(f"bindings[{symbol!r}] must be an extent, 0 or more, not {number}")
         found[symbol] = number

@@ -10,6 +10,7 @@ from mind_mlir.diagnostics.display import brief
 from mind_mlir.frozen import FrozenDict
 from mind_mlir.ir.types import TensorType
 from mind_mlir.program_arguments import ProgramArguments
+from mind_mlir.ptir.program import Program
 from mind_mlir.ptir.restriction import chosen_function, restricted
 from mind_mlir.ptir.symbols import bind, checked_bindings, symbols_of
 from mind_mlir.ptir.to_module import convert, signature_of
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-    from mind_mlir.ptir.program import Program
 
 #: How many bindings of symbolic dimensions keep their code, unless a caller says otherwise.
 DEFAULT_MAX_BINDINGS = 32
@@ -62,9 +62,12 @@ class ProgramExecutable:
     """
 
     def __init__(self, program: Program, options: Mapping[str, Any], *, max_bindings: int) -> None:
-        self.program = program
-        self._options = dict(options)
-        self._max_bindings = max_bindings
+        self.program = border.expect(program, Program, "program", "a Program")
+        given = border.mapping(options, "options", "a mapping from names of options of compile")
+        self._options: dict[str, Any] = {
+            border.text(name, "each option"): value for name, value in given.items()
+        }
+        self._max_bindings = max_bindings = border.integer(max_bindings, "max_bindings")
         self._cache: BindingCache[tuple[str, tuple[int, ...]], Executable] = BindingCache(max_bindings)
         if symbols_of(program):  # else it is verified where it is compiled
             verify(program)

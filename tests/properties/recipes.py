@@ -399,12 +399,6 @@ def _dequantize(g: Growth) -> Value:
     return _accumulated(g, g.emit("Dequantize", x, scale, zero, output_dtype=g.dtype(FLOATS), axis=()))
 
 
-def _custom_call(g: Growth) -> Value:
-    x = g.operand(FLOATS)
-    attributes = '{"approximate":{"kind":"Bool","value":true}}'
-    return _accumulated(g, g.emit("CustomCall", x, target="mind.gelu.v1", attrs=attributes))
-
-
 # Contractions
 
 
@@ -554,7 +548,6 @@ RECIPES: Mapping[str, Callable[[Growth], Value]] = {
     "Tile": _tile,
     "Iota": _iota,
     "Dequantize": _dequantize,
-    "CustomCall": _custom_call,
     "Slice": _slice,
     "DynamicSlice": _dynamic_slice,
     "DynamicUpdateSlice": _dynamic_update_slice,
@@ -583,5 +576,5 @@ SMOOTH = frozenset(RECIPES) - {
     *("Relu", "Compare", "Maximum", "Minimum", "Cast", "Abs", "Clamp", "StopGradient"),
     # Not of complex numbers, by which slopes are measured.
     *("Erf", "Reduce", "DotGeneral", "LayerNorm", "ReduceWindow", "SegmentReduce", "ScatterReduce"),
-    *("Dequantize", "CustomCall"),
+    *("Dequantize", "ScatterAdd", "Rsqrt", "ExtractPatches"),
 }
