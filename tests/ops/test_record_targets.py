@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from harness import assert_agrees, compile_uses, dtypes_of, edge_operands, run_numpy_all, uses_of
 
+from mind_mlir.ir.types import DType
 from mind_mlir.ops.registry import all_ops
 from mind_mlir.profiles import CORE_V1
 from mind_mlir.target import TARGETS, VARIABLE, host_target, named_target, runs_here
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 #: Targets whose code is another than that which all other tests run.
 OTHERS = [name for name in TARGETS if named_target(name).vector_bytes != host_target().vector_bytes]
+#: Of the dtypes that Core lacks: one of each kind of code. This machine's own target is tested with all.
+SAMPLE = (DType.UI8, DType.BF16, DType.F16, DType.CF32)
 RECORDS = [pytest.param(record, id=record.opcode) for record in all_ops() if record.in_dialect]
 
 
@@ -29,7 +32,7 @@ def test_compiled_code_agrees_with_numpy(record: OpDef, target: str, monkeypatch
     dtypes = dtypes_of(record)
     of_core = [dtype for dtype in dtypes if dtype is None or dtype in CORE_V1.dtypes]
     # PTIR's operands have one shape: uses of both cannot stand in one function.
-    for group in (of_core, [dtype for dtype in dtypes if dtype not in of_core]):
+    for group in (of_core, [dtype for dtype in dtypes if dtype in SAMPLE]):
         uses = [use for dtype in group for use in uses_of(record, dtype)]
         rng = np.random.default_rng(7)
         operands = [edge_operands(use, rng) for use in uses]

@@ -15,7 +15,7 @@ from mind_mlir.ops.contexts import TypeContext
 from mind_mlir.ops.infer import infer_type, normal_attributes
 from mind_mlir.ops.opdef import Domain
 from mind_mlir.ops.registry import by_opcode
-from mind_mlir.profiles import ANY_PROFILE
+from mind_mlir.profiles import ANY_PROFILE, CORE_V1
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,6 +62,8 @@ def test_equal_to_the_interpreter(record: OpDef, dtype: DType | None, interprete
         if all(_is_comparable(record, each.dtype) for each in use.types)
         and _is_comparable(record, use.attributes.get("dtype"))
     ]
+    if dtype is not None and dtype not in CORE_V1.dtypes:
+        uses = uses[:2]  # what shapes do is the same in all dtypes
     operands = [_operands(use, rng) for use in uses]
     for use, arrays, found in zip(uses, operands, harness.compile_uses(uses)(operands), strict=True):
         context = TypeContext(record.opcode, 0, use.types, use.attributes, profile=ANY_PROFILE)
