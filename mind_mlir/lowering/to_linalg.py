@@ -161,11 +161,11 @@ class FunctionLowering:
         Of an integer of 4 bits callers give a byte, whose upper half is for the compiled code to fill.
         """
         given = []
-        for argument, value in zip(self._arguments, body.arguments, strict=True):
-            type_ = self._type(argument)
+        for argument, taken in zip(self._arguments, body.arguments, strict=True):
+            type_, value = self._type(argument), taken
             if type_.dtype.bits == 4:
-                context = LoweringContext("", "", (value,), (type_,), {}, type_)
-                value = context.elementwise(context.arithmetic(type_.dtype).rounded)  # noqa: PLW2901
+                context = LoweringContext("", "", (taken,), (type_,), {}, type_)
+                value = context.elementwise(context.arithmetic(type_.dtype).rounded)
             given.append(value)
         return given
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from mind_mlir.ir.types import DType, DTypeKind
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Field, FieldKind
+from mind_mlir.ops.conversion import converted
 from mind_mlir.ops.opdef import AttributeDef
 
 if TYPE_CHECKING:
@@ -43,6 +44,17 @@ def default_accumulator(dtype: DType) -> DType:
 def computed_dtype(accumulator: DType) -> DType:
     """Return the dtype that compiled code accumulates in, which holds all that ``accumulator`` does."""
     return _COMPUTED.get(accumulator, default_accumulator(accumulator))
+
+
+def to_accumulator(context: LoweringContext, element: Any, source: DType, accumulator: DType) -> Any:
+    """Emit an element of ``source`` as one of ``accumulator``, in the dtype that is computed in."""
+    exact = converted(context, element, source, accumulator)
+    return converted(context, exact, accumulator, computed_dtype(accumulator))
+
+
+def from_accumulator(context: LoweringContext, total: Any, accumulator: DType, output: DType) -> Any:
+    """Emit what was computed as an element of ``accumulator``, and that as one of ``output``."""
+    return converted(context, context.arithmetic(accumulator).rounded(total), accumulator, output)
 
 
 def holds(wide: DType, narrow: DType) -> bool:

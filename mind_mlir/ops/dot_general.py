@@ -24,6 +24,7 @@ from mind_mlir.ops.accumulators import (
     POLICY,
     check_accumulator,
     computed_dtype,
+    from_accumulator,
     holds,
 )
 from mind_mlir.ops.attribute_kinds import AttrKind
@@ -231,7 +232,7 @@ def _lower(context: LoweringContext) -> Any:
         return product
 
     def finished(total: Any) -> Any:
-        return converted(context, context.arithmetic(accumulator).rounded(total), accumulator, result.dtype)
+        return from_accumulator(context, total, accumulator, result.dtype)
 
     return context.elementwise(finished, [product])
 

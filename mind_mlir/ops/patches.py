@@ -76,17 +76,11 @@ def _evaluate(context: EvalContext) -> Array:
     whole = np.full([x.shape[0], *(axis.padded for axis in axes), x.shape[-1]], value.array)
     whole[:, *(slice(axis.low, axis.low + axis.extent) for axis in axes)] = x
     patches = [
-        whole[:, *(_slice(axis, place) for axis, place in zip(axes, places, strict=True))]
+        whole[:, *(axis.elements(place) for axis, place in zip(axes, places, strict=True))]
         for places in np.ndindex(*(axis.window for axis in axes))
     ]
     # The place in the window first, then the channel.
     return np.stack(patches, axis=-2).reshape(context.result_type.extents)
-
-
-def _slice(axis: Sliding, place: int) -> slice:
-    """Return element ``place`` of all windows."""
-    start = place * axis.spacing
-    return slice(start, start + (axis.count - 1) * axis.stride + 1, axis.stride)
 
 
 def _vjp(context: VjpContext) -> Sequence[Value | None]:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from mind_mlir.ir.types import DType, DTypeKind
+from mind_mlir.ir.elements import limits
+from mind_mlir.ir.types import DType
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.conversion import cast_array
@@ -61,13 +62,7 @@ def _along_axis(context: EvalContext) -> list[Array]:
 def _saturated(quotient: Array, zero_point: Array, dtype: DType) -> Array:
     """Return quotients as numbers of a quantized dtype."""
     shifted = np.rint(np.where(np.isnan(quotient), 0.0, quotient)) + zero_point
-    return np.asarray(np.clip(shifted, *_limits(dtype)).astype(np.int64)).astype(dtype.numpy)
-
-
-def _limits(dtype: DType) -> tuple[int, int]:
-    if dtype.kind is DTypeKind.UNSIGNED:
-        return 0, 2**dtype.bits - 1
-    return -(2 ** (dtype.bits - 1)), 2 ** (dtype.bits - 1) - 1
+    return np.asarray(np.clip(shifted, *limits(dtype)).astype(np.int64)).astype(dtype.numpy)
 
 
 def _evaluate_quantize(context: EvalContext) -> Array:
@@ -143,7 +138,7 @@ def _lower_quantize(context: LoweringContext) -> Any:
     return _lower(
         context,
         lambda arith, x, scale, zero_point: to_integer(
-            context, arith.divf(x, scale), zero_point, context.result_type.dtype, _limits
+            context, arith.divf(x, scale), zero_point, context.result_type.dtype, limits
         ),
     )
 
@@ -165,7 +160,7 @@ def _lower_requantize(context: LoweringContext) -> Any:
             arith.divf(arith.mulf(arith.subf(x, in_zero), in_scale), out_scale),
             out_zero,
             context.result_type.dtype,
-            _limits,
+            limits,
         ),
     )
 

@@ -21,11 +21,13 @@ from mind_mlir.ops.accumulators import (
     check_accumulator,
     combination,
     computed_dtype,
+    from_accumulator,
     holds,
+    to_accumulator,
 )
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind
-from mind_mlir.ops.conversion import cast_array, converted
+from mind_mlir.ops.conversion import cast_array
 from mind_mlir.ops.extremes import identity, identity_number, numpy_extreme
 from mind_mlir.ops.opdef import (
     ALL_REAL,
@@ -171,12 +173,10 @@ def _lower(context: LoweringContext) -> Any:
     computed = computed_dtype(accumulator)
 
     def term(element: Any) -> Any:
-        return converted(
-            context, converted(context, element, source.dtype, accumulator), accumulator, computed
-        )
+        return to_accumulator(context, element, source.dtype, accumulator)
 
     def finished(total: Any) -> Any:
-        return converted(context, context.arithmetic(accumulator).rounded(total), accumulator, result.dtype)
+        return from_accumulator(context, total, accumulator, result.dtype)
 
     if not axes and source.dtype is accumulator is result.dtype:
         return operand

@@ -18,11 +18,13 @@ from mind_mlir.ops.accumulators import (
     check_accumulator,
     combination,
     computed_dtype,
+    from_accumulator,
     holds,
+    to_accumulator,
 )
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind
-from mind_mlir.ops.conversion import cast_array, converted
+from mind_mlir.ops.conversion import cast_array
 from mind_mlir.ops.extremes import identity, identity_number
 from mind_mlir.ops.opdef import ALL_REAL, AttributeDef, Example, OpDef, OperandDef, Rounding
 from mind_mlir.ops.padding import padded
@@ -71,17 +73,11 @@ def _evaluate(context: EvalContext) -> Array:
     whole = np.full([axis.padded for axis in axes], identity(kind, accumulator), accumulator.numpy)
     whole[np.ix_(*(axis.kept for axis in axes))] = cast_array(operand, accumulator)
     terms = [
-        whole[tuple(_slice(axis, place) for axis, place in zip(axes, places, strict=True))].reshape(-1)
+        whole[tuple(axis.elements(place) for axis, place in zip(axes, places, strict=True))].reshape(-1)
         for places in np.ndindex(*(axis.window for axis in axes))
     ]
     total = reduce_rows(np.stack(terms, axis=-1), kind, accumulator)
     return cast_array(total, result.dtype).reshape(result.extents)
-
-
-def _slice(axis: Sliding, place: int) -> slice:
-    """Return element ``place`` of all windows."""
-    start = place * axis.spacing
-    return slice(start, start + (axis.count - 1) * axis.stride + 1, axis.stride)
 
 
 def _terms(shapes: Sequence[tuple[int, ...]], attributes: Mapping[str, AttributeValue]) -> int:
@@ -144,11 +140,10 @@ def _lower(context: LoweringContext) -> Any:
     computed = computed_dtype(accumulator)
 
     def term(element: Any) -> Any:
-        exact = converted(context, element, source.dtype, accumulator)
-        return converted(context, exact, accumulator, computed)
+        return to_accumulator(context, element, source.dtype, accumulator)
 
     def finished(total: Any) -> Any:
-        return converted(context, context.arithmetic(accumulator).rounded(total), accumulator, result.dtype)
+        return from_accumulator(context, total, accumulator, result.dtype)
 
     if source.dtype is not computed:
         x = context.elementwise(term, [x], source.with_dtype(computed))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.ops.accumulators import computed_dtype
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.bounds import check_numbers, clamped_position, require_allowed, safe_position
 from mind_mlir.ops.contract import Contract, Field, FieldKind, cannot_say
@@ -23,7 +24,7 @@ from mind_mlir.ops.opdef import (
     Rounding,
 )
 from mind_mlir.ops.reassociation import reshape
-from mind_mlir.ops.scatter_rows import accumulator_dtype, rounded_once, scatter_rows
+from mind_mlir.ops.scatter_rows import rounded_once, scatter_rows
 from mind_mlir.ops.scatter_vjp import scatter_vjp
 from mind_mlir.ops.scatter_windows import Windows, check_windows, row_form
 
@@ -93,7 +94,7 @@ def _evaluate_scatter_add(context: EvalContext) -> Array:
         flat += begins.reshape(spread) * windows.strides[dim]
     # One update after the other, in row-major order.
     dtype = context.result_type.dtype
-    total = operand.astype(accumulator_dtype(dtype).numpy).reshape(-1)
+    total = operand.astype(computed_dtype(dtype).numpy).reshape(-1)
     np.add.at(total, flat.reshape(-1), updates.reshape(-1).astype(total.dtype))
     return rounded_once(total.reshape(operand.shape), dtype)
 
@@ -110,7 +111,7 @@ def _lower_scatter_add(context: LoweringContext) -> Any:
     kept = updates_type.rank - windows.full_rank
     row_shape, width = updates_type.extents[:kept], math.prod(updates_type.extents[kept:])
     rows = _row_numbers(context, windows, numbers, TensorType(DType.SI64, row_shape))
-    add = context.arithmetic(accumulator_dtype(operand_type.dtype)).add
+    add = context.arithmetic(computed_dtype(operand_type.dtype)).add
 
     def row(at: Any) -> Any:
         found = context.mlir.tensor.extract(rows, [at])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.ir.types import DType, DTypeKind, TensorType
+from mind_mlir.ops.accumulators import computed_dtype
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.axes import NEGATIVE_AXIS, counted_from_front, require_axis
 from mind_mlir.ops.bounds import check_positions, clamped_position, require_positions
@@ -24,7 +25,7 @@ from mind_mlir.ops.opdef import (
 )
 from mind_mlir.ops.positions import along_axis, require_along
 from mind_mlir.ops.reassociation import reshape
-from mind_mlir.ops.scatter_rows import accumulator_dtype, rounded_once, scatter_rows
+from mind_mlir.ops.scatter_rows import rounded_once, scatter_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -87,7 +88,7 @@ def _evaluate_scatter_reduce(context: EvalContext) -> Array:
             where[axis] = indices[position]
             result[tuple(where)] = updates[position]
         return result
-    wide = accumulator_dtype(dtype).numpy
+    wide = computed_dtype(dtype).numpy
     result, added = operand.astype(wide), updates.astype(wide)
     if reduce == "Add":
         np.add.at(result, places, added)  # one after the other, in row-major order
@@ -181,7 +182,7 @@ def _lower_scatter_reduce(context: LoweringContext) -> Any:
         found = context.mlir.tensor.extract(places, [at])
         return context.mlir.arith.index_cast(context.mlir.ir.IndexType.get(), found)
 
-    number = context.arithmetic(accumulator_dtype(operand_type.dtype))
+    number = context.arithmetic(computed_dtype(operand_type.dtype))
     combine = {"Add": number.add, "Max": number.maximum, "Min": number.minimum, "Replace": None}
     kind = combine[context.attributes["reduce"]]
     return scatter_rows(context, place, updates_type.element_count, 1, kind)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.ir.types import DType
+from mind_mlir.ops.accumulators import computed_dtype
 from mind_mlir.ops.reassociation import reshape
 
 if TYPE_CHECKING:
@@ -22,13 +23,6 @@ if TYPE_CHECKING:
 
 #: Marks the loop over the rows of updates, whose body ends with the loop over the columns.
 SCATTER_ATTRIBUTE = "mind.scatter"
-
-
-def accumulator_dtype(dtype: DType) -> DType:
-    """Return the dtype in which numbers of ``dtype`` are added up, to be rounded or wrapped around once."""
-    if dtype.is_float:
-        return dtype if dtype.bits >= 32 else DType.F32
-    return {DType.SI4: DType.SI8, DType.UI4: DType.UI8}.get(dtype, dtype)
 
 
 def rounded_once(total: Array, dtype: DType) -> Array:
@@ -57,7 +51,7 @@ def scatter_rows(
             for complex numbers, by a single operation; None where the update takes the old element's place.
     """
     result = context.result_type
-    dtype = accumulator_dtype(result.dtype) if combine else result.dtype
+    dtype = computed_dtype(result.dtype) if combine else result.dtype
     flat = result.with_dtype(dtype).with_shape((result.element_count,))
     start = _copied(context, context.operands[0], context.operand_types[0], flat)
     updates = _flat(context, context.operands[2], context.operand_types[2], dtype)

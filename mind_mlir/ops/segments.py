@@ -17,12 +17,14 @@ from mind_mlir.ops.accumulators import (
     check_accumulator,
     combination,
     computed_dtype,
+    from_accumulator,
     holds,
+    to_accumulator,
 )
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.bounds import check_positions, clamped_position, require_positions
 from mind_mlir.ops.contract import Contract, Field, FieldKind
-from mind_mlir.ops.conversion import cast_array, converted
+from mind_mlir.ops.conversion import cast_array
 from mind_mlir.ops.extremes import identity, identity_number
 from mind_mlir.ops.opdef import (
     ALL_REAL,
@@ -151,11 +153,10 @@ def _lower(context: LoweringContext) -> Any:
     total_type, source = result.with_dtype(computed), values_type.dtype
 
     def term(x: Any) -> Any:
-        exact = converted(context, x, source, accumulator)
-        return converted(context, exact, accumulator, computed)
+        return to_accumulator(context, x, source, accumulator)
 
     def finished(total: Any) -> Any:
-        return converted(context, context.arithmetic(accumulator).rounded(total), accumulator, result.dtype)
+        return from_accumulator(context, total, accumulator, result.dtype)
 
     def row(at: Any) -> Any:
         return clamped_position(context, context.mlir.tensor.extract(ids, [at]), result.extents[0] - 1)

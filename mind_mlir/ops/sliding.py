@@ -75,6 +75,11 @@ class Sliding:
         """Return whether each window is the element at its place."""
         return self == Sliding(self.extent)
 
+    def elements(self, place: int) -> slice:
+        """Return where element ``place`` of each window lies among what is padded."""
+        start = place * self.spacing
+        return slice(start, start + (self.count - 1) * self.stride + 1, self.stride)
+
     def places(self) -> tuple[Array, Array]:
         """Return, for each element of each window, which element of the axis it is, and whether it is one.
 

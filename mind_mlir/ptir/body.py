@@ -13,7 +13,7 @@ from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.module import Block, CoreOperation, Parameter, Result, Yield
 from mind_mlir.ir.source_info import SourceInfo
 from mind_mlir.ir.types import TensorType, TupleType
-from mind_mlir.ptir.fields import FieldError, attributes_of, records, regions_of, suggestion
+from mind_mlir.ptir.fields import FieldError, attributes_of, records, regions_of, spelled, suggestion
 from mind_mlir.ptir.program import TupleElement, ValueRef
 from mind_mlir.ptir.values import Held, all_leaves, leaf_paths, leaves, too_deep
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mind_mlir.ir.terminators import ValueId
     from mind_mlir.ir.types import ValueType
     from mind_mlir.ops.opdef import OpDef
-    from mind_mlir.ptir.program import Function, Instruction, Operand, Operation, Region
+    from mind_mlir.ptir.program import Function, Instruction, Operand, Region
     from mind_mlir.ptir.regions import Regions
 
 
@@ -430,11 +430,6 @@ class BodyConversion:
                 facts = {"expected": str(held.type), "found": str(type_)}
                 raise self._fail(instruction, "E2001", message, hint, **facts)
         return tuple([number for held in found for number in held.ids])
-
-
-def spelled(operation: Operation) -> str:
-    """Return what messages call an operation: its name, and which of a family it is."""
-    return operation.name if operation.variant is None else f"{operation.name}({operation.variant})"
 
 
 def _source(instruction: Instruction) -> SourceInfo | None:

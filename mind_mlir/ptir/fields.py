@@ -10,6 +10,7 @@ from mind_mlir.diagnostics.suggestions import did_you_mean
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.types import DType, SymbolicDim
 from mind_mlir.ops import registry
+from mind_mlir.ops.accumulators import default_accumulator
 from mind_mlir.ops.contract import FieldKind, Tagged
 
 if TYPE_CHECKING:
@@ -20,11 +21,6 @@ if TYPE_CHECKING:
     from mind_mlir.ops.contract import Contract, Field
     from mind_mlir.ops.opdef import OpDef
     from mind_mlir.ptir.program import Operation
-
-#: What accumulates wider than it is, unless the program says otherwise (Accumulator/output dtype policy).
-_WIDER = MappingProxyType(
-    {DType.F16: DType.F32, DType.BF16: DType.F32, DType.FP8_E4M3: DType.F32, DType.FP8_E5M2: DType.F32}
-)
 
 
 class FieldError(Exception):
@@ -93,7 +89,7 @@ def attributes_of(
         if name not in known:
             guess = did_you_mean(name, list(known))
             raise FieldError(
-                f"{_spelled(operation)} has no field '{name}'{guess}",
+                f"{spelled(operation)} has no field '{name}'{guess}",
                 f"its fields are: {', '.join(known) or 'none'}",
             )
     values = {field.name: _value(field, operation) for field in contract.fields}
@@ -110,13 +106,13 @@ def attributes_of(
 def _value(field: Field, operation: Operation) -> Any:
     if field.name not in operation.fields:
         raise FieldError(
-            f"{_spelled(operation)} needs field '{field.name}'",
+            f"{spelled(operation)} needs field '{field.name}'",
             f"it is a {field.kind.value}{_choices(field)}",
         )
     value = operation.fields[field.name]
     if not _accepts(field, value):
         raise FieldError(
-            f"field '{field.name}' of {_spelled(operation)} must be a {field.kind.value}{_choices(field)}",
+            f"field '{field.name}' of {spelled(operation)} must be a {field.kind.value}{_choices(field)}",
             "write it as the contract has it",
         )
     return value
@@ -126,7 +122,8 @@ def _choices(field: Field) -> str:
     return f", one of {', '.join(field.choices)}" if field.choices else ""
 
 
-def _spelled(operation: Operation) -> str:
+def spelled(operation: Operation) -> str:
+    """Return what messages call an operation: its name, and which of a family it is."""
     return operation.name if operation.variant is None else f"{operation.name}({operation.variant})"
 
 
@@ -135,7 +132,7 @@ def _resolved(field: Field, value: Any, operands: Sequence[TensorType]) -> Any:
     if field.kind is not FieldKind.OPTIONAL_DTYPE or value is not None or not operands:
         return value
     dtype = operands[0].dtype
-    return _WIDER.get(dtype, dtype) if field.name == "accum_dtype" else dtype
+    return default_accumulator(dtype) if field.name == "accum_dtype" else dtype
 
 
 def _attribute(value: Any) -> Any:
