@@ -62,7 +62,7 @@ $(VENV)/.mutants: $(READY)
 bench: $(READY) ## measure against numpy on this machine
 	$(BIN)/python -m benchmarks
 
-bench-peers: $(PEERS)/.ready ## measure beside torch, jax, ONNX Runtime, numba: writes docs/peers.md; ONLY=mm512,conv3x3
+bench-peers: $(PEERS)/.ready ## measure beside torch, jax, IREE, ONNX Runtime, numba: writes docs/peers.md; ONLY=mm512,conv3x3
 	$(CLEAN) $(PEERS)/bin/python -m benchmarks.peers --output docs $(if $(ONLY),--only $(ONLY)) $(ARGS)
 
 test-torch: $(PEERS)/.torch ## compare PTIR operations and their gradients with torch's

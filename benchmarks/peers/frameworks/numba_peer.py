@@ -108,6 +108,36 @@ def _gather(tab: Any, idx: Any) -> Any:
     return out
 
 
+def _depthwise(x: Any, w: Any) -> Any:
+    count, rows, columns, depth = x.shape
+    out = np.zeros_like(x)
+    for place in prange(count * rows):
+        n, row = place // rows, place % rows
+        for column in range(columns):
+            for i in range(max(0, 1 - row), min(3, rows + 1 - row)):
+                for j in range(max(0, 1 - column), min(3, columns + 1 - column)):
+                    for c in range(depth):
+                        out[n, row, column, c] += x[n, row + i - 1, column + j - 1, c] * w[i, j, c]
+    return out
+
+
+def _heat(start: Any, rate: Any) -> Any:
+    now, following = start.copy(), start.copy()
+    count = 0
+    while True:
+        moved = 0.0
+        for i in range(1, now.shape[0] - 1):
+            for j in range(1, now.shape[1] - 1):
+                near = (now[i - 1, j] + now[i + 1, j]) + (now[i, j - 1] + now[i, j + 1])
+                change = rate[()] * (near - 4 * now[i, j])
+                following[i, j] = now[i, j] + change
+                moved += change * change
+        now, following = following, now
+        count += 1
+        if moved <= 1e-12 or count >= 5000:
+            return now, count
+
+
 _LOOPS: Mapping[str, Callable[..., Any]] = {
     "chain": _chain,
     "softmax": _softmax,
@@ -116,7 +146,11 @@ _LOOPS: Mapping[str, Callable[..., Any]] = {
     "sum_axis1": _sum_axis1,
     "transpose": _transpose,
     "gather": _gather,
+    "depthwise": _depthwise,
 }
+
+
+_PLAIN: Mapping[str, Callable[..., Any]] = {"scalar": _scalar, "heat": _heat}
 
 
 class NumbaPeer:
@@ -126,8 +160,10 @@ class NumbaPeer:
 
     def prepare(self, workload: Workload) -> Prepared:
         """See `Peer`; a function is compiled anew each time."""
-        if workload.kind == "scalar":
-            function = njit(_scalar)
+        if workload.narrow:
+            raise NotWrittenError("numba has no bf16")
+        if workload.kind in _PLAIN:
+            function = njit(_PLAIN[workload.kind], fastmath=workload.kind == "heat")
         elif workload.kind in _LOOPS:
             function = njit(parallel=True, fastmath=True)(_LOOPS[workload.kind])
         else:
