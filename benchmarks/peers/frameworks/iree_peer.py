@@ -20,7 +20,11 @@ if TYPE_CHECKING:
     from benchmarks.peers.draws import Array
     from benchmarks.peers.workloads import Workload
 
-_FLAGS = ["--iree-llvmcpu-target-cpu=host", "--iree-opt-level=O3"]
+_FLAGS = [
+    "--iree-llvmcpu-target-cpu=host",
+    "--iree-opt-level=O3",
+    "--iree-input-demote-f64-to-f32=false",
+]
 
 
 class IreePeer:

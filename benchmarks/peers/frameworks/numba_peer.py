@@ -13,6 +13,7 @@ from benchmarks.peers.peer import NotWrittenError, Prepared, as_arrays
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from benchmarks.peers.draws import Array
     from benchmarks.peers.workloads import Workload
 
 _ZERO, _ONE, _TWO, _EPSILON = np.float32(0), np.float32(1), np.float32(2), np.float32(1e-5)
@@ -169,7 +170,11 @@ class NumbaPeer:
         else:
             raise NotWrittenError("elementwise operations, reductions and moves only")
         arguments = list(workload.inputs().values())
-        return Prepared(lambda: function(*arguments), as_arrays, None, compiles_at_first_call=True)
+        return Prepared(lambda: function(*arguments), _arrays, None, compiles_at_first_call=True)
+
+
+def _arrays(result: Any) -> list[Array]:
+    return [np.asarray(each) for each in as_arrays(result)]
 
 
 def peer(_name: str, threads: int) -> NumbaPeer:
