@@ -18,7 +18,7 @@ from mind_mlir.ops.accumulators import (
     OUTPUT,
     OUTPUT_FIELD,
     POLICY,
-    check_accumulator,
+    check_reduction,
     combination,
     computed_dtype,
     from_accumulator,
@@ -26,6 +26,7 @@ from mind_mlir.ops.accumulators import (
     to_accumulator,
 )
 from mind_mlir.ops.attribute_kinds import AttrKind
+from mind_mlir.ops.complex_parts import by_parts
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.conversion import cast_array
 from mind_mlir.ops.extremes import identity, identity_number, numpy_extreme
@@ -72,18 +73,7 @@ def _normalize(attributes: Mapping[str, AttributeValue], result: TensorType) -> 
 def _type(context: TypeContext) -> TensorType:
     (operand,), attributes = context.operands, context.attributes
     check_axes(context, attributes["axes"], operand.rank)
-    is_complex = operand.dtype in COMPLEX
-    if is_complex and attributes["kind"] != "Sum":
-        listing = ", ".join(each.core_name for each in _DTYPES if each in context.profile.dtypes)
-        context.fail(
-            "E2005",
-            f"Reduce has no {attributes['kind']} of {operand.dtype.core_name}: complex numbers have no order",
-            operand=0,
-            help=f"add them (kind=Sum), or reduce one of: {listing}",
-            found=operand.dtype.core_name,
-            allowed=listing,
-        )
-    check_accumulator(context, attributes["kind"], COMPLEX if is_complex else _DTYPES)
+    check_reduction(context, attributes["kind"], _DTYPES)
     shape = reduced_shape(operand.shape, _axes(attributes, operand.rank), attributes["keepdims"])
     return TensorType(attributes["out_dtype"], shape)
 
@@ -169,6 +159,8 @@ def _lower(context: LoweringContext) -> Any:
     if source.element_count == 0:
         nothing = cast_array(np.asarray(identity(kind, accumulator), accumulator.numpy), result.dtype)
         return context.filled(result, numbers.widened(nothing).item())
+    if source.dtype in COMPLEX:
+        return by_parts(context, _lower)
     axes = _axes(context.attributes, source.rank)
     computed = computed_dtype(accumulator)
 
@@ -265,7 +257,8 @@ OPERATIONS = (
             "The gradient of Max and Min is shared equally among the elements that equal the result; where "
             "that is NaN, among those that are.",
             "Where the input, the accumulator or the result is no float, there is no gradient.",
-            "Complex numbers have sums only (E2005), which accumulate in complex numbers, one after another.",
+            "Complex numbers have sums only (E2005), which accumulate in complex numbers: their parts are "
+            "summed as floats are.",
         ),
         extension=True,
         aliases=_ALIASES,
