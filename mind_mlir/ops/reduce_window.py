@@ -121,10 +121,8 @@ def _extreme_vjp(context: VjpContext, windows: Windowed, x: Value) -> Value:
         accum_dtype=computed,
         out_dtype=computed,
     )
-    given = context.cotangent
-    given = given if computed is dtype else context.emit("Cast", given, dtype=computed)
-    share = context.emit("Mul", given, context.emit("Reciprocal", count))
-    share = share if computed is dtype else context.emit("Cast", share, dtype=dtype)
+    given = context.cast(context.cotangent, computed)
+    share = context.cast(context.emit("Mul", given, context.emit("Reciprocal", count)), dtype)
     spread = windows.spread(share)
     return windows.added(context.emit("Select", chosen, spread, context.zeros(spread.type)))
 
