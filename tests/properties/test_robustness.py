@@ -107,7 +107,7 @@ def read(text: str) -> None:
     assert print_module(parse(print_module(canonical))) == print_module(canonical)
 
 
-@examples(600)
+@examples(200)
 @given(mutated(core_texts(), CORE_FRAGMENTS))
 def test_damaged_texts(text: str) -> None:
     with time_limit():
@@ -240,7 +240,7 @@ def test_the_child_accepts_what_is_not_damaged(child: Child, index: int) -> None
     assert child.ask(mlir_texts()[index]) == {"accepted": True}
 
 
-@examples(300)
+@examples(200)
 @given(st.data())
 def test_damaged_mlir(child: Child, data: st.DataObject) -> None:
     text = data.draw(mutated(mlir_texts(), MLIR_FRAGMENTS))
