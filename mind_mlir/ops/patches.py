@@ -13,7 +13,7 @@ from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.accumulators import computed_dtype
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind
-from mind_mlir.ops.opdef import ALL_REAL, BOOL, AttributeDef, Example, OpDef, OperandDef
+from mind_mlir.ops.opdef import MOVABLE, AttributeDef, Example, OpDef, OperandDef
 from mind_mlir.ops.padding import of_scalar, padded, to_scalar
 from mind_mlir.ops.phases import has_few, is_small, joined, margins, phases, spanned
 from mind_mlir.ops.reassociation import reshape
@@ -133,13 +133,11 @@ def _folded(context: VjpContext, axes: Sequence[Sliding], given: Value) -> Value
                 ends=(*ends[:-1], *(place + 1 for place in places), shape[-1]),
                 steps=(1,) * len(given.shape),
             )
-            term = context.emit("Reshape", term, new_shape=shape)
-            term = term if computed is given.type.dtype else context.emit("Cast", term, dtype=computed)
+            term = context.cast(context.emit("Reshape", term, new_shape=shape), computed)
             total = context.sum(total, term)
         return context.zeros(given.type.with_shape(shape).with_dtype(computed)) if total is None else total
 
-    value = joined(context, axes, part)
-    return value if computed is given.type.dtype else context.emit("Cast", value, dtype=given.type.dtype)
+    return context.cast(joined(context, axes, part), given.type.dtype)
 
 
 def _lower(context: LoweringContext) -> Any:
@@ -201,7 +199,7 @@ OPERATIONS = (
         "for each spatial dimension (E1103), from 1 on (E3006), padding from 0 on (E1103); windows that "
         "exceed the padded dimension are E4123, a rank below 2 is E3002.",
         spec="ptir-v0.4.md, Patch extraction",
-        operands=(OperandDef("input", BOOL + ALL_REAL),),
+        operands=(OperandDef("input", MOVABLE),),
         attributes=(
             AttributeDef("window", AttrKind.I64_LIST, "the elements of a window in each spatial dimension"),
             AttributeDef("strides", AttrKind.I64_LIST, "how far apart windows begin"),
@@ -239,7 +237,7 @@ OPERATIONS = (
             Example(("f32[3, 7]",), _form(()), "none: the input itself"),
             Example(("f32[1, 4, 37]",), _form((1,), strides=(3,)), "windows of one element"),
             Example(("i32[1, 4, 4, 1]",), _form((2, 2), 7, DType.SI32, padding_high=(1, 0))),
-            Example(("i1[1, 5, 2]",), _form((2,), True, DType.I1, padding_low=(1,))),
+            *(Example((f"{dtype}[1, 4, 5, 2]",), _form((2, 3), 1, dtype, **_SAME)) for dtype in MOVABLE),
             Example(("i64[0, 5, 2]",), _form((2,), 0, DType.SI64), "an empty batch"),
         ),
     ),

@@ -15,17 +15,18 @@ from mind_mlir.ops.accumulators import (
     ACCUMULATOR_FIELD,
     NARROW,
     POLICY,
-    check_accumulator,
+    check_reduction,
     combination,
     computed_dtype,
     from_accumulator,
     to_accumulator,
 )
 from mind_mlir.ops.attribute_kinds import AttrKind
+from mind_mlir.ops.complex_parts import by_parts
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.conversion import cast_array
 from mind_mlir.ops.extremes import identity, identity_number
-from mind_mlir.ops.opdef import ALL_REAL, AttributeDef, Example, OpDef, OperandDef, Rounding
+from mind_mlir.ops.opdef import ALL_REAL, BOOL, COMPLEX, AttributeDef, Example, OpDef, OperandDef, Rounding
 from mind_mlir.ops.padding import padded
 from mind_mlir.ops.reduce import KINDS, reduce_rows
 from mind_mlir.ops.sliding import Sliding, check_fit, check_windows
@@ -39,13 +40,14 @@ if TYPE_CHECKING:
     from mind_mlir.ops.contexts import EvalContext, TypeContext
     from mind_mlir.ops.opdef import DTypeSet
 
-_DTYPES: DTypeSet = ALL_REAL
+#: What is accumulated in; complex numbers are among themselves.
+_DTYPES: DTypeSet = BOOL + ALL_REAL
 
 
 def _type(context: TypeContext) -> TensorType:
     (operand,) = context.operands
     check_windows(context, operand.rank, LISTS)
-    check_accumulator(context, context.attributes["reduce"], _DTYPES)
+    check_reduction(context, context.attributes["reduce"], _DTYPES)
     axes = sliding_axes(context.attributes, operand.extents)
     check_fit(context, axes, 0, "window_dims")
     return operand.with_shape(tuple(axis.count for axis in axes))
@@ -80,6 +82,8 @@ def _lower(context: LoweringContext) -> Any:
     if source.element_count == 0:
         nothing = cast_array(np.asarray(identity(kind, accumulator), accumulator.numpy), result.dtype)
         return context.filled(result, numbers.widened(nothing).item())
+    if source.dtype in COMPLEX:
+        return by_parts(context, _lower)
     axes = sliding_axes(attributes, source.extents)
     computed = computed_dtype(accumulator)
 
@@ -165,7 +169,7 @@ OPERATIONS = (
         "neither greater nor less than any element. Each list has a number for each dimension (E1103), from "
         "1 on (E3006), padding from 0 on (E1103); windows that exceed the padded dimension are E4123.",
         spec="ptir-v0.4.md, Windowed ops",
-        operands=(OperandDef("input", _DTYPES),),
+        operands=(OperandDef("input", _DTYPES + COMPLEX),),
         attributes=(
             AttributeDef("window_dims", AttrKind.I64_LIST, "the elements of a window in each dimension"),
             AttributeDef("strides", AttrKind.I64_LIST, "how far apart windows begin"),
@@ -188,6 +192,9 @@ OPERATIONS = (
             "Where the last window would not fit, it is left out.",
             f"Integers wrap around. {ACCURACY}",
             "If an element is NaN, so are the greatest and the least one; -0.0 is less than +0.0.",
+            "Of truth values Max says whether any is true, Min whether all are. Sum accumulates in numbers "
+            "(E2005 in i1), and is true where that is not 0.",
+            "Complex numbers have sums only (E2005), which accumulate in complex numbers.",
             "The gradient of Max and Min is shared equally among the elements of a window that equal the "
             "result; where that is NaN, among those that are. What is padded has no share.",
         ),
@@ -220,6 +227,10 @@ OPERATIONS = (
             Example(("f32[7, 5]",), _form("Sum", _F32, (1, 1), strides=(2, 3)), "windows of one element"),
             Example(("i32[6, 4]",), _form("Max", _SI32, (3, 3), padding_low=(1, 1), padding_high=(1, 1))),
             Example(("i32[6, 4]",), _form("Sum", _SI32, (6, 4)), "one window"),
+            *(Example(("i1[6, 4]",), _form(kind, DType.I1, (3, 2))) for kind in KINDS[1:]),
+            Example(("cf32[2, 5, 6, 3]",), _form("Sum", DType.CF32, (1, 2, 3, 1), **_POOL)),
+            Example(("cf32[9]",), _form("Sum", DType.CF64, (3,), base_dilation=(2,), padding_low=(2,))),
+            Example(("cf64[7, 5]",), _form("Sum", DType.CF64, (2, 2), window_dilation=(3, 1))),
             Example(("f32[]",), _form("Sum", _F32, ()), "a scalar"),
             Example(("f32[0]",), _form("Sum", _F32, (2,), padding_low=(3,)), "nothing but padding"),
         ),

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from mind_mlir.ir.types import DType
     from mind_mlir.ir.value import Value
     from mind_mlir.ops.phases import Phase
     from mind_mlir.ops.vjp import VjpContext
@@ -115,7 +114,7 @@ class _Shares:
                 total = c.sum(total, term)
             return zeros if total is None else total
 
-        return self._as(joined(c, self._axes, part), self._x.type.dtype)
+        return c.cast(joined(c, self._axes, part), self._x.type.dtype)
 
     def _share(self) -> Value:
         """Return for each window what each element that shares in it is given."""
@@ -135,7 +134,7 @@ class _Shares:
             count = c.sum(count, chosen)
         assert count is not None, "a window has an element"
         count = self._without_padding(count)
-        return c.emit("Mul", self._as(c.cotangent, self._computed), c.emit("Reciprocal", count))
+        return c.emit("Mul", c.cast(c.cotangent, self._computed), c.emit("Reciprocal", count))
 
     def _padded(self) -> Value:
         """Return the operand with NaN around it, which no extreme element equals."""
@@ -170,9 +169,6 @@ class _Shares:
         equal = self._c.emit("Compare", elements, extreme, op="Equal")
         return self._c.emit("Or", equal, self._c.emit("Compare", elements, elements, op="NotEqual"))
 
-    def _as(self, value: Value, dtype: DType) -> Value:
-        return value if value.type.dtype is dtype else self._c.emit("Cast", value, dtype=dtype)
-
 
 def _gathered(context: VjpContext, windows: Windowed, x: Value, extreme: Value) -> Value:
     """Share the cotangent of each window as `_Shares` does, by way of a tensor of all windows."""
@@ -192,9 +188,7 @@ def _gathered(context: VjpContext, windows: Windowed, x: Value, extreme: Value) 
         accum_dtype=computed,
         out_dtype=computed,
     )
-    given = context.cotangent
-    given = given if computed is dtype else context.emit("Cast", given, dtype=computed)
-    share = context.emit("Mul", given, context.emit("Reciprocal", count))
-    share = share if computed is dtype else context.emit("Cast", share, dtype=dtype)
+    given = context.cast(context.cotangent, computed)
+    share = context.cast(context.emit("Mul", given, context.emit("Reciprocal", count)), dtype)
     spread = windows.spread(share)
     return windows.added(context.emit("Select", chosen, spread, context.zeros(spread.type)))

@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.diagnostics import ParseError
 from mind_mlir.diagnostics.suggestions import did_you_mean
 from mind_mlir.ptir.display_data import Spans, read_data, read_struct
 from mind_mlir.ptir.operation_reading import InstructionValues
@@ -15,7 +14,7 @@ from mind_mlir.ptir.reading import clip
 from mind_mlir.ptir.region_results import region_results
 from mind_mlir.ptir.rules import check_functions, check_regions, wrong_version
 from mind_mlir.ptir.schema import forms
-from mind_mlir.ptir.text import TextReader, Unreadable
+from mind_mlir.ptir.text import TextReader, Unreadable, read_whole
 
 if TYPE_CHECKING:
     from mind_mlir.diagnostics import Location, SourceText
@@ -35,14 +34,7 @@ def read_display(source: SourceText) -> Program:
         ParseError: Everything that is wrong with it, in source order.
     """
     reader = _DisplayReader(source)
-    try:
-        program = reader.program()
-    except Unreadable as fault:
-        reader.findings.add(fault.finding)
-        program = None
-    if program is None or reader.findings.total:
-        raise ParseError(reader.findings.in_source_order())
-    return program
+    return read_whole(reader, reader.program)
 
 
 @dataclass(slots=True)

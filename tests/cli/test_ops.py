@@ -99,6 +99,13 @@ def test_the_table_of_dtypes_is_the_one_of_the_records() -> None:
     )
 
 
+def test_the_opcodes_that_completion_knows_are_those_of_the_records() -> None:
+    module = (ROOT / "mind_mlir" / "cli" / "opcode_names.py").read_text(encoding="utf-8")
+    assert succeed("ops", "--opcodes") == module, (
+        "write it anew: mind-mlir ops --opcodes -o mind_mlir/cli/opcode_names.py"
+    )
+
+
 def test_the_checked_in_irdl_is_current() -> None:
     assert succeed("ops", "--irdl") == IRDL.read_text(encoding="utf-8"), (
         "write it anew: mind-mlir ops --irdl -o dialect/mind.irdl.mlir"

@@ -26,13 +26,13 @@ from mind_mlir.lowering.schedule.movement.transposition import (
 )
 from mind_mlir.lowering.schedule.reading.values import (
     constant_value,
-    definition,
     filler,
     loops_without,
     sweep,
 )
 from mind_mlir.lowering.schedule.reading.view import Views
 from mind_mlir.lowering.schedule.sharing.nests import SharedNests
+from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

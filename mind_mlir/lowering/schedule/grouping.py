@@ -14,9 +14,10 @@ from mind_mlir.lowering.schedule.fusion.nest import GroupEmitter
 from mind_mlir.lowering.schedule.fusion.output import Output
 from mind_mlir.lowering.schedule.fusion.schedule import choose_schedule
 from mind_mlir.lowering.schedule.fusion.work import work_of
-from mind_mlir.lowering.schedule.reading.values import definition, filler
+from mind_mlir.lowering.schedule.reading.values import filler
 from mind_mlir.lowering.schedule.sharing.groups import share_group
 from mind_mlir.lowering.schedule.sharing.nests import choices_of_sharing
+from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
