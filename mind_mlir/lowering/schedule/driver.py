@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir
 from mind_mlir.interrupts import deliver
-from mind_mlir.lowering.schedule.contraction.choice import kernels_of
+from mind_mlir.lowering.schedule.contraction.choice import kernels_of, words_of
 from mind_mlir.lowering.schedule.contraction.geometry import contiguous_strides, geometry
 from mind_mlir.lowering.schedule.contraction.marked import mark
 from mind_mlir.lowering.schedule.contraction.match import Contraction, match_contraction
@@ -208,6 +208,7 @@ class FunctionScheduler:
             bits=contraction.element.width,
             target=self._target,
             outside=loops_without(contraction.view.op, contraction.right.value),
+            group=words_of(contraction, loops, self._target),
         )
         self._kernels.update(dict.fromkeys(kernels_of(contraction, loops, chosen)))
         start = filler(init)
