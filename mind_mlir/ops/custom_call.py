@@ -167,6 +167,13 @@ OPERATIONS = (
         rounding=Rounding.ACCUMULATING,
         terms=_terms,
         extension=True,
+        refused=(
+            (
+                tuple(dtype for dtype in EVERY if dtype not in (DType.F32, DType.F64)),
+                "its target says what it takes, and those that ship take f32 and f64: register your own "
+                "(docs/custom_calls.md)",
+            ),
+        ),
         contract=Contract(
             "CustomCall",
             fields=(Field("target", FieldKind.TEXT), Field("attrs", FieldKind.MAP)),
