@@ -108,6 +108,16 @@ def test_only_equal_layers_are_shared() -> None:
     assert shared(program(["0.1", "0.2", "0.3"])).functions[1:] == ()
 
 
+def test_repeated_code_without_a_product_stays() -> None:
+    text = Text(5)
+    x = "%x"
+    for number in range(5):
+        x, _ = text.layer(x, f"%w{number}")
+    for _ in range(100):
+        x = text.add(f"Add ({x}, %x)")
+    assert calls(shared(text.module(x))) == [5]
+
+
 def test_what_a_run_time_check_names_is_not_shared() -> None:
     text = Text(4)
     x = "%x"

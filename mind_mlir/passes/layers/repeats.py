@@ -104,25 +104,30 @@ def _cut(code: Code, run: _Run, crossing: Sequence[int]) -> Layer | None:
     """Cut a run into layers before contractions, where the fewest bytes go from one to the next."""
     length = run.distance * -(-_SHORTEST // run.distance)
     most = (run.end - run.start) // length
-    if most < _FEWEST:
+    keys = {step.key for step in code.steps[run.start : run.start + length]}
+    if most < _FEWEST or code.contractions.isdisjoint(keys):
         return None
-    # What a contraction reads is in memory anyway: no loop is cut in two before one. One layer less leaves
-    # all places to choose from.
+    # One layer less leaves all places to choose from.
     last = run.end - max(most - 1, _FEWEST) * length
-    places = [
-        place
-        for place in range(run.start, min(run.start + length, last + 1))
-        if code.steps[place].key in code.contractions
-    ]
-    if not places:
-        return None
-    start = min(places, key=lambda place: (place + most * length > run.end, crossing[place], place))
+    places = range(run.start, min(run.start + length, last + 1))
+    start = min(places, key=lambda place: (place + most * length > run.end, *_cost(code, place, crossing)))
     starts = range(start, run.end - length + 1, length)
     kinds: dict[object, list[int]] = defaultdict(list)
     for first in starts:
         kinds[_kind(code, first, length)].append(first)
     alike = max(kinds.values(), key=len)
     return Layer(tuple(alike), length) if len(alike) >= _FEWEST else None
+
+
+def _cost(code: Code, place: int, crossing: Sequence[int]) -> tuple[int, int, int]:
+    """Return what speaks against a layer that begins at ``place``; the least is best.
+
+    What a contraction reads is in memory anyway: before one, no loop is cut in two.
+    """
+    number = place
+    while code.steps[number].key not in code.contractions:
+        number += 1
+    return number - place, crossing[place], place
 
 
 def _kind(code: Code, start: int, length: int) -> object:
