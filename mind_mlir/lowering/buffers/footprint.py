@@ -150,6 +150,7 @@ class _Footprint:
         self._maps: dict[Attribute, bool] = {}
         self._found: dict[Value, Touch] = {}
         self._known = True
+        self._own: set[Operation] = set()  # memory that an iteration has to itself
 
     def run(self) -> dict[Value, Touch] | None:
         self._loop.walk(self._visit, ir.WalkOrder.PRE_ORDER)
@@ -168,6 +169,8 @@ class _Footprint:
         elif name == "scf.for":
             if op != self._loop:
                 self._spans[op.regions[0].blocks[0].arguments[0]] = self._inner(op)
+        elif name == "memref.alloc":
+            self._own.add(op)
         else:
             self._known = name.startswith(_PURE) or name in _STRUCTURE
         return ir.WalkResult.ADVANCE if self._known else ir.WalkResult.INTERRUPT
@@ -226,6 +229,8 @@ class _Footprint:
         layout = self._layouts[buffer]
         if layout is None:
             return False
+        if definition(layout.root) in self._own:
+            return True
         lanes = self._lanes(op, name, operands)
         last = len(layout.shape) - 1
         places = [

@@ -87,6 +87,8 @@ class FunctionScheduler:
             view = self._views.of(op)
             if view is not None and self._schedule(view, groups):
                 continue
+            if groups.takes_reshape(op):
+                continue
             groups.close(_read_values(op))
             scatter = match_scatter(op)
             if scatter is not None:
