@@ -25,7 +25,7 @@ LAYERS = (
     "ops",
     "core",
     "analysis",
-    *("passes.canonical", "passes.structure", "passes"),
+    *("passes.canonical", "passes.structure", "passes.layers", "passes"),
     "frontends",
     "ptir",
     "arguments",
@@ -60,6 +60,7 @@ NO_ROW = {
     "diagnostics.catalogue",
     "dialect.opviews",
     "passes.canonical",
+    "passes.layers",
     "passes.structure",
 } | {layer for layer in LAYERS if layer.startswith("lowering.schedule.")}
 

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING
 from mind_mlir.cli.array_files import Archive, ArrayFileError, read_array
 from mind_mlir.cli.fills import FILLS
 from mind_mlir.cli.literals import LiteralError, parse_literal
+from mind_mlir.diagnostics import ArgumentError
 from mind_mlir.ir.types import SymbolicDim
+from mind_mlir.program_arguments import wrong_rank
 from mind_mlir.ptir.restriction import chosen_function
+from mind_mlir.ptir.symbols import type_symbols
 from mind_mlir.ptir.to_module import signature_of
 from mind_mlir.ptir.values import leaf_paths, leaves
 
@@ -18,28 +21,39 @@ if TYPE_CHECKING:
 
     from mind_mlir.cli.array_files import Header
     from mind_mlir.cli.inputs import InputSpecs
+    from mind_mlir.ir.types import TensorType
     from mind_mlir.ptir.program import Program
 
 
 def given_extents(program: Program, function: str | None, specs: InputSpecs) -> Mapping[str, int]:
     """Return the extents of the symbols that the ``--input`` options show.
 
-    Only shapes are looked at, and what cannot be read, or does not fit, is left to those who read it. Where
-    inputs disagree, the first one counts, and the others do not fit what it says.
+    Only shapes are looked at, and what cannot be read, or does not fit, is left to those who read it, as long
+    as every symbol is known. Where inputs disagree, the first one counts, and the others do not fit what it
+    says.
 
     Raises:
+        ArgumentError: E6104, an input that was to say what a symbol is has another rank.
         VerificationError: E2002, the program has no such function.
     """
     signature = signature_of(chosen_function(program, function))
     shapes = _shapes(specs)
     found: dict[str, int] = {}
+    misfits: list[tuple[str, tuple[int, ...], TensorType]] = []
     for name, type_ in zip(signature.names, signature.parameters, strict=True):
         for path, leaf in zip(leaf_paths(type_), leaves(type_), strict=True):
-            shape = shapes.get(f"{name}{path}", ())
-            if len(shape) == leaf.rank:
+            label = f"{name}{path}"
+            shape = shapes.get(label)
+            if shape is None:
+                continue
+            if len(shape) != leaf.rank:
+                misfits.append((label, shape, leaf))
+            else:
                 for dim, extent in zip(leaf.shape, shape, strict=True):
                     if isinstance(dim, SymbolicDim):
                         found.setdefault(dim.name, extent)
+    if wrong := [misfit for misfit in misfits if not found.keys() >= {*type_symbols(misfit[2])}]:
+        raise ArgumentError([wrong_rank(*misfit) for misfit in wrong])
     return found
 
 

@@ -213,10 +213,7 @@ def _operand_vjp(context: VjpContext, place: int) -> Value:
     dtype = operand.type.dtype
     # The narrower of the two dtypes is cast to the wider one, which holds all its numbers.
     wide = context.result.type.dtype if holds(context.result.type.dtype, dtype) else dtype
-    cotangent, factor = (
-        value if value.type.dtype is wide else context.emit("Cast", value, dtype=wide)
-        for value in (context.cotangent, other)
-    )
+    cotangent, factor = (context.cast(value, wide) for value in (context.cotangent, other))
     found = context.emit(
         "DotGeneral",
         cotangent,

@@ -136,8 +136,8 @@ class _Gradients:
         self.dtype = default_accumulator(x.type.dtype)
         self.axis = context.attributes["feature_axis"] % x.type.rank
         self.shape = x.shape
-        self.x, self.gamma = self.cast(x, self.dtype), self.spread(self.cast(gamma, self.dtype))
-        self.cotangent = self.cast(context.cotangent, self.dtype)
+        self.x, self.gamma = context.cast(x, self.dtype), self.spread(context.cast(gamma, self.dtype))
+        self.cotangent = context.cast(context.cotangent, self.dtype)
         centered = self.emit("Sub", self.x, self.mean(self.x))
         variance = self.mean(self.emit("Mul", centered, centered))
         epsilon = self.constant(context.attributes["epsilon"])
@@ -148,7 +148,7 @@ class _Gradients:
         return self._c.emit(opcode, *operands)
 
     def cast(self, value: Value, dtype: DType) -> Value:
-        return value if value.type.dtype is dtype else self._c.emit("Cast", value, dtype=dtype)
+        return self._c.cast(value, dtype)
 
     def constant(self, number: float) -> Value:
         scalar = self._c.builder.constant(number, self.dtype)

@@ -93,16 +93,12 @@ def _dequantize_vjp(context: VjpContext) -> Sequence[Value | None]:
     unit = context.builder.constant(np.ones(scale.shape, wide.numpy), wide)
     axes: tuple[int, ...] = context.attributes["axis"]
     steps = context.emit("Dequantize", x, unit, zero_point, axis=axes, output_dtype=wide)
-    product = context.emit("Mul", _as(context, context.cotangent, wide), steps)
+    product = context.emit("Mul", context.cast(context.cotangent, wide), steps)
     rank = x.type.rank
     others = tuple(axis for axis in range(rank) if axis not in {each % rank for each in axes})
     if others:
         product = context.emit("Sum", product, axes=others, keepdims=False)
-    return None, _as(context, product, scale.type.dtype), None
-
-
-def _as(context: VjpContext, value: Value, dtype: DType) -> Value:
-    return value if value.type.dtype is dtype else context.emit("Cast", value, dtype=dtype)
+    return None, context.cast(product, scale.type.dtype), None
 
 
 # linalg

@@ -117,7 +117,7 @@ def _vjp(context: VjpContext) -> Sequence[Value | None]:
     reduced = _axes(context.attributes, operand.type.rank)
     if context.attributes["kind"] != "Sum" and reduced:
         return (_extreme_vjp(context, operand, reduced),)
-    return (_spread(context, _cast(context, context.cotangent, operand.type.dtype), operand, reduced),)
+    return (_spread(context, context.cast(context.cotangent, operand.type.dtype), operand, reduced),)
 
 
 def _extreme_vjp(context: VjpContext, operand: Value, axes: tuple[int, ...]) -> Value:
@@ -127,22 +127,18 @@ def _extreme_vjp(context: VjpContext, operand: Value, axes: tuple[int, ...]) -> 
     if not (holds(attributes["accum_dtype"], dtype) and holds(attributes["out_dtype"], dtype)):
         own = {**attributes, "accum_dtype": dtype, "out_dtype": dtype}
         extreme = context.emit("Reduce", operand, **own)
-    spread = _spread(context, _cast(context, extreme, dtype), operand, axes)
+    spread = _spread(context, context.cast(extreme, dtype), operand, axes)
     equal = context.emit("Compare", operand, spread, op="Equal")
     chosen = context.emit("Or", equal, context.emit("Compare", operand, operand, op="NotEqual"))
     computed = computed_dtype(dtype)
     form = {"kind": "Sum", "axes": axes, "keepdims": attributes["keepdims"]}
-    ones = _cast(context, chosen, computed)
+    ones = context.cast(chosen, computed)
     count = context.emit("Reduce", ones, **form, accum_dtype=computed, out_dtype=computed)
     part = context.emit("Reciprocal", count)
-    share = context.emit("Mul", _cast(context, context.cotangent, computed), part)
-    given = _spread(context, _cast(context, share, dtype), operand, axes)
+    share = context.emit("Mul", context.cast(context.cotangent, computed), part)
+    given = _spread(context, context.cast(share, dtype), operand, axes)
     zeros = context.zeros(operand.type)
     return context.emit("Select", chosen, given, zeros)
-
-
-def _cast(context: VjpContext, value: Value, dtype: DType) -> Value:
-    return value if value.type.dtype is dtype else context.emit("Cast", value, dtype=dtype)
 
 
 def _spread(context: VjpContext, value: Value, operand: Value, axes: tuple[int, ...]) -> Value:

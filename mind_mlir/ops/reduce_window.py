@@ -19,7 +19,6 @@ from mind_mlir.ops.accumulators import (
     combination,
     computed_dtype,
     from_accumulator,
-    holds,
     to_accumulator,
 )
 from mind_mlir.ops.attribute_kinds import AttrKind
@@ -30,40 +29,26 @@ from mind_mlir.ops.extremes import identity, identity_number
 from mind_mlir.ops.opdef import ALL_REAL, BOOL, COMPLEX, AttributeDef, Example, OpDef, OperandDef, Rounding
 from mind_mlir.ops.padding import padded
 from mind_mlir.ops.reduce import KINDS, reduce_rows
-from mind_mlir.ops.sliding import Sliding, Windowed, check_fit, check_windows
+from mind_mlir.ops.sliding import Sliding, check_fit, check_windows
+from mind_mlir.ops.window_vjp import LISTS, reduce_window_vjp, sliding_axes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mind_mlir.ir.attributes import Array, AttributeValue
-    from mind_mlir.ir.value import Value
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
     from mind_mlir.ops.opdef import DTypeSet
-    from mind_mlir.ops.vjp import VjpContext
 
 #: What is accumulated in; complex numbers are among themselves.
 _DTYPES: DTypeSet = BOOL + ALL_REAL
-#: The lists, and the least number of each.
-_LISTS = {
-    "window_dims": 1,
-    "strides": 1,
-    "padding_low": 0,
-    "padding_high": 0,
-    "base_dilation": 1,
-    "window_dilation": 1,
-}
-
-
-def _axes(attributes: Mapping[str, Any], shape: Sequence[int]) -> list[Sliding]:
-    return [Sliding(*numbers) for numbers in zip(shape, *(attributes[name] for name in _LISTS), strict=True)]
 
 
 def _type(context: TypeContext) -> TensorType:
     (operand,) = context.operands
-    check_windows(context, operand.rank, _LISTS)
+    check_windows(context, operand.rank, LISTS)
     check_reduction(context, context.attributes["reduce"], _DTYPES)
-    axes = _axes(context.attributes, operand.extents)
+    axes = sliding_axes(context.attributes, operand.extents)
     check_fit(context, axes, 0, "window_dims")
     return operand.with_shape(tuple(axis.count for axis in axes))
 
@@ -71,7 +56,7 @@ def _type(context: TypeContext) -> TensorType:
 def _evaluate(context: EvalContext) -> Array:
     (operand,), attributes, result = context.operands, context.attributes, context.result_type
     accumulator, kind = attributes["accum_dtype"], attributes["reduce"]
-    axes = _axes(attributes, operand.shape)
+    axes = sliding_axes(attributes, operand.shape)
     whole = np.full([axis.padded for axis in axes], identity(kind, accumulator), accumulator.numpy)
     whole[np.ix_(*(axis.kept for axis in axes))] = cast_array(operand, accumulator)
     terms = [
@@ -88,47 +73,6 @@ def _terms(shapes: Sequence[tuple[int, ...]], attributes: Mapping[str, Attribute
     return count if attributes["reduce"] == "Sum" else 1
 
 
-def _vjp(context: VjpContext) -> Sequence[Value | None]:
-    (x,), attributes = context.operands, context.attributes
-    if not attributes["accum_dtype"].is_float:
-        return (None,)
-    if 0 in x.shape or not x.shape:
-        return (context.cotangent if not x.shape else context.zeros(x.type),)
-    windows = Windowed(context, _axes(attributes, x.shape))
-    if attributes["reduce"] == "Sum":
-        return (windows.added(windows.inside(windows.spread(context.cotangent))),)
-    return (_extreme_vjp(context, windows, x),)
-
-
-def _extreme_vjp(context: VjpContext, windows: Windowed, x: Value) -> Value:
-    """Share the cotangent of each window among the elements that are the result, or NaN where that is."""
-    attributes, dtype = context.attributes, x.type.dtype
-    extreme = context.result
-    if not holds(attributes["accum_dtype"], dtype):
-        extreme = context.emit("ReduceWindow", x, **{**attributes, "accum_dtype": dtype})
-    elements = windows.of(x)
-    equal = context.emit("Compare", elements, windows.spread(extreme), op="Equal")
-    chosen = context.emit("Or", equal, context.emit("Compare", elements, elements, op="NotEqual"))
-    is_inside = windows.mask()
-    chosen = chosen if is_inside is None else context.emit("And", chosen, is_inside)
-    computed = computed_dtype(dtype)
-    count = context.emit(
-        "Reduce",
-        context.emit("Cast", chosen, dtype=computed),
-        kind="Sum",
-        axes=tuple(range(1, len(windows.shape), 2)),
-        keepdims=False,
-        accum_dtype=computed,
-        out_dtype=computed,
-    )
-    given = context.cotangent
-    given = given if computed is dtype else context.emit("Cast", given, dtype=computed)
-    share = context.emit("Mul", given, context.emit("Reciprocal", count))
-    share = share if computed is dtype else context.emit("Cast", share, dtype=dtype)
-    spread = windows.spread(share)
-    return windows.added(context.emit("Select", chosen, spread, context.zeros(spread.type)))
-
-
 def _lower(context: LoweringContext) -> Any:
     (x,), (source,), result = context.operands, context.operand_types, context.result_type
     attributes = context.attributes
@@ -140,7 +84,7 @@ def _lower(context: LoweringContext) -> Any:
         return context.filled(result, numbers.widened(nothing).item())
     if source.dtype in COMPLEX:
         return by_parts(context, _lower)
-    axes = _axes(attributes, source.extents)
+    axes = sliding_axes(attributes, source.extents)
     computed = computed_dtype(accumulator)
 
     def term(element: Any) -> Any:
@@ -206,7 +150,7 @@ def _write(attributes: Mapping[str, Any], _operands: Sequence[TensorType]) -> di
 
 def _form(reduce: str, dtype: DType, window: tuple[int, ...], **lists: tuple[int, ...]) -> dict[str, Any]:
     ones = (1,) * len(window)
-    defaults = {name: (0,) * len(window) if name.startswith("padding") else ones for name in _LISTS}
+    defaults = {name: (0,) * len(window) if name.startswith("padding") else ones for name in LISTS}
     return {**defaults, "window_dims": window, **lists, "reduce": reduce, "accum_dtype": dtype}
 
 
@@ -238,7 +182,7 @@ OPERATIONS = (
         ),
         type_rule=_type,
         evaluate=_evaluate,
-        derivative=_vjp,
+        derivative=reduce_window_vjp,
         lower=_lower,
         rounding=Rounding.ACCUMULATING,
         terms=_terms,

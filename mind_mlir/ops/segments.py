@@ -135,10 +135,8 @@ def _extreme_vjp(context: VjpContext, values: Value, ids: Value) -> Value:
     ones = context.emit("Cast", chosen, dtype=computed)
     form = {**attributes, "kind": "Sum", "accum_dtype": computed}
     count = context.emit("Take", context.emit("SegmentReduce", ones, ids, **form), ids)
-    given = context.emit("Take", context.cotangent, ids)
-    given = given if computed is dtype else context.emit("Cast", given, dtype=computed)
-    share = context.emit("Mul", given, context.emit("Reciprocal", count))
-    share = share if computed is dtype else context.emit("Cast", share, dtype=dtype)
+    given = context.cast(context.emit("Take", context.cotangent, ids), computed)
+    share = context.cast(context.emit("Mul", given, context.emit("Reciprocal", count)), dtype)
     return context.emit("Select", chosen, share, context.zeros(values.type))
 
 

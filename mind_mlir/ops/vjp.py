@@ -156,6 +156,10 @@ class VjpContext:
         """Append a rank-0 constant of the result's dtype."""
         return self.builder.constant(value, self.result.type.dtype)
 
+    def cast(self, value: Value, dtype: DType) -> Value:
+        """Return ``value`` in ``dtype``: itself where it has that one, else cast."""
+        return value if value.type.dtype is dtype else self.emit("Cast", value, dtype=dtype)
+
     def zeros(self, type_: TensorType) -> Value:
         """Append a tensor of zeros."""
         scalar = self.builder.constant(0, type_.dtype)

@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.diagnostics import ParseError
 from mind_mlir.diagnostics.suggestions import did_you_mean
 from mind_mlir.frozen import FrozenDict
 from mind_mlir.ir.attributes import TensorLiteral
@@ -21,7 +20,7 @@ from mind_mlir.ptir.reading import clip
 from mind_mlir.ptir.region_results import region_results
 from mind_mlir.ptir.rules import check_functions, check_regions, wrong_version
 from mind_mlir.ptir.schema import compact_names
-from mind_mlir.ptir.text import TextReader, Token, Unreadable
+from mind_mlir.ptir.text import TextReader, Token, Unreadable, read_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -41,14 +40,7 @@ def read_compact(source: SourceText) -> Program:
         ParseError: Everything that is wrong with it, in source order.
     """
     reader = _CompactReader(source)
-    try:
-        program = reader.program()
-    except Unreadable as fault:
-        reader.findings.add(fault.finding)
-        program = None
-    if program is None or reader.findings.total:
-        raise ParseError(reader.findings.in_source_order())
-    return program
+    return read_whole(reader, reader.program)
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,6 +100,13 @@ def test_the_table_of_dtypes_is_the_one_of_the_records() -> None:
     )
 
 
+def test_the_opcodes_that_completion_knows_are_those_of_the_records() -> None:
+    module = (ROOT / "mind_mlir" / "cli" / "opcode_names.py").read_text(encoding="utf-8")
+    assert succeed("ops", "--opcodes") == module, (
+        "write it anew: mind-mlir ops --opcodes -o mind_mlir/cli/opcode_names.py"
+    )
+
+
 def test_what_the_table_of_dtypes_refuses_has_a_reason() -> None:
     table, _, legend = succeed("ops", "--dtypes").partition("Why not:")
     reasons = dict(re.findall(r"^(\d+)\. (.+)$", legend, re.MULTILINE))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir
 from mind_mlir.interrupts import deliver
-from mind_mlir.lowering.schedule.contraction.choice import kernels_of
+from mind_mlir.lowering.schedule.contraction.choice import kernels_of, words_of
 from mind_mlir.lowering.schedule.contraction.geometry import contiguous_strides, geometry
 from mind_mlir.lowering.schedule.contraction.marked import mark
 from mind_mlir.lowering.schedule.contraction.match import Contraction, match_contraction
@@ -26,13 +26,13 @@ from mind_mlir.lowering.schedule.movement.transposition import (
 )
 from mind_mlir.lowering.schedule.reading.values import (
     constant_value,
-    definition,
     filler,
     loops_without,
     sweep,
 )
 from mind_mlir.lowering.schedule.reading.view import Views
 from mind_mlir.lowering.schedule.sharing.nests import SharedNests
+from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,6 +86,8 @@ class FunctionScheduler:
             op = operation.operation
             view = self._views.of(op)
             if view is not None and self._schedule(view, groups):
+                continue
+            if groups.takes_reshape(op):
                 continue
             groups.close(_read_values(op))
             scatter = match_scatter(op)
@@ -208,6 +210,7 @@ class FunctionScheduler:
             bits=contraction.element.width,
             target=self._target,
             outside=loops_without(contraction.view.op, contraction.right.value),
+            group=words_of(contraction, loops, self._target),
         )
         self._kernels.update(dict.fromkeys(kernels_of(contraction, loops, chosen)))
         start = filler(init)

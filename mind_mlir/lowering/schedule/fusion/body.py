@@ -49,12 +49,14 @@ class Place:
         known: The elements that they determine.
         ranges: The iterations of loops that are not run as a whole.
         slot: Which of the partial results is computed; None where there are none.
+        now: Tensors that have been written to since, by what is read of them, and what they are by now.
     """
 
     env: Env
     known: Known
     ranges: Mapping[int, Range]
     slot: Index | None = None
+    now: Mapping[Value, Value] = dataclasses.field(default_factory=dict)
 
     def at(self, env: Env, known: Known) -> Place:
         """Return the place within further loops."""
@@ -70,17 +72,24 @@ class Body:
         outputs: The results that are used outside of the group, reductions among them.
         schedule: How.
         target: The processor.
+        given: Results that are known as single elements (see `Plan`).
     """
 
     def __init__(
-        self, emitter: Emitter, group: Group, outputs: list[Output], schedule: FusedSchedule, target: Target
+        self,
+        emitter: Emitter,
+        group: Group,
+        outputs: list[Output],
+        schedule: FusedSchedule,
+        target: Target,
+        given: Mapping[Value, frozenset[int]] | None = None,
     ) -> None:
         self.e = emitter
         self.group = group
         self.schedule = schedule
         self._fma = target.fma
         wanted = [value for output in outputs for value in wanted_values(output)]
-        self.elements = Elements(emitter, group, schedule.width, wanted)
+        self.elements = Elements(emitter, group, schedule.width, wanted, given)
         self.stores = Stores(emitter, group, schedule.lanes, schedule.vectors)
         self.reducers = [output for output in outputs if output.member.reductions]
         self.streams = [output for output in outputs if not output.member.reductions]
@@ -120,7 +129,7 @@ class Body:
     def accumulate(self, place: Place, chunk: Chunk, carried: list[Value]) -> list[Value]:
         """Compute one chunk and combine its reductions with the accumulators, which follow the streams."""
         count = len(self.streams)
-        computed = self.elements.chunk(place.env, place.known, chunk, self._now(carried))
+        computed = self.elements.chunk(place.env, place.known, chunk, self._now(place, carried))
         following = self.store_streams(place, chunk, computed, carried[:count])
         accumulators = iter(carried[count:])
         for output, combiner in zip(self.reducers, self.combiners, strict=True):
@@ -129,7 +138,7 @@ class Body:
 
     def stream(self, place: Place, chunk: Chunk, carried: list[Value]) -> list[Value]:
         """Compute and store one chunk of a group without reductions."""
-        computed = self.elements.chunk(place.env, place.known, chunk, self._now(carried))
+        computed = self.elements.chunk(place.env, place.known, chunk, self._now(place, carried))
         return self.store_streams(place, chunk, computed, carried)
 
     def store_streams(self, place: Place, chunk: Chunk, computed: Known, carried: list[Value]) -> list[Value]:
@@ -140,9 +149,10 @@ class Body:
             stored[number] = self.stores.store(output, stored[number], place.env, chunk, value)
         return stored
 
-    def _now(self, carried: list[Value]) -> dict[Value, Value]:
+    def _now(self, place: Place, carried: list[Value]) -> dict[Value, Value]:
         """Return what the destinations of the streams are by now, which ``carried`` starts with."""
-        return {output.destination: now for output, now in zip(self.streams, carried, strict=False)}
+        streams = zip(self.streams, carried, strict=False)
+        return {**place.now, **{output.destination: now for output, now in streams}}
 
     def _combine(self, output: Output, combiner: Combiner, accumulator: Value, known: Known) -> Value:
         """Combine what a reduction computed with an accumulator, fused if it is a product."""

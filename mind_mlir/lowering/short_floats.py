@@ -1,0 +1,93 @@
+"""Conversions between bf16 and f32, of which bf16 is the upper half, as arithmetic on integers.
+
+What is rounded to bf16 to go on as f32, as between two operations, stays an f32 whose lower half is zero, and
+what is chosen among such numbers is one already: it is not rounded again.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+from mind_mlir.bindings import arith, ir
+from mind_mlir.lowering import bit_arithmetic as emit
+
+if TYPE_CHECKING:
+    from mind_mlir.bindings import Type, Value
+
+#: What the format is called.
+SHORT = "bf16"
+
+_BITS = 16
+_UPPER = 0xFFFF_0000
+#: The bit of a significand that makes a NaN quiet.
+_QUIET = 0x0040_0000
+#: Operations whose result is one of their operands, or that one with another sign.
+_CHOICES = {
+    "arith.maximumf": (0, 1),
+    "arith.minimumf": (0, 1),
+    "arith.maxnumf": (0, 1),
+    "arith.minnumf": (0, 1),
+    "arith.negf": (0,),
+    "math.absf": (0,),
+    "arith.select": (1, 2),
+}
+#: Choices in a row that are looked through.
+_DEPTH = 8
+
+
+class ShortFloats:
+    """Emits conversions, and knows the numbers of bf16 among the f32 that it has emitted."""
+
+    def __init__(self) -> None:
+        self._wide: dict[Value, Value] = {}
+        self._exact: set[Value] = set()
+
+    def widened(self, bits: Value) -> Value:
+        """Emit the f32 that the bits of a bf16 are; a NaN keeps its payload."""
+        if bits not in self._wide:
+            single, word = (emit.like(bits.type, each) for each in (ir.F32Type.get(), emit.integer(32)))
+            wide = emit.shift_left(arith.ExtUIOp(word, bits).result, _BITS)
+            number = emit.bitcast(single, wide)
+            self._exact.add(number)
+            return number
+        return self._wide[bits]
+
+    def narrowed(self, number: Value, type_: Type) -> Value:
+        """Emit the bits, of ``type_``, of the bf16 nearest to an f32; NaNs that are rounded become quiet."""
+        word = emit.like(number.type, emit.integer(32))
+        bits = emit.bitcast(word, number)
+        if not self._is_exact(number):
+            rounded = emit.rounded_up(bits, _BITS)
+            is_nan = arith.CmpFOp(arith.CmpFPredicate.UNO, number, number).result
+            bits = arith.SelectOp(is_nan, emit.joined(bits, _QUIET), rounded).result
+            bits = emit.masked(bits, _UPPER)
+            number = emit.bitcast(number.type, bits)
+            self._exact.add(number)
+        result = arith.TruncIOp(type_, emit.shift_right(bits, _BITS)).result
+        self._wide[result] = number
+        return result
+
+    def _is_exact(self, number: Value, depth: int = _DEPTH) -> bool:
+        """Return whether ``number`` is for certain an f32 whose lower half is zero."""
+        if number in self._exact:
+            return True
+        if isinstance(number.owner, ir.Block) or depth == 0:
+            return False
+        op = number.owner.operation
+        if op.name == "arith.constant":
+            return _is_short(op.attributes["value"])
+        places = _CHOICES.get(op.name, ())
+        return bool(places) and all(self._is_exact(op.operands[place], depth - 1) for place in places)
+
+
+def _is_short(attribute: ir.Attribute) -> bool:
+    """Return whether a constant, of one number, is one of bf16."""
+    if isinstance(attribute, ir.DenseFPElementsAttr) and attribute.is_splat:
+        attribute = attribute.get_splat_value()
+    return isinstance(attribute, ir.FloatAttr) and _has_short_bits(attribute.value)
+
+
+def _has_short_bits(value: float) -> bool:
+    (bits,) = struct.unpack("<I", struct.pack("<f", value))
+    return bool(bits % (1 << _BITS) == 0)
