@@ -49,8 +49,9 @@ def _irdl_operation(record: OpDef) -> list[str]:
     if record.operands:
         lines += [f'    %{operand.name} = irdl.base "!builtin.tensor"' for operand in record.operands]
         # A constraint of IRDL stands for one type once it has met one, whatever it is made of. So operands of
-        # a variadic one must be of one type, which those of Concat and CustomCall need not: modules where they
-        # are of several are made and printed, but neither `mlir-opt --irdl-file` nor mind-opt reads them.
+        # a variadic one must be of one type, which those of Concat and CustomCall need not. Modules where
+        # they are of several are made and printed, but neither `mlir-opt --irdl-file` nor mind-opt
+        # reads them.
         listing = ", ".join(
             f"{operand.name}: {'variadic ' if operand.variadic else ''}%{operand.name}"
             for operand in record.operands
