@@ -151,7 +151,11 @@ def _function(function: ProgramFunction, regions: Regions, findings: Findings) -
     parameters = (*body.parameters, *numbering.stand_ins)
     return Function(
         function.name,
-        (Block(tuple(operations), Return(returned, names=body.names), parameters),),
+        (
+            Block(
+                tuple(operations), Return(returned, names=body.names, location=function.location), parameters
+            ),
+        ),
         result_types=all_leaves(function.results),
         location=function.location,
     )
