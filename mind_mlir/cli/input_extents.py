@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import closing, suppress
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from mind_mlir.cli.array_files import Archive, ArrayFileError, read_array
 from mind_mlir.cli.fills import FILLS
+from mind_mlir.cli.inputs import unread_value, unreadable
 from mind_mlir.cli.literals import LiteralError, parse_literal
 from mind_mlir.diagnostics import ArgumentError
 from mind_mlir.ir.types import SymbolicDim
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from mind_mlir.cli.array_files import Header
     from mind_mlir.cli.inputs import InputSpecs
+    from mind_mlir.diagnostics import Diagnostic
     from mind_mlir.ir.types import TensorType
     from mind_mlir.ptir.program import Program
 
@@ -33,45 +35,60 @@ def given_extents(program: Program, function: str | None, specs: InputSpecs) -> 
     says.
 
     Raises:
-        ArgumentError: E6104, an input that was to say what a symbol is has another rank.
+        ArgumentError: A symbol is not known, and an input that was to say what it is has another rank (E6104)
+            or cannot be read (E6103, E6105).
         VerificationError: E2002, the program has no such function.
     """
     signature = signature_of(chosen_function(program, function))
-    shapes = _shapes(specs)
+    findings: list[Diagnostic] = []
+    types = {
+        f"{name}{path}": leaf
+        for name, type_ in zip(signature.names, signature.parameters, strict=True)
+        for path, leaf in zip(leaf_paths(type_), leaves(type_), strict=True)
+    }
+    shapes = _shapes(specs, types, findings)
     found: dict[str, int] = {}
-    misfits: list[tuple[str, tuple[int, ...], TensorType]] = []
-    for name, type_ in zip(signature.names, signature.parameters, strict=True):
-        for path, leaf in zip(leaf_paths(type_), leaves(type_), strict=True):
-            label = f"{name}{path}"
-            shape = shapes.get(label)
-            if shape is None:
-                continue
-            if len(shape) != leaf.rank:
-                misfits.append((label, shape, leaf))
-            else:
-                for dim, extent in zip(leaf.shape, shape, strict=True):
-                    if isinstance(dim, SymbolicDim):
-                        found.setdefault(dim.name, extent)
-    if wrong := [misfit for misfit in misfits if not found.keys() >= {*type_symbols(misfit[2])}]:
-        raise ArgumentError([wrong_rank(*misfit) for misfit in wrong])
+    wanted: set[str] = set()
+    for label, leaf in types.items():
+        symbols = {*type_symbols(leaf)}
+        wanted |= symbols
+        shape = shapes.get(label)
+        if shape is None:
+            continue
+        if len(shape) == leaf.rank:
+            for dim, extent in zip(leaf.shape, shape, strict=True):
+                if isinstance(dim, SymbolicDim):
+                    found.setdefault(dim.name, extent)
+        elif symbols:
+            findings.append(wrong_rank(label, shape, leaf))
+    if findings and not found.keys() >= wanted:
+        raise ArgumentError(findings)
     return found
 
 
-def _shapes(specs: InputSpecs) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of what options give, by the names of the inputs."""
+def _shapes(
+    specs: InputSpecs, types: Mapping[str, TensorType], findings: list[Diagnostic]
+) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of what options give, by the names of the inputs; the rest are findings."""
     shapes: dict[str, tuple[int, ...]] = {}
     for path in specs.archives:
-        with suppress(ArrayFileError), closing(Archive(path)) as archive:
-            for name in archive.members:
-                archive.read(name, _noted(shapes, name))
+        try:
+            with closing(Archive(path)) as archive:
+                for name in archive.members:
+                    archive.read(name, _noted(shapes, name))
+        except ArrayFileError as error:
+            findings.append(unreadable(path, f"{error}"))
     for name, value in specs.by_name.items():
         if value in FILLS:
             continue
         try:
             shapes[name] = tuple(parse_literal(value)[1])
-        except LiteralError:
-            with suppress(ArrayFileError):
+        except LiteralError as malformed:
+            try:
                 read_array(value, _noted(shapes, name))
+            except ArrayFileError as error:
+                if name in types:
+                    findings.append(unread_value(name, f"{types[name]}", value, malformed, error))
     return shapes
 
 

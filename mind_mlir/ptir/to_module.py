@@ -149,9 +149,10 @@ def _function(function: ProgramFunction, regions: Regions, findings: Findings) -
     operations = body.run(function.body)
     returned = body.returned(function)
     parameters = (*body.parameters, *numbering.stand_ins)
+    end = Return(returned, names=body.names, location=function.location)
     return Function(
         function.name,
-        (Block(tuple(operations), Return(returned, names=body.names), parameters),),
+        (Block(tuple(operations), end, parameters),),
         result_types=all_leaves(function.results),
         location=function.location,
     )
