@@ -7,7 +7,7 @@ import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir
-from mind_mlir.lowering.schedule.emission.constants import ROW_SHARE
+from mind_mlir.lowering.schedule.emission.constants import BLOCK_CACHES, ROW_SHARE
 from mind_mlir.lowering.schedule.emission.decision import Choice
 from mind_mlir.lowering.schedule.fusion.group import widest
 from mind_mlir.lowering.schedule.fusion.schedule import chunked, streams, vectors
@@ -30,11 +30,13 @@ class RowSchedule:
 
     Attributes:
         rows: How the rows are cut in chunks.
+        block: Rows that a pass runs over before the next one does, a power of two.
         passes: How each pass over a row is computed.
         words: What each pass does, for people.
     """
 
     rows: FusedSchedule
+    block: int
     passes: tuple[FusedSchedule, ...]
     words: tuple[str, ...]
 
@@ -44,6 +46,7 @@ class RowSchedule:
             Choice(f"pass {number}", f"{schedule.vectors} x {schedule.lanes}", words)
             for number, (schedule, words) in enumerate(zip(self.passes, self.words, strict=True), 1)
         ]
+        found.append(Choice("blocks", f"of {self.block} rows", "passes find them in the first-level cache"))
         *_, chunks = (choice for choice in self.rows.choices() if choice.name == "chunks")
         found.append(chunks)
         if any(schedule.streaming for schedule in self.passes):
@@ -79,7 +82,8 @@ def choose_row_schedule(
         stored=stored,
         sums=any(work.sums for work in works),
     )
-    if _row_bytes(group, [*read, *results, *passes.kept]) * ROW_SHARE > target.l2_bytes:
+    row_bytes = _row_bytes(group, [*read, *results, *passes.kept])
+    if row_bytes * ROW_SHARE > target.l2_bytes:
         return None
     rows = chunked(whole, lanes, target)
     if rows is None:
@@ -94,7 +98,17 @@ def choose_row_schedule(
             )
         )
     words = tuple(_words(part, passes.kept) for part in passes.passes)
-    return RowSchedule(rows, tuple(schedules), words)
+    return RowSchedule(rows, _block(group, rows, row_bytes, target), tuple(schedules), words)
+
+
+def _block(group: Group, rows: FusedSchedule, row_bytes: int, target: Target) -> int:
+    """Return how many rows a block has: as many as fit the first-level cache, of those of a chunk."""
+    if group.vector == 0:
+        return 1
+    cut = rows.cut(group.vector - 1)
+    most = group.extents[group.vector - 1] if cut is None else cut.step
+    wanted = max(1, min(target.l1_bytes * BLOCK_CACHES // row_bytes, most))
+    return int(1 << (wanted.bit_length() - 1))
 
 
 def _row_bytes(group: Group, values: Sequence[Value]) -> int:
