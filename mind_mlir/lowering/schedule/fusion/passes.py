@@ -55,6 +55,11 @@ class Passes:
     kept: list[Value]
 
     @property
+    def settled(self) -> list[View]:
+        """What is computed once for each row."""
+        return [view for part in self.passes for view in part.settled]
+
+    @property
     def given(self) -> list[Value]:
         """The numbers that one pass hands on to another."""
         return list(dict.fromkeys(value for part in self.passes for value in part.given))

@@ -10,11 +10,11 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir
-from mind_mlir.lowering.schedule.fusion.body import Body, Place
+from mind_mlir.lowering.schedule.fusion.body import Ahead, Body, Place
 from mind_mlir.lowering.schedule.fusion.chunks import Chunks
 from mind_mlir.lowering.schedule.fusion.columns import Columns
 from mind_mlir.lowering.schedule.fusion.elements import Elements, Known
-from mind_mlir.lowering.schedule.fusion.group import Group
+from mind_mlir.lowering.schedule.fusion.group import Group, is_identity
 from mind_mlir.lowering.schedule.fusion.output import Output
 from mind_mlir.lowering.schedule.fusion.row_space import stored_form
 from mind_mlir.lowering.schedule.fusion.rows import Rows
@@ -120,13 +120,46 @@ class RowEmitter:
                 for (home, value), tensor in zip(slots, inside, strict=True):
                     home[value] = tensor
                 env = place.env | {self._rows: i, self._in_block: self._e.sub(i, first)}
-                self._row(part, schedule, place.at(env, place.known), block)
+                ahead = self._ahead(env, block) if schedule is self._s.passes[self._s.asking] else []
+                self._row(part, schedule, place.at(env, place.known), block, ahead)
                 return [home[value] for home, value in slots]
 
-            tensors = self._e.loop((first, end, 1), [home[value] for home, value in slots], row)
+            tensors = self._e.apart((first, end, 1), [home[value] for home, value in slots], row)
             for (home, value), tensor in zip(slots, tensors, strict=True):
                 home[value] = tensor
         return list(block.outputs.values())
+
+    def _ahead(self, env: Env, block: _Block) -> list[Ahead]:
+        """Return what a pass asks for: the rows that the next block reads, those that this one writes."""
+        if self._s.asking < 0:
+            return []
+        whole = tuple(self._g.extents)
+        found = [
+            Ahead(block.outputs[value], output.access, env, write=True)
+            for number, part in enumerate(self._p.passes)
+            for value in part.stored
+            if number > self._s.asking and not self._s.passes[number].streaming
+            if (output := self._outputs.get(value)) is not None
+        ]
+        if self._rows < 0:
+            return found
+        last = self._g.extents[self._rows] - 1
+        next_ = env | {self._rows: self._e.minimum(self._e.add(env[self._rows], self._s.block), last)}
+        for value, access in self._read(self._p.passes[0]).items():
+            if tuple(value.type.shape) == whole and is_identity(access, len(whole)):
+                found.append(Ahead(value, access, next_, write=False))
+        return found
+
+    def _read(self, part: Pass) -> dict[Value, Access]:
+        """Return the tensors that ``part`` reads, each with how it is indexed."""
+        return {
+            value: access
+            for view in part.members
+            for value, access in zip(view.inputs, view.accesses, strict=False)
+            if value not in self._g.produced
+            and isinstance(value.type, ir.RankedTensorType)
+            and filler(value) is None
+        }
 
     def _buffers(self) -> dict[Value, Value]:
         """Return memory of a block for what is kept along the rows, and for what one pass gives to others."""
@@ -137,7 +170,9 @@ class RowEmitter:
             for value, shape in shapes.items()
         }
 
-    def _row(self, part: Pass, schedule: FusedSchedule, place: Place, block: _Block) -> None:
+    def _row(
+        self, part: Pass, schedule: FusedSchedule, place: Place, block: _Block, ahead: list[Ahead]
+    ) -> None:
         """Run ``part`` over one row."""
         env = place.env
         given = {value: self._e.extract(block.buffers[value], [env[self._in_block]]) for value in part.given}
@@ -151,7 +186,7 @@ class RowEmitter:
             for number, init in enumerate(view.inits)
         ]
         outputs, dims = [*streams, *reduced], dict.fromkeys(given, self._outer)
-        body = Body(self._e, group, outputs, schedule, self._target, dims)
+        body = Body(self._e, group, outputs, schedule, self._target, dims, ahead)
         known = body.elements.advance(env, Known({**place.known.scalars, **given}))
         body.elements.spread(known)
         inside = Place(env, known, {}, now=block.now(self._outputs))
