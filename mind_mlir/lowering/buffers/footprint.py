@@ -94,7 +94,7 @@ METADATA = "memref.extract_strided_metadata"
 
 #: Operations that access no memory, by dialect, besides `vector` ones that are none of those below.
 _PURE = ("arith.", "math.", "vector.", "ub.")
-_STRUCTURE = ("scf.for", "scf.if", "scf.yield")
+_STRUCTURE = ("scf.for", "scf.if", "scf.yield", "memref.prefetch")
 #: Accesses: the number of the operand that is the buffer, and whether they write.
 _ACCESSES = {
     "memref.load": (0, False),

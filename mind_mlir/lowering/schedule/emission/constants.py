@@ -101,6 +101,15 @@ REPEATED = 6
 #: The part of the second-level cache that what a row program touches of one row may take.
 ROW_SHARE = 2
 
+#: Bytes of a cache line.
+LINE = 64
+
+#: How much longer what there is one of for each row takes in a row program, where no vector holds several.
+SINGLE_COST = 4
+
+#: First-level caches that what a row program touches of a block of rows may fill.
+BLOCK_CACHES = 1
+
 #: Additions along a row below which the next row goes on with the same accumulators.
 SHORT_ROW = 8
 

@@ -6,13 +6,14 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import arith, ir, vector
+from mind_mlir.lowering.schedule.emission.constants import LINE
 from mind_mlir.lowering.schedule.fusion.cascade import Accumulators
 from mind_mlir.lowering.schedule.fusion.combiner import match_combiners
 from mind_mlir.lowering.schedule.fusion.elements import Elements
 from mind_mlir.lowering.schedule.fusion.output import Stores, wanted_values
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from mind_mlir.bindings import Value
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.fusion.group import Group
     from mind_mlir.lowering.schedule.fusion.output import Output
     from mind_mlir.lowering.schedule.fusion.schedule import FusedSchedule
-    from mind_mlir.lowering.schedule.reading.view import Env
+    from mind_mlir.lowering.schedule.reading.view import Access, Env
     from mind_mlir.target import Target
 
 
@@ -63,6 +64,23 @@ class Place:
         return dataclasses.replace(self, env=env, known=known)
 
 
+@dataclasses.dataclass(frozen=True)
+class Ahead:
+    """A tensor of which each step of the vector loop asks for what is soon to be read or written.
+
+    Attributes:
+        tensor: The tensor.
+        access: How it is indexed.
+        env: Where all loops but the vector loop are to be.
+        write: Whether it is to be written.
+    """
+
+    tensor: Value
+    access: Access
+    env: Env
+    write: bool
+
+
 class Body:
     """The innermost part of the nest of one group.
 
@@ -73,6 +91,7 @@ class Body:
         schedule: How.
         target: The processor.
         given: Results that are known as single elements (see `Plan`).
+        ahead: What is asked for meanwhile.
     """
 
     def __init__(
@@ -83,7 +102,9 @@ class Body:
         schedule: FusedSchedule,
         target: Target,
         given: Mapping[Value, frozenset[int]] | None = None,
+        ahead: Sequence[Ahead] = (),
     ) -> None:
+        self._ahead = ahead
         self.e = emitter
         self.group = group
         self.schedule = schedule
@@ -144,10 +165,21 @@ class Body:
     def store_streams(self, place: Place, chunk: Chunk, computed: Known, carried: list[Value]) -> list[Value]:
         """Store the results that are not reduced, which ``carried`` starts with."""
         stored = list(carried)
+        if chunk.mask is None:
+            self._prefetch(chunk)
         for number, output in enumerate(self.streams):
             value = self.elements.vector(output.result, computed)
             stored[number] = self.stores.store(output, stored[number], place.env, chunk, value)
         return stored
+
+    def _prefetch(self, chunk: Chunk) -> None:
+        """Ask for the cache lines that lie ahead of ``chunk``."""
+        for ahead in self._ahead:
+            element = ir.RankedTensorType(ahead.tensor.type).element_type
+            for first in range(0, self.schedule.width, max(1, LINE * 8 // element.width)):
+                env = ahead.env | {self.group.vector: self.e.add(chunk.start, first)}
+                indices = [index.emit(self.e, env) for index in ahead.access]
+                self.e.prefetch(ahead.tensor, indices, write=ahead.write)
 
     def _now(self, place: Place, carried: list[Value]) -> dict[Value, Value]:
         """Return what the destinations of the streams are by now, which ``carried`` starts with."""

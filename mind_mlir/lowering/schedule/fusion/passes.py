@@ -26,16 +26,20 @@ class Pass:
     """One loop along the row.
 
     Attributes:
-        members: What is computed, in order: what there is one of for each row first needs the passes before.
-        reduced: Those among them that reduce the row.
+        members: What is computed along the row, in order.
+        reduced: Those among them that reduce it.
+        settled: What is computed of that then, one number for each row.
         stored: Values along the row that go to memory: results, and what is kept for later passes.
         loaded: Values along the row that come from there.
+        given: What passes before have reduced or settled and this one needs.
     """
 
     members: list[View] = dataclasses.field(default_factory=list)
     reduced: list[View] = dataclasses.field(default_factory=list)
+    settled: list[View] = dataclasses.field(default_factory=list)
     stored: list[Value] = dataclasses.field(default_factory=list)
     loaded: list[Value] = dataclasses.field(default_factory=list)
+    given: list[Value] = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass
@@ -45,12 +49,20 @@ class Passes:
     Attributes:
         passes: The loops along it, in order.
         kept: The values that are kept in memory of one row.
-        ending: What is computed behind them: results of which there is one for each row.
     """
 
     passes: list[Pass]
     kept: list[Value]
-    ending: list[View]
+
+    @property
+    def settled(self) -> list[View]:
+        """What is computed once for each row."""
+        return [view for part in self.passes for view in part.settled]
+
+    @property
+    def given(self) -> list[Value]:
+        """The numbers that one pass hands on to another."""
+        return list(dict.fromkeys(value for part in self.passes for value in part.given))
 
     def reads_after(self, result: Value, operand: Value) -> bool:
         """Return whether ``operand`` is read behind the pass that stores ``result``; true if none does."""
@@ -112,7 +124,7 @@ class _Planner:
                 first.stored.append(value)
                 if value not in self._results:
                     kept.append(value)
-        return Passes(passes, kept, self._ending())
+        return Passes(passes, kept)
 
     def _inputs(self, view: View) -> list[tuple[Value, View]]:
         """Return the results of members that ``view`` reads, each with its member."""
@@ -137,35 +149,63 @@ class _Planner:
         )
         needed = {id(view) for view in found.reduced} | {id(self._produced[v]) for v in found.stored}
         loaded: dict[Value, None] = {}
+        given: dict[Value, None] = {}
         for view in reversed(self._members):
             if id(view) not in needed:
                 continue
             found.members.append(view)
-            if not self._single[id(view)] and not view.reductions:
+            if not self._single[id(view)]:
                 self._first.setdefault(id(view), level)
             for value, source in self._inputs(view):
                 if self._is_read(source, level):
                     loaded[value] = None
-                elif not source.reductions:
+                elif self._is_given(source):
+                    given[value] = None
+                else:
                     needed.add(id(source))
         found.members.reverse()
         found.loaded = list(loaded)
+        found.settled = self._settled(level, found.reduced, given)
+        found.given = list(given)
         return found
+
+    def _settled(self, level: int, reduced: Sequence[View], given: dict[Value, None]) -> list[View]:
+        """Return what is computed, one number for each row, as soon as pass ``level`` has ``reduced``.
+
+        What that needs of earlier passes is entered in ``given``.
+        """
+        needed = {
+            id(view)
+            for view in self._members
+            if self._settles(view) and max(self._levels[id(view)], 1) == level + 1
+        }
+        known = {id(view) for view in reduced}
+        found: list[View] = []
+        for view in reversed(self._members):
+            if id(view) not in needed:
+                continue
+            found.append(view)
+            for value, source in self._inputs(view):
+                if id(source) in known or id(source) in needed:
+                    continue
+                if self._is_given(source):
+                    given[value] = None
+                else:
+                    needed.add(id(source))
+        return found[::-1]
+
+    def _settles(self, view: View) -> bool:
+        """Return whether ``view`` computes a number for each row that is a result, or is made of such."""
+        if not self._single[id(view)] or view.reductions:
+            return False
+        return self._levels[id(view)] > 0 or any(result in self._results for result in view.op.results)
+
+    def _is_given(self, view: View) -> bool:
+        """Return whether what ``view`` computes is handed on from pass to pass."""
+        return bool(view.reductions) or (self._single[id(view)] and self._levels[id(view)] > 0)
 
     def _is_read(self, view: View, level: int) -> bool:
         """Return whether pass ``level`` reads what an earlier one has computed of ``view``."""
         if self._single[id(view)]:
             return False
         return self._first.get(id(view), level) < level and self._costs[id(view)] > REPEATED
-
-    def _ending(self) -> list[View]:
-        """Return what computes the results of which there is one for each row, from what is reduced."""
-        needed: set[int] = set()
-        found: list[View] = []
-        for view in reversed(self._members):
-            if not self._single[id(view)] or view.reductions:
-                continue
-            if id(view) in needed or any(result in self._results for result in view.op.results):
-                found.append(view)
-                needed.update(id(each) for _, each in self._inputs(view))
-        return found[::-1]

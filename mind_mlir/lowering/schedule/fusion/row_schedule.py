@@ -7,7 +7,7 @@ import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir
-from mind_mlir.lowering.schedule.emission.constants import ROW_SHARE
+from mind_mlir.lowering.schedule.emission.constants import BLOCK_CACHES, ROW_SHARE, SINGLE_COST
 from mind_mlir.lowering.schedule.emission.decision import Choice
 from mind_mlir.lowering.schedule.fusion.group import widest
 from mind_mlir.lowering.schedule.fusion.schedule import chunked, streams, vectors
@@ -30,12 +30,16 @@ class RowSchedule:
 
     Attributes:
         rows: How the rows are cut in chunks.
+        block: Rows that a pass runs over before the next one does, a power of two.
         passes: How each pass over a row is computed.
+        asking: Which pass asks for what other ones read and write; -1: none does.
         words: What each pass does, for people.
     """
 
     rows: FusedSchedule
+    block: int
     passes: tuple[FusedSchedule, ...]
+    asking: int
     words: tuple[str, ...]
 
     def choices(self) -> tuple[Choice, ...]:
@@ -44,8 +48,11 @@ class RowSchedule:
             Choice(f"pass {number}", f"{schedule.vectors} x {schedule.lanes}", words)
             for number, (schedule, words) in enumerate(zip(self.passes, self.words, strict=True), 1)
         ]
+        found.append(Choice("blocks", f"of {self.block} rows", "passes find them in the first-level cache"))
         *_, chunks = (choice for choice in self.rows.choices() if choice.name == "chunks")
         found.append(chunks)
+        if self.asking >= 0:
+            found.append(Choice("prefetch", f"in pass {self.asking + 1}", "it computes longest"))
         if any(schedule.streaming for schedule in self.passes):
             found.append(Choice("stores", "past the cache", "the results are larger than it"))
         return tuple(found)
@@ -67,6 +74,9 @@ def choose_row_schedule(
     bits = widest(group.members)
     lanes = target.lanes(bits)
     works = [_work(group, part, bits, results) for part in passes.passes]
+    vectors_along = -(-group.extents[group.vector] // lanes) * sum(work.operations for work in works)
+    if SINGLE_COST * sum(map(operations_of, passes.settled)) > vectors_along:
+        return None  # these would not be computed in vectors any more
     read = read_by(group.members, group.produced)
     touched = sum(map(bytes_of, [*read, *results]))
     stored = sum(work.stored for work in works)
@@ -79,7 +89,8 @@ def choose_row_schedule(
         stored=stored,
         sums=any(work.sums for work in works),
     )
-    if _row_bytes(group, [*read, *results, *passes.kept]) * ROW_SHARE > target.l2_bytes:
+    row_bytes = _row_bytes(group, [*read, *results, *passes.kept])
+    if row_bytes * ROW_SHARE > target.l2_bytes:
         return None
     rows = chunked(whole, lanes, target)
     if rows is None:
@@ -94,7 +105,20 @@ def choose_row_schedule(
             )
         )
     words = tuple(_words(part, passes.kept) for part in passes.passes)
-    return RowSchedule(rows, tuple(schedules), words)
+    block = _block(group, rows, row_bytes, target)
+    costs = [work.operations for work in works[:-1]]
+    asking = costs.index(max(costs)) if touched > target.l2_bytes else -1
+    return RowSchedule(rows, block, tuple(schedules), asking, words)
+
+
+def _block(group: Group, rows: FusedSchedule, row_bytes: int, target: Target) -> int:
+    """Return how many rows a block has: as many as fit the first-level cache, of those of a chunk."""
+    if group.vector == 0:
+        return 1
+    cut = rows.cut(group.vector - 1)
+    most = group.extents[group.vector - 1] if cut is None else cut.step
+    wanted = max(1, min(target.l1_bytes * BLOCK_CACHES // row_bytes, most))
+    return int(1 << (wanted.bit_length() - 1))
 
 
 def _row_bytes(group: Group, values: Sequence[Value]) -> int:
