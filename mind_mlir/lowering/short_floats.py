@@ -89,5 +89,5 @@ def _is_short(attribute: ir.Attribute) -> bool:
 
 
 def _has_short_bits(value: float) -> bool:
-    (bits,) = struct.unpack("<I", struct.pack("<f", value))
-    return bool(bits % (1 << _BITS) == 0)
+    bits: int = struct.unpack("<I", struct.pack("<f", value))[0]
+    return bits % (1 << _BITS) == 0

@@ -53,8 +53,9 @@ _IN_WORDS = {
     "i8:sext i32": "i8",
     "i8:zext i32": "i8:zext i16",
 }
-#: Rows, columns and terms that a product has at least to pay for packing its factors into words.
-_LEAST_EXTENTS = 32, 16, 16
+#: Columns and terms that a product has at least for its factors to be packed into words, and how many rows
+#: pay for that: fewer where the right factor is to be packed anyway.
+_LEAST_COLUMNS, _LEAST_TERMS, _LEAST_ROWS, _LEAST_ROWS_PACKED = 16, 16, 8, 4
 
 
 def words_of(contraction: Contraction, geometry: Geometry, target: Target) -> int:
@@ -68,9 +69,10 @@ def words_of(contraction: Contraction, geometry: Geometry, target: Target) -> in
     rows, columns, depth = geometry.rows[0], geometry.columns, geometry.depth[0]
     if 1 not in (rows.left, depth.left) or 1 not in (columns.right, depth.right):
         return 1
-    extents = rows.extent, columns.extent, depth.extent
-    enough = all(extent >= least for extent, least in zip(extents, _LEAST_EXTENTS, strict=True))
-    return _DOTS[left][1] if enough else 1
+    few = rows.extent < (_LEAST_ROWS_PACKED if is_strided(geometry) else _LEAST_ROWS)
+    if few or columns.extent < _LEAST_COLUMNS or depth.extent < _LEAST_TERMS:
+        return 1
+    return _DOTS[left][1]
 
 
 def kernels_of(contraction: Contraction, geometry: Geometry, schedule: MatmulSchedule) -> list[Kernel]:

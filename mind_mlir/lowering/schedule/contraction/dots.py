@@ -78,16 +78,18 @@ def _lower(t: Text, word: str, type_: str) -> str:
     return t.binary("shl", word, t.constant("dense<16>", type_), type_)
 
 
-def least_of(t: Text, least: str, words: str, lanes: int) -> str:
-    """Append the least of the magnitudes, less one, of ``words`` of bf16 and of 16-bit numbers ``least``.
-
-    Zero less one is the greatest number of all.
-    """
+def magnitudes(t: Text, words: str, lanes: int) -> str:
+    """Append the magnitudes, less one, of words of bf16: zero less one is the greatest number of all."""
     type_ = vector(2 * lanes, "i16")
     halves = t.op(f"llvm.bitcast {words} : {vector(lanes, WORD)} to {type_}")
     magnitude = t.binary("and", halves, t.constant(f"dense<{0x7FFF}>", type_), type_)
-    lowered = t.binary("add", magnitude, t.constant("dense<-1>", type_), type_)
-    return t.op(f"llvm.intr.umin({least}, {lowered}) : ({type_}, {type_}) -> {type_}")
+    return t.binary("add", magnitude, t.constant("dense<-1>", type_), type_)
+
+
+def least(t: Text, left: str, right: str, lanes: int) -> str:
+    """Append the lesser of `magnitudes`."""
+    type_ = vector(2 * lanes, "i16")
+    return t.op(f"llvm.intr.umin({left}, {right}) : ({type_}, {type_}) -> {type_}")
 
 
 def are_normal(left: Value, right: Value) -> Value:

@@ -174,7 +174,7 @@ def choose_matmul_schedule(
     nanoseconds = max(m * planes * batch * k * -(-n // lanes) * _FMA_NS, k * n * batch * size * BYTE_NS)
     right = k * n * size
     far = right > target.l2_bytes // 2
-    tolerance = 1.3 if nanoseconds <= _SMALL_NS else 1.05 if far else 1.02
+    tolerance = 1.3 if nanoseconds <= _SMALL_NS else 1.05 if far and group == 1 else 1.02
     rows, vectors = _tile(m, -(-n // lanes), target, tolerance, packs=group > 1)
     columns = lanes * vectors
     ragged = n % columns > 0 and not target.masks

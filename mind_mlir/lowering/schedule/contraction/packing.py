@@ -105,14 +105,15 @@ def _copy_text(kernel: PackKernel) -> str:
 
     def panel(inside: list[str]) -> list[str]:
         here, there, live = inside
-        if kernel.masks:
-            vectors(here, there, live)
-        else:
-            t.either(
-                t.compare("uge", live, width),
-                lambda: vectors(here, there, None),
-                lambda: _ignore(t.loop(live, [], lambda column, _: single(here, there, column))),
-            )
+        t.either(
+            t.compare("uge", live, width),
+            lambda: vectors(here, there, None),
+            lambda: (
+                vectors(here, there, live)
+                if kernel.masks
+                else _ignore(t.loop(live, [], lambda column, _: single(here, there, column)))
+            ),
+        )
         return [
             t.step(here, kernel.columns, stored),
             t.step(there, "%panel", element),
@@ -242,6 +243,7 @@ class _Transpose:
             value = convert(t, kernel.source, value, lanes)
             value = t.op(f"llvm.bitcast {value} : {before} to {vector(self._size, WORD)}")
             found.append(self._notes.seen(value, self._size))
+        self._notes.keep()
         return found
 
     def _one_by_one(self, there: str, column: str) -> None:

@@ -11,7 +11,8 @@ from mind_mlir.lowering.schedule.contraction.dots import (
     SUMS,
     WORD,
     dot_products,
-    least_of,
+    least,
+    magnitudes,
 )
 from mind_mlir.lowering.schedule.contraction.text import byte_width, convert, vector
 
@@ -32,11 +33,15 @@ def append_words(t: Text, kernel: PackKernel) -> None:
     off = t.constant("dense<0.0>" if stored[0] != "i" else "dense<0>", loaded)
     last = t.binary("sub", "%depth", t.number(1))
 
-    def word(rows: list[tuple[str, str]], mask: str, first: int) -> str:
+    def word(rows: list[tuple[str, str]], mask: str | None, first: int) -> str:
         """Append words of the elements of some rows, of which those past the last one are zeros."""
         found = ""
         for place, (row, is_there) in enumerate(rows):
-            value = t.masked_load(t.step(row, first, stored), mask, off, lanes, stored)
+            here = t.step(row, first, stored)
+            if mask is None:
+                value = t.load(here, loaded, byte_width(stored))
+            else:
+                value = t.masked_load(here, mask, off, lanes, stored)
             value = convert(t, kernel.source, value, lanes)
             if place:
                 value = t.select(is_there, value, t.constant("dense<0>", narrow), narrow)
@@ -47,12 +52,21 @@ def append_words(t: Text, kernel: PackKernel) -> None:
             found = value
         return found
 
+    def vectors(rows: list[tuple[str, str]], there: str, live: str | None) -> None:
+        for first in range(0, kernel.columns, lanes):
+            mask = None if live is None else t.mask(live, first, lanes)
+            value = notes.seen(word(rows, mask, first), lanes)
+            t.store(value, t.step(there, first, WORD), words, byte_width(WORD))
+        notes.keep()
+
     def panel(flags: list[str], inside: list[str]) -> list[str]:
         *rows, there, live = inside
-        for first in range(0, kernel.columns, lanes):
-            mask = t.mask(live, first, lanes)
-            value = notes.seen(word(list(zip(rows, flags, strict=True)), mask, first), lanes)
-            t.store(value, t.step(there, first, WORD), words, byte_width(WORD))
+        flagged = list(zip(rows, flags, strict=True))
+        t.either(
+            t.compare("uge", live, width),
+            lambda: vectors(flagged, there, None),
+            lambda: vectors(flagged, there, live),
+        )
         return [
             *(t.step(row, kernel.columns, stored) for row in rows),
             t.step(there, "%panel", WORD),
@@ -85,8 +99,10 @@ class Notes:
     def __init__(self, t: Text, kernel: PackKernel) -> None:
         self._t = t
         self._kernel = kernel
-        #: Least magnitudes so far, of as many numbers as the words that are looked at at once have.
-        self._least: dict[int, str] = {}
+        #: Least magnitudes so far, in memory, and those that are to be kept there; as many as words have.
+        self._least = ""
+        self._new: list[str] = []
+        self._lanes = 0
 
     def seen(self, words: str, lanes: int) -> str:
         """Append what is to be done about a vector of words; return it as it is to be stored."""
@@ -95,16 +111,21 @@ class Notes:
             high = t.constant(f"dense<{0x80808080 - (1 << 32)}>", type_)
             return t.binary("xor", words, high, type_)
         if self._kernel.notes == LEAST:
-            slot = self._slot(lanes)
-            halves = vector(2 * lanes, "i16")
-            least = least_of(t, t.load(slot, halves, 64), words, lanes)
-            t.store(least, slot, halves, 64)
+            self._lanes = lanes
+            self._new.append(magnitudes(t, words, lanes))
         return words
 
-    def _slot(self, lanes: int) -> str:
-        if lanes not in self._least:
-            self._least[lanes] = self._t.slot(vector(2 * lanes, "i16"), "dense<-1>")
-        return self._least[lanes]
+    def keep(self) -> None:
+        """Append what remembers what has been seen, once for several vectors: memory makes it wait."""
+        if not self._new:
+            return
+        t, type_ = self._t, vector(2 * self._lanes, "i16")
+        self._least = self._least or t.slot(type_, "dense<-1>")
+        while len(self._new) > 1:
+            first, second, *rest = self._new
+            self._new = [*rest, least(t, first, second, self._lanes)]
+        kept = least(t, t.load(self._least, type_, 64), self._new.pop(), self._lanes)
+        t.store(kept, self._least, type_, 64)
 
     def write(self, panels: str) -> None:
         """Append what is noted at the end."""
@@ -115,14 +136,12 @@ class Notes:
 
     def _write_least(self) -> None:
         t = self._t
+        type_ = vector(2 * self._lanes, "i16")
+        value = t.load(self._least, type_, 64)
+        value = t.op(f'llvm.call_intrinsic "llvm.vector.reduce.umin"({value}) : ({type_}) -> i16')
+        value = t.op(f"llvm.zext {value} : i16 to {WORD}")
         place = t.step("%target", "%notes_first", WORD)
-        for lanes, slot in self._least.items():
-            type_ = vector(2 * lanes, "i16")
-            least = t.op(
-                f'llvm.call_intrinsic "llvm.vector.reduce.umin"({t.load(slot, type_, 64)}) : ({type_}) -> i16'
-            )
-            least = t.op(f"llvm.zext {least} : i16 to {WORD}")
-            t.op(f"llvm.atomicrmw umin {place}, {least} monotonic : !llvm.ptr, {WORD}")
+        t.op(f"llvm.atomicrmw umin {place}, {value} monotonic : !llvm.ptr, {WORD}")
 
     def _write_sums(self, panels: str) -> None:
         """Append -128 times the sum of each column, panel after panel."""
