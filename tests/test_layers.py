@@ -34,6 +34,7 @@ LAYERS = (
     *("dialect.opviews", "dialect"),
     *("lowering.schedule.emission", "lowering.schedule.reading", "lowering.schedule.movement"),
     *("lowering.schedule.fusion", "lowering.schedule.contraction", "lowering.schedule.sharing"),
+    "lowering.schedule.windows",
     "lowering.schedule",
     "lowering.buffers",
     "lowering",

@@ -32,6 +32,7 @@ from mind_mlir.lowering.schedule.reading.values import (
 )
 from mind_mlir.lowering.schedule.reading.view import Views
 from mind_mlir.lowering.schedule.sharing.nests import SharedNests
+from mind_mlir.lowering.schedule.windows.implicit import read_through_patches
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ class FunctionScheduler:
 
     def run(self) -> None:
         """Schedule all blocks of the function."""
+        read_through_patches(self._function, self._views)
         self._regions(self._function)
 
     def _regions(self, op: Operation) -> None:

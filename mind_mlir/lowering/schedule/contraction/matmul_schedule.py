@@ -187,15 +187,19 @@ def choose_matmul_schedule(
     near = not far or (m * planes <= _COPIED_FOR and not outside)
     alone = len(geometry.depth) == 1
     copy = plain and alone and often and near and right > target.l1_bytes // 2 and group == 1
-    pack = is_strided(geometry) or ragged or (often and far and not copy) or group > 1
+    deep = not alone and k > _DEEP * max(m * planes, n)
+    pack = is_strided(geometry) or ragged or (often and far and not (copy or deep)) or group > 1
     pack_left = _packs_left(geometry, rows, size) or group > 1
     most = _PACKED_SHARES if pack_left else _SHARES
     room = [target.l2_bytes // share // (min(kc, k) * size) for share in most]
+    room = [m * planes, n] if deep else room
+    narrowest = n if deep else _STREAM_BYTES // size if streamed else columns
+    wanted = min(_DEEP_PIECES if deep else _MOST_PIECES, max(2, round(nanoseconds / _PIECE_NS)))
     mc, nc, together = _pieces(
         (m, n, planes, batch),
-        (rows, _COPY_ROWS if copy else rows, columns, _STREAM_BYTES // size if streamed else columns),
+        (rows, _COPY_ROWS if copy else rows, columns, narrowest),
         (room[0], room[1]),
-        0 if nanoseconds < WORTHWHILE_NS else min(_MOST_PIECES, max(2, round(nanoseconds / _PIECE_NS))),
+        0 if nanoseconds < WORTHWHILE_NS else wanted,
         tall=copy,
     )
     result = batch * planes * m * n * size
@@ -273,6 +277,9 @@ _STREAM_BYTES = 4096
 _PIECE_NS = 10_000
 #: The least number of pieces of a large contraction.
 _MOST_PIECES = 32
+#: Several reductions with so many times as many products as the result has rows, or columns, are deep, as
+#: those of filters' gradients are: each piece reads much of both factors, so there are few of them.
+_DEEP, _DEEP_PIECES = 4, 4
 
 
 def _pieces(
