@@ -22,6 +22,8 @@ Index: TypeAlias = "int | Value"
 PARALLEL_ATTRIBUTE = "mind.parallel"
 #: Marks those among them that are over so soon that no thread is to be woken for them.
 BRIEF_ATTRIBUTE = "mind.brief"
+#: Marks memory of a chunk: what a chunk writes there is not read by another one.
+PRIVATE_ATTRIBUTE = "mind.private"
 #: Marks an `scf.for` whose vectors are stored at multiples of so many elements from the start of a buffer,
 #: and may go past the cache (see `lowering/streaming.py`).
 STREAMING_ATTRIBUTE = "mind.streaming"
