@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir
 from mind_mlir.interrupts import deliver
+from mind_mlir.lowering.schedule.attention.marked import ATTENTION_ATTRIBUTE
+from mind_mlir.lowering.schedule.attention.marking import mark_attentions
 from mind_mlir.lowering.schedule.contraction.choice import kernels_of, words_of
 from mind_mlir.lowering.schedule.contraction.geometry import contiguous_strides, geometry
 from mind_mlir.lowering.schedule.contraction.marked import mark
@@ -80,12 +82,17 @@ class FunctionScheduler:
                     self._block(block)
 
     def _block(self, block: Block) -> None:
+        attentions = mark_attentions(block, self._views, self._target, self._kernels)
         groups = Grouping(self._emitter, self._shared, self._target, self._decisions)
         fills: dict[Operation, int] = {}
         for operation in list(block.operations):
             deliver()
             self._decisions.place += 1
             op = operation.operation
+            if ATTENTION_ATTRIBUTE in op.attributes:
+                groups.close(list(op.operands))
+                self._decisions.add(attentions.pop(0))
+                continue
             view = self._views.of(op)
             if view is not None and self._schedule(view, groups):
                 continue

@@ -25,6 +25,8 @@ BRIEF_ATTRIBUTE = "mind.brief"
 #: Marks an `scf.for` that is compiled as a function of its own: a pass of a row program over a block of rows.
 #: Else LLVM would keep the constants of all passes in registers at once, of which there are not enough.
 APART_ATTRIBUTE = "mind.apart"
+#: Marks memory of a chunk: what a chunk writes there is not read by another one.
+PRIVATE_ATTRIBUTE = "mind.private"
 #: Marks an `scf.for` whose vectors are stored at multiples of so many elements from the start of a buffer,
 #: and may go past the cache (see `lowering/streaming.py`).
 STREAMING_ATTRIBUTE = "mind.streaming"
