@@ -2,6 +2,11 @@
 
 What is rounded to bf16 to go on as f32, as between two operations, stays an f32 whose lower half is zero, and
 what is chosen among such numbers is one already: it is not rounded again.
+
+A quotient of two of them becomes a product with the reciprocal where a loop divides by the same number again
+and again. Its bits are those of the division: where rounding to 8 bits is decided, at numbers of 9 bits, a
+quotient of two significands of 8 bits is 2**-17 away, relative to itself, and the product is off by 2**-23 at
+most. Only quotients that are subnormal may be such a number; f32 is so coarse there that the product is, too.
 """
 
 from __future__ import annotations
@@ -22,8 +27,9 @@ _BITS = 16
 _UPPER = 0xFFFF_0000
 #: The bit of a significand that makes a NaN quiet.
 _QUIET = 0x0040_0000
-#: Operations whose result is one of their operands, or that one with another sign.
+#: Operations whose result is one of these operands, or that one with another sign.
 _CHOICES = {
+    "vector.broadcast": (0,),
     "arith.maximumf": (0, 1),
     "arith.minimumf": (0, 1),
     "arith.maxnumf": (0, 1),
@@ -32,6 +38,8 @@ _CHOICES = {
     "math.absf": (0,),
     "arith.select": (1, 2),
 }
+#: Divisors of greater and of lesser magnitude are scaled by a power of two, so that reciprocals are normal.
+_GREATEST, _LEAST, _SCALE = 2.0**125, 2.0**-125, 2.0**64
 #: Choices in a row that are looked through.
 _DEPTH = 8
 
@@ -42,6 +50,7 @@ class ShortFloats:
     def __init__(self) -> None:
         self._wide: dict[Value, Value] = {}
         self._exact: set[Value] = set()
+        self._reciprocals: dict[Value, tuple[Value, Value]] = {}
 
     def widened(self, bits: Value) -> Value:
         """Emit the f32 that the bits of a bf16 are; a NaN keeps its payload."""
@@ -55,6 +64,7 @@ class ShortFloats:
 
     def narrowed(self, number: Value, type_: Type) -> Value:
         """Emit the bits, of ``type_``, of the bf16 nearest to an f32; NaNs that are rounded become quiet."""
+        number = self._multiplied(number)
         word = emit.like(number.type, emit.integer(32))
         bits = emit.bitcast(word, number)
         if not self._is_exact(number):
@@ -67,6 +77,36 @@ class ShortFloats:
         result = arith.TruncIOp(type_, emit.shift_right(bits, _BITS)).result
         self._wide[result] = number
         return result
+
+    def _multiplied(self, number: Value) -> Value:
+        """Return ``number`` or, for a quotient by what its loop does not change, what rounds to the same."""
+        op = None if isinstance(number.owner, ir.Block) else number.owner.operation
+        if op is None or op.name != "arith.divf" or not all(self._is_exact(each) for each in op.operands):
+            return number
+        dividend, divisor = op.operands
+        if isinstance(divisor.owner, ir.Block) or divisor.owner.operation.block == op.block:
+            return number
+        scale, reciprocal = self._reciprocal(divisor)
+        return arith.MulFOp(arith.MulFOp(dividend, scale).result, reciprocal).result
+
+    def _reciprocal(self, divisor: Value) -> tuple[Value, Value]:
+        """Emit, behind ``divisor``, a power of two and the reciprocal of the product of the two."""
+        if divisor not in self._reciprocals:
+            with ir.InsertionPoint.after(divisor.owner.operation):
+                one, up, down, greatest, least = (
+                    emit.number_of(divisor.type, each)
+                    for each in (1.0, _SCALE, 1 / _SCALE, _GREATEST, _LEAST)
+                )
+                magnitude = emit.masked(
+                    emit.bitcast(emit.like(divisor.type, emit.integer(32)), divisor), (1 << 31) - 1
+                )
+                magnitude = emit.bitcast(divisor.type, magnitude)
+                is_tiny = arith.CmpFOp(arith.CmpFPredicate.OLT, magnitude, least).result
+                is_huge = arith.CmpFOp(arith.CmpFPredicate.OGT, magnitude, greatest).result
+                scale = arith.SelectOp(is_huge, down, arith.SelectOp(is_tiny, up, one).result).result
+                scaled = arith.MulFOp(divisor, scale).result
+                self._reciprocals[divisor] = scale, arith.DivFOp(one, scaled).result
+        return self._reciprocals[divisor]
 
     def _is_exact(self, number: Value, depth: int = _DEPTH) -> bool:
         """Return whether ``number`` is for certain an f32 whose lower half is zero."""

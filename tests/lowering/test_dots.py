@@ -180,4 +180,4 @@ def test_instructions_are_those_of_the_target() -> None:
         text = product(64, 64, 64, dtype)
         assert name in lowered(text, DOTS)
         assert name not in lowered(text, PLAIN)
-        assert name not in lowered(product(8, 64, 64, dtype), DOTS), "few rows do not pay for packing"
+        assert name not in lowered(product(7, 64, 64, dtype), DOTS), "few rows do not pay for packing"

@@ -270,7 +270,7 @@ _COPY_ROWS = 64
 #: For more rows than this, a large right factor is packed once rather than copied for each piece.
 _COPIED_FOR = 640
 #: Fewer rows than this do not pay for packing.
-_PACK_ROWS = 48
+_PACK_ROWS = 24
 #: Bytes of a row of the right factor that are read from afar in one go.
 _STREAM_BYTES = 4096
 #: Nanoseconds of work in a piece, about, where there is enough of it.
