@@ -30,6 +30,7 @@ from mind_mlir.ops.opdef import ALL_REAL, BOOL, COMPLEX, AttributeDef, Example, 
 from mind_mlir.ops.padding import padded
 from mind_mlir.ops.reduce import KINDS, reduce_rows
 from mind_mlir.ops.sliding import Sliding, check_fit, check_windows
+from mind_mlir.ops.window_stages import stages
 from mind_mlir.ops.window_vjp import LISTS, reduce_window_vjp, sliding_axes
 
 if TYPE_CHECKING:
@@ -98,7 +99,9 @@ def _lower(context: LoweringContext) -> Any:
     whole = TensorType(computed, tuple(axis.padded for axis in axes))
     kept = [axis.kept for axis in axes]
     x = padded(context, x, source.with_dtype(computed), whole, kept, identity_number(kind, computed))
-    total = _reduced(context, x, axes, result.with_dtype(computed))
+    total, type_ = x, result.with_dtype(computed)
+    for stage in stages(axes):
+        total = _reduced(context, total, stage, type_.with_shape(tuple(axis.count for axis in stage)))
     if result.dtype is accumulator is computed:
         return total
     return context.elementwise(finished, [total])

@@ -117,7 +117,8 @@ def runs_along(view: View, dim: int) -> bool:
     """Return whether all that ``view`` reads is contiguous along ``dim`` or does not depend on it."""
     count = len(view.inputs)
     numbers = [n for n in range(len(view.operands)) if n >= count or view.used(n)]
-    return all(_vector_access(view.accesses[n], dim) for n in numbers) and _rows_along(view, dim)
+    slides = dim not in view.reductions
+    return all(_vector_access(view.accesses[n], dim, slides) for n in numbers) and _rows_along(view, dim)
 
 
 def _rows_along(view: View, dim: int) -> bool:
@@ -149,9 +150,15 @@ def extractions(view: View) -> list[Operation]:
     return [op for op in operations if op.name == "tensor.extract"]
 
 
-def _vector_access(access: Access, dim: int) -> bool:
+def _vector_access(access: Access, dim: int, slides: bool) -> bool:
+    """Return whether ``access`` is contiguous along ``dim`` or does not use it.
+
+    Where it ``slides``, other loops may move along the last dimension, too, as those of a window do.
+    """
     users = [index for index in access if index.uses(dim)]
-    return not users or (len(users) == 1 and access[-1].dim == dim)
+    if not users:
+        return True
+    return len(users) == 1 and (access[-1].dim == dim or (slides and (dim, 1) in access[-1].terms))
 
 
 def _vector_body(block: Block) -> bool:
