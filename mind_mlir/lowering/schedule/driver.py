@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.bindings import ir
 from mind_mlir.interrupts import deliver
 from mind_mlir.lowering.schedule.contraction.choice import kernels_of
+from mind_mlir.lowering.schedule.contraction.few_rows_schedule import few_rows_schedule
 from mind_mlir.lowering.schedule.contraction.geometry import contiguous_strides, geometry
 from mind_mlir.lowering.schedule.contraction.marked import mark
 from mind_mlir.lowering.schedule.contraction.match import Contraction, match_contraction
@@ -203,9 +204,10 @@ class FunctionScheduler:
         strides = [contiguous_strides(factor.value.type.shape) for factor in factors]
         init = contraction.view.inits[0]
         loops = geometry(contraction, [*strides, contiguous_strides(init.type.shape)])
-        chosen = choose_matmul_schedule(
+        bits = contraction.element.width
+        chosen = few_rows_schedule(loops, bits=bits, target=self._target) or choose_matmul_schedule(
             loops,
-            bits=contraction.element.width,
+            bits=bits,
             target=self._target,
             outside=loops_without(contraction.view.op, contraction.right.value),
         )
