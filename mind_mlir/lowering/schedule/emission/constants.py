@@ -98,6 +98,9 @@ ROW_PROGRAM_LIMIT = 192
 #: Operations that a pass over a row rather repeats than read what an earlier one has kept.
 REPEATED = 6
 
+#: Operations that rounding to a narrow float stands for, besides itself.
+NARROWING = 6
+
 #: The part of the second-level cache that what a row program touches of one row may take.
 ROW_SHARE = 2
 

@@ -7,7 +7,7 @@ import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir
-from mind_mlir.lowering.schedule.emission.constants import BLOCK_CACHES, ROW_SHARE, SINGLE_COST
+from mind_mlir.lowering.schedule.emission.constants import BLOCK_CACHES, LONG_ROW, ROW_SHARE, SINGLE_COST
 from mind_mlir.lowering.schedule.emission.decision import Choice
 from mind_mlir.lowering.schedule.fusion.group import widest
 from mind_mlir.lowering.schedule.fusion.schedule import chunked, streams, vectors
@@ -107,7 +107,8 @@ def choose_row_schedule(
     words = tuple(_words(part, passes.kept) for part in passes.passes)
     block = _block(group, rows, row_bytes, target)
     costs = [work.operations for work in works[:-1]]
-    asking = costs.index(max(costs)) if touched > target.l2_bytes else -1
+    far = touched > target.l2_bytes and works[0].row_bytes >= LONG_ROW
+    asking = costs.index(max(costs)) if far else -1
     return RowSchedule(rows, block, tuple(schedules), asking, words)
 
 
