@@ -50,9 +50,6 @@ def logarithmic(body: Body, z: Tensor) -> Tensor:
     return body.unary("Exp", body.binary("Sub", z, total))
 
 
-Softmax = "Callable[[Body, Tensor], Tensor]"
-
-
 def attention(
     sizes: tuple[int, int, int, int, int, int],
     softmax: Callable[[Body, Tensor], Tensor] = stable,
