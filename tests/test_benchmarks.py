@@ -160,7 +160,7 @@ def test_all_benchmarks_are_run_here() -> None:
         "native_loops",
         "report",
     }
-    takes_long = {"accuracy", "soak", "sweep"}  # or says what to measure
+    takes_long = {"accuracy", "scaling", "soak", "sweep"}  # or says what to measure
     assert modules - helpers - takes_long == set(ALL)
 
 

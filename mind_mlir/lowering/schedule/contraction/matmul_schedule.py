@@ -46,6 +46,9 @@ class MatmulSchedule:
         outside: Out of how many loops packing is taken, since they do not change the right factor.
         half: Whether f16 becomes f32 in one instruction.
         group: Terms in a word, into which both factors are packed; then ``kc`` counts words.
+        sweeps: Whether rows of the right factor are read one after the other (see `SweepKernel`), ``kc`` of
+            them in a part.
+        dots: Whether columns of it are, each of which is contiguous (see `DotKernel`).
     """
 
     lanes: int
@@ -67,6 +70,8 @@ class MatmulSchedule:
     outside: int = 0
     half: bool = True
     group: int = 1
+    sweeps: bool = False
+    dots: bool = False
 
     @property
     def columns(self) -> int:
@@ -75,6 +80,8 @@ class MatmulSchedule:
 
     def choices(self) -> tuple[Choice, ...]:
         """Return what was chosen, for people."""
+        if self.sweeps or self.dots:
+            return self._choices_of_few_rows()
         planes = f"{self.planes} x " if self.planes > 1 else ""
         size = f"{planes}{self.mc} x {self.nc}"
         packed = f"panels of {self.columns} columns" if self.pack else "in place"
@@ -106,6 +113,16 @@ class MatmulSchedule:
                 if self.streams
                 else []
             ),
+        )
+
+    def _choices_of_few_rows(self) -> tuple[Choice, ...]:
+        order = "row after row" if self.sweeps else "column after column"
+        size = f"{self.kc} x {self.nc}" if self.sweeps else f"{self.nc} columns"
+        sums = self.kc if self.sweeps else -(-self.kc // (self.vectors * self.lanes))
+        return (
+            Choice("right", f"in place, {order}", "memory is read once, and from one end to the other"),
+            Choice("sums", str(sums), "products in an accumulator before it is added to another one"),
+            Choice("chunk", size, "what threads share"),
         )
 
 
@@ -187,15 +204,19 @@ def choose_matmul_schedule(
     near = not far or (m * planes <= _COPIED_FOR and not outside)
     alone = len(geometry.depth) == 1
     copy = plain and alone and often and near and right > target.l1_bytes // 2 and group == 1
-    pack = is_strided(geometry) or ragged or (often and far and not copy) or group > 1
+    deep = not alone and k > _DEEP * max(m * planes, n)
+    pack = is_strided(geometry) or ragged or (often and far and not (copy or deep)) or group > 1
     pack_left = _packs_left(geometry, rows, size) or group > 1
     most = _PACKED_SHARES if pack_left else _SHARES
     room = [target.l2_bytes // share // (min(kc, k) * size) for share in most]
+    room = [m * planes, n] if deep else room
+    narrowest = n if deep else _STREAM_BYTES // size if streamed else columns
+    wanted = min(_DEEP_PIECES if deep else _MOST_PIECES, max(2, round(nanoseconds / _PIECE_NS)))
     mc, nc, together = _pieces(
         (m, n, planes, batch),
-        (rows, _COPY_ROWS if copy else rows, columns, _STREAM_BYTES // size if streamed else columns),
+        (rows, _COPY_ROWS if copy else rows, columns, narrowest),
         (room[0], room[1]),
-        0 if nanoseconds < WORTHWHILE_NS else min(_MOST_PIECES, max(2, round(nanoseconds / _PIECE_NS))),
+        0 if nanoseconds < WORTHWHILE_NS else wanted,
         tall=copy,
     )
     result = batch * planes * m * n * size
@@ -273,6 +294,9 @@ _STREAM_BYTES = 4096
 _PIECE_NS = 10_000
 #: The least number of pieces of a large contraction.
 _MOST_PIECES = 32
+#: Several reductions with so many times as many products as the result has rows, or columns, are deep, as
+#: those of filters' gradients are: each piece reads much of both factors, so there are few of them.
+_DEEP, _DEEP_PIECES = 4, 4
 
 
 def _pieces(

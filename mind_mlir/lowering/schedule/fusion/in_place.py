@@ -13,7 +13,8 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.fusion.group import is_identity
-from mind_mlir.lowering.schedule.reading.values import definition, filler
+from mind_mlir.lowering.schedule.reading.values import filler
+from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
     from collections.abc import Container
