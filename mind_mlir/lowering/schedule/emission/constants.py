@@ -137,6 +137,9 @@ FEWEST_SHARED = 8
 #: Nanoseconds that it takes to find a row in memory (`python -m benchmarks.threads`).
 ROW_NS = 40
 
+#: Nanoseconds that it takes to combine a single element with one that lies anywhere.
+ELEMENT_NS = 3
+
 #: Nanoseconds that it takes to see that an update belongs to another chunk, and which part of the work may go
 #: there.
 SKIP_NS, SKIPPED = 0.7, 0.1
