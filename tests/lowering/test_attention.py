@@ -189,6 +189,15 @@ def test_what_needs_its_scores_keeps_them() -> None:
     check(module, arguments_of(module), fused=0)
 
 
+def test_kernels_are_those_of_other_products() -> None:
+    """A product beside an attention packs its right factor by the kernel that packs queries."""
+    body = Body([])
+    q, k, v = (body.parameter(DType.F32, 48, 16) for _ in range(3))
+    attended = body.product(body.softmax(body.product(q, body.transpose(k, 1, 0), 0, (1, 0))), v, 0, (1, 0))
+    module = to_module(program(body, [attended, body.product(q, body.transpose(k, 1, 0), 0, (1, 0))]))
+    check(module, arguments_of(module))
+
+
 @pytest.mark.parametrize("target", ["sse", "avx2", "avx512"])
 @pytest.mark.parametrize("length", [1024, 4096])
 def test_memory(length: int, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
