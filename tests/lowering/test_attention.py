@@ -138,6 +138,7 @@ CASES: dict[str, Callable[[], Module]] = {
     "plain": lambda: attention((1, 3, 33, 65, 16, 16), plain),
     "logarithmic": lambda: attention((1, 3, 33, 65, 16, 16), logarithmic, hidden=CAUSAL),
     "f64": lambda: attention((1, 2, 45, 45, 24, 8), dtype=DType.F64, hidden=CAUSAL),
+    "one head": lambda: attention((3, 1, 17, 20, 8, 4)),
     "deep": lambda: attention((1, 1, 30, 30, 200, 150)),
 }
 
