@@ -329,8 +329,8 @@ def test_attention_is_one_loop() -> None:
     text = lowering.text()
     assert text.count("mind.parallel") == 1
     assert text.rindex("@mind_product") < text.index("{mind.parallel}")
-    # The scores of one head, and of a block of 16 rows the exponentials and the reciprocals of their sums.
-    assert f"mind.scratch_bytes = {4 * (128 * 128 + 16 * 128 + 16)} " in text
+    # The scores of one head; of a block of 16 rows the exponentials, their sums and reciprocals of these.
+    assert f"mind.scratch_bytes = {4 * (128 * 128 + 16 * 128 + 2 * 16)} " in text
 
 
 STACKS = """
