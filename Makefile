@@ -62,7 +62,7 @@ $(VENV)/.mutants: $(READY)
 bench: $(READY) ## measure against numpy on this machine
 	$(BIN)/python -m benchmarks
 
-bench-peers: $(PEERS)/.ready ## measure beside torch, jax, ONNX Runtime, numba: writes docs/peers.md; ONLY=mm512,conv3x3
+bench-peers: $(PEERS)/.ready ## measure beside torch, jax, IREE, ONNX Runtime, numba: writes docs/peers.md; ONLY=mm512,conv3x3
 	$(CLEAN) $(PEERS)/bin/python -m benchmarks.peers --output docs $(if $(ONLY),--only $(ONLY)) $(ARGS)
 
 test-torch: $(PEERS)/.torch ## compare PTIR operations and their gradients with torch's
@@ -79,10 +79,11 @@ $(PEERS)/.torch: $(PEERS)/.ready
 	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
 	@touch $@
 
-docs: $(READY) ## write the generated pages anew, then check that all pages are true
+docs: $(READY) ## write the generated files anew, then check that all pages are true
 	$(BIN)/mind-mlir ops --markdown --output dialect/ops.md
 	$(BIN)/mind-mlir ops --irdl --output dialect/mind.irdl.mlir
 	$(BIN)/mind-mlir ops --dtypes --output docs/ptir-operations.md
+	$(BIN)/mind-mlir ops --opcodes --output mind_mlir/cli/opcode_names.py
 	$(CLEAN) $(BIN)/pytest tests/test_docs.py
 
 fmt: $(READY) ## format the sources and mend what can be mended

@@ -22,12 +22,28 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize(
-    "name", ["scalar_call", "bmm", "attention", "mlp_train_small", "gather", "gpt2_block"]
+    "name",
+    [
+        "scalar_call",
+        "bmm",
+        "causal1024",
+        "mlp_train_small",
+        "gather",
+        "gpt2_block",
+        "depthwise3x3",
+        "training",
+    ],
 )
 def test_programs_compute_the_references(name: str) -> None:
     workload = WORKLOADS[name]
-    found = mind_mlir.compile(program(workload))(**workload.inputs())
+    found = mind_mlir.compile(program(workload))(*workload.inputs().values())
     assert relative_error(found, workload.expected()) < 1e-5
+
+
+def test_programs_in_bf16_compute_the_references() -> None:
+    workload = WORKLOADS["gpt2_block_bf16"]
+    found = mind_mlir.compile(program(workload))(*workload.inputs().values())
+    assert relative_error(found, workload.expected()) < 2**-6
 
 
 def test_every_workload_is_a_program() -> None:

@@ -17,8 +17,7 @@ Each framework runs in a process of its own, with the same inputs from a fixed s
 tensor. A call returns when its outputs are there, in memory that the framework allocates as it usually
 does. Times are medians of calls, of the quietest of the rounds; the frameworks take turns with each
 workload. `ratio` is the time of the quickest other framework over ours: above 1, we are quicker. The error
-is the largest one of any output relative to the largest element of that output in f64. Ours computes
-softmax without subtracting the greatest element, for which Core IR has no reduction."""
+is the largest one of any output relative to the largest element of that output in f64."""
 
 
 def page(found: Measurement, machine: Sequence[str], command: str, chart: str | None) -> str:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from benchmarks.peers.workloads import Array, Workload
+    from benchmarks.peers.draws import Array
+    from benchmarks.peers.workloads import Workload
 
 
 class NotWrittenError(Exception):

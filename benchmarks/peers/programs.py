@@ -1,38 +1,46 @@
-"""The workloads in Core IR, with its extension operations where Core v1 has none.
-
-Softmax goes without the running maximum: Core IR has no reduction that takes the greatest element.
-"""
+"""The workloads in Core IR, with extension operations where Core v1 has none; those in bf16 are PTIR."""
 
 from __future__ import annotations
 
+import itertools
 import math
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 import mind_mlir
+from benchmarks.peers.narrow_programs import narrow_program
 from benchmarks.peers.references import HEADS, SEQUENCE, WIDTH
 from mind_mlir import Builder, DType, TensorType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from benchmarks.peers.workloads import Array, Workload
+    from benchmarks.peers.draws import Array
+    from benchmarks.peers.workloads import Workload
     from mind_mlir import Module
     from mind_mlir.ir.value import Value
+    from mind_mlir.ptir.program import Program
 
 Inputs: TypeAlias = "Mapping[str, Value]"
 
 _DTYPES = {"float32": DType.F32, "int32": DType.SI32}
+_EXAMPLES = Path(__file__).parents[2] / "examples" / "control"
 
 
-def program(workload: Workload, arrays: Mapping[str, Array] | None = None) -> Module:
-    """Return the module that computes ``workload``; its inputs have the workload's names.
+def program(workload: Workload, arrays: Mapping[str, Array] | None = None) -> Module | Program:
+    """Return what computes ``workload``; its inputs are the workload's, in their order.
 
     Args:
         workload: What to compute.
         arrays: The inputs, where somebody has drawn them already.
     """
+    if workload.narrow:
+        return narrow_program(workload)
+    if workload.kind in ("heat", "training"):
+        loop: Module = mind_mlir.load(_EXAMPLES / f"{workload.kind}.ir")
+        return loop
     write = _Writer(Builder())
     inputs = {
         name: write.builder.input(name, TensorType(_DTYPES[array.dtype.name], array.shape))
@@ -73,8 +81,11 @@ class _Writer:
         return self("Transpose", x, permutation=(*range(rank - 2), rank - 1, rank - 2))
 
     def softmax(self, x: Value) -> Value:
-        exponentials = self("Exp", x)
-        total = self("Sum", exponentials, axes=(len(x.shape) - 1,), keepdims=True)
+        axes = (len(x.shape) - 1,)
+        dtypes = {"accum_dtype": DType.F32, "out_dtype": DType.F32}
+        greatest = self("Reduce", x, kind="Max", axes=axes, keepdims=True, **dtypes)
+        exponentials = self("Exp", self("Sub", x, greatest))
+        total = self("Sum", exponentials, axes=axes, keepdims=True)
         return self.mul(exponentials, self("Reciprocal", total))
 
     def layer_norm(self, x: Value, gain: Value, offset: Value) -> Value:
@@ -116,6 +127,28 @@ def _chain(w: _Writer, _: Workload, v: Inputs) -> Value:
 def _attention(w: _Writer, _: Workload, v: Inputs) -> Value:
     scores = w("MatMul", w.mul(v["q"], w.number(1 / 8)), w.swapped(v["k"]))
     return w("MatMul", w.softmax(scores), v["v"])
+
+
+def _causal(w: _Writer, _: Workload, v: Inputs) -> Value:
+    scores = w("MatMul", w.mul(v["q"], w.number(1 / 8)), w.swapped(v["k"]))
+    row, column = (w("Iota", shape=scores.shape, axis=axis, dtype=DType.SI32) for axis in (2, 3))
+    seen = w("Compare", column, row, op="LessEqual")
+    low = w("BroadcastTo", w.number(-math.inf), result_shape=scores.shape)
+    return w("MatMul", w.softmax(w("Select", seen, scores, low)), v["v"])
+
+
+def _depthwise(w: _Writer, _: Workload, v: Inputs) -> Value:
+    count, rows, columns, depth = v["x"].shape
+    edge = (0, 1, 1, 0)
+    padded = w("Pad", v["x"], low=edge, high=edge, interior=(0, 0, 0, 0), pad_value=0.0)
+    terms: list[Value] = []
+    for row, column in itertools.product(range(3), range(3)):
+        end = (count, row + rows, column + columns, depth)
+        part = w("Slice", padded, starts=(0, row, column, 0), ends=end, steps=(1, 1, 1, 1))
+        place, behind = (row, column, 0), (row + 1, column + 1, depth)
+        filters = w("Slice", v["w"], starts=place, ends=behind, steps=(1, 1, 1))
+        terms.append(w.mul(part, w("Reshape", filters, new_shape=(depth,))))
+    return w.add(*terms)
 
 
 def _convolution(w: _Writer, workload: Workload, v: Inputs) -> Value:
@@ -173,7 +206,9 @@ _KINDS: Mapping[str, Callable[[_Writer, Workload, Inputs], Value]] = {
     "mean": lambda w, _, v: w("Mean", v["x"], axes=(), keepdims=False),
     "transpose": lambda w, _, v: w("Transpose", v["x"], permutation=(1, 0)),
     "attention": _attention,
+    "causal": _causal,
     "convolution": _convolution,
+    "depthwise": _depthwise,
     "perceptron": lambda w, _, v: w.layers(v["x"], _parameters(v)),
     "gradients": _gradients,
     "gather": lambda w, _, v: w("Gather", v["tab"], v["idx"]),

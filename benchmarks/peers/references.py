@@ -44,6 +44,24 @@ def attention(q: Any, k: Any, v: Any) -> Any:
     return softmax((q * (1 / 8)) @ k.swapaxes(-1, -2)) @ v
 
 
+def causal(q: Any, k: Any, v: Any) -> Any:
+    """Attention in which no row sees a later one."""
+    scores = (q * (1 / 8)) @ k.swapaxes(-1, -2)
+    below = np.tril(np.ones(scores.shape[-2:], bool))
+    return softmax(np.where(below, scores, scores.dtype.type(-np.inf))) @ v
+
+
+def depthwise(x: Any, w: Any) -> Any:
+    """Convolution of NHWC by 3x3 filters, one a channel, with padding SAME."""
+    _, rows, columns, _ = x.shape
+    padded = np.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)))
+    total = np.zeros_like(x)
+    for row in range(3):
+        for column in range(3):
+            total += padded[:, row : row + rows, column : column + columns] * w[row, column]
+    return total
+
+
 def convolution(x: Any, w: Any, *, stride: int) -> Any:
     """Convolution of NHWC by HWIO with padding SAME."""
     height, width, depth, filters = w.shape
@@ -138,3 +156,28 @@ def block(
 def scalar(x: Any) -> Any:
     """Next to nothing: what a call costs."""
     return x * 2 + 1
+
+
+def heat(start: Any, rate: Any) -> tuple[Any, Any]:
+    """The heat equation of examples/control/heat.ir: the steady temperature, and the number of steps."""
+    now, count = start, 0
+    while True:
+        change = np.zeros_like(now)
+        neighbours = (now[:-2, 1:-1] + now[2:, 1:-1]) + (now[1:-1, :-2] + now[1:-1, 2:])
+        change[1:-1, 1:-1] = rate * (neighbours - 4 * now[1:-1, 1:-1])
+        now, count = now + change, count + 1
+        if (change * change).sum() <= 1e-12 or count >= 5000:
+            return now, np.int64(count)
+
+
+def training(data: Any, labels: Any, weights: Any, rate: Any) -> tuple[Any, Any]:
+    """The training loop of examples/control/training.ir: the weights, and the loss with them."""
+    momentum = np.zeros_like(weights)
+    for _ in range(5):
+        for first in range(0, 64, 16):
+            x, y = data[first : first + 16], labels[first : first + 16]
+            slope = (1 / (1 + np.exp(-(x @ weights))) - y) @ x / 16
+            momentum = 0.9 * momentum - rate * slope
+            weights = weights + momentum
+    z = data @ weights
+    return weights, (np.log(1 + np.exp(z)) - labels * z).mean()

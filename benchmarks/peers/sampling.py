@@ -16,7 +16,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from benchmarks.peers.workloads import Array
+    from benchmarks.peers.draws import Array
 
 _STATUS = Path("/proc/self/status")
 _TICKS = os.sysconf("SC_CLK_TCK")

@@ -1,4 +1,7 @@
-"""The opcodes, in the order of the reference, for completion; the records themselves load numpy."""
+"""The opcodes, in the order of the reference, for completion; the records themselves load numpy.
+
+Written by `mind-mlir ops --opcodes` from the operation records; do not edit.
+"""
 
 from __future__ import annotations
 

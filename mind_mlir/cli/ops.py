@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     "--irdl", "form", flag_value="irdl", help="Print the mind dialect as IRDL, for mlir-opt --irdl-file."
 )
 @click.option("--dtypes", "form", flag_value="dtypes", help="Print which PTIR operation takes which dtype.")
+@click.option("--opcodes", "form", flag_value="opcodes", hidden=True)  # for completion: cli/opcode_names.py
 @output_option
 def command(names: tuple[str, ...], form: str | None, output: str | None) -> None:
     """Describe the operations: what each does and what we chose, or all about the ones named.
@@ -43,6 +44,8 @@ def command(names: tuple[str, ...], form: str | None, output: str | None) -> Non
         from mind_mlir.dialect import irdl_text  # noqa: PLC0415 -- loads MLIR
 
         text = irdl_text()
+    elif form == "opcodes":
+        text = reference.opcode_module()
     elif form == "dtypes":
         if names:
             raise click.UsageError("--dtypes prints the whole table; leave the opcodes out")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mind_mlir.ir.elements import wide_integer
 from mind_mlir.ir.types import DType, DTypeKind
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def format_elements(array: Array, dtype: DType) -> list[str]:
     if dtype.kind is DTypeKind.BOOL:
         return ["true" if element else "false" for element in flat.tolist()]
     if dtype.is_integer:
-        return list(map(str, flat.astype(_wide_integer(dtype)).tolist()))
+        return list(map(str, flat.astype(wide_integer(dtype)).tolist()))
     if dtype.kind is DTypeKind.COMPLEX:
         flat = flat.view(np.float32 if dtype is DType.CF32 else np.float64)
     if flat.dtype == np.float64:
@@ -40,10 +41,6 @@ def format_elements(array: Array, dtype: DType) -> list[str]:
         # numpy finds the shortest digits; a round trip through f64 puts them into Python's notation.
         return [repr(float(str(element))) for element in flat]
     return [_short_float(element) for element in flat]
-
-
-def _wide_integer(dtype: DType) -> type[np.integer[Any]]:
-    return np.uint64 if dtype.kind is DTypeKind.UNSIGNED else np.int64
 
 
 def _short_float(element: Any) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir
 from mind_mlir.mlir.memory import byte_size, is_contiguous
+from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -94,7 +95,7 @@ class Closure:
 
     def _gather(self, value: Value) -> None:
         """Enter what is needed for ``value``: operations to repeat, and arguments."""
-        owner = _owner(value)
+        owner = definition(value)
         if owner is None or (owner.name != "arith.constant" and owner.name not in _VIEWS):
             self._arguments[value] = None
             return
@@ -170,14 +171,10 @@ def _captured(
     return users, tuple(names)
 
 
-def _owner(value: Value) -> Operation | None:
-    return None if isinstance(value, ir.BlockArgument) else value.owner.operation
-
-
 def _may_alias(entry: Block, value: Value) -> bool:
     if not isinstance(value.type, ir.MemRefType):
         return False
-    owner = _owner(value)
+    owner = definition(value)
     if owner is None:
         return bool(value.owner != entry)
     return owner.name not in _BUFFERS
@@ -190,7 +187,7 @@ def _share_bytes(values: Iterable[Value]) -> bool:
     """
     spans: dict[Value, list[tuple[int, int]]] = {}
     for value in values:
-        owner = _owner(value)
+        owner = definition(value)
         if owner is None or owner.name != "memref.view":
             continue
         arena, offset = list(owner.operands)[:2]
@@ -205,9 +202,9 @@ def _share_bytes(values: Iterable[Value]) -> bool:
 
 def _constant_part(offset: Value) -> int:
     """Return the constant of an offset into the arena, which multiples of loop variables are added to."""
-    owner = _owner(offset)
+    owner = definition(offset)
     while owner is not None and owner.name == "arith.addi":
-        owner = _owner(owner.operands[0])
+        owner = definition(owner.operands[0])
     if owner is None or owner.name != "arith.constant":
         return 0
     return int(ir.IntegerAttr(owner.attributes["value"]).value)

@@ -18,6 +18,7 @@ from mind_mlir.mlir.arithmetic import Arithmetic
 from mind_mlir.mlir.references import referenced
 from mind_mlir.mlir.scalars import element_of, inline, is_element_tensor, tensor_of
 from mind_mlir.mlir.types import dense_elements, element_type, tensor_type
+from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -131,10 +132,9 @@ class LoweringContext:
 
     def known_integers(self, value: Value) -> Array | None:
         """Return the elements of a tensor of integers that is a constant, or None."""
-        owner = None if isinstance(value, ir.BlockArgument) else value.owner.operation
+        owner = definition(value)
         if owner is not None and owner.name == "tensor.from_elements" and self.scalars:
-            scalar = owner.operands[0]
-            owner = None if isinstance(scalar, ir.BlockArgument) else scalar.owner.operation
+            owner = definition(owner.operands[0])
         if owner is None or owner.name != "arith.constant":
             return None
         held = owner.attributes["value"]

@@ -87,7 +87,9 @@ def term_magnitudes(
 def _magnitude(array: Array) -> Array:
     dtype = DType.from_numpy(array.dtype)
     if dtype in COMPLEX:
-        return np.where(np.isfinite(array), np.abs(array), 0).astype(array.dtype)
+        # A part may be infinite or NaN where the other one is summed.
+        finite = [np.where(np.isfinite(part), part, 0) for part in (array.real, array.imag)]
+        return np.hypot(*finite).astype(array.dtype)
     if dtype is None or dtype.kind not in (DTypeKind.SIGNED, DTypeKind.FLOAT):
         return array
     wide = numbers.widened(array)

@@ -8,7 +8,7 @@ from mind_mlir.ir.types import DType, DTypeKind
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Field, FieldKind
 from mind_mlir.ops.conversion import converted
-from mind_mlir.ops.opdef import AttributeDef
+from mind_mlir.ops.opdef import COMPLEX, AttributeDef
 
 if TYPE_CHECKING:
     from mind_mlir.mlir.context import LoweringContext
@@ -62,11 +62,35 @@ def holds(wide: DType, narrow: DType) -> bool:
     return wide is narrow or (wide.is_float and wide.bits >= 32 and wide.bits > narrow.bits)
 
 
+def check_reduction(context: TypeContext, kind: str, dtypes: DTypeSet) -> None:
+    """Report an order that complex numbers lack, and the accumulators that do not go with the input: E2005.
+
+    Args:
+        context: An operation that reduces its first operand.
+        kind: Sum, Max or Min.
+        dtypes: What real numbers and truth values are accumulated in; complex numbers are among themselves.
+    """
+    found = context.operands[0].dtype
+    if found in COMPLEX and kind != "Sum":
+        listing = ", ".join(each.core_name for each in dtypes if each in context.profile.dtypes)
+        context.fail(
+            "E2005",
+            f"{context.opcode} has no {kind} of {found.core_name}: complex numbers have no order",
+            operand=0,
+            help=f"add them (Sum), or reduce one of: {listing}",
+            found=found.core_name,
+            allowed=listing,
+        )
+    check_accumulator(context, kind, COMPLEX if found in COMPLEX else dtypes)
+
+
 def check_accumulator(context: TypeContext, kind: str, dtypes: DTypeSet) -> None:
     """Report the dtypes among ``accum_dtype`` and ``out_dtype`` that ``kind`` does not go with: E2005."""
     usable = [dtype for dtype in dtypes if dtype in context.profile.dtypes]
     for name in ("accum_dtype", "out_dtype"):
-        dtype = context.attributes.get(name, DType.F32)
+        if name not in context.attributes:
+            continue
+        dtype = context.attributes[name]
         allowed = [each for each in usable if name != "accum_dtype" or _goes_with(kind, each)]
         if dtype in allowed:
             continue

@@ -258,7 +258,8 @@ OPERATIONS: tuple[OpDef, ...] = (
             "A convolution over 0 input channels (from an empty Slice) is 0; a filter of height or width 0, "
             "and an input too small for one window, are rejected (E3006).",
             "Autodiff reports E5001 in profile core-v1, as autodiff.md asks, unless extensions are switched "
-            "on; then both derivatives are convolutions.",
+            "on. The derivative of the filter is then a product of patches; that of the input consists of "
+            "convolutions of unit stride, one for each phase of the strides.",
         ),
         examples=(
             Example(("T[1, 5, 5, 3]", "T[3, 3, 3, 4]"), {"strides": (1, 1), "padding": _VALID}),

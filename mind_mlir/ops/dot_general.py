@@ -7,7 +7,7 @@ reads its operands as they lie where a product can.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -28,9 +28,20 @@ from mind_mlir.ops.accumulators import (
     holds,
 )
 from mind_mlir.ops.attribute_kinds import AttrKind
+from mind_mlir.ops.complex_numbers import PARTS, joined
+from mind_mlir.ops.complex_parts import of_parts
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.conversion import cast_array, converted
-from mind_mlir.ops.opdef import ALL_REAL, NO_NUMBERS, AttributeDef, Example, OpDef, OperandDef, Rounding
+from mind_mlir.ops.opdef import (
+    ALL_REAL,
+    COMPLEX,
+    NO_NUMBERS,
+    AttributeDef,
+    Example,
+    OpDef,
+    OperandDef,
+    Rounding,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -44,6 +55,7 @@ if TYPE_CHECKING:
 
 _LISTS = ("batch_lhs", "batch_rhs", "contract_lhs", "contract_rhs")
 _SIDES = ("lhs", "rhs")
+#: What is multiplied, accumulated in, and given; complex numbers among themselves.
 _DTYPES: DTypeSet = ALL_REAL
 #: What no kernel reads: it is converted before the product.
 _UNREAD = (DType.FP8_E4M3, DType.FP8_E5M2)
@@ -93,7 +105,7 @@ def _type(context: TypeContext) -> TensorType:
                 attribute=f"{role}_rhs",
                 help="the dimensions of one list belong to those of the other, in order",
             )
-    check_accumulator(context, "Sum", _DTYPES)
+    check_accumulator(context, "Sum", COMPLEX if context.operands[0].dtype in COMPLEX else _DTYPES)
     lhs, rhs = (_roles(attributes, side, o.rank) for side, o in zip(_SIDES, context.operands, strict=True))
     left, right = (operand.shape for operand in context.operands)
     for here, there in zip((*lhs.batch, *lhs.contracted), (*rhs.batch, *rhs.contracted), strict=True):
@@ -144,7 +156,8 @@ def _check_side(context: TypeContext, place: int, side: str) -> None:
 
 
 def _terms(shapes: Sequence[tuple[int, ...]], attributes: Mapping[str, AttributeValue]) -> int:
-    return math.prod(shapes[0][axis] for axis in cast("tuple[int, ...]", attributes["contract_lhs"]))
+    depth = math.prod(shapes[0][axis] for axis in cast("tuple[int, ...]", attributes["contract_lhs"]))
+    return 2 * depth if attributes["accum_dtype"] in COMPLEX else depth
 
 
 # Values
@@ -162,8 +175,15 @@ def _evaluate(context: EvalContext) -> Array:
     first = left.transpose(*lhs.batch, *lhs.free, *lhs.contracted).reshape(batch, rows, depth)
     second = right.transpose(*rhs.batch, *rhs.contracted, *rhs.free).reshape(batch, depth, columns)
     factors = [numbers.widened(cast_array(factor, accumulator)) for factor in (first, second)]
-    product = numbers.rounded(np.matmul(*factors), accumulator)
+    multiply = _complex_product if accumulator in COMPLEX else np.matmul
+    product = numbers.rounded(multiply(*factors), accumulator)
     return cast_array(product, attributes["out_dtype"]).reshape(context.result_type.extents)
+
+
+def _complex_product(left: Array, right: Array) -> Array:
+    """Return products of complex matrices, made of those of their parts."""
+    a, b, c, d = left.real, left.imag, right.real, right.imag
+    return joined(np.matmul(a, c) - np.matmul(b, d), np.matmul(a, d) + np.matmul(b, c))
 
 
 # Derivative
@@ -193,10 +213,7 @@ def _operand_vjp(context: VjpContext, place: int) -> Value:
     dtype = operand.type.dtype
     # The narrower of the two dtypes is cast to the wider one, which holds all its numbers.
     wide = context.result.type.dtype if holds(context.result.type.dtype, dtype) else dtype
-    cotangent, factor = (
-        value if value.type.dtype is wide else context.emit("Cast", value, dtype=wide)
-        for value in (context.cotangent, other)
-    )
+    cotangent, factor = (context.cast(value, wide) for value in (context.cotangent, other))
     found = context.emit(
         "DotGeneral",
         cotangent,
@@ -226,6 +243,8 @@ def _lower(context: LoweringContext) -> Any:
         return context.empty(result)
     if any(type_.element_count == 0 for type_ in context.operand_types):
         return context.filled(result, 0)
+    if accumulator in COMPLEX:
+        return _lower_complex(context)
     computed = computed_dtype(accumulator)
     product = _product(context, accumulator, result.with_dtype(computed))
     if result.dtype is accumulator is computed:
@@ -235,6 +254,24 @@ def _lower(context: LoweringContext) -> Any:
         return from_accumulator(context, total, accumulator, result.dtype)
 
     return context.elementwise(finished, [product])
+
+
+def _lower_complex(context: LoweringContext) -> Any:
+    """Append the four products of the parts, by the kernels of floats, and put them together."""
+    result, accumulator = context.result_type, context.attributes["accum_dtype"]
+    part = context.arithmetic(PARTS[accumulator])
+    total = result.with_dtype(accumulator)
+    inner = replace(context, result_type=total, result_types=(total,))
+    real, imaginary = (of_parts(inner, (side, side)) for side in ("re", "im"))
+    (a, c), (b, d) = real.operands, imaginary.operands
+    products = [_lower(replace(real, operands=pair)) for pair in ((a, c), (b, d), (a, d), (b, c))]
+
+    def finished(ac: Any, bd: Any, ad: Any, bc: Any) -> Any:
+        parts = (part.subtract(ac, bd), part.add(ad, bc))
+        number = context.mlir.complex_.create_(context.element(accumulator), *parts)
+        return converted(context, number, accumulator, result.dtype)
+
+    return context.elementwise(finished, products)
 
 
 def _product(context: LoweringContext, accumulator: DType, type_: TensorType) -> Any:
@@ -354,6 +391,10 @@ _EXAMPLES = (
     Example(("i32[5, 3]", "i32[3, 7]"), _form(_NONE, ((1,), (0,)), DType.SI64), "a wider accumulator"),
     Example(("i64[5, 3]", "i64[3]"), _form(_NONE, ((1,), (0,)), DType.SI64), "matrix times vector"),
     Example(("f32[5, 3]", "f32[3, 7]"), _form(_NONE, ((1,), (0,)), DType.F64, DType.F32), "rounded once"),
+    Example(("cf32[5, 31]", "cf32[31, 7]"), _form(_NONE, ((1,), (0,)), DType.CF32)),
+    Example(("cf32[2, 5, 3]", "cf32[2, 4, 3]"), _form(((0,), (0,)), ((2,), (2,)), DType.CF64, DType.CF32)),
+    Example(("cf64[5]", "cf64[3]"), _form(_NONE, _NONE, DType.CF64)),
+    Example(("cf64[2, 0]", "cf64[0]"), _form(_NONE, ((1,), (0,)), DType.CF64)),
     Example(("f32[3, 0]", "f32[0, 2]"), _form(_NONE, ((1,), (0,)), DType.F32), "an empty sum is 0"),
     Example(("f32[0, 3]", "f32[3, 2]"), _form(_NONE, ((1,), (0,)), DType.F32), "no rows"),
 )
@@ -371,7 +412,7 @@ OPERATIONS = (
         "product; a sum over extent 0 is 0. An axis outside the rank is E3004, one named twice E3005, lists "
         "of different lengths are E1103, paired extents that differ E3003, dtypes that differ E2004.",
         spec="ptir-v0.4.md, Linear algebra",
-        operands=(OperandDef("lhs", _DTYPES), OperandDef("rhs", _DTYPES)),
+        operands=(OperandDef("lhs", _DTYPES + COMPLEX), OperandDef("rhs", _DTYPES + COMPLEX)),
         attributes=(
             AttributeDef("batch_lhs", AttrKind.I64_LIST, "the batch dimensions of lhs", default=()),
             AttributeDef("batch_rhs", AttrKind.I64_LIST, "those of rhs that they pair with", default=()),
@@ -393,6 +434,8 @@ OPERATIONS = (
             "Products are those of the accumulator's dtype, in which products of floats half as wide are "
             "exact, so that narrow factors neither overflow nor round on the way.",
             "Integers wrap around in the accumulator's dtype.",
+            "Complex numbers accumulate in complex numbers (E2005). Their product is made of four products "
+            "of parts, `ac - bd` and `ad + bc`, each as accurate as those of floats.",
             "The order of the additions, and whether a product is fused with its addition, are not "
             "specified. The order depends on the shapes and the instruction set alone, never on the number "
             f"of threads. {ACCURACY}",

@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from mind_mlir.ir.types import TensorType, format_shape
-from mind_mlir.ops import numbers
+from mind_mlir.ops import complex_normalization, numbers
 from mind_mlir.ops.accumulation import ACCURACY
 from mind_mlir.ops.accumulators import default_accumulator
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.axes import require_axis
+from mind_mlir.ops.complex_numbers import joined
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.opdef import (
     ALL_FLOATS,
+    COMPLEX,
     NO_FLOATS,
     NO_NUMBERS,
     AttributeDef,
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
     from mind_mlir.ops.opdef import DTypeSet
     from mind_mlir.ops.vjp import VjpContext
 
-_DTYPES: DTypeSet = ALL_FLOATS
+_DTYPES: DTypeSet = ALL_FLOATS + COMPLEX
 
 
 def _normalize(attributes: Mapping[str, AttributeValue], result: TensorType) -> Mapping[str, AttributeValue]:
@@ -85,18 +87,23 @@ def _parts(x: Array, axis: int, epsilon: float) -> tuple[Array, Array]:
 
 
 def _evaluate(context: EvalContext) -> Array:
-    dtype = context.result_type.dtype
+    dtype, epsilon = context.result_type.dtype, context.attributes["epsilon"]
     # In f64, whatever the dtype: the exact result, rounded once.
-    x, gamma, beta = (operand.astype(np.float64) for operand in context.operands)
+    wide = np.complex128 if dtype in COMPLEX else np.float64
+    x, gamma, beta = (operand.astype(wide) for operand in context.operands)
     if x.size == 0:
         return np.zeros(x.shape, dtype.numpy)
     axis = context.attributes["feature_axis"] % x.ndim
-    centered, scale = _parts(x, axis, context.attributes["epsilon"])
-    result = centered * scale * _along(gamma, x.ndim, axis) + _along(beta, x.ndim, axis)
-    return numbers.rounded(result, dtype)
+    gamma, beta = (_along(each, x.ndim, axis) for each in (gamma, beta))
+    if dtype in COMPLEX:
+        return numbers.rounded(complex_normalization.normalized(x, gamma, beta, axis, epsilon), dtype)
+    centered, scale = _parts(x, axis, epsilon)
+    return numbers.rounded(centered * scale * gamma + beta, dtype)
 
 
 def _finite(array: Array) -> Array:
+    if numbers.dtype_of(array) in COMPLEX:
+        return joined(*(_finite(part) for part in (array.real, array.imag)))
     wide = numbers.widened(array).astype(np.float64)
     return np.where(np.isfinite(wide), wide, 0)
 
@@ -110,7 +117,8 @@ def _magnitude(operands: Sequence[Array], attributes: Mapping[str, Any]) -> Arra
     terms = np.abs(x) + np.mean(np.abs(x), axis=axis, keepdims=True)
     shift = np.abs(_along(beta, x.ndim, axis))
     with np.errstate(all="ignore"):
-        _, scale = _parts(x, axis, attributes["epsilon"])
+        parts = complex_normalization.centered_and_scale if x.dtype.kind == "c" else _parts
+        _, scale = parts(x, axis, attributes["epsilon"])
         total = 2 * terms * scale * np.abs(_along(gamma, x.ndim, axis)) + shift
         return numbers.rounded(total, numbers.dtype_of(operands[0]))
 
@@ -128,8 +136,8 @@ class _Gradients:
         self.dtype = default_accumulator(x.type.dtype)
         self.axis = context.attributes["feature_axis"] % x.type.rank
         self.shape = x.shape
-        self.x, self.gamma = self.cast(x, self.dtype), self.spread(self.cast(gamma, self.dtype))
-        self.cotangent = self.cast(context.cotangent, self.dtype)
+        self.x, self.gamma = context.cast(x, self.dtype), self.spread(context.cast(gamma, self.dtype))
+        self.cotangent = context.cast(context.cotangent, self.dtype)
         centered = self.emit("Sub", self.x, self.mean(self.x))
         variance = self.mean(self.emit("Mul", centered, centered))
         epsilon = self.constant(context.attributes["epsilon"])
@@ -140,7 +148,7 @@ class _Gradients:
         return self._c.emit(opcode, *operands)
 
     def cast(self, value: Value, dtype: DType) -> Value:
-        return value if value.type.dtype is dtype else self._c.emit("Cast", value, dtype=dtype)
+        return self._c.cast(value, dtype)
 
     def constant(self, number: float) -> Value:
         scalar = self._c.builder.constant(number, self.dtype)
@@ -196,6 +204,8 @@ def _lower(context: LoweringContext) -> Any:
     result = context.result_type
     if result.element_count == 0:
         return context.empty(result)
+    if result.dtype in COMPLEX:
+        return complex_normalization.lower_complex(context)
     ir, mlir = context.mlir.ir, context.mlir
     x, gamma, beta = context.operands
     rank, axis = result.rank, context.attributes["feature_axis"] % result.rank
@@ -270,6 +280,7 @@ OPERATIONS = (
             "The mean is subtracted before anything is squared, so that the variance is not the difference "
             f"of large numbers. {ACCURACY}",
             "The gradients are those of the formula, for all three operands.",
+            complex_normalization.CHOICE,
         ),
         extension=True,
         never=(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -9,10 +10,12 @@ import numpy as np
 
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.ops.accumulators import computed_dtype
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind
-from mind_mlir.ops.opdef import ALL_REAL, BOOL, AttributeDef, Example, OpDef, OperandDef
+from mind_mlir.ops.opdef import MOVABLE, AttributeDef, Example, OpDef, OperandDef
 from mind_mlir.ops.padding import of_scalar, padded, to_scalar
+from mind_mlir.ops.phases import has_few, is_small, joined, margins, phases, spanned
 from mind_mlir.ops.reassociation import reshape
 from mind_mlir.ops.sliding import Sliding, Windowed, check_fit, check_windows
 
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from mind_mlir.ir.value import Value
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
+    from mind_mlir.ops.phases import Phase
     from mind_mlir.ops.vjp import VjpContext
 
 #: The lists, and the least number of each.
@@ -92,6 +96,8 @@ def _vjp(context: VjpContext) -> Sequence[Value | None]:
     # [batch, counts, windows, channels] becomes [count, window] for each dimension in turn.
     shape = (*counts[:-1], *sizes[1:-1], counts[-1])
     apart = context.emit("Reshape", context.cotangent, new_shape=shape)
+    if has_few(axes) and is_small(axes):
+        return (_folded(context, axes, apart),)
     spatial = len(axes) - 2
     order = [
         0,
@@ -103,6 +109,35 @@ def _vjp(context: VjpContext) -> Sequence[Value | None]:
     windows = Windowed(context, axes)
     given = context.emit("Reshape", apart, new_shape=windows.shape)
     return (windows.added(windows.inside(given)),)
+
+
+def _folded(context: VjpContext, axes: Sequence[Sliding], given: Value) -> Value:
+    """Return the sum of what ``given``, ``[batch, counts..., windows..., channels]``, has of each element."""
+    counts, sizes = [axis.count for axis in axes], [axis.window for axis in axes[1:-1]]
+    lows, highs = margins([phases(axis) for axis in axes], counts)
+    *spans, channels = [(-low, count + high) for low, count, high in zip(lows, counts, highs, strict=True)]
+    given = spanned(context, given, [*spans, *((0, size) for size in sizes), channels])
+    computed = computed_dtype(given.type.dtype)
+
+    def part(chosen: tuple[Phase, ...]) -> Value:
+        shape = tuple(phase.count for phase in chosen)
+        total: Value | None = None
+        for pairs in itertools.product(*(zip(each.places, each.shifts, strict=True) for each in chosen)):
+            places = [place for place, _ in pairs[1:-1]]
+            starts = [low + shift for low, (_, shift) in zip(lows, pairs, strict=True)]
+            ends = [start + count for start, count in zip(starts, shape, strict=True)]
+            term = context.emit(
+                "Slice",
+                given,
+                starts=(*starts[:-1], *places, 0),
+                ends=(*ends[:-1], *(place + 1 for place in places), shape[-1]),
+                steps=(1,) * len(given.shape),
+            )
+            term = context.cast(context.emit("Reshape", term, new_shape=shape), computed)
+            total = context.sum(total, term)
+        return context.zeros(given.type.with_shape(shape).with_dtype(computed)) if total is None else total
+
+    return context.cast(joined(context, axes, part), given.type.dtype)
 
 
 def _lower(context: LoweringContext) -> Any:
@@ -164,7 +199,7 @@ OPERATIONS = (
         "for each spatial dimension (E1103), from 1 on (E3006), padding from 0 on (E1103); windows that "
         "exceed the padded dimension are E4123, a rank below 2 is E3002.",
         spec="ptir-v0.4.md, Patch extraction",
-        operands=(OperandDef("input", BOOL + ALL_REAL),),
+        operands=(OperandDef("input", MOVABLE),),
         attributes=(
             AttributeDef("window", AttrKind.I64_LIST, "the elements of a window in each spatial dimension"),
             AttributeDef("strides", AttrKind.I64_LIST, "how far apart windows begin"),
@@ -202,7 +237,7 @@ OPERATIONS = (
             Example(("f32[3, 7]",), _form(()), "none: the input itself"),
             Example(("f32[1, 4, 37]",), _form((1,), strides=(3,)), "windows of one element"),
             Example(("i32[1, 4, 4, 1]",), _form((2, 2), 7, DType.SI32, padding_high=(1, 0))),
-            Example(("i1[1, 5, 2]",), _form((2,), True, DType.I1, padding_low=(1,))),
+            *(Example((f"{dtype}[1, 4, 5, 2]",), _form((2, 3), 1, dtype, **_SAME)) for dtype in MOVABLE),
             Example(("i64[0, 5, 2]",), _form((2,), 0, DType.SI64), "an empty batch"),
         ),
     ),

@@ -93,16 +93,12 @@ def _dequantize_vjp(context: VjpContext) -> Sequence[Value | None]:
     unit = context.builder.constant(np.ones(scale.shape, wide.numpy), wide)
     axes: tuple[int, ...] = context.attributes["axis"]
     steps = context.emit("Dequantize", x, unit, zero_point, axis=axes, output_dtype=wide)
-    product = context.emit("Mul", _as(context, context.cotangent, wide), steps)
+    product = context.emit("Mul", context.cast(context.cotangent, wide), steps)
     rank = x.type.rank
     others = tuple(axis for axis in range(rank) if axis not in {each % rank for each in axes})
     if others:
         product = context.emit("Sum", product, axes=others, keepdims=False)
-    return None, _as(context, product, scale.type.dtype), None
-
-
-def _as(context: VjpContext, value: Value, dtype: DType) -> Value:
-    return value if value.type.dtype is dtype else context.emit("Cast", value, dtype=dtype)
+    return None, context.cast(product, scale.type.dtype), None
 
 
 # linalg
@@ -204,6 +200,10 @@ def _attributes(doc: str) -> tuple[AttributeDef, ...]:
     )
 
 
+_TOO_WIDE = (
+    (DType.UI32, DType.SI64, DType.UI64),
+    "quantised numbers have at most 16 bits, and what sums their products is si32: cast to that",
+)
 _SPEC = "ptir-v0.4.md, Randomness, top-k, segments, quantization"
 _PIECEWISE = NotDifferentiable(
     "rounding makes it piecewise constant; its derivative is 0 wherever there is one, and a straight-through "
@@ -335,6 +335,7 @@ OPERATIONS = (
         same_dtype=False,
         extension=True,
         never=((BOOL + ALL_FLOATS + COMPLEX, "quantised numbers are integers"),),
+        refused=(_TOO_WIDE,),
         contract=_contract("Dequantize", axis_first=True),
         examples=_dequantize_examples(),
     ),
@@ -362,6 +363,7 @@ OPERATIONS = (
         same_dtype=False,
         extension=True,
         never=((BOOL + ALL_FLOATS + COMPLEX, "quantised numbers are integers"),),
+        refused=(_TOO_WIDE,),
         contract=_contract("Requantize"),
         examples=_requantize_examples(),
     ),

@@ -18,7 +18,7 @@ from mind_mlir.ops.accumulators import (
     OUTPUT,
     OUTPUT_FIELD,
     POLICY,
-    check_accumulator,
+    check_reduction,
     combination,
     computed_dtype,
     from_accumulator,
@@ -26,6 +26,7 @@ from mind_mlir.ops.accumulators import (
     to_accumulator,
 )
 from mind_mlir.ops.attribute_kinds import AttrKind
+from mind_mlir.ops.complex_parts import by_parts
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.conversion import cast_array
 from mind_mlir.ops.extremes import identity, identity_number, numpy_extreme
@@ -72,18 +73,7 @@ def _normalize(attributes: Mapping[str, AttributeValue], result: TensorType) -> 
 def _type(context: TypeContext) -> TensorType:
     (operand,), attributes = context.operands, context.attributes
     check_axes(context, attributes["axes"], operand.rank)
-    is_complex = operand.dtype in COMPLEX
-    if is_complex and attributes["kind"] != "Sum":
-        listing = ", ".join(each.core_name for each in _DTYPES if each in context.profile.dtypes)
-        context.fail(
-            "E2005",
-            f"Reduce has no {attributes['kind']} of {operand.dtype.core_name}: complex numbers have no order",
-            operand=0,
-            help=f"add them (kind=Sum), or reduce one of: {listing}",
-            found=operand.dtype.core_name,
-            allowed=listing,
-        )
-    check_accumulator(context, attributes["kind"], COMPLEX if is_complex else _DTYPES)
+    check_reduction(context, attributes["kind"], _DTYPES)
     shape = reduced_shape(operand.shape, _axes(attributes, operand.rank), attributes["keepdims"])
     return TensorType(attributes["out_dtype"], shape)
 
@@ -127,7 +117,7 @@ def _vjp(context: VjpContext) -> Sequence[Value | None]:
     reduced = _axes(context.attributes, operand.type.rank)
     if context.attributes["kind"] != "Sum" and reduced:
         return (_extreme_vjp(context, operand, reduced),)
-    return (_spread(context, _cast(context, context.cotangent, operand.type.dtype), operand, reduced),)
+    return (_spread(context, context.cast(context.cotangent, operand.type.dtype), operand, reduced),)
 
 
 def _extreme_vjp(context: VjpContext, operand: Value, axes: tuple[int, ...]) -> Value:
@@ -137,22 +127,18 @@ def _extreme_vjp(context: VjpContext, operand: Value, axes: tuple[int, ...]) -> 
     if not (holds(attributes["accum_dtype"], dtype) and holds(attributes["out_dtype"], dtype)):
         own = {**attributes, "accum_dtype": dtype, "out_dtype": dtype}
         extreme = context.emit("Reduce", operand, **own)
-    spread = _spread(context, _cast(context, extreme, dtype), operand, axes)
+    spread = _spread(context, context.cast(extreme, dtype), operand, axes)
     equal = context.emit("Compare", operand, spread, op="Equal")
     chosen = context.emit("Or", equal, context.emit("Compare", operand, operand, op="NotEqual"))
     computed = computed_dtype(dtype)
     form = {"kind": "Sum", "axes": axes, "keepdims": attributes["keepdims"]}
-    ones = _cast(context, chosen, computed)
+    ones = context.cast(chosen, computed)
     count = context.emit("Reduce", ones, **form, accum_dtype=computed, out_dtype=computed)
     part = context.emit("Reciprocal", count)
-    share = context.emit("Mul", _cast(context, context.cotangent, computed), part)
-    given = _spread(context, _cast(context, share, dtype), operand, axes)
+    share = context.emit("Mul", context.cast(context.cotangent, computed), part)
+    given = _spread(context, context.cast(share, dtype), operand, axes)
     zeros = context.zeros(operand.type)
     return context.emit("Select", chosen, given, zeros)
-
-
-def _cast(context: VjpContext, value: Value, dtype: DType) -> Value:
-    return value if value.type.dtype is dtype else context.emit("Cast", value, dtype=dtype)
 
 
 def _spread(context: VjpContext, value: Value, operand: Value, axes: tuple[int, ...]) -> Value:
@@ -169,6 +155,8 @@ def _lower(context: LoweringContext) -> Any:
     if source.element_count == 0:
         nothing = cast_array(np.asarray(identity(kind, accumulator), accumulator.numpy), result.dtype)
         return context.filled(result, numbers.widened(nothing).item())
+    if source.dtype in COMPLEX:
+        return by_parts(context, _lower)
     axes = _axes(context.attributes, source.rank)
     computed = computed_dtype(accumulator)
 
@@ -265,7 +253,8 @@ OPERATIONS = (
             "The gradient of Max and Min is shared equally among the elements that equal the result; where "
             "that is NaN, among those that are.",
             "Where the input, the accumulator or the result is no float, there is no gradient.",
-            "Complex numbers have sums only (E2005), which accumulate in complex numbers, one after another.",
+            "Complex numbers have sums only (E2005), which accumulate in complex numbers: their parts are "
+            "summed as floats are.",
         ),
         extension=True,
         aliases=_ALIASES,

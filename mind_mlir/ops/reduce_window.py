@@ -15,53 +15,41 @@ from mind_mlir.ops.accumulators import (
     ACCUMULATOR_FIELD,
     NARROW,
     POLICY,
-    check_accumulator,
+    check_reduction,
     combination,
     computed_dtype,
     from_accumulator,
-    holds,
     to_accumulator,
 )
 from mind_mlir.ops.attribute_kinds import AttrKind
+from mind_mlir.ops.complex_parts import by_parts
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.conversion import cast_array
 from mind_mlir.ops.extremes import identity, identity_number
-from mind_mlir.ops.opdef import ALL_REAL, AttributeDef, Example, OpDef, OperandDef, Rounding
+from mind_mlir.ops.opdef import ALL_REAL, BOOL, COMPLEX, AttributeDef, Example, OpDef, OperandDef, Rounding
 from mind_mlir.ops.padding import padded
 from mind_mlir.ops.reduce import KINDS, reduce_rows
-from mind_mlir.ops.sliding import Sliding, Windowed, check_fit, check_windows
+from mind_mlir.ops.sliding import Sliding, check_fit, check_windows
+from mind_mlir.ops.window_stages import stages
+from mind_mlir.ops.window_vjp import LISTS, reduce_window_vjp, sliding_axes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mind_mlir.ir.attributes import Array, AttributeValue
-    from mind_mlir.ir.value import Value
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
     from mind_mlir.ops.opdef import DTypeSet
-    from mind_mlir.ops.vjp import VjpContext
 
-_DTYPES: DTypeSet = ALL_REAL
-#: The lists, and the least number of each.
-_LISTS = {
-    "window_dims": 1,
-    "strides": 1,
-    "padding_low": 0,
-    "padding_high": 0,
-    "base_dilation": 1,
-    "window_dilation": 1,
-}
-
-
-def _axes(attributes: Mapping[str, Any], shape: Sequence[int]) -> list[Sliding]:
-    return [Sliding(*numbers) for numbers in zip(shape, *(attributes[name] for name in _LISTS), strict=True)]
+#: What is accumulated in; complex numbers are among themselves.
+_DTYPES: DTypeSet = BOOL + ALL_REAL
 
 
 def _type(context: TypeContext) -> TensorType:
     (operand,) = context.operands
-    check_windows(context, operand.rank, _LISTS)
-    check_accumulator(context, context.attributes["reduce"], _DTYPES)
-    axes = _axes(context.attributes, operand.extents)
+    check_windows(context, operand.rank, LISTS)
+    check_reduction(context, context.attributes["reduce"], _DTYPES)
+    axes = sliding_axes(context.attributes, operand.extents)
     check_fit(context, axes, 0, "window_dims")
     return operand.with_shape(tuple(axis.count for axis in axes))
 
@@ -69,7 +57,7 @@ def _type(context: TypeContext) -> TensorType:
 def _evaluate(context: EvalContext) -> Array:
     (operand,), attributes, result = context.operands, context.attributes, context.result_type
     accumulator, kind = attributes["accum_dtype"], attributes["reduce"]
-    axes = _axes(attributes, operand.shape)
+    axes = sliding_axes(attributes, operand.shape)
     whole = np.full([axis.padded for axis in axes], identity(kind, accumulator), accumulator.numpy)
     whole[np.ix_(*(axis.kept for axis in axes))] = cast_array(operand, accumulator)
     terms = [
@@ -86,47 +74,6 @@ def _terms(shapes: Sequence[tuple[int, ...]], attributes: Mapping[str, Attribute
     return count if attributes["reduce"] == "Sum" else 1
 
 
-def _vjp(context: VjpContext) -> Sequence[Value | None]:
-    (x,), attributes = context.operands, context.attributes
-    if not attributes["accum_dtype"].is_float:
-        return (None,)
-    if 0 in x.shape or not x.shape:
-        return (context.cotangent if not x.shape else context.zeros(x.type),)
-    windows = Windowed(context, _axes(attributes, x.shape))
-    if attributes["reduce"] == "Sum":
-        return (windows.added(windows.inside(windows.spread(context.cotangent))),)
-    return (_extreme_vjp(context, windows, x),)
-
-
-def _extreme_vjp(context: VjpContext, windows: Windowed, x: Value) -> Value:
-    """Share the cotangent of each window among the elements that are the result, or NaN where that is."""
-    attributes, dtype = context.attributes, x.type.dtype
-    extreme = context.result
-    if not holds(attributes["accum_dtype"], dtype):
-        extreme = context.emit("ReduceWindow", x, **{**attributes, "accum_dtype": dtype})
-    elements = windows.of(x)
-    equal = context.emit("Compare", elements, windows.spread(extreme), op="Equal")
-    chosen = context.emit("Or", equal, context.emit("Compare", elements, elements, op="NotEqual"))
-    is_inside = windows.mask()
-    chosen = chosen if is_inside is None else context.emit("And", chosen, is_inside)
-    computed = computed_dtype(dtype)
-    count = context.emit(
-        "Reduce",
-        context.emit("Cast", chosen, dtype=computed),
-        kind="Sum",
-        axes=tuple(range(1, len(windows.shape), 2)),
-        keepdims=False,
-        accum_dtype=computed,
-        out_dtype=computed,
-    )
-    given = context.cotangent
-    given = given if computed is dtype else context.emit("Cast", given, dtype=computed)
-    share = context.emit("Mul", given, context.emit("Reciprocal", count))
-    share = share if computed is dtype else context.emit("Cast", share, dtype=dtype)
-    spread = windows.spread(share)
-    return windows.added(context.emit("Select", chosen, spread, context.zeros(spread.type)))
-
-
 def _lower(context: LoweringContext) -> Any:
     (x,), (source,), result = context.operands, context.operand_types, context.result_type
     attributes = context.attributes
@@ -136,7 +83,9 @@ def _lower(context: LoweringContext) -> Any:
     if source.element_count == 0:
         nothing = cast_array(np.asarray(identity(kind, accumulator), accumulator.numpy), result.dtype)
         return context.filled(result, numbers.widened(nothing).item())
-    axes = _axes(attributes, source.extents)
+    if source.dtype in COMPLEX:
+        return by_parts(context, _lower)
+    axes = sliding_axes(attributes, source.extents)
     computed = computed_dtype(accumulator)
 
     def term(element: Any) -> Any:
@@ -150,7 +99,9 @@ def _lower(context: LoweringContext) -> Any:
     whole = TensorType(computed, tuple(axis.padded for axis in axes))
     kept = [axis.kept for axis in axes]
     x = padded(context, x, source.with_dtype(computed), whole, kept, identity_number(kind, computed))
-    total = _reduced(context, x, axes, result.with_dtype(computed))
+    total, type_ = x, result.with_dtype(computed)
+    for stage in stages(axes):
+        total = _reduced(context, total, stage, type_.with_shape(tuple(axis.count for axis in stage)))
     if result.dtype is accumulator is computed:
         return total
     return context.elementwise(finished, [total])
@@ -202,7 +153,7 @@ def _write(attributes: Mapping[str, Any], _operands: Sequence[TensorType]) -> di
 
 def _form(reduce: str, dtype: DType, window: tuple[int, ...], **lists: tuple[int, ...]) -> dict[str, Any]:
     ones = (1,) * len(window)
-    defaults = {name: (0,) * len(window) if name.startswith("padding") else ones for name in _LISTS}
+    defaults = {name: (0,) * len(window) if name.startswith("padding") else ones for name in LISTS}
     return {**defaults, "window_dims": window, **lists, "reduce": reduce, "accum_dtype": dtype}
 
 
@@ -221,7 +172,7 @@ OPERATIONS = (
         "neither greater nor less than any element. Each list has a number for each dimension (E1103), from "
         "1 on (E3006), padding from 0 on (E1103); windows that exceed the padded dimension are E4123.",
         spec="ptir-v0.4.md, Windowed ops",
-        operands=(OperandDef("input", _DTYPES),),
+        operands=(OperandDef("input", _DTYPES + COMPLEX),),
         attributes=(
             AttributeDef("window_dims", AttrKind.I64_LIST, "the elements of a window in each dimension"),
             AttributeDef("strides", AttrKind.I64_LIST, "how far apart windows begin"),
@@ -234,7 +185,7 @@ OPERATIONS = (
         ),
         type_rule=_type,
         evaluate=_evaluate,
-        derivative=_vjp,
+        derivative=reduce_window_vjp,
         lower=_lower,
         rounding=Rounding.ACCUMULATING,
         terms=_terms,
@@ -244,6 +195,9 @@ OPERATIONS = (
             "Where the last window would not fit, it is left out.",
             f"Integers wrap around. {ACCURACY}",
             "If an element is NaN, so are the greatest and the least one; -0.0 is less than +0.0.",
+            "Of truth values Max says whether any is true, Min whether all are. Sum accumulates in numbers "
+            "(E2005 in i1), and is true where that is not 0.",
+            "Complex numbers have sums only (E2005), which accumulate in complex numbers.",
             "The gradient of Max and Min is shared equally among the elements of a window that equal the "
             "result; where that is NaN, among those that are. What is padded has no share.",
         ),
@@ -276,6 +230,10 @@ OPERATIONS = (
             Example(("f32[7, 5]",), _form("Sum", _F32, (1, 1), strides=(2, 3)), "windows of one element"),
             Example(("i32[6, 4]",), _form("Max", _SI32, (3, 3), padding_low=(1, 1), padding_high=(1, 1))),
             Example(("i32[6, 4]",), _form("Sum", _SI32, (6, 4)), "one window"),
+            *(Example(("i1[6, 4]",), _form(kind, DType.I1, (3, 2))) for kind in KINDS[1:]),
+            Example(("cf32[2, 5, 6, 3]",), _form("Sum", DType.CF32, (1, 2, 3, 1), **_POOL)),
+            Example(("cf32[9]",), _form("Sum", DType.CF64, (3,), base_dilation=(2,), padding_low=(2,))),
+            Example(("cf64[7, 5]",), _form("Sum", DType.CF64, (2, 2), window_dilation=(3, 1))),
             Example(("f32[]",), _form("Sum", _F32, ()), "a scalar"),
             Example(("f32[0]",), _form("Sum", _F32, (2,), padding_low=(3,)), "nothing but padding"),
         ),

@@ -14,7 +14,7 @@ from mind_mlir.ops.axes import NEGATIVE_AXIS, counted_from_front, require_axis
 from mind_mlir.ops.bounds import check_positions, clamped_position, require_positions
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.opdef import (
-    ALL_NUMERIC,
+    EVERY,
     INTEGERS,
     AttributeDef,
     Domain,
@@ -58,6 +58,17 @@ def _scatter_reduce_type(context: TypeContext) -> TensorType:
             help="complex numbers have no order: use Add or Replace",
             found=operand.dtype.core_name,
             allowed="real dtypes",
+            dtype=operand.dtype.core_name,
+        )
+    if reduce == "Add" and operand.dtype is DType.I1:
+        context.fail(
+            "E2005",
+            "ScatterReduce with reduce=Add does not take i1",
+            operand=0,
+            help="truth values are no numbers: Max says whether any is true, Min whether all are; to count "
+            "them, cast them to integers",
+            found=operand.dtype.core_name,
+            allowed="numbers",
             dtype=operand.dtype.core_name,
         )
     axis = require_axis(context, operand.rank)
@@ -185,7 +196,9 @@ def _lower_scatter_reduce(context: LoweringContext) -> Any:
     number = context.arithmetic(computed_dtype(operand_type.dtype))
     combine = {"Add": number.add, "Max": number.maximum, "Min": number.minimum, "Replace": None}
     kind = combine[context.attributes["reduce"]]
-    return scatter_rows(context, place, updates_type.element_count, 1, kind)
+    along = updates_type.extents
+    lines = (math.prod(along[:axis]), along[axis], math.prod(along[axis + 1 :]))
+    return scatter_rows(context, place, updates_type.element_count, 1, kind, lines)
 
 
 def _places(context: LoweringContext, axis: int) -> Any:
@@ -226,12 +239,13 @@ OPERATIONS = (
         "lesser (`Min`) stays, or takes its place (`Replace`). `indices` and `updates` have one shape "
         "(E3003), the rank of `operand` (E3002), which `axis` lies in (E3004), and its extents but along "
         "`axis` (E3003). `indices` have dtype i32 or i64 (E4011) and numbers in `[0, operand.shape[axis])` "
-        "(E6001), `updates` the dtype of `operand` (E2004). Complex numbers have no `Max` and `Min` (E2005).",
+        "(E6001), `updates` the dtype of `operand` (E2004). Complex numbers have no `Max` and `Min`, truth "
+        "values no `Add` (E2005).",
         spec="ptir-v0.4.md, ScatterReduce",
         operands=(
-            OperandDef("operand", ALL_NUMERIC),
+            OperandDef("operand", EVERY),
             OperandDef("indices", INTEGERS, dtype_code="E4011", domain=Domain.POSITION),
-            OperandDef("updates", ALL_NUMERIC),
+            OperandDef("updates", EVERY),
         ),
         attributes=(
             AttributeDef("axis", AttrKind.I64, "the axis that the indices are positions on"),

@@ -14,7 +14,7 @@ from mind_mlir.ops.accumulators import (
     ACCUMULATOR_FIELD,
     NARROW,
     POLICY,
-    check_accumulator,
+    check_reduction,
     combination,
     computed_dtype,
     from_accumulator,
@@ -23,11 +23,14 @@ from mind_mlir.ops.accumulators import (
 )
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.bounds import check_positions, clamped_position, require_positions
+from mind_mlir.ops.complex_parts import by_parts
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.conversion import cast_array
 from mind_mlir.ops.extremes import identity, identity_number
 from mind_mlir.ops.opdef import (
     ALL_REAL,
+    BOOL,
+    COMPLEX,
     INTEGERS,
     AttributeDef,
     Domain,
@@ -50,7 +53,8 @@ if TYPE_CHECKING:
     from mind_mlir.ops.vjp import VjpContext
 
 _KINDS = ("Sum", "Max")
-_DTYPES: DTypeSet = ALL_REAL
+#: What is accumulated in; complex numbers are among themselves.
+_DTYPES: DTypeSet = BOOL + ALL_REAL
 
 
 def _type(context: TypeContext) -> TensorType:
@@ -86,7 +90,7 @@ def _type(context: TypeContext) -> TensorType:
             dimension=0,
             extent=count,
         )
-    check_accumulator(context, context.attributes["kind"], _DTYPES)
+    check_reduction(context, context.attributes["kind"], _DTYPES)
     return values.with_shape((count, *values.shape[1:]))
 
 
@@ -131,18 +135,21 @@ def _extreme_vjp(context: VjpContext, values: Value, ids: Value) -> Value:
     ones = context.emit("Cast", chosen, dtype=computed)
     form = {**attributes, "kind": "Sum", "accum_dtype": computed}
     count = context.emit("Take", context.emit("SegmentReduce", ones, ids, **form), ids)
-    given = context.emit("Take", context.cotangent, ids)
-    given = given if computed is dtype else context.emit("Cast", given, dtype=computed)
-    share = context.emit("Mul", given, context.emit("Reciprocal", count))
-    share = share if computed is dtype else context.emit("Cast", share, dtype=dtype)
+    given = context.cast(context.emit("Take", context.cotangent, ids), computed)
+    share = context.cast(context.emit("Mul", given, context.emit("Reciprocal", count)), dtype)
     return context.emit("Select", chosen, share, context.zeros(values.type))
 
 
 def _lower(context: LoweringContext) -> Any:
+    result = context.result_type
+    check_positions(context, context.operands[1], context.operand_types[1], result.extents, 0)
+    return by_parts(context, _reduced) if result.dtype in COMPLEX else _reduced(context)
+
+
+def _reduced(context: LoweringContext) -> Any:
     values, ids = context.operands
     values_type, ids_type = context.operand_types
     result, attributes = context.result_type, context.attributes
-    check_positions(context, ids, ids_type, result.extents, 0)
     accumulator, kind = attributes["accum_dtype"], attributes["kind"]
     if result.element_count == 0:
         return context.empty(result)
@@ -195,7 +202,7 @@ OPERATIONS = (
         "(E4011) and numbers in `[0, num_segments)` (E6001).",
         spec="ptir-v0.4.md, Randomness, top-k, segments, quantization",
         operands=(
-            OperandDef("values", _DTYPES),
+            OperandDef("values", _DTYPES + COMPLEX),
             OperandDef("segment_ids", INTEGERS, dtype_code="E4011", domain=Domain.POSITION),
         ),
         attributes=(
@@ -221,6 +228,9 @@ OPERATIONS = (
             "Nothing relies on `indices_are_sorted` and `unique`: where what they say is not so, the result "
             "is the same as without them.",
             "If an element is NaN, so is the greatest one; -0.0 is less than +0.0. Integers wrap around.",
+            "Of truth values Max says whether any is true. Sum accumulates in numbers (E2005 in i1), and is "
+            "true where that is not 0.",
+            "Complex numbers have sums only (E2005), which accumulate in complex numbers.",
             "The gradient of Max is shared equally among the elements of a segment that equal the result; "
             "where that is NaN, among those that are.",
         ),
@@ -242,6 +252,9 @@ OPERATIONS = (
             Example(("f32[5, 2, 9]", "i32[5]"), _form("Sum", 5, DType.F32)),
             *(Example(("i32[5, 4]", "i64[5]"), _form(kind, 6, DType.SI32)) for kind in _KINDS),
             Example(("i64[5]", "i64[5]"), _form("Max", 5, DType.SI64)),
+            Example(("i1[5, 3]", "i32[5]"), _form("Max", 6, DType.I1), "whether any is true"),
+            Example(("cf32[7, 3]", "i64[7]"), _form("Sum", 8, DType.CF32)),
+            Example(("cf64[7]", "i32[7]"), _form("Sum", 7, DType.CF64)),
             Example(("f64[0, 3]", "i64[0]"), _form("Sum", 2, DType.F64), "no rows"),
         ),
     ),

@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.diagnostics import ParseError
 from mind_mlir.diagnostics.suggestions import did_you_mean
 from mind_mlir.frozen import FrozenDict
 from mind_mlir.ir.attributes import TensorLiteral
@@ -21,7 +20,7 @@ from mind_mlir.ptir.reading import clip
 from mind_mlir.ptir.region_results import region_results
 from mind_mlir.ptir.rules import check_functions, check_regions, wrong_version
 from mind_mlir.ptir.schema import compact_names
-from mind_mlir.ptir.text import TextReader, Token, Unreadable
+from mind_mlir.ptir.text import TextReader, Token, Unreadable, read_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -41,14 +40,7 @@ def read_compact(source: SourceText) -> Program:
         ParseError: Everything that is wrong with it, in source order.
     """
     reader = _CompactReader(source)
-    try:
-        program = reader.program()
-    except Unreadable as fault:
-        reader.findings.add(fault.finding)
-        program = None
-    if program is None or reader.findings.total:
-        raise ParseError(reader.findings.in_source_order())
-    return program
+    return read_whole(reader, reader.program)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +79,8 @@ class _CompactReader(TextReader):
     _functions: list[Function] = field(default_factory=list)
     _regions: list[Region] = field(default_factory=list)
 
-    def program(self) -> Program:
-        """Return the program, or what can be read of it."""
+    def program(self) -> Program | None:
+        """Return the program, or what can be read of it; None where that is nothing."""
         entry, entry_place = self._head()
         while self.peek().kind != "END":
             try:
@@ -103,6 +95,8 @@ class _CompactReader(TextReader):
                 self.recover(re.compile(r"^[ \t]*(?=func\b|region\b)", re.M))
         if entry is None:
             entry = default_entry([function.name for function in self._functions])
+        if entry is None and self.findings.total:
+            return None
         if entry is None:
             self.fail("a function")
         if not self.findings.total:

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from mind_mlir.diagnostics import Diagnostic
+from mind_mlir.diagnostics import Diagnostic, ParseError
 from mind_mlir.diagnostics.findings import Findings
 from mind_mlir.diagnostics.suggestions import did_you_mean
 from mind_mlir.frozen import FrozenDict
@@ -20,8 +20,11 @@ from mind_mlir.ptir.reading import MAX_NESTING, Values, clip
 from mind_mlir.ptir.schema import DTYPE_NAMES, DTYPES
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mind_mlir.diagnostics import Location, SourceText
     from mind_mlir.ir.types import Dim, ValueType
+    from mind_mlir.ptir.program import Program
 
 _STRING = r'"(?:[^"\\\n]|\\[^\n])*+"'
 _SKIPPED = re.compile(r"(?:[\s\ufeff]++|//[^\n]*+|\#[^\n]*+)*+")
@@ -69,6 +72,22 @@ class Unreadable(Exception):  # noqa: N818 -- a control-flow signal that never r
     """The statement cannot be read; ``finding`` says why."""
 
     finding: Diagnostic
+
+
+def read_whole(reader: TextReader, program: Callable[[], Program | None]) -> Program:
+    """Return what ``program`` reads with ``reader``.
+
+    Raises:
+        ParseError: Everything that is wrong with the text, in source order.
+    """
+    found = None
+    try:
+        found = program()
+    except Unreadable as fault:
+        reader.findings.add(fault.finding)
+    if found is None or reader.findings.total:
+        raise ParseError(reader.findings.in_source_order())
+    return found
 
 
 @dataclass(slots=True)

@@ -19,8 +19,6 @@ from click.shell_completion import ShellComplete
 from mind_mlir import __version__, get_num_threads, pipeline
 from mind_mlir.cli import forms, mlir_passes, opt, stage_log
 from mind_mlir.cli.main import COMMANDS, program
-from mind_mlir.cli.opcode_names import OPCODES
-from mind_mlir.ops.registry import by_opcode
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -162,10 +160,6 @@ def complete(*words: str) -> list[str]:
 )
 def test_completion(words: tuple[str, ...], offers: list[str]) -> None:
     assert complete(*words) == offers
-
-
-def test_completion_knows_every_opcode() -> None:
-    assert list(by_opcode()) == list(OPCODES)
 
 
 def test_the_help_says_how_to_switch_completion_on() -> None:

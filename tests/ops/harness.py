@@ -73,8 +73,13 @@ def use_of(record: OpDef, example: Example, dtype: DType | None) -> Use:
 
 
 def uses_of(record: OpDef, dtype: DType | None) -> list[Use]:
-    """Return all examples of a record with ``dtype`` for their ``T``; broadcasting ones where Core has it."""
+    """Return all examples of a record with ``dtype`` for their ``T``; broadcasting ones where Core has it.
+
+    Of truth values and those that Core lacks, it is the examples that may be of them.
+    """
     uses = [use_of(record, example, dtype) for example in record.examples]
+    if dtype is DType.I1:
+        return [use for use in uses if not findings(record, use.types, use.attributes)]
     if dtype is None or dtype in CORE_V1.dtypes:
         return uses
     return [use for use in uses if not findings(record, use.types, use.attributes, PTIR)]
@@ -120,10 +125,11 @@ def edge_operands(use: Use, rng: np.random.Generator) -> list[Array]:
             values = edge_values(type_.dtype)
             if domain is Domain.NONZERO and type_.dtype.is_integer:
                 values = values[widened(values) != 0]
-            if use.record.rounding is Rounding.ACCUMULATING and type_.dtype.is_float:
+            if use.record.rounding is Rounding.ACCUMULATING and not type_.dtype.is_integer:
                 # Whether a sum of the largest numbers overflows on the way is a matter of its order.
                 wide = widened(values)
-                values = values[~np.isfinite(wide) | (np.abs(wide) <= 3)]
+                parts = [np.abs(part) for part in (wide.real, wide.imag)]
+                values = values[np.all([~np.isfinite(part) | (part <= 3) for part in parts], axis=0)]
             share = 0.1 if use.record.rounding is Rounding.ACCUMULATING else 0.7
             chosen = rng.random(array.shape) < share
             array = np.where(chosen, values[rng.integers(0, len(values), array.shape)], array)
@@ -398,7 +404,7 @@ def _assert_agrees(
         )
         magnitude = found.real[..., np.newaxis] if found.dtype.kind == "c" else found
     with np.errstate(all="ignore"):
-        allowed = relative * magnitude + smallest_subnormal(dtype)
+        allowed = np.broadcast_to(relative * magnitude + smallest_subnormal(dtype), expected.shape)
         error = np.abs(actual.astype(np.float64) - expected)
         excess = np.asarray(error > allowed)[finite]
     assert not excess.any(), (

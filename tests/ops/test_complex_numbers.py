@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness import edge_values, findings, run_both
+from harness import edge_values, findings, parse_type, run_both
 
 import mind_mlir
 from mind_mlir import differentiate, verify
@@ -235,7 +235,9 @@ def test_no_gradient_is_had_of_complex_numbers_and_none_is_lost() -> None:
     module = Module(Functions((b.function("main", [loss, turned]),)), "ptir-v0.4")
     with pytest.raises(AutodiffError) as raised:
         differentiate(module, wrt=["z"])
-    assert [finding.code for finding in raised.value.diagnostics] == ["E5005"]
+    (finding,) = raised.value.diagnostics
+    assert finding.code == "E5005"
+    assert "no operation makes a real number of complex ones" in finding.notes[0]
     gradient = differentiate(module, wrt=["x"]).module
     arguments = {"z": np.array([1, 2j, 3]), "x": np.array([1.0, 2.0, 1.0])}
     results = mind_mlir.compile(gradient)(**arguments)
@@ -269,3 +271,55 @@ def test_loops_carry_complex_numbers() -> None:
         number, vector = number * number + np.complex64(0.125 - 0.25j), vector * number
     np.testing.assert_allclose(found[1], number, rtol=1e-5)
     np.testing.assert_allclose(found[2], vector, rtol=1e-5)
+
+
+@BOTH
+def test_products_of_matrices(dtype: DType) -> None:
+    rng = np.random.default_rng(4)
+    left, right = (
+        joined(rng.standard_normal(shape), rng.standard_normal(shape)).astype(dtype.numpy)
+        for shape in ((3, 17, 1000), (3, 1000, 5))
+    )
+    lists = {"batch_lhs": (0,), "batch_rhs": (0,), "contract_lhs": (2,), "contract_rhs": (1,)}
+    result = run("DotGeneral", left, right, **lists, accum_dtype=dtype, out_dtype=dtype)
+    np.testing.assert_allclose(result, left @ right, rtol=1e-4, atol=1e-4)
+
+
+def test_products_of_what_is_not_finite() -> None:
+    left = np.array([[complex(INF, 0), 1], [complex(NAN, 1), 2], [complex(0, INF), 1j]])
+    right = np.array([[1 + 1j, 1], [0, 0]])
+    lists = {"contract_lhs": (1,), "contract_rhs": (0,)}
+    result = run("DotGeneral", left, right, **lists, accum_dtype=DType.CF64, out_dtype=DType.CF64)
+    same_parts(result, joined([[INF, INF], [NAN, NAN], [-INF, NAN]], [[INF, NAN], [NAN, NAN], [INF, INF]]))
+
+
+@BOTH
+def test_layer_norm_is_by_magnitude(dtype: DType) -> None:
+    x = np.array([[1 + 1j, 1 - 1j, -1 + 1j, -1 - 1j], [5, 5j, -5, -5j]], dtype.numpy) + (3 - 2j)
+    gamma, beta = np.array([1, 1j, 2, 1 + 1j], dtype.numpy), np.array([0, 0, 1j, 1], dtype.numpy)
+    result = run("LayerNorm", x.astype(dtype.numpy), gamma, beta, epsilon=0.0, feature_axis=1)
+    root = math.sqrt(0.5)
+    expected = [[root * (1 + 1j), root * (1 + 1j), 1j + 2 * root * (-1 + 1j), 1 - 2j * root]]
+    np.testing.assert_allclose(result, [*expected, [1, -1, -2 + 1j, 2 - 1j]], rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("opcode", "types", "attributes"),
+    [
+        ("SegmentReduce", ("cf32[3]", "i32[3]"), {"kind": "Max", "num_segments": 3, "accum_dtype": "cf32"}),
+        ("SegmentReduce", ("cf32[3]", "i32[3]"), {"kind": "Sum", "num_segments": 3, "accum_dtype": "f32"}),
+        ("SegmentReduce", ("i1[3]", "i32[3]"), {"kind": "Sum", "num_segments": 3, "accum_dtype": "i1"}),
+        ("ScatterReduce", ("cf32[3]", "i32[3]", "cf32[3]"), {"axis": 0, "reduce": "Min"}),
+        ("ScatterReduce", ("i1[3]", "i32[3]", "i1[3]"), {"axis": 0, "reduce": "Add"}),
+        ("DotGeneral", ("cf32[3]", "cf32[3]"), {"accum_dtype": "f32", "out_dtype": "cf32"}),
+        ("DotGeneral", ("f32[3]", "f32[3]"), {"accum_dtype": "cf32", "out_dtype": "f32"}),
+    ],
+)
+def test_what_does_not_go_together_is_E2005(  # noqa: N802 -- the code as it is spelled
+    opcode: str, types: tuple[str, ...], attributes: dict[str, Any]
+) -> None:
+    operands = [parse_type(type_, None) for type_ in types]
+    given = {name: DType.from_name(v) if "dtype" in name else v for name, v in attributes.items()}
+    found = findings(OPS[opcode], operands, given)
+    assert [finding.code for finding in found] == ["E2005"]
+    assert found[0].help

@@ -177,12 +177,22 @@ def test_gradients_are_the_adjoints(seed: int) -> None:
     np.testing.assert_allclose([np.vdot(x, dx), np.vdot(w, dw)], [expected, expected], rtol=1e-10, atol=1e-10)
 
 
-def test_gradients_of_an_unpadded_unit_stride_are_two_convolutions() -> None:
-    module = convolution((2, 7, 7, 3), (3, 3, 3, 4))
+@pytest.mark.parametrize(
+    ("kernel", "strides", "convolutions"),
+    [((3, 3), (1, 1), 1), ((3, 3), (2, 2), 4), ((3, 2), (2, 1), 2), ((2, 2), (3, 2), 0), ((7, 7), (5, 5), 1)],
+)
+def test_gradients_have_no_zeros_between_elements(
+    kernel: tuple[int, int], strides: tuple[int, int], convolutions: int
+) -> None:
+    module = convolution((2, 13, 14, 3), (*kernel, 3, 4), strides)
     gradient = differentiate(module, cotangents="given", extensions=True).module
     opcodes = [op.opcode for op in gradient.operations]
-    assert opcodes.count("Conv2d") == 3
-    assert opcodes.count("Pad") == 1  # of the cotangent, for the input's gradient
+    assert opcodes.count("Conv2d") == 1 + convolutions  # the first one is the function itself
+    assert opcodes.count("ExtractPatches") == 1
+    interiors = [op.attributes["interior"] for op in gradient.operations if op.opcode == "Pad"]
+    # Only so many phases are not written out.
+    assert ((0, 4, 4, 0) in interiors) == (strides == (5, 5))
+    assert {*interiors} <= {(0,) * 4, (0,) * 6, (0, 4, 4, 0)}
 
 
 def lowered(module: Module) -> str:

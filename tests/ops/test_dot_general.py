@@ -144,7 +144,12 @@ def test_it_is_one_product_that_reads_its_operands_as_they_lie(lhs: str, rhs: st
 
 
 def test_all_dtypes_by_the_policy_and_with_wide_accumulators() -> None:
-    wide = {DTypeKind.FLOAT: DType.F64, DTypeKind.SIGNED: DType.SI64, DTypeKind.UNSIGNED: DType.UI64}
+    wide = {
+        DTypeKind.FLOAT: DType.F64,
+        DTypeKind.SIGNED: DType.SI64,
+        DTypeKind.UNSIGNED: DType.UI64,
+        DTypeKind.COMPLEX: DType.CF64,
+    }
     uses = [
         Use(DOT, (TensorType(dtype, (2, 9, 17)), TensorType(dtype, (2, 35, 17))), attributes)
         for dtype in DOT.operands[0].dtypes

@@ -21,6 +21,7 @@ MODULES: Mapping[str, str] = {
     "torch": "torch_peer",
     "torch.compile": "torch_peer",
     "jax": "jax_peer",
+    "iree": "iree_peer",
     "onnxruntime": "onnx_peer",
     "numba": "numba_peer",
 }
@@ -51,7 +52,7 @@ def environment(name: str, threads: int, scratch: Path) -> dict[str, str]:
     kept["NUMBA_NUM_THREADS"] = str(
         max(threads, os.cpu_count() or 1)
     )  # how many there are; it is told how many to use
-    if name == "jax":
+    if name in ("jax", "iree"):
         kept["NPROC"] = str(threads)  # the size of XLA's pool
         if threads == 1:
             kept["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false"

@@ -13,6 +13,7 @@ from benchmarks.peers.peer import NotWrittenError, Prepared, as_arrays
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from benchmarks.peers.draws import Array
     from benchmarks.peers.workloads import Workload
 
 _ZERO, _ONE, _TWO, _EPSILON = np.float32(0), np.float32(1), np.float32(2), np.float32(1e-5)
@@ -108,6 +109,36 @@ def _gather(tab: Any, idx: Any) -> Any:
     return out
 
 
+def _depthwise(x: Any, w: Any) -> Any:
+    count, rows, columns, depth = x.shape
+    out = np.zeros_like(x)
+    for place in prange(count * rows):
+        n, row = place // rows, place % rows
+        for column in range(columns):
+            for i in range(max(0, 1 - row), min(3, rows + 1 - row)):
+                for j in range(max(0, 1 - column), min(3, columns + 1 - column)):
+                    for c in range(depth):
+                        out[n, row, column, c] += x[n, row + i - 1, column + j - 1, c] * w[i, j, c]
+    return out
+
+
+def _heat(start: Any, rate: Any) -> Any:
+    now, following = start.copy(), start.copy()
+    count = 0
+    while True:
+        moved = 0.0
+        for i in range(1, now.shape[0] - 1):
+            for j in range(1, now.shape[1] - 1):
+                near = (now[i - 1, j] + now[i + 1, j]) + (now[i, j - 1] + now[i, j + 1])
+                change = rate[()] * (near - 4 * now[i, j])
+                following[i, j] = now[i, j] + change
+                moved += change * change
+        now, following = following, now
+        count += 1
+        if moved <= 1e-12 or count >= 5000:
+            return now, count
+
+
 _LOOPS: Mapping[str, Callable[..., Any]] = {
     "chain": _chain,
     "softmax": _softmax,
@@ -116,7 +147,11 @@ _LOOPS: Mapping[str, Callable[..., Any]] = {
     "sum_axis1": _sum_axis1,
     "transpose": _transpose,
     "gather": _gather,
+    "depthwise": _depthwise,
 }
+
+
+_PLAIN: Mapping[str, Callable[..., Any]] = {"scalar": _scalar, "heat": _heat}
 
 
 class NumbaPeer:
@@ -126,14 +161,20 @@ class NumbaPeer:
 
     def prepare(self, workload: Workload) -> Prepared:
         """See `Peer`; a function is compiled anew each time."""
-        if workload.kind == "scalar":
-            function = njit(_scalar)
+        if workload.narrow:
+            raise NotWrittenError("numba has no bf16")
+        if workload.kind in _PLAIN:
+            function = njit(_PLAIN[workload.kind], fastmath=workload.kind == "heat")
         elif workload.kind in _LOOPS:
             function = njit(parallel=True, fastmath=True)(_LOOPS[workload.kind])
         else:
             raise NotWrittenError("elementwise operations, reductions and moves only")
         arguments = list(workload.inputs().values())
-        return Prepared(lambda: function(*arguments), as_arrays, None, compiles_at_first_call=True)
+        return Prepared(lambda: function(*arguments), _arrays, None, compiles_at_first_call=True)
+
+
+def _arrays(result: Any) -> list[Array]:
+    return [np.asarray(each) for each in as_arrays(result)]
 
 
 def peer(_name: str, threads: int) -> NumbaPeer:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.command import numpy_kernels
-from benchmarks.peers.peer import Prepared, as_arrays
+from benchmarks.peers.peer import NotWrittenError, Prepared, as_arrays
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,6 +22,8 @@ class NumpyPeer:
 
     def prepare(self, workload: Workload) -> Prepared:
         """See `Peer`."""
+        if workload.narrow:
+            raise NotWrittenError("numpy has no bf16 of its own")
         inputs, reference = workload.inputs(), workload.reference
         return Prepared(lambda: reference(**inputs), as_arrays)
 

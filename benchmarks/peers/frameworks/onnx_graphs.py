@@ -14,7 +14,8 @@ from benchmarks.peers.references import HEADS, SEQUENCE, WIDTH
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from benchmarks.peers.workloads import Array, Workload
+    from benchmarks.peers.draws import Array
+    from benchmarks.peers.workloads import Workload
 
 _TYPES = {"float32": TensorProto.FLOAT, "int32": TensorProto.INT32, "int64": TensorProto.INT64}
 _OPSET, _IR_VERSION = 20, 10
@@ -70,11 +71,13 @@ def graph_of(workload: Workload) -> Graph:
     """Return the graph of ``workload``.
 
     Raises:
-        NotWrittenError: It computes gradients.
+        NotWrittenError: It computes gradients, loops, or is in bf16.
     """
+    if workload.narrow:
+        raise NotWrittenError("no kernels for bf16")
     write = _KINDS.get(workload.kind)
     if write is None:
-        raise NotWrittenError("inference only")
+        raise NotWrittenError("inference without loops only")
     graph = Graph(workload.inputs())
     return graph.finish(write(graph, workload))
 
@@ -91,11 +94,23 @@ def _attention(g: Graph, _: Workload) -> str:
     return g("MatMul", g("Softmax", scores, axis=-1), "v")
 
 
+def _causal(g: Graph, _: Workload) -> str:
+    scaled = g("Mul", "q", g.constant(np.float32(0.125)))
+    scores = g("MatMul", scaled, g("Transpose", "k", perm=[0, 1, 3, 2]))
+    length = g.inputs["q"].shape[-2]
+    mask = np.where(np.tril(np.ones((length, length), bool)), 0, -np.inf).astype(np.float32)
+    return g("MatMul", g("Softmax", g("Add", scores, g.constant(mask)), axis=-1), "v")
+
+
 def _convolution(g: Graph, workload: Workload) -> str:
-    weights = g.constant(np.ascontiguousarray(g.inputs.pop("w").transpose(3, 2, 0, 1)))
+    filters = g.inputs.pop("w")
+    filters = filters if filters.ndim == 4 else filters[:, :, None]
+    weights = g.constant(np.ascontiguousarray(filters.transpose(3, 2, 0, 1)))
     g.inputs["x"] = np.ascontiguousarray(g.inputs["x"].transpose(0, 3, 1, 2))
     g.layout = lambda result: result.transpose(0, 2, 3, 1)
     g.note = f"NCHW; {_WEIGHTS}"
+    if workload.kind == "depthwise":
+        return g("Conv", "x", weights, group=g.inputs["x"].shape[1], auto_pad="SAME_UPPER")
     strides = [workload.stride, workload.stride]
     return g("Conv", "x", weights, strides=strides, auto_pad="SAME_UPPER")
 
@@ -166,7 +181,9 @@ _KINDS: Mapping[str, Callable[[Graph, Workload], str]] = {
     "mean": lambda g, _: g("ReduceMean", "x", keepdims=0),
     "transpose": lambda g, _: g("Transpose", "x", perm=[1, 0]),
     "attention": _attention,
+    "causal": _causal,
     "convolution": _convolution,
+    "depthwise": _convolution,
     "perceptron": _perceptron,
     "gather": lambda g, _: g("Gather", "tab", "idx", axis=0),
     "scatter": _scatter,

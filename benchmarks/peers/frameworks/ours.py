@@ -1,4 +1,4 @@
-"""This compiler: each workload as a module of Core IR."""
+"""This compiler: each workload as a module of Core IR or, in bf16, a PTIR program."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class OurPeer:
         start = time.perf_counter()
         compiled = mind_mlir.compile(module)
         seconds = time.perf_counter() - start
-        arguments = [inputs[parameter.name] for parameter in compiled.parameters]
+        arguments = list(inputs.values())
         return Prepared(lambda: compiled(*arguments), as_arrays, compile_seconds=seconds)
 
 

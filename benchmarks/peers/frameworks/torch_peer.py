@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812 - as its own documentation imports it
 
@@ -14,7 +15,8 @@ from benchmarks.peers.references import HEADS, SEQUENCE, WIDTH
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from benchmarks.peers.workloads import Array, Workload
+    from benchmarks.peers.draws import Array
+    from benchmarks.peers.workloads import Workload
 
 
 def _perceptron(x: Any, *parameters: Any) -> Any:
@@ -39,6 +41,28 @@ def _block(x: Any, g1: Any, b1: Any, wa: Any, ba: Any, *rest: Any) -> Any:
     return (x + torch.addmm(bo, inner, wo)).view(1, SEQUENCE, WIDTH)
 
 
+def _heat(start: Any, rate: Any) -> Any:
+    now, count = start, 0
+    while True:
+        neighbours = (now[:-2, 1:-1] + now[2:, 1:-1]) + (now[1:-1, :-2] + now[1:-1, 2:])
+        change = F.pad(rate * (neighbours - 4 * now[1:-1, 1:-1]), (1, 1, 1, 1))
+        now, count = now + change, count + 1
+        if (change * change).sum() <= 1e-12 or count >= 5000:
+            return now, torch.tensor(count)
+
+
+def _training(data: Any, labels: Any, weights: Any, rate: Any) -> Any:
+    momentum = torch.zeros_like(weights)
+    for number in range(20):
+        first = number % 4 * 16
+        x, y = data[first : first + 16], labels[first : first + 16]
+        slope = (torch.sigmoid(x @ weights) - y) @ x / 16
+        momentum = 0.9 * momentum - rate * slope
+        weights = weights + momentum
+    z = data @ weights
+    return weights, (F.softplus(z) - labels * z).mean()
+
+
 _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "scalar": lambda x: x * 2 + 1,
     "product": lambda a, b: a @ b,
@@ -50,17 +74,25 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "mean": lambda x: x.mean(),
     "transpose": lambda x: x.t().contiguous(),
     "attention": F.scaled_dot_product_attention,
+    "causal": lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True),
     "perceptron": _perceptron,
     "gradients": _loss,
     "gather": lambda tab, idx: tab[idx],
     "scatter": lambda g, idx: torch.zeros(50000, 256).index_add_(0, idx, g),
     "block": _block,
+    "heat": _heat,
+    "training": _training,
 }
 
 
-def _convolution(stride: int) -> Callable[[Any, Any], Any]:
+_IMAGES = ("convolution", "depthwise")
+
+
+def _convolution(workload: Workload) -> Callable[[Any, Any], Any]:
+    stride = workload.stride
+    groups = workload.draws["w"](np.random.default_rng(0)).shape[-1] if workload.kind == "depthwise" else 1
     if stride == 1:
-        return lambda x, w: F.conv2d(x, w, padding="same")
+        return lambda x, w: F.conv2d(x, w, padding="same", groups=groups)
     return lambda x, w: F.conv2d(F.pad(x, (2, 3, 2, 3)), w, stride=stride)  # SAME pads one side more
 
 
@@ -80,11 +112,12 @@ class TorchPeer:
 
     def prepare(self, workload: Workload) -> Prepared:
         """See `Peer`."""
-        tensors = [torch.from_numpy(array) for array in workload.inputs().values()]
-        function = _FUNCTIONS.get(workload.kind) or _convolution(workload.stride)
+        tensors = [_tensor(array) for array in workload.inputs().values()]
+        function = _FUNCTIONS.get(workload.kind) or _convolution(workload)
         note = ""
-        if workload.kind == "convolution":
+        if workload.kind in _IMAGES:
             image, filters = tensors
+            filters = filters if filters.ndim == 4 else filters.unsqueeze(2)
             filters = filters.permute(3, 2, 0, 1).contiguous(memory_format=torch.channels_last)
             tensors = [image.permute(0, 3, 1, 2), filters]
             note = "channels_last"
@@ -133,13 +166,21 @@ def _first_and_best(call: Callable[[], Any]) -> tuple[float, float]:
     return seconds[0], min(seconds)
 
 
+def _tensor(array: Array) -> Any:
+    """Return ``array`` as a tensor; torch knows nothing of the bf16 of numpy arrays."""
+    if array.dtype.name != "bfloat16":
+        return torch.from_numpy(array)
+    return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+
+
 def _arrays(result: Any) -> list[Array]:
     results = result if isinstance(result, (tuple, list)) else (result,)
-    return [tensor.detach().numpy() for tensor in results]
+    found = [tensor.detach() for tensor in results]
+    return [(each.float() if each.dtype == torch.bfloat16 else each).numpy() for each in found]
 
 
 def _outputs(workload: Workload) -> Callable[[Any], list[Array]]:
-    if workload.kind == "convolution":
+    if workload.kind in _IMAGES:
         return lambda result: _arrays(result.permute(0, 2, 3, 1))
     return _arrays
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from mind_mlir.bindings import ir
 from mind_mlir.lowering.buffers.aliases import root_of
 from mind_mlir.lowering.schedule.contraction.kernels import PRODUCT_ARGUMENTS
+from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -93,7 +94,7 @@ METADATA = "memref.extract_strided_metadata"
 
 #: Operations that access no memory, by dialect, besides `vector` ones that are none of those below.
 _PURE = ("arith.", "math.", "vector.", "ub.")
-_STRUCTURE = ("scf.for", "scf.if", "scf.yield")
+_STRUCTURE = ("scf.for", "scf.if", "scf.yield", "memref.prefetch")
 #: Accesses: the number of the operand that is the buffer, and whether they write.
 _ACCESSES = {
     "memref.load": (0, False),
@@ -149,6 +150,7 @@ class _Footprint:
         self._maps: dict[Attribute, bool] = {}
         self._found: dict[Value, Touch] = {}
         self._known = True
+        self._own: set[Operation] = set()  # memory that an iteration has to itself
 
     def run(self) -> dict[Value, Touch] | None:
         self._loop.walk(self._visit, ir.WalkOrder.PRE_ORDER)
@@ -167,6 +169,8 @@ class _Footprint:
         elif name == "scf.for":
             if op != self._loop:
                 self._spans[op.regions[0].blocks[0].arguments[0]] = self._inner(op)
+        elif name == "memref.alloc":
+            self._own.add(op)
         else:
             self._known = name.startswith(_PURE) or name in _STRUCTURE
         return ir.WalkResult.ADVANCE if self._known else ir.WalkResult.INTERRUPT
@@ -175,16 +179,18 @@ class _Footprint:
         """Return where the variable of an inner loop lies."""
         first, end, step = list(loop.operands)[:3]
         lower, upper, stride = self._span(first), self._least(end), _constant(step)
-        if lower is None or upper is None or stride is None or lower.low != lower.high:
+        if lower is None or upper is None or stride is None:
             return None
         if (lower.pitch, lower.digits) != (upper.pitch, upper.digits):
             return None
+        if lower.low != lower.high:  # starts where the variable of another inner loop is
+            return lower._replace(high=max(lower.low, upper.high - 1))
         trips = max(0, -(-(upper.high - lower.low) // stride))
         return lower._replace(high=lower.low + max(0, trips - 1) * stride)
 
     def _least(self, value: Value) -> Span | None:
         """Return a span whose upper end ``value`` does not exceed: that of the first operand of a minimum."""
-        owner = _owner(value)
+        owner = definition(value)
         if owner is not None and owner.name in ("arith.minui", "arith.minsi"):
             return self._span(owner.operands[0])
         return self._span(value)
@@ -195,7 +201,7 @@ class _Footprint:
         return self._spans[value]
 
     def _compute(self, value: Value) -> Span | None:
-        owner = _owner(value)
+        owner = definition(value)
         name = "" if owner is None else owner.name
         if name == "arith.constant":
             constant = _constant(value)
@@ -225,6 +231,8 @@ class _Footprint:
         layout = self._layouts[buffer]
         if layout is None:
             return False
+        if definition(layout.root) in self._own:
+            return True
         lanes = self._lanes(op, name, operands)
         last = len(layout.shape) - 1
         places = [
@@ -246,7 +254,7 @@ class _Footprint:
         if reaches is None:
             return False
         for reach in reaches:
-            base = _owner(operands[reach.operand])
+            base = definition(operands[reach.operand])
             if base is None or base.name != METADATA:
                 return False
             root = root_of(base.operands[0])
@@ -259,7 +267,7 @@ class _Footprint:
 
     def _most(self, value: Value) -> int | None:
         """Return what ``value`` is at most, if that is the same in each iteration."""
-        owner = _owner(value)
+        owner = definition(value)
         if owner is not None and owner.name in ("arith.minui", "arith.minsi"):
             found = [most for operand in owner.operands if (most := self._most(operand)) is not None]
             return min(found, default=None)
@@ -339,12 +347,8 @@ def _sum(places: Sequence[Span], layout: _Layout) -> Span | None:
     return Span(pitch, low, high)
 
 
-def _owner(value: Value) -> Operation | None:
-    return None if isinstance(value, ir.BlockArgument) else value.owner.operation
-
-
 def _constant(value: Value) -> int | None:
-    owner = _owner(value)
+    owner = definition(value)
     if owner is None or owner.name != "arith.constant" or not isinstance(value.type, ir.IndexType):
         return None
     return int(ir.IntegerAttr(owner.attributes["value"]).value)

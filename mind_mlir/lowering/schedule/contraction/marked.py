@@ -7,12 +7,15 @@ once it is on memory. Between the two, bufferization and all that is done to buf
 from __future__ import annotations
 
 import dataclasses
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.bindings import ir, tensor
 from mind_mlir.lowering.schedule.contraction.matmul_schedule import MatmulSchedule
 
 if TYPE_CHECKING:
+    from collections.abc import Container, Mapping, Sequence
+
     from mind_mlir.bindings import Attribute, Operation, Value
     from mind_mlir.lowering.schedule.contraction.match import Contraction
     from mind_mlir.lowering.schedule.reading.view import Access
@@ -35,21 +38,44 @@ def mark(contraction: Contraction, schedule: MatmulSchedule, start: Attribute | 
     *inputs, init = view.operands
     if start is not None:
         init = tensor.EmptyOp(list(init.type.shape), contraction.element).result
-    maps = [ir.AffineMapAttr.get(_affine_map(access, len(view.extents))) for access in view.accesses]
-    kinds = ("reduction" if dim in view.reductions else "parallel" for dim in range(len(view.extents)))
-    attributes = {
+    attributes = {SCHEDULE_ATTRIBUTE: _to_attribute(schedule)}
+    if start is not None:
+        attributes[START_ATTRIBUTE] = start
+    op = generic_like(view.op, [*inputs, init], view.accesses, len(view.extents), view.reductions, attributes)
+    return op.results[0]
+
+
+def generic_like(
+    source: Operation,
+    operands: Sequence[Value],
+    accesses: Sequence[Access],
+    loops: int,
+    reductions: Container[int],
+    attributes: Mapping[str, Attribute] = MappingProxyType({}),
+) -> Operation:
+    """Emit a `linalg.generic` that does to elements what ``source`` does, at the insertion point.
+
+    Args:
+        source: An operation on two inputs and one init.
+        operands: Of the new one.
+        accesses: How each operand is indexed.
+        loops: How many loops there are.
+        reductions: Which of them sum.
+        attributes: Further attributes.
+    """
+    maps = [ir.AffineMapAttr.get(_affine_map(access, loops)) for access in accesses]
+    kinds = ("reduction" if dim in reductions else "parallel" for dim in range(loops))
+    all_attributes = {
         "indexing_maps": ir.ArrayAttr.get(maps),
         "iterator_types": ir.ArrayAttr.get(
             [ir.Attribute.parse(f"#linalg.iterator_type<{kind}>") for kind in kinds]
         ),
         "operandSegmentSizes": ir.DenseI32ArrayAttr.get([2, 1]),
-        SCHEDULE_ATTRIBUTE: _to_attribute(schedule),
+        **attributes,
     }
-    if start is not None:
-        attributes[START_ATTRIBUTE] = start
-    op = ir.Operation.create("linalg.generic", [init.type], [*inputs, init], attributes, regions=1)
-    _copy_body(view.op, op)
-    return op.results[0]
+    op = ir.Operation.create("linalg.generic", [operands[-1].type], operands, all_attributes, regions=1)
+    _copy_body(source, op)
+    return op
 
 
 def schedule_of(op: Operation) -> MatmulSchedule:

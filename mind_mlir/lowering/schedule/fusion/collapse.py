@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir, tensor
 from mind_mlir.lowering.schedule.fusion.group import runs_along
-from mind_mlir.lowering.schedule.reading.values import definition
 from mind_mlir.lowering.schedule.reading.view import Linear
+from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence

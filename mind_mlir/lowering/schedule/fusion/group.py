@@ -16,10 +16,11 @@ from mind_mlir.lowering.schedule.fusion.combiner import match_combiners
 
 if TYPE_CHECKING:
     from mind_mlir.bindings import Block, Operation, Type, Value
+    from mind_mlir.lowering.schedule.fusion.row_program import RowProgram
     from mind_mlir.lowering.schedule.reading.view import Access, View
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(eq=False)
 class Group:
     """Operations over the same loops, in order.
 
@@ -31,6 +32,7 @@ class Group:
         weight: operations in the bodies of all members.
         produced: which member computes each result.
         place: the place of the last member (see `Decisions`).
+        rows: the program over rows that members read results of, if any.
     """
 
     extents: tuple[int, ...]
@@ -40,6 +42,7 @@ class Group:
     weight: int = 0
     produced: dict[Value, View] = dataclasses.field(default_factory=dict)
     place: int = 0
+    rows: RowProgram | None = None
 
     def add(self, view: View) -> None:
         """Append ``view``, which `accepts` accepted."""
@@ -48,6 +51,11 @@ class Group:
         self.weight += len(view.body.operations) - 1
         for result in view.op.results:
             self.produced[result] = view
+
+    def refresh(self) -> None:
+        """Let the members have the operands that their operations have by now."""
+        self.members = [view.current() for view in self.members]
+        self.produced = {result: view for view in self.members for result in view.op.results}
 
     def accepts(self, view: View, dims: tuple[int, ...]) -> bool:
         """Return whether ``view`` can run in the same loops, reading earlier members' results in registers.
@@ -109,7 +117,8 @@ def runs_along(view: View, dim: int) -> bool:
     """Return whether all that ``view`` reads is contiguous along ``dim`` or does not depend on it."""
     count = len(view.inputs)
     numbers = [n for n in range(len(view.operands)) if n >= count or view.used(n)]
-    return all(_vector_access(view.accesses[n], dim) for n in numbers) and _rows_along(view, dim)
+    slides = dim not in view.reductions
+    return all(_vector_access(view.accesses[n], dim, slides) for n in numbers) and _rows_along(view, dim)
 
 
 def _rows_along(view: View, dim: int) -> bool:
@@ -141,9 +150,15 @@ def extractions(view: View) -> list[Operation]:
     return [op for op in operations if op.name == "tensor.extract"]
 
 
-def _vector_access(access: Access, dim: int) -> bool:
+def _vector_access(access: Access, dim: int, slides: bool) -> bool:
+    """Return whether ``access`` is contiguous along ``dim`` or does not use it.
+
+    Where it ``slides``, other loops may move along the last dimension, too, as those of a window do.
+    """
     users = [index for index in access if index.uses(dim)]
-    return not users or (len(users) == 1 and access[-1].dim == dim)
+    if not users:
+        return True
+    return len(users) == 1 and (access[-1].dim == dim or (slides and (dim, 1) in access[-1].terms))
 
 
 def _vector_body(block: Block) -> bool:

@@ -6,6 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import Block, Operation, Type, Value, ir
+from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,13 +45,13 @@ def match_multiply_add(block: Block) -> MultiplyAdd | None:
     last = block.operations[len(block.operations) - 1].operation
     if len(last.operands) != 1:
         return None
-    add = _definition(last.operands[0])
+    add = definition(last.operands[0])
     if add is None or add.name not in ("arith.addf", "arith.addi"):
         return None
     terms = [operand for operand in add.operands if operand != arguments[2]]
     if len(terms) != 1:
         return None
-    multiply = _definition(terms[0])
+    multiply = definition(terms[0])
     if multiply is None or multiply.name != add.name.replace("add", "mul"):
         return None
     chains = [_casts(operand) for operand in multiply.operands]
@@ -64,14 +65,10 @@ def match_multiply_add(block: Block) -> MultiplyAdd | None:
 
 def _casts(value: Value) -> tuple[Value, tuple[Operation, ...]]:
     chain: list[Operation] = []
-    while (op := _definition(value)) is not None and op.name in _CASTS:
+    while (op := definition(value)) is not None and op.name in _CASTS:
         chain.append(op)
         value = op.operands[0]
     return value, tuple(reversed(chain))
-
-
-def _definition(value: Value) -> Operation | None:
-    return None if isinstance(value, ir.BlockArgument) else value.owner
 
 
 def repeat(op: Operation, operands: Sequence[Value], shape: Sequence[int]) -> list[Value]:

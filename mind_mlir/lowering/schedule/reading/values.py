@@ -6,6 +6,7 @@ import itertools
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir
+from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
     from mind_mlir.bindings import Attribute, Block, Operation, Value
@@ -20,11 +21,6 @@ _REMOVABLE = (
     "tensor.expand_shape",
     "tensor.from_elements",
 )
-
-
-def definition(value: Value) -> Operation | None:
-    """Return the operation that defines ``value``; None for a block argument."""
-    return None if isinstance(value, ir.BlockArgument) else value.owner
 
 
 def filler(value: Value) -> Value | None:

@@ -14,7 +14,7 @@ from mind_mlir.bindings import func, ir
 from mind_mlir.lowering.schedule.emission.constants import IN_PLACE
 from mind_mlir.lowering.schedule.emission.decision import Choice
 from mind_mlir.lowering.schedule.emission.emitter import Emitter
-from mind_mlir.lowering.schedule.reading.values import definition
+from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence

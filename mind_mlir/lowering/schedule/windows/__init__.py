@@ -1,0 +1,1 @@
+"""Windows that slide along tensors: products that read through them."""
