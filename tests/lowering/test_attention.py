@@ -50,9 +50,6 @@ def logarithmic(body: Body, z: Tensor) -> Tensor:
     return body.unary("Exp", body.binary("Sub", z, total))
 
 
-Softmax = "Callable[[Body, Tensor], Tensor]"
-
-
 def attention(
     sizes: tuple[int, int, int, int, int, int],
     softmax: Callable[[Body, Tensor], Tensor] = stable,
@@ -137,6 +134,7 @@ CASES: dict[str, Callable[[], Module]] = {
     "plain": lambda: attention((1, 3, 33, 65, 16, 16), plain),
     "logarithmic": lambda: attention((1, 3, 33, 65, 16, 16), logarithmic, hidden=CAUSAL),
     "f64": lambda: attention((1, 2, 45, 45, 24, 8), dtype=DType.F64, hidden=CAUSAL),
+    "one head": lambda: attention((3, 1, 17, 20, 8, 4)),
     "deep": lambda: attention((1, 1, 30, 30, 200, 150)),
 }
 
@@ -186,6 +184,15 @@ def test_what_needs_its_scores_keeps_them() -> None:
     weights = body.softmax(body.product(q, body.transpose(k, 0, 2, 1), 1, (2, 1)))
     module = to_module(program(body, [body.product(weights, v, 1, (2, 1)), weights]))
     check(module, arguments_of(module), fused=0)
+
+
+def test_kernels_are_those_of_other_products() -> None:
+    """A product beside an attention packs its right factor by the kernel that packs queries."""
+    body = Body([])
+    q, k, v = (body.parameter(DType.F32, 48, 16) for _ in range(3))
+    attended = body.product(body.softmax(body.product(q, body.transpose(k, 1, 0), 0, (1, 0))), v, 0, (1, 0))
+    module = to_module(program(body, [attended, body.product(q, body.transpose(k, 1, 0), 0, (1, 0))]))
+    check(module, arguments_of(module))
 
 
 @pytest.mark.parametrize("target", ["sse", "avx2", "avx512"])

@@ -20,6 +20,7 @@ from mind_mlir.lowering.schedule.emission.emitter import Emitter
 from mind_mlir.lowering.schedule.fusion.collapse import collapsed, expand_value, merged_loops
 from mind_mlir.lowering.schedule.fusion.group import vector_dims
 from mind_mlir.lowering.schedule.grouping import Grouping
+from mind_mlir.lowering.schedule.movement.margins import carry_margins
 from mind_mlir.lowering.schedule.movement.scatter import ScatterEmitter, match_scatter
 from mind_mlir.lowering.schedule.movement.transposition import (
     Transposition,
@@ -73,6 +74,7 @@ class FunctionScheduler:
 
     def run(self) -> None:
         """Schedule all blocks of the function."""
+        carry_margins(self._function)
         read_through_patches(self._function, self._views)
         self._regions(self._function)
 

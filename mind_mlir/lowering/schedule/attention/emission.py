@@ -17,6 +17,7 @@ from mind_mlir.lowering.schedule.attention.elements import Elements, element, lo
 from mind_mlir.lowering.schedule.attention.marked import ATTENTION_ATTRIBUTE, read
 from mind_mlir.lowering.schedule.contraction.kernels import PRODUCT_ARGUMENTS
 from mind_mlir.lowering.schedule.contraction.library import Library
+from mind_mlir.lowering.schedule.contraction.packing import PACK_ARGUMENTS
 from mind_mlir.lowering.schedule.emission.emitter import PRIVATE_ATTRIBUTE, Emitter, zero
 from mind_mlir.lowering.schedule.emission.split import Split
 from mind_mlir.lowering.schedule.reading.body import repeat
@@ -258,9 +259,15 @@ class _Emission:
         """Emit a packing of so many columns and steps into ``target``, whose columns move so far."""
         e = self._e
         columns, depth, stride = bounds
-        panel = math.prod(target.type.shape)
-        numbers = (first, 0, columns, depth, stride, panel)
-        self._library.call(kernel, [source, _base(target), *(e.index(number) for number in numbers)])
+        given = {
+            "source_first": first,
+            "columns": columns,
+            "depth": depth,
+            "stride": stride,
+            "panel": math.prod(target.type.shape),
+        }
+        values = [e.index(given.get(name, 0)) for name in PACK_ARGUMENTS]
+        self._library.call(kernel, [source, _base(target), *values])
 
     def _whole(self, place: _Place, limit: Index) -> None:
         """Emit all keys at once."""

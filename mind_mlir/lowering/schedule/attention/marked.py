@@ -55,7 +55,9 @@ def mark(program: Program, factors: Factors, schedule: AttentionSchedule) -> lis
     sources = [*(each for pair in factors.scores for each in pair), *factors.inputs, *factors.values]
     element = program.scores[0].type
     inits = [
-        tensor.EmptyOp([factors.extents[index.dim or 0] for index in access], element).result
+        tensor.EmptyOp(
+            [1 if index.dim is None else factors.extents[index.dim] for index in access], element
+        ).result
         for access in factors.outputs
     ]
     accesses = [*(source.access for source in sources), *factors.outputs]

@@ -193,12 +193,12 @@ class _Emission:
             body(digits)
             return []
 
-        e.chunks(
-            Split(together, -(-total // together), "", self._s.brief),
-            total,
-            [],
-            lambda first, end, _: e.loop((first, end, 1), [], lambda number, _: one(number)),
-        )
+        def several(first: Index, end: Index, _: list[Value]) -> list[Value]:
+            if together == 1:
+                return one(first)
+            return e.loop((first, end, 1), [], lambda number, _: one(number))
+
+        e.chunks(Split(together, -(-total // together), "", self._s.brief), total, [], several)
 
     def _least(self, extent: int, digit: Index, size: int) -> Index:
         """Return how much of ``extent`` the piece ``digit`` of ``size`` has."""
