@@ -224,6 +224,7 @@ class FunctionScheduler:
             target=self._target,
             outside=loops_without(contraction.view.op, contraction.right.value),
             group=words_of(contraction, loops, self._target),
+            converts=bool(contraction.left.casts),
         )
         self._kernels.update(dict.fromkeys(kernels_of(contraction, loops, chosen)))
         start = filler(init)

@@ -172,7 +172,13 @@ def _blocks(loop: Loop, size: int) -> tuple[Loop, Loop, int]:
 
 
 def choose_matmul_schedule(
-    geometry: Geometry, *, bits: int, target: Target, outside: int = 0, group: int = 1
+    geometry: Geometry,
+    *,
+    bits: int,
+    target: Target,
+    outside: int = 0,
+    group: int = 1,
+    converts: bool = False,
 ) -> MatmulSchedule:
     """Return the schedule of a contraction.
 
@@ -182,6 +188,7 @@ def choose_matmul_schedule(
         target: The processor.
         outside: Out of how many loops the packing of its right factor can be taken.
         group: How many terms of both factors go into a word, which one instruction multiplies.
+        converts: Whether elements of the left factor are not accumulators in memory.
     """
     lanes = target.lanes(bits)
     size = bits // 8
@@ -192,7 +199,8 @@ def choose_matmul_schedule(
     right = k * n * size
     far = right > target.l2_bytes // 2
     tolerance = 1.3 if nanoseconds <= _SMALL_NS else 1.05 if far and group == 1 else 1.02
-    rows, vectors = _tile(m, -(-n // lanes), target, tolerance, packs=group > 1)
+    packs = group > 1 or (converts and _packs_left(geometry, _SQUARES[0], size, converts=True))
+    rows, vectors = _tile(m, -(-n // lanes), target, tolerance, packs=packs)
     columns = lanes * vectors
     ragged = n % columns > 0 and not target.masks
     often = m * planes >= _PACK_ROWS
@@ -206,7 +214,7 @@ def choose_matmul_schedule(
     copy = plain and alone and often and near and right > target.l1_bytes // 2 and group == 1
     deep = not alone and k > _DEEP * max(m * planes, n)
     pack = is_strided(geometry) or ragged or (often and far and not (copy or deep)) or group > 1
-    pack_left = _packs_left(geometry, rows, size) or group > 1
+    pack_left = _packs_left(geometry, rows, size, converts=converts) or group > 1
     most = _PACKED_SHARES if pack_left else _SHARES
     room = [target.l2_bytes // share // (min(kc, k) * size) for share in most]
     room = [m * planes, n] if deep else room
@@ -221,7 +229,8 @@ def choose_matmul_schedule(
     )
     result = batch * planes * m * n * size
     pieces = batch * -(-m // mc) * -(-planes // together) * -(-n // nc)
-    parts = geometry.steps if packs_steps(geometry) else batch if batch > 1 else -(-n // columns)
+    by_steps = packs_steps(geometry) and group < _WHOLE
+    parts = geometry.steps if by_steps else batch if batch > 1 else -(-n // columns)
     return MatmulSchedule(
         lanes=lanes,
         rows=rows,
@@ -232,7 +241,7 @@ def choose_matmul_schedule(
         nc=nc,
         pieces=split(pieces, nanoseconds).step,
         pack=pack,
-        packings=_round_up(split(parts, 2 * right * batch * BYTE_NS).step, group),
+        packings=_round_up(split(parts, 2 * right * batch * BYTE_NS).step, group if by_steps else 1),
         copy=copy,
         pack_left=pack_left,
         fma=target.fma,
@@ -255,12 +264,12 @@ def packs_steps(geometry: Geometry) -> bool:
     return not is_strided(geometry) and not geometry.batch and len(geometry.packed) == 1
 
 
-def _packs_left(geometry: Geometry, rows: int, size: int) -> bool:
-    """Return whether the left factor is packed, in tiles of ``rows`` rows."""
+def _packs_left(geometry: Geometry, rows: int, size: int, *, converts: bool) -> bool:
+    """Return whether the left factor is packed, in tiles of ``rows`` rows: it is large, or converted."""
     plain = len(geometry.rows) == 1 and not geometry.batch and len(geometry.depth) == 1
     if not plain or rows not in _SQUARES:
         return False
-    far = geometry.rows[0].extent * geometry.steps * size >= _PACK_LEFT[0]
+    far = geometry.rows[0].extent * geometry.steps * size >= (_CONVERTED if converts else _PACK_LEFT[0])
     along = 1 in (geometry.rows[0].left, geometry.depth[0].left)
     return far and along and geometry.columns.extent >= _PACK_LEFT[1]
 
@@ -273,10 +282,14 @@ _SMALL_NS = 3_000
 _SUM = 160
 #: Words that one accumulator sums: of two terms each, blocks are as long as `ops.accumulation` allows.
 _WORDS = 128
+#: Words of so many terms are packed a column at a time: their sums are noted, too.
+_WHOLE = 4
 #: Products that one accumulator sums where there are several reductions.
 _TAPS = 64
 #: Bytes of a left factor from which on it is packed, and the least number of columns that pays for it.
 _PACK_LEFT = 2 << 20, 256
+#: The same bytes where elements are converted, which packing does once.
+_CONVERTED = 32 << 10
 #: Rows of tiles whose left factor can be packed.
 _SQUARES = (2, 4, 8)
 #: What part of the second-level cache the left and the right factor of a piece may take, a block of steps at
