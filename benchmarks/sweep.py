@@ -69,7 +69,8 @@ def measure(name: str, values: Sequence[float], workloads: Sequence[str], rounds
 def _call(workload: str) -> Callable[[], object]:
     inputs = WORKLOADS[workload].inputs()
     executable = mind_mlir.compile(program(WORKLOADS[workload]))
-    return lambda: executable(**inputs)
+    arguments = list(inputs.values())
+    return lambda: executable(*arguments)
 
 
 def _times(calls: Sequence[Callable[[], object]], rounds: int) -> list[list[float]]:

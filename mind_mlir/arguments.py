@@ -19,7 +19,7 @@ from mind_mlir.diagnostics import ArgumentError, Diagnostic
 from mind_mlir.ir.elements import Problem, plain_booleans
 from mind_mlir.ir.entry import entry_function
 from mind_mlir.ir.interface import interface_of
-from mind_mlir.ir.nested import as_array, flattened
+from mind_mlir.ir.nested import as_array, flattened, is_masked
 from mind_mlir.ir.types import DType, DTypeKind, format_shape
 from mind_mlir.ops.contexts import allocation_failed
 
@@ -225,7 +225,7 @@ def _to_numpy(parameter: Parameter, value: object, findings: list[Diagnostic]) -
 
 def viewed(value: object) -> tuple[Array | None, str]:
     """Return ``value`` as numpy sees it, or None and why it cannot."""
-    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+    if is_masked(value):
         return None, "elements of it are masked"
     array = as_array(value)
     if array is not None:

@@ -206,10 +206,15 @@ def _agreeing_parts(
     record, part = by_opcode()[operation.opcode], PARTS[dtype_of(interpreted)]
     exact = record.rounding is Rounding.EXACT and not _runs_others(record)
     relative, magnitude = TOLERANCES[part], np.abs(interpreted)
-    if _runs_others(record) or record.terms is not None:
+    if _runs_others(record):
         found = [np.abs(each) for each in (interpreted, *operands) if dtype_of(each) in COMPLEX]
         magnitude = sum(np.where(np.isfinite(each), each, 0).sum() for each in found)
-        relative = CONTROL_TOLERANCES[part] if _runs_others(record) else relative
+        relative = CONTROL_TOLERANCES[part]
+    elif record.terms is not None:
+        attributes = complete_attributes(record, operation.attributes)
+        given = term_magnitudes(record, operands, attributes, lambda arrays: evaluate(operation, arrays))
+        magnitude = given.real
+        relative = summation_error(record.terms([o.shape for o in operands], attributes), part)
     agreeing = np.ones(interpreted.shape, np.bool_)
     for left, right in ((compiled.real, interpreted.real), (compiled.imag, interpreted.imag)):
         both = (np.isnan(left) & np.isnan(right)) | (left == right)

@@ -26,6 +26,7 @@ from mind_mlir.lowering.to_linalg import to_linalg
 from mind_mlir.lowering.to_llvm import linked, to_llvm
 from mind_mlir.passes.expand import expanded
 from mind_mlir.passes.forms import STEPS
+from mind_mlir.passes.layers import share_layers
 from mind_mlir.passes.verify import verify
 from mind_mlir.stages import MLIR_FORMS
 from mind_mlir.target import named_target
@@ -109,6 +110,7 @@ class Lowering:
             if stage == until:
                 return print_module(module)
         with self._timed("mind", lambda: print_module(module)):
+            module = share_layers(module)
             # The module has been verified: loading the dialect for its checks would take a millisecond.
             self.mlir = emit(module, new_context(unregistered=True))
         self._opcodes = partial(_opcodes, module)

@@ -163,12 +163,7 @@ class ProgramArguments:
                 message = f"argument '{label}' is not an array of numbers, but {border.describe(flat[leaf])}"
                 findings.append(_about("E6105", message, label, type_, "pass a numpy array"))
             elif array.ndim != type_.rank:
-                message = (
-                    f"argument '{label}' has shape {format_shape(array.shape)}, "
-                    f"expected {format_shape(type_.shape)}"
-                )
-                hint = "pass an array of that rank; calls do not broadcast"
-                findings.append(_about("E6104", message, label, type_, hint))
+                findings.append(wrong_rank(label, array.shape, type_))
             else:
                 shapes[leaf] = array.shape
         first: dict[int, _Place] = {}
@@ -204,6 +199,12 @@ class ProgramArguments:
                 }
             ),
         )
+
+
+def wrong_rank(label: str, shape: tuple[int, ...], type_: TensorType) -> Diagnostic:
+    """Return the finding about an array of another rank than its type, which has symbols (E6104)."""
+    message = f"argument '{label}' has shape {format_shape(shape)}, expected {format_shape(type_.shape)}"
+    return _about("E6104", message, label, type_, "pass an array of that rank; calls do not broadcast")
 
 
 def _no_tuple(label: str, value: object, type_: TupleType) -> Diagnostic:

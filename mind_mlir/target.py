@@ -29,6 +29,8 @@ class Target:
         fma: whether multiply and add fuse into one instruction.
         half: whether f16 and f32 convert into each other in one instruction, subnormal numbers included.
         masks: whether loads and stores take a mask for the cost of plain ones (AVX-512, SVE).
+        bf16_dots: whether an instruction adds products of pairs of bf16 to accumulators of f32 (AVX512_BF16).
+        integer_dots: the same for pairs of i16 and for four bytes, with accumulators of i32 (AVX512_VNNI).
         l1_bytes: first-level data cache of one core, in bytes.
         l2_bytes: second-level cache of one core, in bytes.
         l3_bytes: last-level cache as seen from one core, in bytes.
@@ -41,6 +43,8 @@ class Target:
     fma: bool = False
     half: bool = False
     masks: bool = False
+    bf16_dots: bool = False
+    integer_dots: bool = False
     l1_bytes: int = 32 << 10
     l2_bytes: int = 512 << 10
     l3_bytes: int = 8 << 20
@@ -133,7 +137,15 @@ def target_from_features(machine: str, flags: frozenset[str], caches: dict[int, 
     """
     target = BASELINE.get(machine, Target())
     if {"avx512f", "avx512bw", "avx512dq", "avx512vl"} <= flags:
-        target = dataclasses.replace(target, vector_bytes=64, vector_registers=32, fma=True, masks=True)
+        target = dataclasses.replace(
+            target,
+            vector_bytes=64,
+            vector_registers=32,
+            fma=True,
+            masks=True,
+            bf16_dots="avx512_bf16" in flags,
+            integer_dots="avx512_vnni" in flags,
+        )
     elif "avx2" in flags:
         target = dataclasses.replace(target, vector_bytes=32, vector_registers=16, fma="fma" in flags)
     sizes = caches or {}

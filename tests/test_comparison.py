@@ -266,3 +266,30 @@ def test_a_wrong_part_of_a_complex_number_is_found(sabotage: Any, opcode: str, v
     difference = first_difference(complex_module(opcode, DType.CF64), {"x": values})
     assert difference is not None
     assert difference.index[0] in (0, 2)
+
+
+def complex_products(size: int) -> Module:
+    b = Builder(profile="ptir-v0.4")
+    x, y = (b.parameter(TensorType(DType.CF32, (3, size)), name) for name in "xy")
+    lists: dict[str, Any] = {"contract_lhs": (1,), "contract_rhs": (1,)}
+    product = b.emit("DotGeneral", x, y, **lists, accum_dtype=DType.CF32, out_dtype=DType.CF32)
+    return Module(Functions((b.function("main", [product]),)), "ptir-v0.4")
+
+
+def test_complex_products_may_differ_by_what_summing_them_rounds(sabotage: Any) -> None:
+    rng = np.random.default_rng(8)
+    real, imaginary = rng.standard_normal((2, 2, 3, 1000)) * 1e4
+    x, y = (real + 1j * imaginary).astype(np.complex64)
+    module = complex_products(1000)
+    assert first_difference(module, {"x": x, "y": y}) is None
+
+    def wrong(context: LoweringContext, result: Any) -> Any:
+        number = context.arithmetic(DType.CF32)
+        return context.elementwise(
+            lambda z: number.multiply(z, number.constant(1 + 1e-3j)), [result], context.result_type
+        )
+
+    sabotage("DotGeneral", wrong)
+    # Of as many as that, rounding may hide so little.
+    found = first_difference(complex_products(10), {"x": x[:, :10].copy(), "y": y[:, :10].copy()})
+    assert found is not None

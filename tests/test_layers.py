@@ -25,7 +25,7 @@ LAYERS = (
     "ops",
     "core",
     "analysis",
-    *("passes.canonical", "passes.structure", "passes"),
+    *("passes.canonical", "passes.structure", "passes.layers", "passes"),
     "frontends",
     "ptir",
     "arguments",
@@ -33,8 +33,8 @@ LAYERS = (
     "interpreter",
     *("dialect.opviews", "dialect"),
     *("lowering.schedule.emission", "lowering.schedule.reading", "lowering.schedule.movement"),
-    *("lowering.schedule.fusion", "lowering.schedule.contraction", "lowering.schedule.sharing"),
-    "lowering.schedule.windows",
+    *("lowering.schedule.fusion", "lowering.schedule.contraction", "lowering.schedule.attention"),
+    *("lowering.schedule.sharing", "lowering.schedule.windows"),
     "lowering.schedule",
     "lowering.buffers",
     "lowering",
@@ -61,6 +61,7 @@ NO_ROW = {
     "diagnostics.catalogue",
     "dialect.opviews",
     "passes.canonical",
+    "passes.layers",
     "passes.structure",
 } | {layer for layer in LAYERS if layer.startswith("lowering.schedule.")}
 

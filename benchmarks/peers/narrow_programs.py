@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, TypeAlias
 
-from benchmarks.peers.references import HEADS, SEQUENCE, WIDTH
+from benchmarks.peers.references import HEADS, WIDTH
 from examples.gpt2.builder import Body, Tensor, program
 from mind_mlir import DType
 
@@ -40,34 +40,33 @@ def _gelu(body: Body, x: Tensor) -> Tensor:
     return body.binary("Mul", body.binary("Mul", x, 0.5), body.binary("Add", body.unary("Tanh", inner), 1.0))
 
 
-def _block(body: Body, v: Inputs) -> Tensor:
-    depth = WIDTH // HEADS
-    x = body.reshape(v["x"], SEQUENCE, WIDTH)
+def block(body: Body, v: Inputs) -> Tensor:
+    """Append a block of GPT-2 with causal attention; ``x`` has one row a token."""
+    depth, (_, length, _) = WIDTH // HEADS, v["x"].shape
+    x = body.reshape(v["x"], length, WIDTH)
     mixed = _linear(body, _layer_norm(body, x, v["g1"], v["b1"]), v["wa"], v["ba"])
-    parts = body.transpose(
-        body.reshape(mixed, SEQUENCE, 3, HEADS, depth), 1, 2, 0, 3
-    )  # 3, heads, rows, depth
+    parts = body.transpose(body.reshape(mixed, length, 3, HEADS, depth), 1, 2, 0, 3)  # 3, heads, rows, depth
 
     def part(number: int) -> Tensor:
-        sizes = (1, HEADS, SEQUENCE, depth)
+        sizes = (1, HEADS, length, depth)
         taken = body.apply("Slice", parts, starts=(number, 0, 0, 0), sizes=sizes)
-        return body.reshape(taken, HEADS, SEQUENCE, depth)
+        return body.reshape(taken, HEADS, length, depth)
 
     q, k, values = (part(number) for number in range(3))
     scores = body.binary("Mul", body.product(q, k, 1, (2, 2)), 1 / math.sqrt(depth))
     row, column = (body.apply("Iota", shape=scores.shape, axis=axis, dtype=DType.SI32) for axis in (1, 2))
     seen = body.apply("Compare", column, row, op="LessEqual")
-    low = body.stretch(body.number(-1e30, DType.BF16), scores.shape)
+    low = body.stretch(body.number(-1e30, v["x"].type.dtype), scores.shape)
     attended = body.product(body.softmax(body.apply("Select", seen, scores, low)), values, 1, (2, 1))
-    joined = body.reshape(body.transpose(attended, 1, 0, 2), SEQUENCE, WIDTH)
+    joined = body.reshape(body.transpose(attended, 1, 0, 2), length, WIDTH)
     x = body.binary("Add", x, _linear(body, joined, v["wp"], v["bp"]))
     inner = _gelu(body, _linear(body, _layer_norm(body, x, v["g2"], v["b2"]), v["wf"], v["bf"]))
-    return body.reshape(body.binary("Add", x, _linear(body, inner, v["wo"], v["bo"])), 1, SEQUENCE, WIDTH)
+    return body.reshape(body.binary("Add", x, _linear(body, inner, v["wo"], v["bo"])), 1, length, WIDTH)
 
 
 _KINDS: Mapping[str, Callable[[Body, Inputs], Tensor]] = {
     "product": lambda body, v: body.product(v["a"], v["b"], 0, (1, 0)),
     "softmax": lambda body, v: body.softmax(v["x"]),
     "layer_norm": lambda body, v: _layer_norm(body, v["x"], v["g"], v["b"]),
-    "block": _block,
+    "block": block,
 }

@@ -40,7 +40,7 @@ _PYTHON_2_LONG = re.compile(r"(?<=[0-9])L\b")
 _KEYS = {"descr", "fortran_order", "shape"}
 _ENCRYPTED = 0x1
 #: What `numpy.dtype.isbuiltin` is of a type that another package registers.
-_ADDED = 2
+ADDED = 2
 _SUFFIX = ".npy"
 
 
@@ -63,7 +63,7 @@ class Header:
 
     def dtype_for(self, wanted: np.dtype[Any]) -> np.dtype[Any]:
         """Return the elements' type where the array is for elements of ``wanted``."""
-        is_untyped = self.stored.kind == "V" and wanted.isbuiltin == _ADDED
+        is_untyped = self.stored.kind == "V" and wanted.isbuiltin == ADDED
         return wanted if is_untyped and wanted.itemsize == self.stored.itemsize else self.dtype
 
     @property

@@ -32,33 +32,33 @@ def support(record: OpDef, dtype: DType) -> tuple[str, str]:
 
     Returns:
         ``yes``, or ``never`` where the contract excludes it, or else the code of the diagnostic that is
-        given; and the reason.
+        given; and the reason, which is the record's.
     """
-    for excluded, reason in record.never:
-        if dtype in excluded:
-            return NEVER, reason
     if record.regions:
         return YES, ""  # values of any dtype pass through regions
-    answers = []
+    reason = record.why_not(dtype) or ""
+    if any(dtype in excluded for excluded, _ in record.never):
+        return NEVER, reason
+    codes = []
     for example in record.examples:
         types, attributes = _use(record, example, dtype)
         if _is_of(example, types, attributes, dtype):
-            answers.append(_checked(record, types, attributes))
-    refused = (record.operand(0).dtype_code if record.operands else "E2005", "not supported")
-    return min(answers, key=lambda answer: answer[0] != YES, default=refused)
+            codes.append(_code(record, types, attributes))
+    if YES in codes:
+        return YES, ""
+    return (codes or [_code(record, *_retyped(record.examples[0], dtype))])[0], reason
 
 
 def dtype_table() -> str:
     """Return the page with the table, and the reasons below it."""
-    dtypes, reasons = list(DType), dict[str, list[str]]()
+    dtypes, numbers = list(DType), dict[str, int]()
     rows = []
     for record, name in _contract_operations():
         cells = []
         for dtype in dtypes:
             mark, reason = support(record, dtype)
-            cells.append(mark)
-            if mark != YES:
-                reasons.setdefault(f"`{name}`, {mark}: {reason}", []).append(dtype.value)
+            number = f" ({numbers.setdefault(reason, len(numbers) + 1)})" if mark != YES else ""
+            cells.append(f"{mark}{number}")
         rows.append((f"`{name}`", *cells))
     head = ("operation", *(dtype.value for dtype in dtypes))
     lines = [f"| {' | '.join(row)} |" for row in (head, ("---",) * len(head), *rows)]
@@ -70,13 +70,15 @@ def dtype_table() -> str:
             "",
             "What each operation of the contract takes as the dtype of its data. `yes`: compiled code is "
             "tested against the operation's numpy rule, on awkward values too. `never`: the contract "
-            "excludes it. A code: the diagnostic that is given.",
+            "excludes it, or it makes no sense. A code: the diagnostic that is given. The number in "
+            "parentheses is that of the reason below. An operation with kinds is said to take what one of "
+            "them takes: complex numbers have no Max and no Min, truth values no sum among themselves.",
             "",
             *lines,
             "",
             "Why not:",
             "",
-            *(f"- {text} ({', '.join(names)})" for text, names in reasons.items()),
+            *(f"{number}. {reason}" for reason, number in numbers.items()),
             "",
         ]
     )
@@ -126,10 +128,15 @@ def _type(text: str, dtype: DType) -> TensorType:
     return TensorType(named, tuple(int(extent) for extent in match["shape"].split(",") if extent.strip()))
 
 
-def _checked(
-    record: OpDef, types: tuple[TensorType, ...], attributes: dict[str, AttributeValue]
-) -> tuple[str, str]:
+def _retyped(example: Example, dtype: DType) -> tuple[tuple[TensorType, ...], dict[str, AttributeValue]]:
+    """Return an example with ``dtype`` for the dtype of its data."""
+    types = [_type(text, dtype) for text in example.operands]
+    data = types[0].dtype
+    retyped = (type_.with_dtype(dtype) if type_.dtype is data else type_ for type_ in types)
+    return tuple(retyped), dict(example.attributes)
+
+
+def _code(record: OpDef, types: tuple[TensorType, ...], attributes: dict[str, AttributeValue]) -> str:
+    """Return the code of the first finding of the verifier, or ``yes``."""
     context = TypeContext(record.opcode, 0, types, attributes, profile=ANY_PROFILE)
-    if infer_types(record, context) is not None:
-        return YES, ""
-    return context.diagnostics[0].code, "not supported"
+    return YES if infer_types(record, context) is not None else context.diagnostics[0].code

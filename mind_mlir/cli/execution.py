@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 import numpy as np
 
+from mind_mlir.cli.array_files import ADDED
 from mind_mlir.cli.forms import native
 from mind_mlir.cli.output import replace_file, write_output
 from mind_mlir.interpreter import interpret
@@ -64,15 +65,23 @@ def check_output_name(output: str, count: int) -> None:
 
 
 def deliver(outputs: Sequence[Output], arrays: Sequence[Array], path: str | None) -> None:
-    """Write the arrays of ``outputs`` to the file at ``path``, or show them where that is None."""
+    """Write the arrays of ``outputs`` to the file at ``path``, or show them where that is None.
+
+    The types that ml_dtypes adds are written as bytes without a type, `V2` or `V1`: numpy has no name for
+    them, and what it makes up for float8_e5m2 it does not read.
+    """
     if path is None:
         for output, array in zip(outputs, arrays, strict=True):
             write_output(_show(output, array), None)
     elif path.endswith(".npy"):
-        replace_file(path, lambda file: np.save(file, arrays[0]))
+        replace_file(path, lambda file: np.save(file, _storable(arrays[0])))
     else:
-        named = {f"output_{index}": array for index, array in enumerate(arrays)}
+        named = {f"output_{index}": _storable(array) for index, array in enumerate(arrays)}
         replace_file(path, lambda file: np.savez(file, allow_pickle=False, **named))
+
+
+def _storable(array: Array) -> Array:
+    return array.view(f"V{array.itemsize}") if array.dtype.isbuiltin == ADDED else array
 
 
 def _show(output: Output, array: Array) -> str:

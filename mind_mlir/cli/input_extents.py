@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from contextlib import closing, suppress
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from mind_mlir.cli.array_files import Archive, ArrayFileError, read_array
 from mind_mlir.cli.fills import FILLS
+from mind_mlir.cli.inputs import unread_value, unreadable
 from mind_mlir.cli.literals import LiteralError, parse_literal
+from mind_mlir.diagnostics import ArgumentError
 from mind_mlir.ir.types import SymbolicDim
+from mind_mlir.program_arguments import wrong_rank
 from mind_mlir.ptir.restriction import chosen_function
+from mind_mlir.ptir.symbols import type_symbols
 from mind_mlir.ptir.to_module import signature_of
 from mind_mlir.ptir.values import leaf_paths, leaves
 
@@ -18,46 +22,73 @@ if TYPE_CHECKING:
 
     from mind_mlir.cli.array_files import Header
     from mind_mlir.cli.inputs import InputSpecs
+    from mind_mlir.diagnostics import Diagnostic
+    from mind_mlir.ir.types import TensorType
     from mind_mlir.ptir.program import Program
 
 
 def given_extents(program: Program, function: str | None, specs: InputSpecs) -> Mapping[str, int]:
     """Return the extents of the symbols that the ``--input`` options show.
 
-    Only shapes are looked at, and what cannot be read, or does not fit, is left to those who read it. Where
-    inputs disagree, the first one counts, and the others do not fit what it says.
+    Only shapes are looked at, and what cannot be read, or does not fit, is left to those who read it, as long
+    as every symbol is known. Where inputs disagree, the first one counts, and the others do not fit what it
+    says.
 
     Raises:
+        ArgumentError: A symbol is not known, and an input that was to say what it is has another rank (E6104)
+            or cannot be read (E6103, E6105).
         VerificationError: E2002, the program has no such function.
     """
     signature = signature_of(chosen_function(program, function))
-    shapes = _shapes(specs)
+    findings: list[Diagnostic] = []
+    types = {
+        f"{name}{path}": leaf
+        for name, type_ in zip(signature.names, signature.parameters, strict=True)
+        for path, leaf in zip(leaf_paths(type_), leaves(type_), strict=True)
+    }
+    shapes = _shapes(specs, types, findings)
     found: dict[str, int] = {}
-    for name, type_ in zip(signature.names, signature.parameters, strict=True):
-        for path, leaf in zip(leaf_paths(type_), leaves(type_), strict=True):
-            shape = shapes.get(f"{name}{path}", ())
-            if len(shape) == leaf.rank:
-                for dim, extent in zip(leaf.shape, shape, strict=True):
-                    if isinstance(dim, SymbolicDim):
-                        found.setdefault(dim.name, extent)
+    wanted: set[str] = set()
+    for label, leaf in types.items():
+        symbols = {*type_symbols(leaf)}
+        wanted |= symbols
+        shape = shapes.get(label)
+        if shape is None:
+            continue
+        if len(shape) == leaf.rank:
+            for dim, extent in zip(leaf.shape, shape, strict=True):
+                if isinstance(dim, SymbolicDim):
+                    found.setdefault(dim.name, extent)
+        elif symbols:
+            findings.append(wrong_rank(label, shape, leaf))
+    if findings and not found.keys() >= wanted:
+        raise ArgumentError(findings)
     return found
 
 
-def _shapes(specs: InputSpecs) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of what options give, by the names of the inputs."""
+def _shapes(
+    specs: InputSpecs, types: Mapping[str, TensorType], findings: list[Diagnostic]
+) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of what options give, by the names of the inputs; the rest are findings."""
     shapes: dict[str, tuple[int, ...]] = {}
     for path in specs.archives:
-        with suppress(ArrayFileError), closing(Archive(path)) as archive:
-            for name in archive.members:
-                archive.read(name, _noted(shapes, name))
+        try:
+            with closing(Archive(path)) as archive:
+                for name in archive.members:
+                    archive.read(name, _noted(shapes, name))
+        except ArrayFileError as error:
+            findings.append(unreadable(path, f"{error}"))
     for name, value in specs.by_name.items():
         if value in FILLS:
             continue
         try:
             shapes[name] = tuple(parse_literal(value)[1])
-        except LiteralError:
-            with suppress(ArrayFileError):
+        except LiteralError as malformed:
+            try:
                 read_array(value, _noted(shapes, name))
+            except ArrayFileError as error:
+                if name in types:
+                    findings.append(unread_value(name, f"{types[name]}", value, malformed, error))
     return shapes
 
 

@@ -167,10 +167,7 @@ class _Inputs:
             array = read_array(text, lambda header: self._fits(header, parameter))
             return _typed(array, parameter)
         except ArrayFileError as error:
-            if looks_like_literal(text) and not text.endswith((".npy", ".npz")):
-                self._refuse("E6103", parameter, f"the value given for input '{parameter.name}': {malformed}")
-            else:
-                self._unreadable(text, f"{error}", did_you_mean(text, FILLS))
+            self.findings.append(unread_value(parameter.name, f"{parameter.type}", text, malformed, error))
             return None
 
     def _from_literal(self, elements: list[str], shape: Shape, parameter: Parameter) -> Array | None:
@@ -184,9 +181,7 @@ class _Inputs:
         return None
 
     def _refuse(self, code: str, parameter: Parameter, message: str) -> None:
-        notes = (f"input '{parameter.name}' is {parameter.type}",)
-        context = MappingProxyType({"input": parameter.name, "expected": f"{parameter.type}"})
-        self.findings.append(Diagnostic(code, message, notes=notes, help=_VALUE, context=context))
+        self.findings.append(_refusal(code, parameter.name, f"{parameter.type}", message))
 
     def _archive(
         self, path: str, parameters: Mapping[str, Parameter], given: dict[str, Array | None]
@@ -195,7 +190,7 @@ class _Inputs:
             archive = Archive(path)
         except ArrayFileError as error:
             self.unread = True
-            self._unreadable(path, f"{error}")
+            self.findings.append(unreadable(path, f"{error}"))
             return
         shown = display_path(path)
         with closing(archive):
@@ -216,7 +211,7 @@ class _Inputs:
             array = archive.read(parameter.name, lambda header: self._fits(header, parameter))
             return _typed(array, parameter)
         except ArrayFileError as error:
-            self._unreadable(path, f"'{parameter.name}': {error}")
+            self.findings.append(unreadable(path, f"'{parameter.name}': {error}"))
             return None
 
     def _fits(self, header: Header, parameter: Parameter) -> bool:
@@ -224,15 +219,29 @@ class _Inputs:
         self.findings += found
         return not found
 
-    def _unreadable(self, path: str, reason: str, guess: str = "") -> None:
-        self.findings.append(
-            Diagnostic(
-                "E6105",
-                f"cannot read an array from '{display_path(path)}': {reason}{guess}",
-                help=f"give a file that numpy.save wrote, without Python objects; {_VALUE}",
-                context=MappingProxyType({"path": path, "reason": reason}),
-            )
-        )
+
+def unread_value(
+    name: str, type_: str, text: str, malformed: LiteralError, error: ArrayFileError
+) -> Diagnostic:
+    """Return what is wrong with ``NAME=text``, which is neither a value (E6103) nor a file of one (E6105)."""
+    if looks_like_literal(text) and not text.endswith((".npy", ".npz")):
+        return _refusal("E6103", name, type_, f"the value given for input '{name}': {malformed}")
+    return unreadable(text, f"{error}", did_you_mean(text, FILLS))
+
+
+def _refusal(code: str, name: str, type_: str, message: str) -> Diagnostic:
+    context = MappingProxyType({"input": name, "expected": type_})
+    return Diagnostic(code, message, notes=(f"input '{name}' is {type_}",), help=_VALUE, context=context)
+
+
+def unreadable(path: str, reason: str, guess: str = "") -> Diagnostic:
+    """Return E6105 about a file that holds no array, or cannot be read."""
+    return Diagnostic(
+        "E6105",
+        f"cannot read an array from '{display_path(path)}': {reason}{guess}",
+        help=f"give a file that numpy.save wrote, without Python objects; {_VALUE}",
+        context=MappingProxyType({"path": path, "reason": reason}),
+    )
 
 
 def _typed(array: Array | None, parameter: Parameter) -> Array | None:

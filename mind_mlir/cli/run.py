@@ -82,7 +82,9 @@ def command(
 ) -> None:
     """Compile a program and run it on arrays.
 
-    The outputs are printed, or written to PATH as output_0, output_1, ...
+    The outputs are printed, or written to PATH as output_0, output_1, ...; what
+    numpy has no type for (bf16, fp8, 4-bit integers) as bytes, V2 or V1, which
+    ml_dtypes gives a type: array.view(ml_dtypes.bfloat16).
 
     \b
     Every input needs an array. SPEC is one of

@@ -48,7 +48,9 @@ def _irdl_operation(record: OpDef) -> list[str]:
     lines = [f"  irdl.operation @{record.mnemonic} {{"]
     if record.operands:
         lines += [f'    %{operand.name} = irdl.base "!builtin.tensor"' for operand in record.operands]
-        # IRDL has all operands of a variadic one be of one type, which those of Concat need not.
+        # A constraint of IRDL stands for one type once it has met one, whatever it is made of. So operands of
+        # a variadic one must be of one type, which those of Concat and CustomCall need not: modules where
+        # they are of several are made and printed, but `mlir-opt --irdl-file` and mind-opt do not read them.
         listing = ", ".join(
             f"{operand.name}: {'variadic ' if operand.variadic else ''}%{operand.name}"
             for operand in record.operands

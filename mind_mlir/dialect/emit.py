@@ -65,7 +65,7 @@ class _Emitter:
         arguments = [self._type(parameter.type) for parameter in parameters]
         results = function.result_types
         if results is None:
-            known = {op.value_id: op.result_type for op in block.operations}
+            known = {result.value_id: result.type for op in block.operations for result in op.results}
             results = tuple(known[output] for output in block.terminator.operands)
         visibility = None if function.public else "private"
         types = (arguments, [self._type(type_) for type_ in results])

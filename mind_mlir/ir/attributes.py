@@ -22,7 +22,7 @@ from mind_mlir import border
 from mind_mlir.diagnostics import Diagnostic, VerificationError
 from mind_mlir.frozen import FrozenDict
 from mind_mlir.ir.elements import Problem, convert_array, convert_numbers
-from mind_mlir.ir.nested import MAX_DEPTH, as_array, flattened
+from mind_mlir.ir.nested import MAX_DEPTH, as_array, flattened, is_masked
 from mind_mlir.ir.types import MAX_RANK, DType, TensorType, dtype_of
 
 if TYPE_CHECKING:
@@ -226,7 +226,7 @@ def _are_plain(values: tuple[Any, ...]) -> bool:
 
 
 def _converted(data: object, dtype: DType) -> Array:
-    if isinstance(data, np.ma.MaskedArray) and np.ma.is_masked(data):
+    if is_masked(data):
         raise Problem(0, "E4005", "elements of the array are masked", "fill them: array.filled(0)")
     array = None if isinstance(data, np.generic) else as_array(data)
     if array is not None and array.dtype.kind in "biufcV" and array.dtype.names is None:

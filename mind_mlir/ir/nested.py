@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -67,6 +68,12 @@ def _check_outline(nested: Any) -> None:
 
 def _is_sequence(item: object) -> bool:
     return isinstance(item, (list, tuple, range)) or (isinstance(item, np.ndarray) and item.ndim > 0)
+
+
+def is_masked(data: object) -> bool:
+    """Return whether elements of ``data`` are masked; numpy's masked arrays are not loaded for that."""
+    masked = sys.modules.get("numpy.ma")
+    return masked is not None and isinstance(data, masked.MaskedArray) and bool(masked.is_masked(data))
 
 
 def as_array(data: object) -> Array | None:

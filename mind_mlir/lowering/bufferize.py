@@ -11,8 +11,8 @@ from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING
 
 from mind_mlir.abi import SCRATCH_ATTRIBUTE
-from mind_mlir.bindings import MLIRError, func, ir
-from mind_mlir.lowering.buffers.aliases import EscapeError
+from mind_mlir.bindings import MLIRError, func, ir, memref
+from mind_mlir.lowering.buffers.aliases import EscapeError, root_of
 from mind_mlir.lowering.buffers.arena import place_buffers
 from mind_mlir.lowering.buffers.carried import align_carried_tensors, carry_in_place
 from mind_mlir.lowering.buffers.coalesce import coalesce_copies
@@ -21,6 +21,7 @@ from mind_mlir.lowering.buffers.fan_out import split_fan_out
 from mind_mlir.lowering.buffers.insert_chains import bufferize_insert_chains
 from mind_mlir.lowering.buffers.merging import merge_parallel_loops
 from mind_mlir.lowering.buffers.private import leave_stack
+from mind_mlir.lowering.schedule.attention.emission import emit_attentions
 from mind_mlir.lowering.schedule.contraction.emission import emit_contractions
 from mind_mlir.mlir.passes import find_all, run_passes, survey
 
@@ -60,7 +61,9 @@ def bufferize(module: Module, *, verify: bool = False) -> None:
             run_passes(module, _ONE_SHOT, verify=verify)
             carry_in_place(module)
             run_passes(module, _CANONICALIZE, verify=verify)
+            keep_prefetches_of_arguments(module)
             coalesce_copies(module)
+            emit_attentions(module)
             emit_contractions(module)
             merge_parallel_loops(module)
             leave_stack(module)
@@ -74,6 +77,14 @@ def bufferize(module: Module, *, verify: bool = False) -> None:
             name = op.operation.attributes["sym_name"].value if isinstance(op, func.FuncOp) else None
             if name in scratch:
                 op.attributes[SCRATCH_ATTRIBUTE] = _bytes(scratch[name])
+
+
+def keep_prefetches_of_arguments(module: Module) -> None:
+    """Erase the prefetches of temporaries: these are in the cache, and may become memory of a chunk."""
+    for prefetch in find_all(module, memref.PrefetchOp):
+        root = root_of(prefetch.operands[0])
+        if not isinstance(root, ir.BlockArgument):
+            prefetch.operation.erase()
 
 
 def _bytes(count: int) -> Attribute:

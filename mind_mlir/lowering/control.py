@@ -13,6 +13,7 @@ from mind_mlir.bindings import arith, func, ir, scf
 from mind_mlir.lowering.counted import as_counted
 from mind_mlir.lowering.deep_loops import DEEP, as_function
 from mind_mlir.lowering.functions import callee_of
+from mind_mlir.lowering.invariants import without_invariants
 from mind_mlir.lowering.run_time_checks import (
     both,
     conjunction,
@@ -130,11 +131,13 @@ def _lower_while(lowering: FunctionLowering, op: Operation) -> list[Value]:
         scf.ConditionOp(conjunction([more, passed]), [*state, *ends])
     with ir.InsertionPoint(blocks[1]):
         scf.YieldOp([*yields[1], *_merge_ends(checks, found[1], loop_ends[1])])
-    results = list(loop.results)
+    loop, same = without_invariants(loop)
     if lowering.loops and lowering.loops % DEEP == 0:
-        results = as_function(loop, lowering.fresh_name("loop"), lowering.function)
-    elif well is None and not checks:
-        return as_counted(loop)
+        changing = as_function(loop, lowering.fresh_name("loop"), lowering.function)
+    else:
+        changing = as_counted(loop) if well is None and not checks else list(loop.results)
+    others = iter(changing)
+    results = [same[each] if each in same else next(others) for each in range(len(same) + len(changing))]
     lowering.region.checks += with_outcomes(checks.values(), results[len(types) :])
     return results[: len(types)]
 

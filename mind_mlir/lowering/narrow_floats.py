@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.bindings import arith, func, ir
+from mind_mlir.lowering import bit_arithmetic as emit
+from mind_mlir.lowering.short_floats import SHORT, ShortFloats
 from mind_mlir.mlir.passes import find_all, run_passes
 
 if TYPE_CHECKING:
@@ -118,17 +120,23 @@ def expand_narrow_floats(
     for op in literals:
         with ir.InsertionPoint.after(op), op.location:
             _as_integers(op)
+    short = ShortFloats()
     for conversion in conversions:
-        _expand(*conversion, native=target.half)
+        _expand(*conversion, short, native=target.half)
 
 
-def _expand(op: Operation, source: str, result: str, *, native: bool) -> None:
+def _expand(op: Operation, source: str, result: str, short: ShortFloats, *, native: bool) -> None:
     """Replace a conversion between formats; narrow ones are bits by now."""
+    number = op.operands[0]
     with ir.InsertionPoint(op), op.location:
-        number = op.operands[0]
-        if source in _FORMATS:
-            number = _widened(number, source, native=native)
-        number = _converted(number, source, result, op.results[0].type, native=native)
+        if (source, result) == (SHORT, "f32"):
+            number = short.widened(number)
+        elif (source, result) == ("f32", SHORT):
+            number = short.narrowed(number, op.results[0].type)
+        else:
+            if source in _FORMATS:
+                number = short.widened(number) if source == SHORT else _widened(number, source, native=native)
+            number = _converted(number, source, result, op.results[0].type, short, native=native)
     op.results[0].replace_all_uses_with(number)
     op.erase()
 
@@ -149,10 +157,10 @@ def _widen_integers(module: Module) -> None:
         if _name(op.results[0]) not in _FORMATS:
             continue
         with ir.InsertionPoint(op), op.location:
-            integer, width = op.operands[0], _element(op.operands[0].type).width
+            integer, width = op.operands[0], emit.element_of(op.operands[0].type).width
             if width > _LARGEST_EXACT:
                 integer = _short(integer, signed=op.name == _OF_INTEGERS[0])
-            exact = _like(type_, ir.F32Type.get() if width <= _MANTISSA else ir.F64Type.get())
+            exact = emit.like(type_, ir.F32Type.get() if width <= _MANTISSA else ir.F64Type.get())
             wide = ir.Operation.create(op.name, [exact], [integer]).result
             op.results[0].replace_all_uses_with(arith.TruncFOp(type_, wide).result)
         op.erase()
@@ -163,7 +171,7 @@ def _short(integer: Value, *, signed: bool) -> Value:
     type_ = integer.type
 
     def number(value: int) -> Value:
-        return _splat(type_, ir.IntegerAttr.get(_element(type_), value))
+        return emit.splat(type_, ir.IntegerAttr.get(emit.element_of(type_), value))
 
     rest = arith.AndIOp(integer, number(0x7FF)).result
     is_rest = arith.CmpIOp(arith.CmpIPredicate.ne, rest, number(0)).result
@@ -210,13 +218,15 @@ def _without_narrow(type_: Any) -> Type:
     format_ = _FORMATS.get(str(type_.element_type if isinstance(type_, ir.ShapedType) else type_))
     if format_ is None:
         return type_
-    bits = _integer(format_.bits)
+    bits = emit.integer(format_.bits)
     if isinstance(type_, ir.MemRefType):
         return ir.MemRefType.get(type_.shape, bits, layout=type_.layout, memory_space=type_.memory_space)
-    return _like(type_, bits)
+    return emit.like(type_, bits)
 
 
-def _converted(number: Value, source: str, result: str, type_: Type, *, native: bool) -> Value:
+def _converted(
+    number: Value, source: str, result: str, type_: Type, short: ShortFloats, *, native: bool
+) -> Value:
     """Emit a float as one called ``result``: the bits, of ``type_``, of a narrow one.
 
     ``number`` is called ``source``, or the f32 that a narrow one is.
@@ -227,60 +237,55 @@ def _converted(number: Value, source: str, result: str, type_: Type, *, native: 
         return arith.ExtFOp(type_, number).result
     if source == "f64":
         number = _odd(number)
+    if result == SHORT:
+        return short.narrowed(number, type_)
     if result == "f16" and native:
-        return _bitcast(type_, arith.TruncFOp(_like(type_, ir.F16Type.get()), number).result)
+        return emit.bitcast(type_, arith.TruncFOp(emit.like(type_, ir.F16Type.get()), number).result)
     return _narrowed(number, _FORMATS[result], type_)
 
 
 def _widened(bits: Value, name: str, *, native: bool) -> Value:
     """Emit the f32 that the bits of a narrow float are; a NaN keeps its payload."""
     format_ = _FORMATS[name]
-    single, word = (_like(bits.type, each) for each in (ir.F32Type.get(), _integer(32)))
+    single, word = (emit.like(bits.type, each) for each in (ir.F32Type.get(), emit.integer(32)))
     if name == "f16" and native:
-        return arith.ExtFOp(single, _bitcast(_like(single, ir.F16Type.get()), bits)).result
+        return arith.ExtFOp(single, emit.bitcast(emit.like(single, ir.F16Type.get()), bits)).result
     wide = arith.ExtUIOp(word, bits).result
-    if format_.offset == 0:
-        return _bitcast(single, _shift_left(wide, format_.shift))
-    sign = _shift_left(_and(wide, format_.magnitude + 1), 32 - format_.bits)
-    shifted = _shift_left(_and(wide, format_.magnitude), format_.shift)
+    sign = emit.shift_left(emit.masked(wide, format_.magnitude + 1), 32 - format_.bits)
+    shifted = emit.shift_left(emit.masked(wide, format_.magnitude), format_.shift)
     offset = format_.offset << _MANTISSA
-    number = _add(shifted, offset)
+    number = emit.plus(shifted, offset)
     # Infinity and NaN have the greatest exponent; without infinities, NaN is the one greatest number.
-    special = _or(number, _INFINITY)
-    number = _select("sge", shifted, format_.limit << format_.shift, special, number)
+    special = emit.joined(number, _INFINITY)
+    number = emit.select("sge", shifted, format_.limit << format_.shift, special, number)
     # A subnormal number has the exponent of the least normal one, but no leading one.
-    least = _number(single, 2.0 ** (1 - format_.bias))
-    raised = _bitcast(single, _add(shifted, offset + (1 << _MANTISSA)))
-    small = _bitcast(word, arith.SubFOp(raised, least).result)
-    number = _select("slt", shifted, 1 << _MANTISSA, small, number)
-    return _bitcast(single, _or(number, sign))
+    least = emit.number_of(single, 2.0 ** (1 - format_.bias))
+    raised = emit.bitcast(single, emit.plus(shifted, offset + (1 << _MANTISSA)))
+    small = emit.bitcast(word, arith.SubFOp(raised, least).result)
+    number = emit.select("slt", shifted, 1 << _MANTISSA, small, number)
+    return emit.bitcast(single, emit.joined(number, sign))
 
 
 def _narrowed(source: Value, format_: Format, type_: Type) -> Value:
     """Emit the bits, of ``type_``, of the narrow float nearest to an f32; NaNs become quiet."""
-    single, word = source.type, _like(source.type, _integer(32))
-    bits = _bitcast(word, source)
-    magnitude = _and(bits, _SIGN - 1)
-    if format_.offset == 0:
-        rounded = _shift_right(_rounded_up(bits, format_.shift), format_.shift)
-        quiet = _or(_shift_right(bits, format_.shift), 1 << (format_.mantissa - 1))
-        rounded = _select("sgt", magnitude, _INFINITY, quiet, rounded)
-        return arith.TruncIOp(type_, rounded).result
+    single, word = source.type, emit.like(source.type, emit.integer(32))
+    bits = emit.bitcast(word, source)
+    magnitude = emit.masked(bits, _SIGN - 1)
     offset = format_.offset << _MANTISSA
-    normal = _shift_right(_rounded_up(_add(magnitude, -offset), format_.shift), format_.shift)
-    limit = _constant(word, format_.limit)
+    normal = emit.shift_right(emit.rounded_up(emit.plus(magnitude, -offset), format_.shift), format_.shift)
+    limit = emit.word(word, format_.limit)
     normal = arith.MinSIOp(normal, limit).result
     # In the sum with this power of two the last place is that of subnormal numbers: it rounds to these.
     large = 2.0 ** (1 - format_.bias + format_.shift)
-    total = arith.AddFOp(_bitcast(single, magnitude), _number(single, large)).result
-    small = arith.SubIOp(_bitcast(word, total), _bitcast(word, _number(single, large))).result
-    number = _select("slt", magnitude, offset + (1 << _MANTISSA), small, normal)
+    total = arith.AddFOp(emit.bitcast(single, magnitude), emit.number_of(single, large)).result
+    small = arith.SubIOp(emit.bitcast(word, total), emit.bitcast(word, emit.number_of(single, large))).result
+    number = emit.select("slt", magnitude, offset + (1 << _MANTISSA), small, normal)
     if format_.infinite:
-        payload = _and(_shift_right(magnitude, format_.shift), (1 << format_.mantissa) - 1)
-        quiet = _or(payload, format_.limit | 1 << (format_.mantissa - 1))
-        number = _select("sgt", magnitude, _INFINITY, quiet, number)
-    sign = _and(_shift_right(bits, 32 - format_.bits), format_.magnitude + 1)
-    return arith.TruncIOp(type_, _or(number, sign)).result
+        payload = emit.masked(emit.shift_right(magnitude, format_.shift), (1 << format_.mantissa) - 1)
+        quiet = emit.joined(payload, format_.limit | 1 << (format_.mantissa - 1))
+        number = emit.select("sgt", magnitude, _INFINITY, quiet, number)
+    sign = emit.masked(emit.shift_right(bits, 32 - format_.bits), format_.magnitude + 1)
+    return arith.TruncIOp(type_, emit.joined(number, sign)).result
 
 
 def _odd(source: Value) -> Value:
@@ -288,92 +293,13 @@ def _odd(source: Value) -> Value:
 
     That one is never halfway between two narrower numbers: rounding it rounds the f64, once.
     """
-    single, word = _like(source.type, ir.F32Type.get()), _like(source.type, _integer(32))
+    single, word = emit.like(source.type, ir.F32Type.get()), emit.like(source.type, emit.integer(32))
     nearest = arith.TruncFOp(single, source).result
     back = arith.ExtFOp(source.type, nearest).result
-    bits = _bitcast(word, nearest)
+    bits = emit.bitcast(word, nearest)
     # A step away from zero adds one to the bits, and one towards zero takes one off.
-    grown = arith.CmpFOp(arith.CmpFPredicate.OGT, _absolute(back), _absolute(source)).result
-    moved = arith.SelectOp(grown, _add(bits, -1), _add(bits, 1)).result
+    grown = arith.CmpFOp(arith.CmpFPredicate.OGT, emit.magnitude_of(back), emit.magnitude_of(source)).result
+    moved = arith.SelectOp(grown, emit.plus(bits, -1), emit.plus(bits, 1)).result
     inexact = arith.CmpFOp(arith.CmpFPredicate.ONE, source, back).result
-    even = arith.CmpIOp(arith.CmpIPredicate.eq, _and(bits, 1), _constant(word, 0)).result
-    return _bitcast(single, arith.SelectOp(arith.AndIOp(inexact, even).result, moved, bits).result)
-
-
-def _rounded_up(bits: Value, shift: int) -> Value:
-    """Emit what makes a shift to the right round to nearest even: half, less one if the last bit is even."""
-    odd = _and(_shift_right(bits, shift), 1)
-    return arith.AddIOp(_add(bits, (1 << (shift - 1)) - 1), odd).result
-
-
-# Types and operations, of scalars and of vectors.
-
-
-def _element(type_: Type) -> Type:
-    return type_.element_type if isinstance(type_, ir.VectorType) else type_
-
-
-def _like(type_: Any, element: Type) -> Type:
-    """Return the scalar or vector type of ``element`` that has the shape of ``type_``."""
-    if not isinstance(type_, ir.VectorType):
-        return element
-    return ir.VectorType.get(type_.shape, element, scalable=type_.scalable_dims if type_.scalable else None)
-
-
-def _integer(bits: int) -> Type:
-    return ir.IntegerType.get_signless(bits)
-
-
-def _constant(type_: Any, value: int) -> Value:
-    """Emit a constant of 32 bits."""
-    attribute = ir.IntegerAttr.get(_element(type_), value - (1 << 32) if value >= _SIGN else value)
-    return _splat(type_, attribute)
-
-
-def _number(type_: Any, value: float) -> Value:
-    return _splat(type_, ir.FloatAttr.get(_element(type_), value))
-
-
-def _splat(type_: Any, attribute: Any) -> Value:
-    if isinstance(type_, ir.VectorType):
-        attribute = ir.DenseElementsAttr.get_splat(type_, attribute)
-    return arith.ConstantOp(type_, attribute).result
-
-
-def _bitcast(type_: Type, value: Value) -> Value:
-    return arith.BitcastOp(type_, value).result
-
-
-def _add(value: Value, number: int) -> Value:
-    return arith.AddIOp(value, _constant(value.type, number)).result
-
-
-def _and(value: Value, mask: int) -> Value:
-    return arith.AndIOp(value, _constant(value.type, mask)).result
-
-
-def _or(value: Value, other: Value | int) -> Value:
-    return arith.OrIOp(value, _constant(value.type, other) if isinstance(other, int) else other).result
-
-
-def _shift_left(value: Value, count: int) -> Value:
-    return arith.ShLIOp(value, _constant(value.type, count)).result
-
-
-def _shift_right(value: Value, count: int) -> Value:
-    return arith.ShRUIOp(value, _constant(value.type, count)).result
-
-
-def _select(predicate: str, value: Value, limit: int, chosen: Value, other: Value) -> Value:
-    """Emit ``chosen`` where ``value``, as a signed number, compares so with ``limit``, else ``other``."""
-    compared = arith.CmpIOp(
-        getattr(arith.CmpIPredicate, predicate), value, _constant(value.type, limit)
-    ).result
-    return arith.SelectOp(compared, chosen, other).result
-
-
-def _absolute(value: Value) -> Value:
-    """Emit the magnitude of an f64."""
-    bits = _like(value.type, _integer(64))
-    mask = _splat(bits, ir.IntegerAttr.get(_integer(64), (1 << 63) - 1))
-    return _bitcast(value.type, arith.AndIOp(_bitcast(bits, value), mask).result)
+    even = arith.CmpIOp(arith.CmpIPredicate.eq, emit.masked(bits, 1), emit.word(word, 0)).result
+    return emit.bitcast(single, arith.SelectOp(arith.AndIOp(inexact, even).result, moved, bits).result)

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import func, ir
+from mind_mlir.bindings import func, ir, scf
 from mind_mlir.interrupts import deliver
 from mind_mlir.lowering.closures import ALIASING_ATTRIBUTE, KERNEL_ATTRIBUTE, Closure, SharedFunctions
+from mind_mlir.lowering.schedule.emission.emitter import APART_ATTRIBUTE
+from mind_mlir.mlir.passes import find_all
 
 if TYPE_CHECKING:
     from mind_mlir.bindings import Block, Module, Operation
@@ -39,6 +41,9 @@ def outline_kernels(module: Module) -> None:
     for function in list(module.body.operations):
         if isinstance(function, func.FuncOp) and KERNEL_ATTRIBUTE not in function.attributes:
             _outline_nests(function, kernels)
+    for loop in find_all(module, scf.ForOp):
+        if APART_ATTRIBUTE in loop.attributes:
+            _outline(_function_of(loop), loop.operation, kernels)
 
 
 def _outline_nests(function: Operation, kernels: SharedFunctions) -> None:
@@ -79,6 +84,14 @@ def _is_nest(op: Operation) -> bool:
     if name not in _LOOPS and not name.startswith("linalg."):
         return False
     return not op.results and not is_control(op.operation)
+
+
+def _function_of(op: Operation) -> Operation:
+    """Return the function that ``op`` stands in."""
+    around = op.parent
+    while not isinstance(around.opview, func.FuncOp):
+        around = around.parent
+    return around.opview
 
 
 def _outline(function: Operation, nest: Operation, kernels: SharedFunctions) -> None:

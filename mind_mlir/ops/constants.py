@@ -108,6 +108,7 @@ def _tensor_type(context: TypeContext) -> TensorType:
                 "E3006",
                 f"ConstTensor has extent {extent} in dimension {index}; extents must be positive",
                 attribute="shape",
+                help=None if extent else "a constant of Core IR has elements; an empty Slice has none",
                 shape=declared.shape,
                 index=index,
                 value_found=extent,

@@ -12,7 +12,7 @@ from mind_mlir.diagnostics.suggestions import did_you_mean
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops import custom_library
 from mind_mlir.ops.attribute_kinds import AttrKind
-from mind_mlir.ops.contract import Contract, Field, FieldKind
+from mind_mlir.ops.contract import Contract, Field, FieldKind, Tagged
 from mind_mlir.ops.custom_attributes import AttributesError, custom_attributes, of_target, of_text, to_text
 from mind_mlir.ops.custom_targets import custom_target, custom_targets
 from mind_mlir.ops.opdef import EVERY, AttributeDef, Example, NotDifferentiable, OpDef, OperandDef, Rounding
@@ -91,7 +91,9 @@ def _lower(context: LoweringContext) -> Any:
     ir, func = context.mlir.ir, context.mlir.func
     operands, result = list(context.operands), context.result_type
     results = [ir.RankedTensorType.get(list(result.extents), context.element(result.dtype))]
-    facts = {name: ir.StringAttr.get(context.attributes[name]) for name in ("target", "attrs")}
+    target, attributes = known(context.attributes)
+    complete = {name: Tagged(target.attributes[name].kind, value) for name, value in attributes.items()}
+    facts = {"target": ir.StringAttr.get(target.name), "attrs": ir.StringAttr.get(to_text(complete))}
     facts["inputs"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), len(operands))
     shapes = [type_.extents for type_ in (*context.operand_types, result)]
     facts["extents"] = ir.DenseI64ArrayAttr.get([extent for shape in shapes for extent in shape])
@@ -167,6 +169,13 @@ OPERATIONS = (
         rounding=Rounding.ACCUMULATING,
         terms=_terms,
         extension=True,
+        refused=(
+            (
+                tuple(dtype for dtype in EVERY if dtype not in (DType.F32, DType.F64)),
+                "its target says what it takes, and those that ship take f32 and f64: register your own "
+                "(docs/custom_calls.md)",
+            ),
+        ),
         contract=Contract(
             "CustomCall",
             fields=(Field("target", FieldKind.TEXT), Field("attrs", FieldKind.MAP)),

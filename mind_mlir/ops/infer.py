@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mind_mlir.ir.attributes import AttributeValue
-    from mind_mlir.ir.types import ValueType
-    from mind_mlir.ops.opdef import OpDef
+    from mind_mlir.ir.types import DType, ValueType
+    from mind_mlir.ops.opdef import OpDef, OperandDef
 
 
 def infer_type(record: OpDef, context: TypeContext) -> TensorType | None:
@@ -148,6 +148,13 @@ def _complete_attributes(record: OpDef, context: TypeContext) -> Mapping[str, At
     return complete
 
 
+def _reason(record: OpDef, definition: OperandDef, dtype: DType) -> tuple[str, ...]:
+    """Return why an operand of the data is not of ``dtype``, where the record says so."""
+    reason = record.why_not(dtype)
+    is_data = definition.dtypes == record.operand(0).dtypes and dtype not in definition.dtypes
+    return (reason,) if reason and is_data else ()
+
+
 def _check_dtypes(record: OpDef, context: TypeContext) -> None:
     for index, found in enumerate(context.operands):
         definition = record.operand(index)
@@ -159,7 +166,7 @@ def _check_dtypes(record: OpDef, context: TypeContext) -> None:
             definition.dtype_code,
             f"{record.opcode} does not take {found.dtype.core_name} as its {definition.name}",
             operand=index,
-            notes=(f"operand {index} has type {found}",),
+            notes=(f"operand {index} has type {found}", *_reason(record, definition, found.dtype)),
             help=f"allowed: {allowed}",
             found=found.dtype.core_name,
             allowed=allowed,

@@ -13,6 +13,7 @@ from mind_mlir.ops.axes import NEGATIVE_AXIS, counted_from_front, require_axis
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.opdef import MOVABLE, AttributeDef, Example, OpDef, OperandDef
 from mind_mlir.ops.reassociation import reshape
+from mind_mlir.ops.vjp import summed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -146,8 +147,8 @@ def _tile_vjp(context: VjpContext) -> Sequence[Value | None]:
     if not added:
         return (context.cotangent,)
     split = context.emit("Reshape", context.cotangent, new_shape=shape)
-    summed = context.emit("Sum", split, axes=added, keepdims=False)
-    return (context.emit("Reshape", summed, new_shape=operand.shape),)
+    total = summed(context.builder, split, added)
+    return (context.emit("Reshape", total, new_shape=operand.shape),)
 
 
 def _lower_tile(context: LoweringContext) -> Any:

@@ -242,6 +242,7 @@ class OpDef:
         extension: Whether it stands outside Core v1 (named as PTIR names it).
         aliases: Its other names, by profile.
         never: Dtypes that the contract excludes, or that make no sense, and why.
+        refused: Dtypes that the contract leaves open and that are a diagnostic, why, and what to do instead.
         contract: How PTIR programs write it; None for what the contract does not have.
         in_contract: Where the contract does not have it, what appends operations that it has and that say the
             same; None where there are none.
@@ -277,6 +278,7 @@ class OpDef:
     extension: bool = False
     aliases: tuple[Alias, ...] = ()
     never: tuple[tuple[DTypeSet, str], ...] = ()
+    refused: tuple[tuple[DTypeSet, str], ...] = ()
     contract: Contract | None = None
     in_contract: ExpandRule | None = None
     examples: tuple[Example, ...] = ()
@@ -289,6 +291,10 @@ class OpDef:
     def operand(self, index: int) -> OperandDef:
         """Return the schema of operand ``index``, which exists."""
         return self.operands[min(index, len(self.operands) - 1)]
+
+    def why_not(self, dtype: DType) -> str | None:
+        """Return why data of ``dtype`` is none for it, where the record says so."""
+        return next((reason for dtypes, reason in self.never + self.refused if dtype in dtypes), None)
 
     @property
     def is_variadic(self) -> bool:

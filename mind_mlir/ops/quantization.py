@@ -200,6 +200,10 @@ def _attributes(doc: str) -> tuple[AttributeDef, ...]:
     )
 
 
+_TOO_WIDE = (
+    (DType.UI32, DType.SI64, DType.UI64),
+    "quantised numbers have at most 16 bits, and what sums their products is si32: cast to that",
+)
 _SPEC = "ptir-v0.4.md, Randomness, top-k, segments, quantization"
 _PIECEWISE = NotDifferentiable(
     "rounding makes it piecewise constant; its derivative is 0 wherever there is one, and a straight-through "
@@ -331,6 +335,7 @@ OPERATIONS = (
         same_dtype=False,
         extension=True,
         never=((BOOL + ALL_FLOATS + COMPLEX, "quantised numbers are integers"),),
+        refused=(_TOO_WIDE,),
         contract=_contract("Dequantize", axis_first=True),
         examples=_dequantize_examples(),
     ),
@@ -358,6 +363,7 @@ OPERATIONS = (
         same_dtype=False,
         extension=True,
         never=((BOOL + ALL_FLOATS + COMPLEX, "quantised numbers are integers"),),
+        refused=(_TOO_WIDE,),
         contract=_contract("Requantize"),
         examples=_requantize_examples(),
     ),

@@ -14,6 +14,7 @@ from mind_mlir.ops.opdef import (
     ALL_FLOATS,
     ALL_INTEGERS,
     BOOL,
+    COMPLEX,
     NO_FLOATS,
     NO_NUMBERS,
     AttributeDef,
@@ -33,6 +34,10 @@ if TYPE_CHECKING:
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
 
+_NO_PLANE = (
+    COMPLEX,
+    "no distribution over the plane is meant: draw the parts, and add them up as `Cast(x) + Cast(y) * i`",
+)
 NORMAL: DTypeSet = ALL_FLOATS
 UNIFORM: DTypeSet = BOOL + ALL_INTEGERS + ALL_FLOATS
 
@@ -58,6 +63,7 @@ def _type_rule(dtypes: DTypeSet) -> Callable[[TypeContext], TensorType]:
                 "E2005",
                 f"{context.opcode} does not give {dtype.core_name}",
                 attribute="dtype",
+                notes=(_NO_PLANE[1],) if dtype in COMPLEX else (),
                 help=f"allowed: {listing}",
                 found=dtype.core_name,
                 allowed=listing,
@@ -270,6 +276,7 @@ OPERATIONS = (
             "is exact; as many as the dtype has for integers, in two's complement; one for truth values.",
         ),
         extension=True,
+        refused=(_NO_PLANE,),
         contract=Contract("RngUniform", fields=_FIELDS, read=_read, write=_write, seeded=True),
         examples=_examples(UNIFORM),
     ),
@@ -298,6 +305,7 @@ OPERATIONS = (
             NO_NUMBERS,
             NO_FLOATS,
         ),
+        refused=(_NO_PLANE,),
         contract=Contract("RngNormal", fields=_FIELDS, read=_read, write=_write, seeded=True),
         examples=_examples(NORMAL),
     ),

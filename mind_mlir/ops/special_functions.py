@@ -137,6 +137,12 @@ OPERATIONS = (
             NO_NUMBERS,
             NO_FLOATS,
         ),
+        refused=(
+            (
+                COMPLEX,
+                "it is a function of real numbers here, as in C: off the real line it has no stated accuracy",
+            ),
+        ),
         contract=unary("Erf"),
         examples=UNARY_EXAMPLES,
     ),

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mind_mlir.frozen import FrozenDict
+from mind_mlir.ops.accumulators import default_accumulator
+from mind_mlir.ops.opdef import NUMERIC
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -168,6 +170,18 @@ class VjpContext:
         if left is None or right is None:
             return right if left is None else left
         return self.emit("Add", left, right)
+
+
+def summed(builder: Appends, value: Value, axes: Sequence[int], *, keepdims: bool = False) -> Value:
+    """Append the sum over ``axes``: by PTIR's operation where Core's does not take the dtype.
+
+    Narrow floats are summed in f32, and rounded once.
+    """
+    dtype = value.type.dtype
+    if dtype in NUMERIC:
+        return builder.emit("Sum", value, axes=tuple(axes), keepdims=keepdims)
+    dtypes = {"accum_dtype": default_accumulator(dtype), "out_dtype": dtype}
+    return builder.emit("Reduce", value, kind="Sum", axes=tuple(axes), keepdims=keepdims, **dtypes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from mind_mlir.diagnostics import Diagnostic
 from mind_mlir.ir.module import Parameter
-from mind_mlir.ir.types import format_shape
-from mind_mlir.ops.opdef import NotDifferentiable
+from mind_mlir.ir.types import TensorType, format_shape
+from mind_mlir.ops.opdef import COMPLEX, NotDifferentiable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 #: What the verifier's findings are called when a derivative rule causes them; others are E5002.
 _CATEGORIES = dict.fromkeys(("E3004", "E3005"), "E5003") | dict.fromkeys(
     ("E3001", "E3002", "E3003", "E3006", "E3007", "E3009"), "E5004"
+)
+_NO_REAL_LOSS = (
+    "gradients are those of real numbers, and no operation makes a real number of complex ones: nothing that "
+    "has a gradient depends on it"
 )
 _NAMES = {"E5002": "Verification", "E5003": "InvalidAxis", "E5004": "UnsupportedShape"}
 
@@ -82,11 +86,12 @@ def not_differentiable(name: str, value: CoreOperation | Parameter) -> Diagnosti
     is_parameter = isinstance(value, Parameter)
     type_ = value.type if isinstance(value, Parameter) else value.result_type
     facts = {"operation": "Input", "value": value.value_id, "name": name}
+    is_complex = isinstance(type_, TensorType) and type_.dtype in COMPLEX
     return Diagnostic(
         "E5005",
         f"{'argument' if is_parameter else 'input'} '{name}' has type {type_}, which is not differentiable",
         value.location,
-        (),
+        (_NO_REAL_LOSS,) if is_complex else (),
         "gradients exist with respect to floating-point inputs",
         context=MappingProxyType(facts),
     )

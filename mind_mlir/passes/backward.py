@@ -11,7 +11,7 @@ from mind_mlir.ir.source_info import SourceInfo
 from mind_mlir.ops.opdef import NotDifferentiable
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.ops.trip_count import integer_constant
-from mind_mlir.ops.vjp import VjpContext
+from mind_mlir.ops.vjp import VjpContext, summed
 from mind_mlir.passes.autodiff_errors import failed_rule, unsupported_operation, unsupported_shape
 from mind_mlir.passes.region_derivative import RegionDerivative, captured_values
 
@@ -213,7 +213,7 @@ class Backward:
         axes = (*range(leading), *inner)
         if not axes:
             return cotangent
-        total = self.builder.emit("Sum", cotangent, axes=axes, keepdims=bool(inner))
+        total = summed(self.builder, cotangent, axes, keepdims=bool(inner))
         if inner and leading:
             return self.builder.emit("Squeeze", total, axes=tuple(range(leading)))
         return total

@@ -79,8 +79,8 @@ class _CompactReader(TextReader):
     _functions: list[Function] = field(default_factory=list)
     _regions: list[Region] = field(default_factory=list)
 
-    def program(self) -> Program:
-        """Return the program, or what can be read of it."""
+    def program(self) -> Program | None:
+        """Return the program, or what can be read of it; None where that is nothing."""
         entry, entry_place = self._head()
         while self.peek().kind != "END":
             try:
@@ -95,6 +95,8 @@ class _CompactReader(TextReader):
                 self.recover(re.compile(r"^[ \t]*(?=func\b|region\b)", re.M))
         if entry is None:
             entry = default_entry([function.name for function in self._functions])
+        if entry is None and self.findings.total:
+            return None
         if entry is None:
             self.fail("a function")
         if not self.findings.total:

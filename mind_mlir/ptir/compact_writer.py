@@ -10,7 +10,7 @@ from mind_mlir.ir.types import TensorType
 from mind_mlir.ptir.compact_literals import spell_dense
 from mind_mlir.ptir.compact_spelling import spell_field
 from mind_mlir.ptir.compact_values import function_names, region_names, used_by
-from mind_mlir.ptir.program import SPEC_VERSION, TupleElement
+from mind_mlir.ptir.program import TupleElement
 from mind_mlir.ptir.region_results import region_results
 from mind_mlir.ptir.schema import known_form, snake
 from mind_mlir.ptir.text import spelled_dims, spelled_name
@@ -28,8 +28,7 @@ def compact_pieces(program: Program) -> Iterator[str]:
     Raises:
         ValueError: No record has one of its operations, or hints are no JSON.
     """
-    if program.spec_version != SPEC_VERSION:
-        yield f"spec_version {json.dumps(program.spec_version)}\n"
+    yield f"spec_version {json.dumps(program.spec_version)}\n"
     if program.entry != default_entry([function.name for function in program.functions]):
         yield f"entry {spelled_name(program.entry)}\n"
     for function in program.functions:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from mind_mlir.diagnostics.suggestions import did_you_mean
 from mind_mlir.ptir.display_data import Spans, read_data, read_struct
+from mind_mlir.ptir.display_hints import HINT, read_hints
 from mind_mlir.ptir.operation_reading import InstructionValues
 from mind_mlir.ptir.program import Function, Instruction, Operation, Program, Region, TupleElement, ValueRef
 from mind_mlir.ptir.reading import clip
@@ -93,11 +94,9 @@ class _DisplayReader(TextReader):
         self.expect("{")
         parameters = self._typed("params")
         body = self._body()
+        hints = self._hints(None)
         results = self._typed("results")
-        hints = None
-        if self.accept("hints"):
-            self.expect(":")
-            hints = self.json()
+        hints = self._hints(hints)
         self.expect("}")
         return Function(
             name,
@@ -115,9 +114,9 @@ class _DisplayReader(TextReader):
         number = self.region()
         where = self.located(start)
         self.expect("{")
-        parameters = self._typed("params")
+        parameters = self._typed("params", "arg")
         body = self._body()
-        results = self._typed("results", may_omit_values=True)
+        results = self._typed("results", "res", may_omit_values=True)
         self.expect("}")
         for index, (value, _, place) in enumerate(parameters):
             if value != ValueRef(index):
@@ -139,25 +138,41 @@ class _DisplayReader(TextReader):
         self._report("a function's parameters and results are values, such as %0", place)
         return 0
 
-    def _typed(
-        self, section: str, *, may_omit_values: bool = False
-    ) -> list[tuple[Operand | None, ValueType, Location]]:
-        """Read ``section:`` and its lines ``%0 : type``."""
-        self.expect(section)
+    def _hints(self, found: Any) -> Any:
+        """Return the hints that stand here, if any: ours behind the results, the producer's before them."""
+        if found is not None or not self.accept("hints"):
+            return found
         self.expect(":")
+        return read_hints(self, self._body) if self.at(HINT) else self.json()
+
+    def _typed(
+        self, section: str, prefix: str | None = None, *, may_omit_values: bool = False
+    ) -> list[tuple[Operand | None, ValueType, Location]]:
+        """Read ``section:`` and its lines ``%0 : type``; an empty section may be left out.
+
+        In a region, the producer calls parameters ``%arg0`` and results ``%res0``, by their positions.
+        """
         found: list[tuple[Operand | None, ValueType, Location]] = []
+        if not self.accept(section):
+            return found
+        self.expect(":")
         while self.peek().kind == "VALUE" or (may_omit_values and self.at(":")):
             start = self.peek().start
-            value = None if self.at(":") else self._value()
+            value: Operand | None = None
+            if prefix and self.accept(f"%{prefix}{len(found)}"):
+                value = None if may_omit_values else ValueRef(len(found))
+            elif not self.at(":"):
+                value = self._value()
             self.expect(":")
             type_ = self.value_type()
             found.append((value, type_, self.located(start)))
         return found
 
     def _body(self) -> list[Instruction]:
-        self.expect("body")
+        found: list[Instruction] = []
+        if not self.accept("body"):
+            return found
         self.expect(":")
-        found = []
         while self.peek().kind == "VALUE":
             try:
                 if instruction := self._instruction():
@@ -228,6 +243,8 @@ class _DisplayReader(TextReader):
     def _operand(self) -> Operand:
         if self.peek().kind == "VALUE":
             return self._value()
+        if self.at("literal"):
+            self._refuse_literal()
         if not self.at("Literal") and not self.at("TensorLiteral"):
             self.fail("an operand, such as %0, %0[1] or TensorLiteral { ... }")
         spans: Spans = {}
@@ -236,6 +253,16 @@ class _DisplayReader(TextReader):
         literal = values.literal(data, ())
         self._report_problems(values, spans)
         return literal
+
+    def _refuse_literal(self) -> NoReturn:
+        """Refuse ``literal(dtype=F32, shape=2x3)``, which the producer prints for a literal operand."""
+        start = self.take().start
+        if self.accept("("):
+            while not self.accept(")") and self.peek().kind != "END":
+                self.take()
+        message = "the elements of this literal are not in the text"
+        help_text = "the producer's display text leaves them out: have it write the program as JSON"
+        raise Unreadable(self.finding("E1101", message, start, self.end, help_text))
 
     def _value(self) -> ValueRef | TupleElement:
         token = self.kind("VALUE", "a value, such as %0")

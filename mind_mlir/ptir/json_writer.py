@@ -48,6 +48,11 @@ def _region(region: Region) -> Iterator[str]:
     yield f',\n     "results": {_types(region.results)}}}'
 
 
+def instruction_data(instruction: Instruction) -> Any:
+    """Return the JSON of an instruction, as data."""
+    return json.loads("".join(_instruction(instruction)))
+
+
 def _instruction(instruction: Instruction) -> Iterator[str]:
     yield f'{{"id": {instruction.id}, "op": '
     yield from _operation(instruction.operation)

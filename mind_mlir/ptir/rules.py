@@ -47,7 +47,9 @@ def check_functions(
         message = f"$.entry: the program has no function @{entry[:40]}{did_you_mean(entry, first)}"
         facts = FrozenDict({"callee": entry, "path": "$.entry"})
         help_text = (
-            f"the functions are {', '.join(f'@{name[:40]}' for name in list(first)[:10]) or 'missing'}"
+            f"the functions are {', '.join(f'@{name[:40]}' for name in list(first)[:10])}"
+            if first
+            else "the program has no function at all"
         )
         findings.add(Diagnostic("E4121", message, whole, (), help_text, context=facts))
 

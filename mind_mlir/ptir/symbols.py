@@ -86,7 +86,7 @@ def checked_bindings(bindings: object, known: Iterable[str]) -> dict[str, int]:
             guess = did_you_mean(symbol, names)
             raise ValueError(f"bindings must name symbols of the program: {listing}; not '{symbol}'{guess}")
         if not 0 <= number <= _MOST:
-            raise ValueError(f"bindings[{symbol!r}] must be an extent, 0 or more, not {number}")
+            raise ValueError(f"bindings[{symbol!r}] must be an extent, from 0 to 2**63 - 1, not {number}")
         found[symbol] = number
     return dict(sorted(found.items()))
 

@@ -33,13 +33,13 @@ from mind_mlir.ptir.derived import derived_extents
 from mind_mlir.ptir.program import Program
 from mind_mlir.ptir.regions import Regions
 from mind_mlir.ptir.seeding import seeded
-from mind_mlir.ptir.symbols import bind, symbols_of
+from mind_mlir.ptir.symbols import bind, parameter_symbols, symbols_of
 from mind_mlir.ptir.values import all_leaves, leaf_paths, too_deep
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mind_mlir.diagnostics import Diagnostic
+    from mind_mlir.diagnostics import Diagnostic, Location
     from mind_mlir.ir.types import ValueType
     from mind_mlir.ptir.program import Function as ProgramFunction
 
@@ -103,7 +103,7 @@ def attempt(program: Program) -> tuple[Converted, list[Diagnostic]]:
         for function in program.functions:
             program = bind(program, derived_extents(function))
     if unbound := symbols_of(program):
-        _not_bound(unbound, findings)
+        _not_bound(program, unbound, findings)
         return Converted(Module(Functions(), PTIR.name), FrozenDict(), program.entry), findings.kept
     regions = Regions.of(program, findings)
     functions = []
@@ -149,9 +149,10 @@ def _function(function: ProgramFunction, regions: Regions, findings: Findings) -
     operations = body.run(function.body)
     returned = body.returned(function)
     parameters = (*body.parameters, *numbering.stand_ins)
+    end = Return(returned, names=body.names, location=function.location)
     return Function(
         function.name,
-        (Block(tuple(operations), Return(returned, names=body.names), parameters),),
+        (Block(tuple(operations), end, parameters),),
         result_types=all_leaves(function.results),
         location=function.location,
     )
@@ -190,15 +191,12 @@ def _check_entry(program: Program, findings: Findings) -> None:
         findings.add(finding("E2002", message, None, (), hint, name=program.entry))
 
 
-def _not_bound(symbols: Sequence[str], findings: Findings) -> None:
+def _not_bound(program: Program, symbols: Sequence[str], findings: Findings) -> None:
+    first: dict[str, Location | None] = {}
+    for function in program.functions:
+        for name in parameter_symbols(function):
+            first.setdefault(name, function.location)
     for name in symbols:
-        findings.add(
-            finding(
-                "E4303",
-                f"the symbolic dimension ?{name} is not bound",
-                None,
-                (),
-                f"say what it is: bindings={{{name!r}: 4}}, or call an executable of the program",
-                symbol=name,
-            )
-        )
+        message = f"the symbolic dimension ?{name} is not bound"
+        hint = f"say what it is: bindings={{{name!r}: 4}} in Python, --bind {name}=4 on the command line"
+        findings.add(finding("E4303", message, first.get(name), (), hint, symbol=name))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import struct
 import threading
@@ -12,9 +13,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from cli_harness import findings, invoke
+from cli_harness import findings, invoke, succeed
 
 from mind_mlir.cli.array_files import MAX_HEADER, Archive, ArrayFileError, Header, read_array
+from mind_mlir.ir.types import DType
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -270,3 +272,22 @@ def test_places_that_hold_no_array(path: str) -> None:
     for spec in (f"x={path}", f"{path}.npz"):
         result = invoke("run", "-", "--input", spec, stdin=PROGRAM)
         assert result.exit_code == (2 if spec == "x=" else 1)
+
+
+@pytest.mark.parametrize("name", ["bf16", "fp8_e4m3", "fp8_e5m2", "si4", "ui4"])
+@pytest.mark.parametrize("shape", ["", ", 3"])
+def test_outputs_of_narrow_dtypes_are_files_that_numpy_and_we_read(
+    name: str, shape: str, tmp_path: Path
+) -> None:
+    type_, dtype = f"tensor<{name}{shape}>", DType.from_name(name)
+    program = tmp_path / "program.ptir"
+    program.write_text(f"func @main(%x: {type_}) -> {type_} {{\n  return %x\n}}\n")
+    given = "[1, -2, 3]" if name != "ui4" else "[1, 2, 15]"
+    given = given if shape else "3"
+    shown = succeed("run", program, "--input", f"x={given}", "-o", tmp_path / "x.npy")
+    assert shown == ""
+    assert dtype is not None
+    assert np.load(tmp_path / "x.npy").view(dtype.numpy).tolist() == json.loads(given)
+    again = succeed("run", program, "--input", f"x={tmp_path / 'x.npy'}")
+    assert again == succeed("run", program, "--input", f"x={given}")
+    assert again.splitlines()[1] == given

@@ -14,6 +14,7 @@ from cli_harness import BIN, invoke, succeed
 
 from mind_mlir import parse, verify
 from mind_mlir.analysis.call_graph import operations_of
+from mind_mlir.diagnostics.codes import CATALOGUE
 from mind_mlir.ops.registry import all_ops
 from mind_mlir.profiles import CORE_V1, PTIR
 
@@ -104,6 +105,17 @@ def test_the_opcodes_that_completion_knows_are_those_of_the_records() -> None:
     assert succeed("ops", "--opcodes") == module, (
         "write it anew: mind-mlir ops --opcodes -o mind_mlir/cli/opcode_names.py"
     )
+
+
+def test_what_the_table_of_dtypes_refuses_has_a_reason() -> None:
+    table, _, legend = succeed("ops", "--dtypes").partition("Why not:")
+    reasons = dict(re.findall(r"^(\d+)\. (.+)$", legend, re.MULTILINE))
+    cells = [
+        cell.strip() for row in re.findall(r"^\| `.*$", table, re.MULTILINE) for cell in row.split("|")[2:-1]
+    ]
+    refused = [re.fullmatch(r"(never|E\d{4}) \((\d+)\)", cell) for cell in cells if cell != "yes"]
+    assert all(match and (match[1] == "never" or match[1] in CATALOGUE) for match in refused)
+    assert {match[2] for match in refused if match} == reasons.keys()
 
 
 def test_the_checked_in_irdl_is_current() -> None:

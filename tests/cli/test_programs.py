@@ -66,6 +66,11 @@ def test_inputs_bind_symbols(paths: dict[str, Path], tmp_path: Path) -> None:
     found = succeed("run", paths["symbolic"], "--input", tmp_path / "x.npz", "--input", "arg1=ones")
     assert "[1., 2., 3., 4.]" in found
     assert [each["code"] for each in findings("run", paths["symbolic"], "--input", "random")] == ["E4303"]
+    (wrong,) = findings("run", paths["symbolic"], "--input", "arg0=[[1, 2]]", "--input", "arg1=ones")
+    assert (wrong["code"], wrong["message"]) == ("E6104", "argument 'arg0' has shape [1, 2], expected [?B]")
+    for value, code in (("nofile.npy", "E6105"), ("[[1], [2, 3]]", "E6103")):
+        unread = findings("run", paths["symbolic"], "--input", f"arg0={value}", "--input", "arg1=ones")
+        assert [each["code"] for each in unread] == [code]
     apart = ("--input", "arg0=[1, 2]", "--input", "arg1=[3, 4, 5]")
     assert [each["code"] for each in findings("run", paths["symbolic"], *apart)] == ["E6104"]
 
@@ -88,9 +93,21 @@ def test_programs_are_compiled_and_differentiated(paths: dict[str, Path]) -> Non
 def test_a_symbol_that_is_not_bound_is_named(paths: dict[str, Path]) -> None:
     (found,) = findings("compile", paths["symbolic"])
     assert found["code"] == "E4303"
+    assert found["span"] is not None
+    assert "--bind B=4" in found["help"]
     for wrong in ("C=3", "B=-1", "B", "B=x"):
         assert invoke("compile", paths["symbolic"], "--bind", wrong).exit_code == 2
     assert invoke("compile", "-", "--bind", "B=1", stdin=SUM).exit_code == 2
+
+
+def test_symbols_are_called_by_their_names(tmp_path: Path) -> None:
+    path = tmp_path / "wrong.ptir"
+    path.write_text("func @main(%x: tensor<f32, ?B>) -> tensor<f32, ?Bx2> {\n  return %x\n}\n")
+    (found,) = findings("check", path)
+    assert found["message"] == (
+        "result 0 of @main is declared as tensor<f32[?B, 2]>, but %x is a tensor<f32[?B]>"
+    )
+    assert found["span"]["line"] == 1
 
 
 def test_there_and_back(tmp_path: Path) -> None:

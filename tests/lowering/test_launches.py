@@ -322,15 +322,15 @@ def test_the_number_of_threads_changes_no_bit(kind: str) -> None:
 
 
 def test_attention_is_one_loop() -> None:
-    """Each chunk takes a head from the scores to the result, and has the scores to itself."""
+    """Each chunk takes some queries from the scores to the result, and has their scores to itself."""
     inputs, steps = KINDS["attention"]
     lowering = Lowering(target=named_target("avx512"))
     lowering.run(mind_mlir.parse(ir_of(inputs, steps)), until="bufferized")
     text = lowering.text()
     assert text.count("mind.parallel") == 1
     assert text.rindex("@mind_product") < text.index("{mind.parallel}")
-    # The scores of one head, and the reciprocals of its sums.
-    assert f"mind.scratch_bytes = {4 * (128 * 128 + 128)} " in text
+    queries, keys, depth = 32, 128, 64
+    assert f"mind.scratch_bytes = {4 * queries * (keys + depth)} " in text
 
 
 STACKS = """

@@ -118,8 +118,8 @@ def test_nests_that_share_a_function_are_listed_each() -> None:
     lines = ['%0 = Input {name="x"} : tensor<f32[9, 17]>']
     for number in range(1, 40, 3):
         lines += [
-            f"%{number} = Sum (%{number - 1}) {{axes=[1], keepdims=true}} : tensor<f32[9, 1]>",
-            f"%{number + 1} = Exp (%{number}) : tensor<f32[9, 1]>",
+            f"%{number} = Sum (%{number - 1}) {{axes=[0], keepdims=true}} : tensor<f32[1, 17]>",
+            f"%{number + 1} = Exp (%{number}) : tensor<f32[1, 17]>",
             f"%{number + 2} = Sub (%{number - 1}, %{number + 1}) : tensor<f32[9, 17]>",
         ]
     text = listed("\n".join([*lines, f"outputs: %{number + 2}", ""]))

@@ -56,3 +56,20 @@ def test_constants_may_be_empty() -> None:
     arguments = {"x": np.ones((2, 3), np.float32)}
     for results in (mind_mlir.interpret(module, arguments), mind_mlir.compile(module)(**arguments)):
         assert [result.shape for result in results] == [(2, 3), (0, 3)]
+
+
+def test_core_ir_has_no_constants_without_elements() -> None:
+    """core-ir.md, Verification 3: tensors have positive dimensions; only a Slice makes others."""
+    text = """
+func @main() -> (tensor<f32[{0}]>) {{
+^entry:
+  %c = ConstTensor {{dtype=f32, shape=[{0}], value=[{1}]}} : tensor<f32[{0}]>
+  return %c
+}}
+"""
+    mind_mlir.verify(mind_mlir.parse(text.format(1, "0.5")))
+    with pytest.raises(mind_mlir.VerificationError) as raised:
+        mind_mlir.verify(mind_mlir.parse(text.format(0, "")))
+    (found,) = raised.value.diagnostics
+    assert found.code == "E3006"
+    assert "an empty Slice" in str(found.help)

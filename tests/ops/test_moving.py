@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness import findings, run_both, run_numpy
+from harness import findings, run_both, run_compiled, run_numpy
 from linear_harness import check_adjoint, f32, integers, ramp, rejection, run
 
 from mind_mlir import DType, ExecutionError, TensorType
@@ -164,9 +164,10 @@ def test_whole_numbers_round_to_bf16_once() -> None:
     # Between 2^24 and 2^25 neighbours are 2^17 apart: what lies above a middle by less than f32 shows
     # would be rounded to the middle, and then down.
     middle = 2**24 + 2**16
-    result = run_both(by_opcode()["Iota"], [], {"shape": (middle + 3,), "dtype": BF16, "axis": 0})
-    ends = [float(each) for each in result[middle - 1 :]]
-    assert ends == [2.0**24, 2.0**24, 2.0**24 + 2**17, 2.0**24 + 2**17]
+    record, attributes = by_opcode()["Iota"], {"shape": (middle + 3,), "dtype": BF16, "axis": 0}
+    for result in (run_compiled(record, [], attributes), run_numpy(record, [], attributes)):
+        ends = [float(each) for each in result[middle - 1 :]]
+        assert ends == [2.0**24, 2.0**24, 2.0**24 + 2**17, 2.0**24 + 2**17]
 
 
 # Take and GatherElements

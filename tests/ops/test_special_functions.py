@@ -162,6 +162,7 @@ outputs: %3
 def test_functions_of_integers_are_E2005(opcode: str) -> None:  # noqa: N802 -- the code as it is spelled
     (finding,) = findings(OPS[opcode], [TensorType(DType.SI32, (2,))], {})
     assert finding.code == "E2005"
+    assert "the result is no integer: cast to a float first" in finding.notes
 
 
 @pytest.mark.parametrize(

@@ -127,6 +127,12 @@ class Growth:
 
     # Values
 
+    def accumulated(self, value: Value) -> Value:
+        """Return a sum or product of many numbers, whose last bits depend on their order if it is a float."""
+        if value.type.dtype.is_float:
+            self.inexact.add(value.id)
+        return value
+
     def emit(self, opcode: str, *operands: Value, **attributes: Any) -> Value:
         """Append an operation; its value is inexact if an operand is (the recipes say where it starts)."""
         value = self.builder.emit(opcode, *operands, **attributes)
@@ -276,3 +282,8 @@ def sample(type_: TensorType, domain: InputDomain, rng: np.random.Generator, wil
     if wild:
         array = np.where(rng.random(shape) < 0.3, rng.choice(awkward, shape), array)
     return np.asarray(array, dtype.numpy)
+
+
+def has_elements(value: Value) -> bool:
+    """Return whether the tensor has elements."""
+    return value.type.element_count > 0

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-#: How often each part is called; together 24,000 times.
-CALLS = {"builder": 8_000, "blocks": 4_000, "functions": 10_000, "compile": 2_000}
+#: How often each part is called; together 6,000 times.
+CALLS = {"builder": 2_000, "blocks": 1_000, "functions": 2_500, "compile": 500}
 #: Seconds for all of it: a hundred times what it takes, because only a hang must fail.
 LIMIT = 1000
 

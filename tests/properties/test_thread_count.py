@@ -40,13 +40,13 @@ def check(program: Program, seed: int) -> None:
     assert all(found == alone for found in others)
 
 
-@examples(400)
+@examples(160)
 @given(programs(size=8), st.integers(0, 99))
 def test_small_programs(program: Program, seed: int) -> None:
     check(program, seed)
 
 
-@examples(100)
+@examples(60)
 @given(programs(size=8, sizes=LARGE), st.integers(0, 99))
 def test_large_programs(program: Program, seed: int) -> None:
     check(program, seed)

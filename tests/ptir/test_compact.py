@@ -18,6 +18,7 @@ from mind_mlir.ptir import dumps, parse
 from mind_mlir.ptir.program import Function, Instruction, Operation, Program, Region, TupleElement, ValueRef
 
 TEXT = """\
+spec_version "ptir.v0.4"
 func @softmax(%x: tensor<f32, 4x?B>, %2: tensor<i1>) -> tensor<f32, 4x?B> {
   hints {"why": [1]}
   %m = exp %x -> tensor<f32, 4x?B>
@@ -119,7 +120,7 @@ def _parts(function: Function) -> dict[str, Any]:
 def test_entries(names: list[str], entry: str, line: str) -> None:
     made = Program(tuple(Function(name, (), (), (), (), ()) for name in names), (), entry)
     text = dumps(made, "compact")
-    assert text.startswith(f"{line}func")
+    assert text.startswith(f'spec_version "ptir.v0.4"\n{line}func')
     assert parse(text) == made
 
 
@@ -163,7 +164,7 @@ def test_types(type_: str, shape: tuple[Any, ...]) -> None:
         ("(%0: tensor", "(%1: tensor", "E1101", "parameter 0 of a region is %0", "%1"),
         ("%9 =", f"%{'9' * 20} =", "E1005", "does not fit 64 bits", None),
         ("region ^1", "region ^0", "E4302", "region 0 is defined twice", None),
-        ("func", 'spec_version "ptir.v9"\nfunc', "E1105", "the program follows 'ptir.v9'", None),
+        ("ptir.v0.4", "ptir.v9", "E1105", "the program follows 'ptir.v9'", None),
         ("func", "entry @x\nfunc", "E4121", "no function @x", "@x"),
         ("%d = sub", "%d := sub", "E1101", "expected '=', found ':'", ":"),
         ("pad_value[-0.5]", "pad_value[[1]]", "E1103", "expected scalar literal", None),

@@ -13,6 +13,7 @@ import pytest
 import mind_mlir
 from mind_mlir import ArgumentError, ExecutionError, MindError, ParseError
 from mind_mlir.ptir import dumps, parse
+from mind_mlir.ptir.files import FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -80,7 +81,7 @@ def fails_with(code: str, text: str, *arguments: Any) -> None:
 
 
 def test_programs_say_their_version() -> None:
-    for form in ("json", "display"):
+    for form in FORMATS:
         assert "ptir.v0.4" in dumps(parse(ADD), form)
 
 

@@ -14,6 +14,7 @@ from mind_mlir.frozen import FrozenDict
 from mind_mlir.ir.types import DType, SymbolicDim, TensorType
 from mind_mlir.ops.contract import Tagged
 from mind_mlir.ptir import dumps, parse
+from mind_mlir.ptir.files import FORMATS as TEXTS
 from mind_mlir.ptir.program import Function, Operation, Program, TupleElement, ValueRef
 
 TEXT = """\
@@ -98,6 +99,71 @@ def test_other_ways_to_write_it(spelled: str, operation: tuple[str, Any]) -> Non
     (function,) = parse(text).functions
     name, fields = operation
     assert function.body[0].operation == Operation(name, None, FrozenDict(fields))
+
+
+PRODUCED = """\
+program @main (spec_version = ptir.v0.4) {
+  func @main {
+    body:
+      %0 = Iota(IotaSpec { shape: Shape { dims: [] }, dtype: I1, axis: 0 }) -> tensor<I1 x []>
+      %1 = Cond(CondSpec { true_region: RegionId(0), false_region: RegionId(0) })(%0, %0) -> tensor<I1 x []>
+    hints:
+      fused_hint id=3 kind=ElementwiseDag policy=Preferred {
+        inputs: [%0, %1]
+        exports: [%2]
+        attrs:
+          tile = I64Array([8, 4])
+        body:
+          %2 = Select(%1, %0[1], %0) -> tensor<I1 x []>
+      }
+      fused_hint id=4 kind=DotEpilogue policy=Optional {
+      }
+    results:
+      %1 : tensor<I1 x []>
+  }
+  region ^r0 {
+    params:
+      %arg0 : tensor<I1 x []>
+    body:
+      %1 = Compare(CompareSpec { op: Less })(%0, %0) -> tensor<I1 x []>
+    results:
+      %res0 : tensor<I1 x []>
+  }
+}
+"""
+
+
+def test_what_the_producer_prints() -> None:
+    read = parse(PRODUCED)
+    (function,), (region,) = read.functions, read.regions
+    assert (function.parameters, function.result_ids) == ((), (1,))
+    assert region.body[0].operands == (ValueRef(0), ValueRef(0))
+    first, second = function.hints
+    assert (first["inputs"], first["exports"]) == ([0, 1], [2])
+    assert first["attrs"] == {"tile": {"kind": "I64Array", "value": [8, 4]}}
+    (held,) = first["body"]
+    assert (held["op"], held["operands"][1]) == ("Select", {"TupleElement": {"tuple": 0, "index": 1}})
+    assert second.items() >= {"id": 4, "kind": "DotEpilogue", "policy": "Optional", "body": []}.items()
+    for form in TEXTS:
+        assert parse(dumps(read, form), form) == read
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words", "place"),
+    [
+        ("%0)", "literal(dtype=I1, shape=2))", "elements of this literal", "literal(dtype=I1, shape=2)"),
+        ("%arg0", "%arg1", "expected the number of a value, such as %0", "%arg1"),
+        ("id=3", "id=-3", "expected a number, found '-3'", "-3"),
+        ("[%2]", "[%x]", "expected the number of a value, such as %0", "%x"),
+        ("    body:", "    bdy:", "expected '}', found 'bdy'", "bdy"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_what_the_producer_prints(old: str, new: str, words: str, place: str) -> None:
+    with pytest.raises(ParseError) as caught:
+        parse(PRODUCED.replace(old, new, 1))
+    found = caught.value.diagnostics[0]
+    assert (found.code, found.location and found.location.text) == ("E1101", place)
+    assert words in found.message
 
 
 @pytest.mark.parametrize(

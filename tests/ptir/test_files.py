@@ -31,7 +31,7 @@ def test_the_text_tells_its_format(form: Format) -> None:
     ("name", "form", "head"),
     [
         ("a.ptir.json", None, "{"),
-        ("a.ptir", None, "func"),
+        ("a.ptir", None, "spec_version"),
         ("a.ptir", "display", "program"),
         ("b", "json", "{"),
     ],

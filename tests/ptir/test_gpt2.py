@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import re
+
 import numpy as np
 import pytest
 
@@ -70,3 +73,6 @@ def test_decoding(weights: Weights, exact: Weights) -> None:
     decode = mind_mlir.compile(decode_program(CONFIG, LENGTH))
     (found,) = decode(np.array(7, np.int32), positions, *weights.values())
     np.testing.assert_array_equal(found, decoded(CONFIG, exact, 7, LENGTH))
+    copied = re.findall(r"memref\.copy .* to memref<([0-9x]+)xf32", decode.as_text("bufferized"))
+    sizes = {math.prod(map(int, shape.split("x"))) for shape in copied}
+    assert max(sizes) <= CONFIG.width * LENGTH, "the loop reads the weights where they are"

@@ -48,7 +48,7 @@ def broken(draw: st.DrawFn, form: Format) -> str:
 
 
 @pytest.mark.parametrize("form", FORMATS)
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_nothing_else_is_raised(form: Format, data: st.DataObject) -> None:
     text = data.draw(broken(form))

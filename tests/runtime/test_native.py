@@ -205,7 +205,7 @@ def build(count):
 
 kept = [build(20)]
 before = resident()
-for _ in range(200):
+for _ in range(120):
     KEEP(build(1))
 print(resident() - before)
 """

@@ -94,7 +94,7 @@ METADATA = "memref.extract_strided_metadata"
 
 #: Operations that access no memory, by dialect, besides `vector` ones that are none of those below.
 _PURE = ("arith.", "math.", "vector.", "ub.")
-_STRUCTURE = ("scf.for", "scf.if", "scf.yield")
+_STRUCTURE = ("scf.for", "scf.if", "scf.yield", "memref.prefetch")
 #: Accesses: the number of the operand that is the buffer, and whether they write.
 _ACCESSES = {
     "memref.load": (0, False),
@@ -150,6 +150,7 @@ class _Footprint:
         self._maps: dict[Attribute, bool] = {}
         self._found: dict[Value, Touch] = {}
         self._known = True
+        self._own: set[Operation] = set()  # memory that an iteration has to itself
 
     def run(self) -> dict[Value, Touch] | None:
         self._loop.walk(self._visit, ir.WalkOrder.PRE_ORDER)
@@ -168,6 +169,8 @@ class _Footprint:
         elif name == "scf.for":
             if op != self._loop:
                 self._spans[op.regions[0].blocks[0].arguments[0]] = self._inner(op)
+        elif name == "memref.alloc":
+            self._own.add(op)
         else:
             self._known = name.startswith(_PURE) or name in _STRUCTURE
         return ir.WalkResult.ADVANCE if self._known else ir.WalkResult.INTERRUPT
@@ -176,10 +179,12 @@ class _Footprint:
         """Return where the variable of an inner loop lies."""
         first, end, step = list(loop.operands)[:3]
         lower, upper, stride = self._span(first), self._least(end), _constant(step)
-        if lower is None or upper is None or stride is None or lower.low != lower.high:
+        if lower is None or upper is None or stride is None:
             return None
         if (lower.pitch, lower.digits) != (upper.pitch, upper.digits):
             return None
+        if lower.low != lower.high:  # starts where the variable of another inner loop is
+            return lower._replace(high=max(lower.low, upper.high - 1))
         trips = max(0, -(-(upper.high - lower.low) // stride))
         return lower._replace(high=lower.low + max(0, trips - 1) * stride)
 
@@ -226,6 +231,8 @@ class _Footprint:
         layout = self._layouts[buffer]
         if layout is None:
             return False
+        if definition(layout.root) in self._own:
+            return True
         lanes = self._lanes(op, name, operands)
         last = len(layout.shape) - 1
         places = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from mind_mlir.bindings import func, ir
+from mind_mlir.lowering.schedule.contraction.dots import I8
 from mind_mlir.lowering.schedule.contraction.kernels import PRODUCT_ARGUMENTS
 from mind_mlir.lowering.schedule.contraction.library import LIBRARY_ATTRIBUTE
 
@@ -28,6 +29,7 @@ class ProductKernels:
 
     def __init__(self, module: Module) -> None:
         self._declared: dict[str, tuple[int, bool]] = {}  # columns of a panel, ragged
+        self._noted: set[str] = set()  # those that read sums behind the right factor
         for op in module.body.operations:
             if not isinstance(op, func.FuncOp) or LIBRARY_ATTRIBUTE not in op.attributes:
                 continue
@@ -35,6 +37,8 @@ class ProductKernels:
             if ir.StringAttr(values["kind"]).value == "product":
                 vectors, lanes = (int(ir.IntegerAttr(values[name]).value) for name in ("vectors", "lanes"))
                 self._declared[op.name.value] = vectors * lanes, bool(ir.BoolAttr(values["ragged"]).value)
+                if ir.StringAttr(values["dot"]).value == I8:
+                    self._noted.add(op.name.value)
 
     def __contains__(self, name: str) -> bool:
         return name in self._declared
@@ -62,11 +66,14 @@ class ProductKernels:
             right = max(right, (panels - 2) * known["right_panel"] + panel - 1)
         left = (rows - 1) * known["left_row"] + (planes - 1) * known["left_plane"]
         out = (rows - 1) * known["out_row"] + (planes - 1) * known["out_plane"] + columns - 1
-        return [
+        reaches = [
             Reach(0, "left_first", left + _along_depth(known, "left"), writes=False),
             Reach(1, "right_first", right + _along_depth(known, "right"), writes=False),
             Reach(2, "out_first", out, writes=True),
         ]
+        if name in self._noted:
+            reaches.append(Reach(1, "sums_first", panels * panel - 1, writes=False))
+        return reaches
 
 
 def _along_depth(known: Mapping[str, int], side: str) -> int:

@@ -15,7 +15,7 @@ from mind_mlir.bindings import arith, ir, memref
 from mind_mlir.lowering.buffers.aliases import VIEWS
 from mind_mlir.lowering.buffers.destination import reshaped
 from mind_mlir.lowering.buffers.footprint import METADATA, Touch, first_operand, hull
-from mind_mlir.lowering.schedule.emission.emitter import PARALLEL_ATTRIBUTE
+from mind_mlir.lowering.schedule.emission.emitter import PARALLEL_ATTRIBUTE, PRIVATE_ATTRIBUTE
 from mind_mlir.mlir.memory import byte_size, is_contiguous
 from mind_mlir.mlir.passes import find_all
 
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from mind_mlir.bindings import Module, Operation, Type, Value
-
-#: Marks such memory: what is written by a chunk is not read by another one.
-PRIVATE_ATTRIBUTE = "mind.private"
 
 
 def make_private(loop: Operation, parts: Sequence[tuple[dict[Value, Touch], int]]) -> None:
@@ -62,13 +59,15 @@ def own_size(type_: Type) -> int:
 def leave_stack(module: Module) -> None:
     """Put what `make_private` has made in front of its loop: a buffer for one chunk after the other.
 
-    What would be too much for a thread has a place for each chunk instead.
+    So it is with what a chunk allocates itself, as a row program does for what it keeps of a row. What would
+    be too much for a thread has a place for each chunk instead.
     """
     left: dict[Operation, int] = {}
-    for own in find_all(module, memref.AllocaOp):
-        if PRIVATE_ATTRIBUTE not in own.attributes:
+    for own in (*find_all(module, memref.AllocaOp), *find_all(module, memref.AllocOp)):
+        is_made = PRIVATE_ATTRIBUTE in own.attributes
+        loop = _outermost_loop(own) if is_made or own.operation.name == "memref.alloc" else None
+        if loop is None:
             continue
-        loop = _outermost_loop(own)
         left[loop] = left.get(loop, OWN_BYTES) - own_size(own.result.type)
         is_shared = left[loop] < 0
         with ir.InsertionPoint(own if is_shared else loop), own.location:
@@ -80,14 +79,13 @@ def leave_stack(module: Module) -> None:
         own.erase()
 
 
-def _outermost_loop(op: Operation) -> Operation:
-    """Return the outermost parallel loop around ``op``."""
+def _outermost_loop(op: Operation) -> Operation | None:
+    """Return the outermost parallel loop around ``op``, if there is one."""
     found, around = None, op.parent.operation
     while around.name != "func.func":
         if PARALLEL_ATTRIBUTE in around.attributes:
             found = around
         around = around.parent.operation
-    assert found is not None, "private memory belongs to a loop"
     return found
 
 

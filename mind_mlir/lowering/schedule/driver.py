@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir
 from mind_mlir.interrupts import deliver
-from mind_mlir.lowering.schedule.contraction.choice import kernels_of
+from mind_mlir.lowering.schedule.attention.marked import ATTENTION_ATTRIBUTE
+from mind_mlir.lowering.schedule.attention.marking import mark_attentions
+from mind_mlir.lowering.schedule.contraction.choice import kernels_of, words_of
+from mind_mlir.lowering.schedule.contraction.few_rows_schedule import few_rows_schedule
 from mind_mlir.lowering.schedule.contraction.geometry import contiguous_strides, geometry
 from mind_mlir.lowering.schedule.contraction.marked import mark
 from mind_mlir.lowering.schedule.contraction.match import Contraction, match_contraction
@@ -17,6 +20,7 @@ from mind_mlir.lowering.schedule.emission.emitter import Emitter
 from mind_mlir.lowering.schedule.fusion.collapse import collapsed, expand_value, merged_loops
 from mind_mlir.lowering.schedule.fusion.group import vector_dims
 from mind_mlir.lowering.schedule.grouping import Grouping
+from mind_mlir.lowering.schedule.movement.margins import carry_margins
 from mind_mlir.lowering.schedule.movement.rows import share_rows
 from mind_mlir.lowering.schedule.movement.scatter import ScatterEmitter, match_scatter
 from mind_mlir.lowering.schedule.movement.transposition import (
@@ -71,6 +75,7 @@ class FunctionScheduler:
 
     def run(self) -> None:
         """Schedule all blocks of the function."""
+        carry_margins(self._function)
         read_through_patches(self._function, self._views)
         self._regions(self._function)
 
@@ -81,14 +86,21 @@ class FunctionScheduler:
                     self._block(block)
 
     def _block(self, block: Block) -> None:
+        attentions = mark_attentions(block, self._views, self._target, self._kernels)
         groups = Grouping(self._emitter, self._shared, self._target, self._decisions)
         fills: dict[Operation, int] = {}
         for operation in list(block.operations):
             deliver()
             self._decisions.place += 1
             op = operation.operation
+            if ATTENTION_ATTRIBUTE in op.attributes:
+                groups.close(list(op.operands))
+                self._decisions.add(attentions.pop(0))
+                continue
             view = self._views.of(op)
             if view is not None and self._schedule(view, groups):
+                continue
+            if groups.takes_reshape(op):
                 continue
             groups.close(_read_values(op))
             scatter = match_scatter(op)
@@ -206,11 +218,13 @@ class FunctionScheduler:
         strides = [contiguous_strides(factor.value.type.shape) for factor in factors]
         init = contraction.view.inits[0]
         loops = geometry(contraction, [*strides, contiguous_strides(init.type.shape)])
-        chosen = choose_matmul_schedule(
+        bits = contraction.element.width
+        chosen = few_rows_schedule(loops, bits=bits, target=self._target) or choose_matmul_schedule(
             loops,
-            bits=contraction.element.width,
+            bits=bits,
             target=self._target,
             outside=loops_without(contraction.view.op, contraction.right.value),
+            group=words_of(contraction, loops, self._target),
         )
         self._kernels.update(dict.fromkeys(kernels_of(contraction, loops, chosen)))
         start = filler(init)

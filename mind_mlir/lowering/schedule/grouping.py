@@ -2,83 +2,121 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir
-from mind_mlir.lowering.schedule.emission.decision import Decision, computed
-from mind_mlir.lowering.schedule.fusion.collapse import collapse, collapse_value, expand_value, merged_loops
-from mind_mlir.lowering.schedule.fusion.elements import Known
 from mind_mlir.lowering.schedule.fusion.group import Group, extractions
-from mind_mlir.lowering.schedule.fusion.in_place import overwritten
-from mind_mlir.lowering.schedule.fusion.nest import GroupEmitter
-from mind_mlir.lowering.schedule.fusion.output import Output
-from mind_mlir.lowering.schedule.fusion.schedule import choose_schedule
-from mind_mlir.lowering.schedule.fusion.work import work_of
-from mind_mlir.lowering.schedule.reading.values import filler
-from mind_mlir.lowering.schedule.sharing.groups import share_group
-from mind_mlir.lowering.schedule.sharing.nests import choices_of_sharing
-from mind_mlir.mlir.values import definition
+from mind_mlir.lowering.schedule.fusion.row_program import begun_by
+from mind_mlir.lowering.schedule.group_emission import GroupEmission
+from mind_mlir.lowering.schedule.row_emission import RowEmission
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from mind_mlir.bindings import Operation, Value
     from mind_mlir.lowering.schedule.emission.decision import Decisions
     from mind_mlir.lowering.schedule.emission.emitter import Emitter
-    from mind_mlir.lowering.schedule.fusion.schedule import FusedSchedule
+    from mind_mlir.lowering.schedule.fusion.row_program import RowProgram
     from mind_mlir.lowering.schedule.reading.view import View
     from mind_mlir.lowering.schedule.sharing.nests import SharedNests
     from mind_mlir.target import Target
 
+_RESHAPES = ("tensor.collapse_shape", "tensor.expand_shape")
+
 
 class Grouping:
-    """The groups of one block that are still open.
+    """The groups of one block that are still open, and the row programs that are.
 
     A group is closed, and emitted in the place of its last member, when something that cannot join it uses
     one of its results. So no open group depends on another open group: two that an operation reads become one
     if they may, and each operation is looked at once.
+
+    What reduces rows becomes part of a row program when it is closed, and so do groups over the same rows
+    that read it. A program is emitted, with the open groups that read it, when something else uses one of its
+    results. So what depends on a program is part of it, or behind it.
 
     In a loop, what reads the same carried value goes together where it may, be its results as independent as
     they are: only then can the value be overwritten by its next one (see `overwritten`).
     """
 
     def __init__(self, emitter: Emitter, shared: SharedNests, target: Target, decisions: Decisions) -> None:
-        self._emitter = emitter
-        self._shared = shared
-        self._target = target
+        self._groups = GroupEmission(emitter, shared, target, decisions)
+        self._rows = RowEmission(emitter, shared, target, decisions)
         self._decisions = decisions
         self._open: dict[Value, Group] = {}
+        #: Of each result of a row program that is still to be emitted, and each reshape of one, the program.
+        self._programs: dict[Value, RowProgram] = {}
+        self._pending = _Pending(self._open, self._programs)
         #: The open group that reads a value which a loop carries.
         self._readers: dict[Value, Group] = {}
 
     def add(self, view: View, dims: tuple[int, ...]) -> None:
         """Add ``view``, which can run in vectors along ``dims``, to a group that it reads or to a new one."""
         self.close([op.operands[0] for op in extractions(view)])
+        for value in view.operands:
+            candidate = self._open.get(value)
+            if candidate is not None and not candidate.accepts(view, dims):
+                self._retire(candidate)
+        program = self._program(view)
         group: Group | None = None
         for value in view.operands:
             candidate = self._open.get(value)
             if candidate is None or candidate is group:
                 continue
-            joined = self._joined(group, candidate, view, dims)
+            joined = self._joined(group, candidate, view, dims, program)
             if joined is None:
-                self.close([value])
-            else:
-                group = joined
+                self.close([value])  # and perhaps the program that it reads
+                self.add(view.current(), dims)
+                return
+            group = joined
+        self._append(group, view, dims, program)
+
+    def _append(
+        self, group: Group | None, view: View, dims: tuple[int, ...], program: RowProgram | None
+    ) -> None:
+        """Add ``view``, which reads ``program`` if that is one, to ``group`` or to another one."""
         carried = [value for value in view.operands[: len(view.inputs)] if _is_carried(value)]
         for value in carried:
             reader = self._readers.get(value)
             if reader is not None and reader is not group:
-                group = self._joined(group, reader, view, dims) or group
+                group = self._joined(group, reader, view, dims, program) or group
         if group is None:
             group = Group(view.extents, dims[0])
+        if program is not None:
+            group.rows = program
+            program.waiting[id(group)] = group
         group.add(view.current())
         group.place = self._decisions.place
         self._readers.update(dict.fromkeys(carried, group))
         for result in view.op.results:
             self._open[result] = group
 
+    def _program(self, view: View) -> RowProgram | None:
+        """Return the row program that ``view`` reads and can be part of; others that it reads are emitted."""
+        found: RowProgram | None = None
+        for value in view.operands:
+            program = self._programs.get(value)
+            program = None if program is None else program.current
+            if program is None or program is found:
+                continue
+            if program.fitted(view) is None:
+                self._finish(program)
+            elif found is None:
+                found = program
+            elif found.may_join(program):
+                found.join(program)
+            else:
+                self._finish(program)
+        return found
+
     def _joined(
-        self, group: Group | None, candidate: Group, view: View, dims: tuple[int, ...]
+        self,
+        group: Group | None,
+        candidate: Group,
+        view: View,
+        dims: tuple[int, ...],
+        program: RowProgram | None,
     ) -> Group | None:
         """Return the open group of ``group``, if there is one yet, and ``candidate``, or None.
 
@@ -87,13 +125,19 @@ class Grouping:
             candidate: Another one.
             view: The operation that brings them together.
             dims: Along which it can run in vectors.
+            program: The row program that ``view`` reads, if any.
         """
-        if not candidate.accepts(view, dims):
+        if not candidate.accepts(view, dims) or not _agree(group, candidate, view, program):
             return None
         if group is None:
             return candidate
         if not group.takes(candidate):
             return None
+        rows = candidate.rows
+        if rows is not None:
+            del rows.current.waiting[id(candidate)]
+            rows.current.waiting[id(group)] = group
+            group.rows = rows
         for member in candidate.members:
             group.add(member)
             self._open.update(dict.fromkeys(member.op.results, group))
@@ -113,118 +157,100 @@ class Grouping:
         group = Group(view.extents, dims[0])
         group.add(view)
         group.place = self._decisions.place if place is None else place
-        for result in view.op.results:
-            self._open[result] = group
-        self._emit(group)
+        self._groups.emit(group, self._pending)
+
+    def takes_reshape(self, op: Operation) -> bool:
+        """Return whether ``op`` reshapes what a row program has one of for each row, and joined it."""
+        if op.name not in _RESHAPES:
+            return False
+        value = op.operands[0]
+        group = self._open.get(value)
+        if group is not None:
+            self._retire(group)
+        program = self._programs.get(value)
+        if program is None:
+            return False
+        program, shape = program.current, list(op.results[0].type.shape)
+        single = program.space.is_single(program.produced[program.source(value)])
+        if not single or program.space.access(shape) is None:
+            return False
+        program.reshapes[op.results[0]] = op
+        self._programs[op.results[0]] = program
+        return True
 
     def close(self, values: Iterable[Value]) -> None:
-        """Emit the open groups that compute ``values``; these are replaced, do not look at them again."""
+        """Emit what is open and computes ``values``; these are replaced, do not look at them again."""
         for value in values:
             group = self._open.get(value)
             if group is not None:
-                self._emit(group)
+                self._retire(group)
+            program = self._programs.get(value)
+            if program is not None:
+                self._finish(program.current)
 
     def close_all(self) -> None:
-        """Emit all open groups."""
+        """Emit all that is open."""
         self.close(list(self._open))
+        self.close(list(self._programs))
 
-    def _emit(self, group: Group) -> None:
+    def _retire(self, group: Group) -> None:
+        """Close ``group``: it becomes part of a row program, or is emitted."""
         for value in group.produced:
             del self._open[value]
         for view in group.members if self._readers else ():  # which only loops have
             for value in view.operands[: len(view.inputs)]:
                 if self._readers.get(value) is group:
                     del self._readers[value]
-        operations = [view.op for view in group.members]
-        results = [
-            (number, place)
-            for number, view in enumerate(group.members)
-            for place, result in enumerate(view.op.results)
-            if _leaves(result, operations)
-        ]
-        if results:
-            self._emit_nest(group, operations, results)
-        for operation in reversed(operations):
-            operation.erase()
+        if group.rows is None:
+            program = begun_by(group)
+        else:
+            program = group.rows.current
+            del program.waiting[id(group)]
+            program.add(group)
+        if program is None:
+            self._groups.emit(group, self._pending)
+            return
+        self._programs.update(dict.fromkeys(group.produced, program))
 
-    def _emit_nest(self, group: Group, operations: list[Operation], results: list[tuple[int, int]]) -> None:
-        location = ir.Location.fused([operation.location for operation in operations])
-        with ir.InsertionPoint(operations[-1]), location:
-            targets = self._targets(group, [operations[number].results[place] for number, place in results])
-            loops = merged_loops(group.members)
-            if loops is not None:
-                collapse(group, loops)
-            written = [operations[number].results[place] for number, place in results]
-            schedule = choose_schedule(work_of(group, written), self._target)
-            outputs = [
-                self._output(group, schedule, number, place, operations[number], target)
-                for (number, place), target in zip(results, targets, strict=True)
-            ]
-            tensors = share_group(self._shared, group, outputs, schedule, self._target)
-            shared = choices_of_sharing(tensors)
-            self._decisions.add(
-                lambda: Decision(
-                    "fused", computed(operations), group.extents, (*schedule.choices(), *shared)
-                ),
-                group.place,
-            )
-            if tensors is None:
-                tensors = GroupEmitter(self._emitter, group, outputs, schedule, self._target).emit(Known())
-            for (number, place), value in zip(results, tensors, strict=True):
-                old = operations[number].results[place]
-                old.replace_all_uses_with(expand_value(value, list(old.type.shape)))
+    def _finish(self, program: RowProgram) -> None:
+        """Emit ``program`` and the open groups that read it."""
+        for group in list(program.waiting.values()):
+            self._retire(group)
+        for value in (*program.produced, *program.reshapes):
+            del self._programs[value]
+        if self._rows.emit(program, self._pending):
+            return
+        for group in program.groups:
+            group.refresh()
+            self._groups.emit(group, self._pending)
 
-    def _targets(self, group: Group, results: list[Value]) -> list[Value | None]:
-        """Return for each of ``results`` the value of a loop that it may overwrite, if there is one."""
-        taken: dict[Value, None] = {}
-        targets: list[Value | None] = []
-        for result in results:
-            reduced = group.produced[result].reductions
-            target = None if reduced else overwritten(group, result, self._open)
-            targets.append(None if target in taken else target)
-            if target is not None:
-                taken[target] = None
-        return targets
 
-    def _output(
-        self,
-        group: Group,
-        schedule: FusedSchedule,
-        number: int,
-        place: int,
-        op: Operation,
-        target: Value | None,
-    ) -> Output:
-        """Return where a result is written: ``target``, its init if it starts from that, or a new tensor."""
-        view = group.members[number]
-        operand = len(view.inputs) + place
-        shape = [group.extents[dim] for index in view.accesses[operand] for dim, _ in index.terms]
-        init = op.operands[operand]
-        if target is not None:
-            return Output(view, place, _form(group, target, shape))
-        start = None if schedule.in_memory else filler(init)
-        if view.reductions and start is None:
-            return Output(view, place, collapse_value(init, shape))
-        element = ir.RankedTensorType(init.type).element_type
-        return Output(view, place, self._emitter.empty(shape, element), start)
+@dataclasses.dataclass(frozen=True)
+class _Pending:
+    """The results of operations that are still to be emitted: those of open groups and of row programs."""
+
+    groups: Mapping[Value, Group]
+    programs: Mapping[Value, RowProgram]
+
+    def __contains__(self, value: object) -> bool:
+        """Return whether ``value`` is one."""
+        return value in self.groups or value in self.programs
+
+
+def _agree(group: Group | None, candidate: Group, view: View, program: RowProgram | None) -> bool:
+    """Return whether all of these may be parts of one row program, if any reads one."""
+    groups = [candidate] if group is None else [group, candidate]
+    programs = [each.rows.current for each in groups if each.rows is not None]
+    if program is not None:
+        programs.append(program)
+    if not programs:
+        return True
+    if any(each is not programs[0] for each in programs) or programs[0].fitted(view) is None:
+        return False
+    free = [each for each in groups if each.rows is None]
+    return all(programs[0].fitted(member) is not None for each in free for member in each.members)
 
 
 def _is_carried(value: Value) -> bool:
     """Return whether a loop carries ``value``: whether it is an argument of its body or condition."""
     return isinstance(value, ir.BlockArgument) and value.owner.owner.name in ("scf.for", "scf.while")
-
-
-def _form(group: Group, value: Value, shape: list[int]) -> Value:
-    """Return ``value`` in ``shape``, as a member of ``group`` reads it if one does."""
-    for view in group.members:
-        for operand in view.inputs:
-            op = definition(operand)
-            is_view = op is not None and op.name == "tensor.collapse_shape" and op.operands[0] == value
-            if (is_view or operand == value) and list(operand.type.shape) == shape:
-                return operand
-    return collapse_value(value, shape)
-
-
-def _leaves(result: Value, members: list[Operation]) -> bool:
-    """Return whether ``result`` is used by anything but ``members``."""
-    return any(use.owner.operation not in members for use in result.uses)

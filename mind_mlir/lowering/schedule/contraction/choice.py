@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.schedule.contraction.dots import (
+    BF16,
+    I8,
+    I16,
+    LEAST,
+    RAISED,
+    SUMS,
+    WIDENED,
+    WORD,
+)
+from mind_mlir.lowering.schedule.contraction.few_rows import DotKernel, JoinKernel, SweepKernel
 from mind_mlir.lowering.schedule.contraction.kernels import ProductKernel
 from mind_mlir.lowering.schedule.contraction.matmul_schedule import is_strided
 from mind_mlir.lowering.schedule.contraction.packing import PackKernel
@@ -14,6 +26,7 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.contraction.library import Kernel
     from mind_mlir.lowering.schedule.contraction.match import Contraction, Operand
     from mind_mlir.lowering.schedule.contraction.matmul_schedule import MatmulSchedule
+    from mind_mlir.target import Target
 
 #: LLVM's names for the conversions of factors.
 _CONVERSIONS = {
@@ -27,9 +40,52 @@ _CONVERSIONS = {
 }
 
 
+#: Factors, as kernels take them, that dot products take: which kind, and how many are in a word.
+_DOTS = {
+    "bf16:fpext f32": (BF16, 2),
+    "i16:sext i32": (I16, 2),
+    "i8:sext i32": (I8, 4),
+    "i8:zext i32": (I16, 2),
+}
+#: How elements become those of words.
+_IN_WORDS = {
+    "bf16:fpext f32": "bf16:bitcast i16",
+    "i16:sext i32": "i16",
+    "i8:sext i32": "i8",
+    "i8:zext i32": "i8:zext i16",
+}
+#: Columns and terms that a product has at least for its factors to be packed into words, and how many rows
+#: pay for that: fewer where the right factor is to be packed anyway.
+_LEAST_COLUMNS, _LEAST_TERMS, _LEAST_ROWS, _LEAST_ROWS_PACKED = 16, 16, 8, 4
+
+
+def words_of(contraction: Contraction, geometry: Geometry, target: Target) -> int:
+    """Return how many terms of both factors go into a word, to be multiplied by one instruction; else 1."""
+    left, right = (_steps(operand) for operand in (contraction.left, contraction.right))
+    has = target.bf16_dots if contraction.floating else target.integer_dots
+    if left != right or left not in _DOTS or not (has and target.masks):
+        return 1
+    if len(geometry.rows) > 1 or len(geometry.depth) != 1:
+        return 1
+    rows, columns, depth = geometry.rows[0], geometry.columns, geometry.depth[0]
+    if 1 not in (rows.left, depth.left) or 1 not in (columns.right, depth.right):
+        return 1
+    few = rows.extent < (_LEAST_ROWS_PACKED if is_strided(geometry) else _LEAST_ROWS)
+    if few or columns.extent < _LEAST_COLUMNS or depth.extent < _LEAST_TERMS:
+        return 1
+    return _DOTS[left][1]
+
+
 def kernels_of(contraction: Contraction, geometry: Geometry, schedule: MatmulSchedule) -> list[Kernel]:
     """Return all kernels that a contraction calls."""
-    kernels: list[Kernel] = [product_kernel(contraction, geometry, schedule, streams=schedule.streams)]
+    if schedule.dots:
+        return [dot_kernel(contraction, schedule)]
+    if schedule.sweeps:
+        return [sweep_kernel(contraction, schedule), join_kernel(contraction, schedule)]
+    kernels: list[Kernel] = [
+        product_kernel(contraction, geometry, schedule, streams=schedule.streams, dot=dot)
+        for dot in dots_of(contraction, schedule)
+    ]
     if schedule.pack:
         kernels.append(right_pack(contraction, geometry, schedule))
     if schedule.pack_left:
@@ -37,53 +93,127 @@ def kernels_of(contraction: Contraction, geometry: Geometry, schedule: MatmulSch
     return kernels
 
 
+def dots_of(contraction: Contraction, schedule: MatmulSchedule) -> tuple[str, ...]:
+    """Return the kinds of dot products that are computed: of two, the first where factors allow it."""
+    if schedule.group == 1:
+        return ("",)
+    kind = _DOTS[_steps(contraction.left)][0]
+    return (BF16, WIDENED) if kind == BF16 else (kind,)
+
+
 def product_kernel(
-    contraction: Contraction, geometry: Geometry, schedule: MatmulSchedule, *, streams: bool
+    contraction: Contraction, geometry: Geometry, schedule: MatmulSchedule, *, streams: bool, dot: str = ""
 ) -> ProductKernel:
-    """Return the kernel that multiplies; ``streams`` tells whether its results go past the cache."""
+    """Return the kernel that multiplies.
+
+    Args:
+        contraction: What is computed.
+        geometry: Its loops.
+        schedule: How.
+        streams: Whether results go past the cache.
+        dot: The kind of dot products, one of `dots_of`.
+    """
     s, element = schedule, str(contraction.element)
+    packed = WORD if dot else element
     return ProductKernel(
         rows=s.rows,
         vectors=s.vectors,
         lanes=s.lanes,
         element=element,
-        left=element if s.pack_left else _conversions(contraction.left, s),
-        right=element if s.pack else _conversions(contraction.right, s),
+        left=packed if s.pack_left else _conversions(contraction.left, s),
+        right=packed if s.pack else _conversions(contraction.right, s),
         fma=s.fma and contraction.floating,
         masks=s.masks,
         ragged=not s.pack and geometry.columns.extent % s.columns > 0,
         copies=s.copy,
         streams=streams,
+        dot=dot,
     )
 
 
 def right_pack(contraction: Contraction, geometry: Geometry, schedule: MatmulSchedule) -> PackKernel:
     """Return the kernel that packs the right factor."""
-    return PackKernel(
-        columns=schedule.columns,
-        lanes=schedule.lanes,
-        element=str(contraction.element),
-        source=_conversions(contraction.right, schedule),
-        transposes=is_strided(geometry),
-        masks=schedule.masks,
+    return _in_words(
+        PackKernel(
+            columns=schedule.columns,
+            lanes=schedule.lanes,
+            element=str(contraction.element),
+            source=_conversions(contraction.right, schedule),
+            transposes=is_strided(geometry),
+            masks=schedule.masks,
+        ),
+        schedule,
+        SUMS,
     )
 
 
 def left_pack(contraction: Contraction, geometry: Geometry, schedule: MatmulSchedule) -> PackKernel:
     """Return the kernel that packs the left factor."""
-    return PackKernel(
-        columns=schedule.rows,
-        lanes=schedule.rows,
+    return _in_words(
+        PackKernel(
+            columns=schedule.rows,
+            lanes=schedule.rows,
+            element=str(contraction.element),
+            source=_conversions(contraction.left, schedule),
+            transposes=geometry.rows[0].left != 1,
+            masks=schedule.masks,
+        ),
+        schedule,
+        RAISED,
+    )
+
+
+def _in_words(kernel: PackKernel, schedule: MatmulSchedule, bytes_note: str) -> PackKernel:
+    """Return ``kernel`` as one that packs words where ``schedule`` has any; of bytes it notes so."""
+    if schedule.group == 1:
+        return kernel
+    kind, _ = _DOTS[kernel.source]
+    notes = {BF16: LEAST, I8: bytes_note}.get(kind, "")
+    source = _IN_WORDS[kernel.source]
+    return dataclasses.replace(kernel, element=WORD, source=source, group=schedule.group, notes=notes)
+
+
+def _steps(operand: Operand) -> str:
+    """Return the element type of ``operand`` in memory and its conversions by LLVM's names."""
+    names = [f"{_CONVERSIONS[op.name]} {op.results[0].type}" for op in operand.casts]
+    return ":".join((str(operand.element), *names))
+
+
+def sweep_kernel(contraction: Contraction, schedule: MatmulSchedule) -> SweepKernel:
+    """Return the kernel that goes through the right factor row by row."""
+    return SweepKernel(
+        rows=schedule.rows,
+        lanes=schedule.lanes,
         element=str(contraction.element),
-        source=_conversions(contraction.left, schedule),
-        transposes=geometry.rows[0].left != 1,
+        left=_conversions(contraction.left, schedule),
+        right=_conversions(contraction.right, schedule),
+        fma=schedule.fma and contraction.floating,
         masks=schedule.masks,
+    )
+
+
+def join_kernel(contraction: Contraction, schedule: MatmulSchedule) -> JoinKernel:
+    """Return the kernel that adds up the results of parts."""
+    return JoinKernel(schedule.lanes, str(contraction.element), schedule.masks)
+
+
+def dot_kernel(contraction: Contraction, schedule: MatmulSchedule) -> DotKernel:
+    """Return the kernel that goes through the right factor column by column."""
+    return DotKernel(
+        rows=schedule.rows,
+        vectors=schedule.vectors,
+        lanes=schedule.lanes,
+        element=str(contraction.element),
+        left=_conversions(contraction.left, schedule),
+        right=_conversions(contraction.right, schedule),
+        fma=schedule.fma and contraction.floating,
+        ragged=contraction.extent(contraction.k) % (schedule.vectors * schedule.lanes) > 0,
     )
 
 
 def _conversions(operand: Operand, schedule: MatmulSchedule) -> str:
     """Return the element type of ``operand`` in memory and what is done to elements, as kernels take it."""
-    steps = [f"{_CONVERSIONS[op.name]} {op.results[0].type}" for op in operand.casts]
+    found = _steps(operand)
     if str(operand.element) == "f16" and not schedule.half:
-        steps[0] = steps[0].replace("fpext", HALF)
-    return ":".join((str(operand.element), *steps))
+        found = found.replace("fpext", HALF, 1)
+    return found

@@ -10,8 +10,10 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import arith, func, ir, linalg, memref
-from mind_mlir.lowering.schedule.contraction.choice import left_pack, product_kernel, right_pack
+from mind_mlir.bindings import arith, func, ir, linalg, memref, scf
+from mind_mlir.lowering.schedule.contraction.choice import dots_of, left_pack, product_kernel, right_pack
+from mind_mlir.lowering.schedule.contraction.dots import LEAST, NO_MAGNITUDE, SUMS, are_normal
+from mind_mlir.lowering.schedule.contraction.few_rows_emission import FewRows
 from mind_mlir.lowering.schedule.contraction.geometry import ONCE, Loop, geometry
 from mind_mlir.lowering.schedule.contraction.kernels import PRODUCT_ARGUMENTS
 from mind_mlir.lowering.schedule.contraction.library import Library
@@ -124,6 +126,12 @@ class _Emission:
         #: By how many elements the right factor moves: from one panel to the next, and in each batch loop.
         self._panel = schedule.columns
         self._batch = [loop.right for loop in self._g.batch]
+        self._left_batch = [loop.left for loop in self._g.batch]
+        #: Where the packed right factor has notes, if any, and by how many elements they move in each batch.
+        self._notes = 0
+        self._notes_batch = [0 for _ in self._g.batch]
+        #: Whether the first of two kinds of dot products is to be computed.
+        self._is_first: Value | None = None
         #: By how many elements the left factor moves: from one row to the next, and from one tile.
         self._row = self._g.rows[0].left
         self._tile = schedule.rows * self._row
@@ -131,10 +139,17 @@ class _Emission:
     def emit(self) -> None:
         """Emit the packing and the pieces."""
         g, s = self._g, self._s
+        if s.sweeps or s.dots:
+            buffers = self._left, self._right, self._out
+            bases, firsts = [each.base for each in buffers], [each.first for each in buffers]
+            FewRows(self._c, g, s, self._e, self._library, bases, firsts, self._starts()).emit()
+            return
         if s.pack:
             self._pack()
         if s.pack_left:
             self._pack_left()
+        if len(dots_of(self._c, s)) > 1:
+            self._is_first = self._factors_are_normal()
         planes = g.rows[1] if len(g.rows) > 1 else ONCE
         extents = (g.rows[0].extent, planes.extent, g.columns.extent)
         sizes = (s.mc, s.planes, s.nc)
@@ -146,17 +161,21 @@ class _Emission:
             Loop(-(-extents[2] // s.nc), 0, right, s.nc * g.columns.out),
             *g.rows[2:],
             *(
-                dataclasses.replace(loop, right=right)
-                for loop, right in zip(g.batch, self._batch, strict=True)
+                dataclasses.replace(loop, left=left, right=right)
+                for loop, left, right in zip(g.batch, self._left_batch, self._batch, strict=True)
             ),
         ]
+        noted = [0, 0, s.nc, *(0 for _ in g.rows[2:]), *self._notes_batch]
 
         def piece(digits: Sequence[Index]) -> None:
             bounds = [
                 self._least(extent, digit, size)
                 for extent, digit, size in zip(extents, digits, sizes, strict=False)
             ]
-            self._product(list(zip(digits, loops, strict=True)), bounds, planes)
+            sums = self._notes
+            for digit, width in zip(digits, noted, strict=True):
+                sums = self._e.add(sums, self._e.mul(digit, width))
+            self._product(list(zip(digits, loops, strict=True)), bounds, planes, sums)
 
         self._chunks([loop.extent for loop in loops], s.pieces, piece)
 
@@ -174,12 +193,12 @@ class _Emission:
             body(digits)
             return []
 
-        e.chunks(
-            Split(together, -(-total // together), "", self._s.brief),
-            total,
-            [],
-            lambda first, end, _: e.loop((first, end, 1), [], lambda number, _: one(number)),
-        )
+        def several(first: Index, end: Index, _: list[Value]) -> list[Value]:
+            if together == 1:
+                return one(first)
+            return e.loop((first, end, 1), [], lambda number, _: one(number))
+
+        e.chunks(Split(together, -(-total // together), "", self._s.brief), total, [], several)
 
     def _least(self, extent: int, digit: Index, size: int) -> Index:
         """Return how much of ``extent`` the piece ``digit`` of ``size`` has."""
@@ -187,7 +206,9 @@ class _Emission:
             return size
         return self._e.minimum(self._e.sub(extent, self._e.mul(digit, size)), size)
 
-    def _product(self, places: Sequence[tuple[Index, Loop]], bounds: Sequence[Index], planes: Loop) -> None:
+    def _product(
+        self, places: Sequence[tuple[Index, Loop]], bounds: Sequence[Index], planes: Loop, sums: Index
+    ) -> None:
         """Emit the calls for one piece: in loops over the reductions that the kernel does not run over."""
         e, s, g = self._e, self._s, self._g
         plan = reduction(self._depth, s.kc)
@@ -219,9 +240,9 @@ class _Emission:
             "right_block": plan.block.right,
             "out_row": g.rows[0].out,
             "out_plane": planes.out,
+            "sums_first": sums,
         }
-        bit = ir.IntegerType.get_signless(1)
-        self._reduce(plan.around, left, right, rest, e.constant(bit, ir.BoolAttr.get(self._start is None)))
+        self._reduce(plan.around, left, right, rest, self._starts()[1])
 
     def _reduce(
         self, loops: Sequence[Loop], left: Index, right: Index, rest: Mapping[str, Index], adds: Value
@@ -254,27 +275,54 @@ class _Emission:
         attributes = self._c.view.op.attributes
         return attributes.get(START_ATTRIBUTE)
 
+    def _starts(self) -> tuple[Value, Value]:
+        """Return the number that sums start from, and whether they start from what is in the result."""
+        bit, element = ir.IntegerType.get_signless(1), self._c.element
+        start = self._e.constant(element, self._start or zero(element))
+        return start, self._e.constant(bit, ir.BoolAttr.get(self._start is None))
+
     def _call(self, numbers: Mapping[str, Index], adds: Value) -> None:
         s, element = self._s, self._c.element
-        kernel = product_kernel(self._c, self._g, s, streams=self._streams)
         start = self._e.constant(element, self._start or zero(element))
         buffers = [buffer.base for buffer in (self._left, self._right, self._out)]
         values = [self._e.index(numbers[name]) for name in PRODUCT_ARGUMENTS]
-        self._library.call(kernel, [*buffers, *values, start, adds])
+
+        def call(dot: str) -> None:
+            kernel = product_kernel(self._c, self._g, s, streams=self._streams, dot=dot)
+            self._library.call(kernel, [*buffers, *values, start, adds])
+
+        first, *others = dots_of(self._c, s)
+        if self._is_first is None:
+            call(first)
+            return
+        branch = scf.IfOp(self._is_first, has_else=True)
+        for block, dot in zip((branch.then_block, branch.else_block), (first, *others), strict=True):
+            with ir.InsertionPoint(block):
+                call(dot)
+                scf.YieldOp([])
+
+    def _factors_are_normal(self) -> Value:
+        """Emit whether no subnormal number is among the factors' or on the way to the result."""
+        word = ir.IntegerType.get_signless(32)
+        noted = []
+        for buffer in (self._left, self._right):
+            last = self._e.index(ir.MemRefType(buffer.value.type).shape[0] - 1)
+            noted.append(memref.LoadOp(buffer.value, [last], results=[word]).result)
+        return are_normal(*noted)
 
     def _pack(self) -> None:
         """Emit panels of the right factor, and take these in its place."""
         e, s, g = self._e, self._s, self._g
-        element = self._c.element
         kernel = right_pack(self._c, g, s)
         inner, *outer = g.packed or (ONCE,)
-        steps = -(-inner.extent // kernel.square) * kernel.square if kernel.transposes else inner.extent
+        steps = self._steps(kernel, inner.extent)
         panel = steps * math.prod(loop.extent for loop in outer) * s.columns
         panels = -(-g.columns.extent // s.columns)
         anchor = self._before_loops()
         with ir.InsertionPoint(anchor):
-            size = panels * panel * math.prod(loop.extent for loop in g.batch)
-            packed = _Buffer.of(memref.AllocOp(ir.MemRefType.get([size], element), [], []).result)
+            batches = math.prod(loop.extent for loop in g.batch)
+            size = panels * panel * batches
+            packed = self._room(kernel, size, panels * s.columns * batches)
             grouped = not g.batch
             source = e.add(self._right.first, g.first[1])
             buffers = self._right.base, packed.base
@@ -284,7 +332,8 @@ class _Emission:
                 first = e.mul(digits[0], s.packings)
                 here = e.add(source, e.mul(first, inner.right))
                 live = self._least(inner.extent, digits[0], s.packings)
-                numbers = (here, e.mul(first, s.columns), g.columns.extent, live, stride, panel)
+                there = e.mul(digits[0], s.packings // s.group * s.columns)
+                numbers = (here, there, g.columns.extent, live, stride, panel, size)
                 self._pack_call(kernel, buffers, numbers, (), 0)
 
             def pack(digits: Sequence[Index]) -> None:
@@ -292,20 +341,41 @@ class _Emission:
                 columns = g.columns.extent
                 live = self._least(columns, digits[0], s.packings * s.columns) if grouped else columns
                 here = e.add(source, e.mul(first, s.columns * g.columns.right))
-                there = e.mul(first, panel)
-                width = panels * panel
+                there, notes = e.mul(first, panel), e.add(e.mul(first, s.columns), size)
+                width = panels
                 for digit, loop in zip(digits[1:], g.batch, strict=True):
-                    here, there = e.add(here, e.mul(digit, loop.right)), e.add(there, e.mul(digit, width))
+                    here = e.add(here, e.mul(digit, loop.right))
+                    there = e.add(there, e.mul(digit, width * panel))
+                    notes = e.add(notes, e.mul(digit, width * s.columns))
                     width *= loop.extent
-                bounds = (live, inner.extent, stride, panel)
+                notes = notes if kernel.notes == SUMS else size
+                bounds = (live, inner.extent, stride, panel, notes)
                 self._pack_call(kernel, buffers, (here, there, *bounds), outer, steps * s.columns)
 
-            if packs_steps(g):
+            if packs_steps(g) and kernel.notes != SUMS:
                 self._chunks([-(-inner.extent // s.packings)], 1, pack_steps)
             else:
                 counts = [-(-panels // s.packings) if grouped else 1, *(loop.extent for loop in g.batch)]
                 self._chunks(counts, 1 if grouped else s.packings, pack)
         self._use(packed, kernel, panel, panels)
+        if kernel.notes == SUMS:
+            self._notes = size
+            self._notes_batch = [width // panel * s.columns for width in self._batch]
+
+    def _steps(self, kernel: PackKernel, extent: int) -> int:
+        """Return how many steps, of words where there are any, panels of ``kernel`` have for ``extent``."""
+        words = -(-extent // kernel.group)
+        return -(-words // kernel.square) * kernel.square if kernel.transposes else words
+
+    def _room(self, kernel: PackKernel, size: int, columns: int) -> _Buffer:
+        """Emit memory for ``size`` packed elements of ``columns`` columns, and for what is noted besides."""
+        element = ir.Type.parse(kernel.element)
+        notes = {SUMS: columns, LEAST: 1}.get(kernel.notes, 0)
+        value = memref.AllocOp(ir.MemRefType.get([size + notes], element), [], []).result
+        if kernel.notes == LEAST:
+            nothing = self._e.constant(element, ir.IntegerAttr.get(element, NO_MAGNITUDE))
+            memref.StoreOp(nothing, value, [self._e.index(size)])
+        return _Buffer.of(value)
 
     def _pack_call(
         self,
@@ -335,12 +405,13 @@ class _Emission:
     def _pack_left(self) -> None:
         """Emit the rows of each tile of the left factor side by side, and take these in its place."""
         e, s, g = self._e, self._s, self._g
-        rows, depth = g.rows[0], self._depth[0]
+        rows, depth = g.rows[0], g.depth[0]
         kernel = left_pack(self._c, g, s)
-        steps = -(-depth.extent // kernel.square) * kernel.square if kernel.transposes else depth.extent
-        tile = steps * s.rows
+        tile = self._steps(kernel, depth.extent) * s.rows
         tiles = -(-rows.extent // s.rows)
-        packed = _Buffer.of(memref.AllocOp(ir.MemRefType.get([tiles * tile], self._c.element), [], []).result)
+        batches = math.prod(loop.extent for loop in g.batch)
+        size = tiles * tile * batches
+        packed = self._room(kernel, size, 0)
         source = e.add(self._left.first, g.first[0])
         buffers = self._left.base, packed.base
         together = split(tiles, 2 * rows.extent * depth.extent * byte_width(kernel.element) * BYTE_NS).step
@@ -349,12 +420,20 @@ class _Emission:
             first = e.mul(digits[0], together)
             live = self._least(rows.extent, digits[0], together * s.rows)
             here = e.add(source, e.mul(first, s.rows * rows.left))
+            there = e.mul(first, tile)
+            for digit, loop, width in zip(digits[1:], g.batch, self._left_batch, strict=True):
+                here, there = e.add(here, e.mul(digit, loop.left)), e.add(there, e.mul(digit, width))
             stride = rows.left if kernel.transposes else depth.left
-            numbers = (here, e.mul(first, tile), live, depth.extent, stride, tile)
+            numbers = (here, there, live, depth.extent, stride, tile, size)
             self._pack_call(kernel, buffers, numbers, (), 0)
 
-        self._chunks([-(-tiles // together)], 1, pack)
-        self._depth = (dataclasses.replace(depth, left=s.rows),)
+        width = tiles * tile
+        self._left_batch = []
+        for loop in g.batch:
+            self._left_batch.append(width)
+            width *= loop.extent
+        self._chunks([-(-tiles // together), *(loop.extent for loop in g.batch)], 1, pack)
+        self._depth = (dataclasses.replace(self._depth[0], left=s.rows), *self._depth[1:])
         self._row, self._tile, self._left = 1, tile, packed
 
     def _use(self, packed: _Buffer, kernel: PackKernel, panel: int, panels: int) -> None:
@@ -364,8 +443,9 @@ class _Emission:
         depth: list[Loop] = []
         steps = 1
         for loop in self._g.depth:
-            depth.append(dataclasses.replace(loop, right=steps * columns))
-            steps *= loop.extent
+            extent = -(-loop.extent // kernel.group)
+            depth.append(dataclasses.replace(loop, extent=extent, right=steps * columns))
+            steps *= extent
             if steps == inner and kernel.transposes:
                 steps = -(-steps // kernel.square) * kernel.square
         self._depth = tuple(depth)

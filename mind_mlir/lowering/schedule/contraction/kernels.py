@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 
+from mind_mlir.lowering.schedule.contraction.dots import I8, WORD, dot_products
 from mind_mlir.lowering.schedule.contraction.text import Text, byte_width, convert, vector
 
 #: The most steps of a block that kernels copy, taps and all: with 192 bytes each, the first-level cache.
@@ -25,6 +26,7 @@ PRODUCT_ARGUMENTS = (
     *("left_row", "left_tile", "left_plane", "left_step", "left_tap", "left_block"),
     *("right_panel", "right_step", "right_tap", "right_block"),
     *("out_row", "out_plane"),
+    "sums_first",
 )
 
 
@@ -53,6 +55,9 @@ class ProductKernel:
             not there: the copy stays in the first-level cache for all rows. A block has `COPIED_STEPS` steps
             at most.
         streams: Whether results that start a sum go past the cache where whole vectors of them are aligned.
+        dot: The kind of dot products, one of those of `contraction.dots`, or empty. Then factors are words,
+            steps are of words, and sums of ``I8`` start from those that were noted behind the right factor,
+            column by column from ``sums_first`` on.
     """
 
     rows: int
@@ -66,12 +71,14 @@ class ProductKernel:
     ragged: bool
     copies: bool
     streams: bool = False
+    dot: str = ""
 
     @property
     def name(self) -> str:
         """The symbol of the function."""
         parts = [f"{self.rows}x{self.vectors}x{self.lanes}", self.left, self.right, self.element]
         parts += [flag for flag in ("fma", "masks", "ragged", "copies", "streams") if getattr(self, flag)]
+        parts += [self.dot] if self.dot else []
         return "mind_product_" + "_".join(part.replace(":", "_").replace(" ", "_") for part in parts)
 
     def text(self) -> str:
@@ -117,7 +124,8 @@ class _Product:
             depth = t.select(is_last, "%last_depth", "%depth", "i64")
             taps = t.select(is_last, "%last_taps", "%taps", "i64")
             following = t.step(there, "%right_block", self._stored["right"])
-            self._panels(here, (there, following), out, (depth, taps), adds)
+            is_first = t.compare("eq", number, t.number(0))
+            self._panels(here, (there, following), out, (depth, taps), (adds, is_first))
             return [
                 t.step(here, "%left_block", self._stored["left"]),
                 following,
@@ -148,15 +156,22 @@ class _Product:
         )
 
     def _panels(
-        self, left: str, blocks: tuple[str, str], out: str, depth: tuple[str, str], adds: str
+        self,
+        left: str,
+        blocks: tuple[str, str],
+        out: str,
+        depth: tuple[str, str],
+        flags: tuple[str, str],
     ) -> None:
         t = self._t
+        adds, first = flags
         width = t.number(self._columns)
         count = t.binary("udiv", t.add("%columns", t.number(self._columns - 1)), width)
 
         def panel(_: str, inside: list[str]) -> list[str]:
-            there, result, live = inside
+            there, result, live, *noted = inside
             masks = self._masks(live, adds)
+            self._first = self._first_sums(first, noted)
             right = self._copied(there, depth, masks[0]) if self._kernel.copies else there
             following = t.step(there, "%right_panel", self._stored["right"])
             is_last = t.compare("ule", live, width)
@@ -170,9 +185,34 @@ class _Product:
                 following,
                 t.step(result, self._columns, self._element),
                 t.binary("sub", live, width),
+                *(t.step(each, self._columns, WORD) for each in noted),
             ]
 
-        t.loop(count, [(blocks[0], "!llvm.ptr"), (out, "!llvm.ptr"), ("%columns", "i64")], panel)
+        noted = [t.step("%right", "%sums_first", WORD)] if self._kernel.dot == I8 else []
+        t.loop(
+            count,
+            [
+                (blocks[0], "!llvm.ptr"),
+                (out, "!llvm.ptr"),
+                ("%columns", "i64"),
+                *((each, "!llvm.ptr") for each in noted),
+            ],
+            panel,
+        )
+
+    def _first_sums(self, is_first: str, noted: list[str]) -> list[str]:
+        """Append what sums start from in each vector of a row: zero, but for bytes in the first block."""
+        t = self._t
+        zero = t.constant(self._zero, self._vector)
+        found = []
+        for v in range(self._kernel.vectors):
+            if not noted:
+                found.append(zero)
+                continue
+            place = t.step(noted[0], v * self._kernel.lanes, WORD)
+            start = t.load(place, self._vector, byte_width(WORD))
+            found.append(t.select(is_first, start, zero, self._vector))
+        return found
 
     def _copied(self, right: str, depth: tuple[str, str], masks: list[str]) -> str:
         """Append a copy of the panel at ``right``, step after step and tap after tap; return where it is."""
@@ -272,7 +312,7 @@ class _Product:
     def _taps(self, lefts: list[str], right: str, depth: tuple[str, str], masks: list[str]) -> list[str]:
         """Append the loops over taps and steps around the accumulators."""
         t = self._t
-        zeros = [(t.constant(self._zero, self._vector), self._vector) for _ in self._cells]
+        zeros = [(self._first[v], self._vector) for _, v in self._cells]
         copied = self._kernel.copies
         right_type = self._element if copied else self._stored["right"]
         right_step: str | int = self._columns if copied else "%right_step"
@@ -302,6 +342,8 @@ class _Product:
     def _left(self, pointer: str) -> str:
         t = self._t
         scalar = t.load(pointer, self._stored["left"], byte_width(self._stored["left"]))
+        if self._kernel.dot:
+            return t.splat(scalar, self._kernel.lanes, WORD)
         return t.splat(convert(t, self._kernel.left, scalar, 0), self._kernel.lanes, self._element)
 
     def _copies(self, pointer: str) -> list[str]:
@@ -325,6 +367,8 @@ class _Product:
 
     def _multiply_add(self, left: str, right: str, sums: str) -> str:
         t, type_ = self._t, self._vector
+        if self._kernel.dot:
+            return dot_products(t, self._kernel.dot, left, right, sums, self._kernel.lanes)
         if not self._float:
             return t.binary("add", sums, t.binary("mul", left, right, type_), type_)
         if self._kernel.fma:

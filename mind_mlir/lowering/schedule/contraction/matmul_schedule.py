@@ -45,6 +45,10 @@ class MatmulSchedule:
         brief: Whether the pieces are over so soon that no thread is to be woken for them.
         outside: Out of how many loops packing is taken, since they do not change the right factor.
         half: Whether f16 becomes f32 in one instruction.
+        group: Terms in a word, into which both factors are packed; then ``kc`` counts words.
+        sweeps: Whether rows of the right factor are read one after the other (see `SweepKernel`), ``kc`` of
+            them in a part.
+        dots: Whether columns of it are, each of which is contiguous (see `DotKernel`).
     """
 
     lanes: int
@@ -65,6 +69,9 @@ class MatmulSchedule:
     brief: bool = False
     outside: int = 0
     half: bool = True
+    group: int = 1
+    sweeps: bool = False
+    dots: bool = False
 
     @property
     def columns(self) -> int:
@@ -73,26 +80,49 @@ class MatmulSchedule:
 
     def choices(self) -> tuple[Choice, ...]:
         """Return what was chosen, for people."""
+        if self.sweeps or self.dots:
+            return self._choices_of_few_rows()
         planes = f"{self.planes} x " if self.planes > 1 else ""
         size = f"{planes}{self.mc} x {self.nc}"
         packed = f"panels of {self.columns} columns" if self.pack else "in place"
         packed = f"{self.columns} columns and {self.kc} steps at a time" if self.copy else packed
+        left, right = (
+            "packed where each row is on other pages",
+            "packed where it is strided, or read often enough from afar",
+        )
+        if self.group > 1:
+            left = right = "packed for the instruction that multiplies several terms"
         return (
             Choice("tile", f"{self.rows} x {self.columns}", "fits the vector registers, and the result"),
-            Choice("sums", str(self.kc), "products in registers before they are added to the result"),
+            Choice(
+                "sums", str(self.kc * self.group), "products in registers before they are added to the result"
+            ),
             Choice(
                 "piece", size, "the part of the right factor that it reads stays in the second-level cache"
             ),
             Choice("chunk", f"{self.pieces} pieces", "enough work to be worth a claim"),
-            Choice(
-                "left", "packed" if self.pack_left else "in place", "packed where each row is on other pages"
+            Choice("left", "packed" if self.pack_left else "in place", left),
+            Choice("right", packed, right),
+            *(
+                [Choice("terms", f"{self.group} at a time", "one instruction multiplies and adds as many")]
+                if self.group > 1
+                else []
             ),
-            Choice("right", packed, "packed where it is strided, or read often enough from afar"),
             *(
                 [Choice("result", "past the cache", "larger than it, and written once")]
                 if self.streams
                 else []
             ),
+        )
+
+    def _choices_of_few_rows(self) -> tuple[Choice, ...]:
+        order = "row after row" if self.sweeps else "column after column"
+        size = f"{self.kc} x {self.nc}" if self.sweeps else f"{self.nc} columns"
+        sums = self.kc if self.sweeps else -(-self.kc // (self.vectors * self.lanes))
+        return (
+            Choice("right", f"in place, {order}", "memory is read once, and from one end to the other"),
+            Choice("sums", str(sums), "products in an accumulator before it is added to another one"),
+            Choice("chunk", size, "what threads share"),
         )
 
 
@@ -142,7 +172,7 @@ def _blocks(loop: Loop, size: int) -> tuple[Loop, Loop, int]:
 
 
 def choose_matmul_schedule(
-    geometry: Geometry, *, bits: int, target: Target, outside: int = 0
+    geometry: Geometry, *, bits: int, target: Target, outside: int = 0, group: int = 1
 ) -> MatmulSchedule:
     """Return the schedule of a contraction.
 
@@ -151,29 +181,32 @@ def choose_matmul_schedule(
         bits: Width of an accumulator in bits.
         target: The processor.
         outside: Out of how many loops the packing of its right factor can be taken.
+        group: How many terms of both factors go into a word, which one instruction multiplies.
     """
     lanes = target.lanes(bits)
     size = bits // 8
-    m, n, k = geometry.rows[0].extent, geometry.columns.extent, geometry.steps
+    m, n, k = geometry.rows[0].extent, geometry.columns.extent, -(-geometry.steps // group)
     planes = math.prod(loop.extent for loop in geometry.rows[1:])
     batch = math.prod(loop.extent for loop in geometry.batch)
     nanoseconds = max(m * planes * batch * k * -(-n // lanes) * _FMA_NS, k * n * batch * size * BYTE_NS)
     right = k * n * size
     far = right > target.l2_bytes // 2
-    tolerance = 1.3 if nanoseconds <= _SMALL_NS else 1.05 if far else 1.02
-    rows, vectors = _tile(m, -(-n // lanes), target, tolerance)
+    tolerance = 1.3 if nanoseconds <= _SMALL_NS else 1.05 if far and group == 1 else 1.02
+    rows, vectors = _tile(m, -(-n // lanes), target, tolerance, packs=group > 1)
     columns = lanes * vectors
     ragged = n % columns > 0 and not target.masks
     often = m * planes >= _PACK_ROWS
     streamed = far and not (often or ragged or is_strided(geometry))
     kc = _strip(m) if streamed else max(_SUM, _round_up(math.isqrt(k), 4))
+    if group > 1:  # as many terms
+        kc = max(_WORDS, _round_up(math.isqrt(geometry.steps) // group, 4))
     plain = not is_strided(geometry) and not ragged and kc <= COPIED_STEPS - 4
     near = not far or (m * planes <= _COPIED_FOR and not outside)
     alone = len(geometry.depth) == 1
-    copy = plain and alone and often and near and right > target.l1_bytes // 2
+    copy = plain and alone and often and near and right > target.l1_bytes // 2 and group == 1
     deep = not alone and k > _DEEP * max(m * planes, n)
-    pack = is_strided(geometry) or ragged or (often and far and not (copy or deep))
-    pack_left = _packs_left(geometry, rows, size)
+    pack = is_strided(geometry) or ragged or (often and far and not (copy or deep)) or group > 1
+    pack_left = _packs_left(geometry, rows, size) or group > 1
     most = _PACKED_SHARES if pack_left else _SHARES
     room = [target.l2_bytes // share // (min(kc, k) * size) for share in most]
     room = [m * planes, n] if deep else room
@@ -188,7 +221,7 @@ def choose_matmul_schedule(
     )
     result = batch * planes * m * n * size
     pieces = batch * -(-m // mc) * -(-planes // together) * -(-n // nc)
-    parts = k if packs_steps(geometry) else batch if batch > 1 else -(-n // columns)
+    parts = geometry.steps if packs_steps(geometry) else batch if batch > 1 else -(-n // columns)
     return MatmulSchedule(
         lanes=lanes,
         rows=rows,
@@ -199,7 +232,7 @@ def choose_matmul_schedule(
         nc=nc,
         pieces=split(pieces, nanoseconds).step,
         pack=pack,
-        packings=split(parts, 2 * right * batch * BYTE_NS).step,
+        packings=_round_up(split(parts, 2 * right * batch * BYTE_NS).step, group),
         copy=copy,
         pack_left=pack_left,
         fma=target.fma,
@@ -208,6 +241,7 @@ def choose_matmul_schedule(
         brief=nanoseconds < WAKING_NS,
         outside=outside if pack else 0,
         half=target.half,
+        group=group,
     )
 
 
@@ -224,7 +258,7 @@ def packs_steps(geometry: Geometry) -> bool:
 def _packs_left(geometry: Geometry, rows: int, size: int) -> bool:
     """Return whether the left factor is packed, in tiles of ``rows`` rows."""
     plain = len(geometry.rows) == 1 and not geometry.batch and len(geometry.depth) == 1
-    if not plain or rows not in (2, 4, 8):
+    if not plain or rows not in _SQUARES:
         return False
     far = geometry.rows[0].extent * geometry.steps * size >= _PACK_LEFT[0]
     along = 1 in (geometry.rows[0].left, geometry.depth[0].left)
@@ -237,10 +271,14 @@ _FMA_NS = 0.17
 _SMALL_NS = 3_000
 #: Products that one accumulator sums: 256 are less accurate by half, 128 cost some percent.
 _SUM = 160
+#: Words that one accumulator sums: of two terms each, blocks are as long as `ops.accumulation` allows.
+_WORDS = 128
 #: Products that one accumulator sums where there are several reductions.
 _TAPS = 64
 #: Bytes of a left factor from which on it is packed, and the least number of columns that pays for it.
 _PACK_LEFT = 2 << 20, 256
+#: Rows of tiles whose left factor can be packed.
+_SQUARES = (2, 4, 8)
 #: What part of the second-level cache the left and the right factor of a piece may take, a block of steps at
 #: a time: of a packed left factor little, so that it stays while many panels of the right one go through.
 _SHARES, _PACKED_SHARES = (4, 4), (24, 6)
@@ -249,7 +287,7 @@ _COPY_ROWS = 64
 #: For more rows than this, a large right factor is packed once rather than copied for each piece.
 _COPIED_FOR = 640
 #: Fewer rows than this do not pay for packing.
-_PACK_ROWS = 48
+_PACK_ROWS = 24
 #: Bytes of a row of the right factor that are read from afar in one go.
 _STREAM_BYTES = 4096
 #: Nanoseconds of work in a piece, about, where there is enough of it.
@@ -308,13 +346,15 @@ def _strip(rows: int) -> int:
     return 16 if 1 < rows <= 16 else 32
 
 
-def _tile(m: int, vectors: int, target: Target, tolerance: float) -> tuple[int, int]:
+def _tile(m: int, vectors: int, target: Target, tolerance: float, *, packs: bool) -> tuple[int, int]:
     """Return the first of the tiles whose modelled time is within ``tolerance`` of the lowest.
 
     The first ones are the most efficient where the result is large. There are few of them, so that the
-    contractions of a program share their kernels.
+    contractions of a program share their kernels. Where the left factor is packed for certain (``packs``), it
+    is in squares of as many rows as a tile has.
     """
-    fitting = [(rows, width) for rows, width in _TILES if rows * width + width + 1 <= target.vector_registers]
+    tiles = [(rows, width) for rows, width in _TILES if not packs or rows in _SQUARES]
+    fitting = [(rows, width) for rows, width in tiles if rows * width + width + 1 <= target.vector_registers]
     costs = [-(-m // rows) * -(-vectors // width) * _tile_cost(rows, width) for rows, width in fitting]
     return next(tile for tile, cost in zip(fitting, costs, strict=True) if cost <= min(costs) * tolerance)
 

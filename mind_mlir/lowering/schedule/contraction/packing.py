@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 import functools
 
+from mind_mlir.lowering.schedule.contraction.dots import WORD
 from mind_mlir.lowering.schedule.contraction.text import Text, byte_width, convert, vector
+from mind_mlir.lowering.schedule.contraction.words import Notes, append_words, words_in
 from mind_mlir.lowering.schedule.emission.shuffle import exchange
 
 #: The arguments behind the two buffers of a packing.
-PACK_ARGUMENTS = ("source_first", "target_first", "columns", "depth", "stride", "panel")
+PACK_ARGUMENTS = ("source_first", "target_first", "columns", "depth", "stride", "panel", "notes_first")
 #: Larger squares than this take more registers than there are.
 _LARGEST_SQUARE = 16
 #: Steps of a panel are written in pieces of so many bytes: to choose instructions for shuffles across all of
@@ -31,6 +33,8 @@ class PackKernel:
         transposes: Whether the source is contiguous along the steps, not along the columns. Then a panel
             holds a multiple of ``square`` steps.
         masks: Whether loads take masks.
+        group: Elements in a word; then panels are of words, a step is one of words, and there are masks.
+        notes: What it does besides, one of those of `contraction.dots`.
     """
 
     columns: int
@@ -39,6 +43,8 @@ class PackKernel:
     source: str
     transposes: bool
     masks: bool
+    group: int = 1
+    notes: str = ""
 
     @property
     def name(self) -> str:
@@ -47,8 +53,9 @@ class PackKernel:
         parts = [
             f"{self.columns}x{self.lanes}",
             self.source,
-            self.element,
+            self.element if self.group == 1 else f"words {self.group}",
             *(["masks"] if self.masks else []),
+            *([self.notes] if self.notes else []),
         ]
         return f"mind_{kind}_" + "_".join(part.replace(":", "_").replace(" ", "_") for part in parts)
 
@@ -57,9 +64,17 @@ class PackKernel:
         """Rows and columns of the squares that are transposed in registers."""
         return min(self.lanes, _LARGEST_SQUARE)
 
+    @property
+    def part(self) -> str:
+        """The type of elements as panels, or their words, hold them."""
+        *_, last = self.source.split(":")
+        return last.split(" ")[-1]
+
     def text(self) -> str:
         """Return the function in the LLVM dialect."""
-        return _transpose_text(self) if self.transposes else _copy_text(self)
+        if self.transposes:
+            return _transpose_text(self)
+        return _copy_text(self) if self.group == 1 else _group_text(self)
 
 
 @functools.cache
@@ -90,14 +105,15 @@ def _copy_text(kernel: PackKernel) -> str:
 
     def panel(inside: list[str]) -> list[str]:
         here, there, live = inside
-        if kernel.masks:
-            vectors(here, there, live)
-        else:
-            t.either(
-                t.compare("uge", live, width),
-                lambda: vectors(here, there, None),
-                lambda: _ignore(t.loop(live, [], lambda column, _: single(here, there, column))),
-            )
+        t.either(
+            t.compare("uge", live, width),
+            lambda: vectors(here, there, None),
+            lambda: (
+                vectors(here, there, live)
+                if kernel.masks
+                else _ignore(t.loop(live, [], lambda column, _: single(here, there, column)))
+            ),
+        )
         return [
             t.step(here, kernel.columns, stored),
             t.step(there, "%panel", element),
@@ -115,6 +131,13 @@ def _copy_text(kernel: PackKernel) -> str:
 
 
 @functools.cache
+def _group_text(kernel: PackKernel) -> str:
+    t = Text()
+    append_words(t, kernel)
+    return _pack_function(t, kernel)
+
+
+@functools.cache
 def _transpose_text(kernel: PackKernel) -> str:
     return _Transpose(kernel).text()
 
@@ -127,6 +150,9 @@ class _Transpose:
         self._t = Text()
         self._stored = kernel.source.split(":")[0]
         self._size = kernel.square
+        self._notes = Notes(self._t, kernel)
+        #: What is transposed: words, or elements that are converted afterwards.
+        self._moved = self._stored if kernel.group == 1 else WORD
         #: Columns whose squares stand side by side in vectors.
         self._few = min(self._size, max(4, _CHUNK_BYTES // byte_width(kernel.element)))
         self._source = self._t.step("%source", "%source_first", self._stored)
@@ -136,7 +162,7 @@ class _Transpose:
         target = t.step("%target", "%target_first", kernel.element)
         width, size = t.number(kernel.columns), t.number(self._size)
         panels = t.binary("udiv", t.add("%columns", t.number(kernel.columns - 1)), width)
-        self._squares = t.binary("udiv", t.add("%depth", t.number(self._size - 1)), size)
+        self._squares = t.binary("udiv", t.add(words_in(t, kernel), t.number(self._size - 1)), size)
         self._last_column = t.binary("sub", "%columns", t.number(1))
         groups = t.number(kernel.columns // self._size)
 
@@ -146,6 +172,7 @@ class _Transpose:
 
         carried = [(target, "!llvm.ptr"), (t.number(0), "i64")]
         t.loop(panels, carried, lambda _, inside: panel(*inside))
+        self._notes.write(panels)
         return _pack_function(t, kernel)
 
     def _group(self, there: str, column: str) -> list[str]:
@@ -180,9 +207,11 @@ class _Transpose:
     def _part(self, there: str, rows: list[str], number: str) -> None:
         """Append the packing of some columns of square ``number``."""
         t, kernel, size, stored = self._t, self._kernel, self._size, self._stored
-        type_, element = vector(size, stored), kernel.element
+        type_, element = vector(size, self._moved), kernel.element
         first = t.mul(number, t.number(size))
-        if kernel.masks:
+        if kernel.group > 1:
+            values = self._words_of(rows, first)
+        elif kernel.masks:
             mask = t.mask(t.binary("sub", "%depth", first), 0, size)
             off = t.constant("dense<0.0>" if stored[0] != "i" else "dense<0>", type_)
             values = [t.masked_load(t.step(row, first, stored), mask, off, size, stored) for row in rows]
@@ -192,12 +221,30 @@ class _Transpose:
         place = t.step(there, t.mul(first, t.number(kernel.columns)), element)
         turned = exchange(values, lambda left, right, lanes: t.shuffle(left, right, lanes, type_), size)
         for step, several in enumerate(turned):
-            value = convert(t, kernel.source, several, size)
+            value = convert(t, kernel.source, several, size) if kernel.group == 1 else several
             for lane in range(0, size, self._few):
                 lanes = list(range(lane, lane + self._few))
                 columns = t.shuffle(value, value, lanes, vector(size, element))
                 pointer = t.step(place, (lane + step) * kernel.columns, element)
                 t.store(columns, pointer, vector(self._few, element), byte_width(element))
+
+    def _words_of(self, rows: list[str], first: str) -> list[str]:
+        """Append words of some columns, from word ``first`` on; past the last element there are zeros."""
+        t, kernel, stored = self._t, self._kernel, self._stored
+        lanes = self._size * kernel.group
+        type_ = vector(lanes, stored)
+        start = t.mul(first, t.number(kernel.group))
+        mask = t.mask(t.binary("sub", "%depth", start), 0, lanes)
+        off = t.constant("dense<0.0>" if stored[0] != "i" else "dense<0>", type_)
+        before = vector(lanes, kernel.part)
+        found = []
+        for row in rows:
+            value = t.masked_load(t.step(row, start, stored), mask, off, lanes, stored)
+            value = convert(t, kernel.source, value, lanes)
+            value = t.op(f"llvm.bitcast {value} : {before} to {vector(self._size, WORD)}")
+            found.append(self._notes.seen(value, self._size))
+        self._notes.keep()
+        return found
 
     def _one_by_one(self, there: str, column: str) -> None:
         t, stored, element = self._t, self._stored, self._kernel.element

@@ -33,11 +33,16 @@ class Text:
         self._names = 0
         self._blocks = 0
         self._constants: dict[str, str] = {}
+        self._slots: list[tuple[str, str, str, str]] = []
 
     def function(self, name: str, arguments: Sequence[Typed]) -> str:
         """Return the function ``name`` of ``arguments``, which has this body and returns nothing."""
         head = ", ".join(f"{argument}: {type_}" for argument, type_ in arguments)
         constants = [f"  {value} = {text}" for text, value in self._constants.items()]
+        for place, one, start, type_ in self._slots:
+            size = "{alignment = 64 : i64} : (i64) -> !llvm.ptr"
+            constants.append(f"  {place} = llvm.alloca {one} x {type_} {size}")
+            constants.append(f"  llvm.store {start}, {place} {{alignment = 64 : i64}} : {type_}, !llvm.ptr")
         return "\n".join(
             (
                 f'llvm.func @{name}({head}) attributes {{sym_visibility = "private"}} {{',
@@ -64,6 +69,12 @@ class Text:
         typed = value if type_ == "i1" else f"{value} : {type_}"
         text = f"llvm.mlir.constant({typed}) : {type_}"
         return self._constants.setdefault(text, f"%c{len(self._constants)}")
+
+    def slot(self, type_: str, start: str) -> str:
+        """Return memory of the function for a vector, aligned to 64 bytes, that holds ``start`` at first."""
+        place = f"%s{len(self._slots)}"
+        self._slots.append((place, self.constant("1", "i64"), self.constant(start, type_), type_))
+        return place
 
     def number(self, value: int) -> str:
         """Return an i64 constant."""

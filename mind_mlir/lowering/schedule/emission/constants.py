@@ -92,6 +92,30 @@ MOST_STRIPS = 32
 #: Body operations after which a group takes no more members: more would only spill registers.
 GROUP_LIMIT = 48
 
+#: Body operations after which a row program takes no more members, in all of its passes.
+ROW_PROGRAM_LIMIT = 192
+
+#: Operations that a pass over a row rather repeats than read what an earlier one has kept.
+REPEATED = 6
+
+#: Operations that rounding to a narrow float stands for, besides itself.
+NARROWING = 6
+
+#: The part of the second-level cache that what a row program touches of one row may take.
+ROW_SHARE = 2
+
+#: Bytes of a cache line.
+LINE = 64
+
+#: How much longer what there is one of for each row takes in a row program, where no vector holds several.
+SINGLE_COST = 4
+
+#: So few rows in a block that what there is one of for each is not computed in vectors.
+FEW_SINGLES = 4
+
+#: First-level caches that what a row program touches of a block of rows may fill.
+BLOCK_CACHES = 1
+
 #: Additions along a row below which the next row goes on with the same accumulators.
 SHORT_ROW = 8
 

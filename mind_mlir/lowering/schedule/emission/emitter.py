@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from mind_mlir.bindings import Attribute, Operation, Type, Value, arith, ir, scf, tensor, vector
+from mind_mlir.bindings import Attribute, Operation, Type, Value, arith, ir, memref, scf, tensor, vector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,6 +22,11 @@ Index: TypeAlias = "int | Value"
 PARALLEL_ATTRIBUTE = "mind.parallel"
 #: Marks those among them that are over so soon that no thread is to be woken for them.
 BRIEF_ATTRIBUTE = "mind.brief"
+#: Marks an `scf.for` that is compiled as a function of its own: a pass of a row program over a block of rows.
+#: Else LLVM would keep the constants of all passes in registers at once, of which there are not enough.
+APART_ATTRIBUTE = "mind.apart"
+#: Marks memory of a chunk: what a chunk writes there is not read by another one.
+PRIVATE_ATTRIBUTE = "mind.private"
 #: Marks an `scf.for` whose vectors are stored at multiples of so many elements from the start of a buffer,
 #: and may go past the cache (see `lowering/streaming.py`).
 STREAMING_ATTRIBUTE = "mind.streaming"
@@ -156,6 +161,17 @@ class Emitter:
             scf.YieldOp(body(induction, arguments))
         return loop.operation
 
+    def apart(
+        self,
+        bounds: tuple[Index, Index, int],
+        carried: Sequence[Value],
+        body: Callable[[Index, list[Value]], list[Value]],
+    ) -> list[Value]:
+        """Emit a loop as `loop` does, and let it be compiled as a function of its own."""
+        loop = self._for(bounds, carried, body)
+        loop.attributes[APART_ATTRIBUTE] = ir.UnitAttr.get()
+        return list(loop.results)
+
     def chunks(
         self,
         split: Split,
@@ -251,6 +267,19 @@ class Emitter:
         *outer, last = indices
         live = ir.VectorType(type_).shape[0] if mask is None else self._live[mask]
         return [[*outer, self.add(last, lane)] for lane in range(live)]
+
+    def prefetch(self, source: Value, indices: Sequence[Index], *, write: bool) -> None:
+        """Ask for the cache line of ``source`` that its element at ``indices`` is in.
+
+        Args:
+            source: A tensor.
+            indices: Where in it.
+            write: Whether it is to be written.
+        """
+        type_ = ir.MemRefType.get(list(source.type.shape), source.type.element_type)
+        attributes = {"read_only": ir.UnitAttr.get()}
+        buffer = ir.Operation.create("bufferization.to_buffer", [type_], [source], attributes).result
+        memref.PrefetchOp(buffer, [self.index(i) for i in indices], write, 3, True)
 
     def extract(self, source: Value, indices: Sequence[Index]) -> Value:
         """Return the element of the tensor ``source`` at ``indices``."""

@@ -6,13 +6,14 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import arith, ir, vector
+from mind_mlir.lowering.schedule.emission.constants import LINE
 from mind_mlir.lowering.schedule.fusion.cascade import Accumulators
 from mind_mlir.lowering.schedule.fusion.combiner import match_combiners
 from mind_mlir.lowering.schedule.fusion.elements import Elements
 from mind_mlir.lowering.schedule.fusion.output import Stores, wanted_values
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from mind_mlir.bindings import Value
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.fusion.group import Group
     from mind_mlir.lowering.schedule.fusion.output import Output
     from mind_mlir.lowering.schedule.fusion.schedule import FusedSchedule
-    from mind_mlir.lowering.schedule.reading.view import Env
+    from mind_mlir.lowering.schedule.reading.view import Access, Env
     from mind_mlir.target import Target
 
 
@@ -49,16 +50,35 @@ class Place:
         known: The elements that they determine.
         ranges: The iterations of loops that are not run as a whole.
         slot: Which of the partial results is computed; None where there are none.
+        now: Tensors that have been written to since, by what is read of them, and what they are by now.
     """
 
     env: Env
     known: Known
     ranges: Mapping[int, Range]
     slot: Index | None = None
+    now: Mapping[Value, Value] = dataclasses.field(default_factory=dict)
 
     def at(self, env: Env, known: Known) -> Place:
         """Return the place within further loops."""
         return dataclasses.replace(self, env=env, known=known)
+
+
+@dataclasses.dataclass(frozen=True)
+class Ahead:
+    """A tensor of which each step of the vector loop asks for what is soon to be read or written.
+
+    Attributes:
+        tensor: The tensor.
+        access: How it is indexed.
+        env: Where all loops but the vector loop are to be.
+        write: Whether it is to be written.
+    """
+
+    tensor: Value
+    access: Access
+    env: Env
+    write: bool
 
 
 class Body:
@@ -70,17 +90,27 @@ class Body:
         outputs: The results that are used outside of the group, reductions among them.
         schedule: How.
         target: The processor.
+        given: Results that are known as single elements (see `Plan`).
+        ahead: What is asked for meanwhile.
     """
 
     def __init__(
-        self, emitter: Emitter, group: Group, outputs: list[Output], schedule: FusedSchedule, target: Target
+        self,
+        emitter: Emitter,
+        group: Group,
+        outputs: list[Output],
+        schedule: FusedSchedule,
+        target: Target,
+        given: Mapping[Value, frozenset[int]] | None = None,
+        ahead: Sequence[Ahead] = (),
     ) -> None:
+        self._ahead = ahead
         self.e = emitter
         self.group = group
         self.schedule = schedule
         self._fma = target.fma
         wanted = [value for output in outputs for value in wanted_values(output)]
-        self.elements = Elements(emitter, group, schedule.width, wanted)
+        self.elements = Elements(emitter, group, schedule.width, wanted, given)
         self.stores = Stores(emitter, group, schedule.lanes, schedule.vectors)
         self.reducers = [output for output in outputs if output.member.reductions]
         self.streams = [output for output in outputs if not output.member.reductions]
@@ -120,7 +150,7 @@ class Body:
     def accumulate(self, place: Place, chunk: Chunk, carried: list[Value]) -> list[Value]:
         """Compute one chunk and combine its reductions with the accumulators, which follow the streams."""
         count = len(self.streams)
-        computed = self.elements.chunk(place.env, place.known, chunk, self._now(carried))
+        computed = self.elements.chunk(place.env, place.known, chunk, self._now(place, carried))
         following = self.store_streams(place, chunk, computed, carried[:count])
         accumulators = iter(carried[count:])
         for output, combiner in zip(self.reducers, self.combiners, strict=True):
@@ -129,20 +159,32 @@ class Body:
 
     def stream(self, place: Place, chunk: Chunk, carried: list[Value]) -> list[Value]:
         """Compute and store one chunk of a group without reductions."""
-        computed = self.elements.chunk(place.env, place.known, chunk, self._now(carried))
+        computed = self.elements.chunk(place.env, place.known, chunk, self._now(place, carried))
         return self.store_streams(place, chunk, computed, carried)
 
     def store_streams(self, place: Place, chunk: Chunk, computed: Known, carried: list[Value]) -> list[Value]:
         """Store the results that are not reduced, which ``carried`` starts with."""
         stored = list(carried)
+        if chunk.mask is None:
+            self._prefetch(chunk)
         for number, output in enumerate(self.streams):
             value = self.elements.vector(output.result, computed)
             stored[number] = self.stores.store(output, stored[number], place.env, chunk, value)
         return stored
 
-    def _now(self, carried: list[Value]) -> dict[Value, Value]:
+    def _prefetch(self, chunk: Chunk) -> None:
+        """Ask for the cache lines that lie ahead of ``chunk``."""
+        for ahead in self._ahead:
+            element = ir.RankedTensorType(ahead.tensor.type).element_type
+            for first in range(0, self.schedule.width, max(1, LINE * 8 // element.width)):
+                env = ahead.env | {self.group.vector: self.e.add(chunk.start, first)}
+                indices = [index.emit(self.e, env) for index in ahead.access]
+                self.e.prefetch(ahead.tensor, indices, write=ahead.write)
+
+    def _now(self, place: Place, carried: list[Value]) -> dict[Value, Value]:
         """Return what the destinations of the streams are by now, which ``carried`` starts with."""
-        return {output.destination: now for output, now in zip(self.streams, carried, strict=False)}
+        streams = zip(self.streams, carried, strict=False)
+        return {**place.now, **{output.destination: now for output, now in streams}}
 
     def _combine(self, output: Output, combiner: Combiner, accumulator: Value, known: Known) -> Value:
         """Combine what a reduction computed with an accumulator, fused if it is a product."""

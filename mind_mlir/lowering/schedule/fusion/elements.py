@@ -49,13 +49,21 @@ class Elements:
         group: what to compute.
         lanes: elements in a vector.
         wanted: values of the bodies, or results, that will be asked for as vectors.
+        given: Results that are known as single elements (see `Plan`).
     """
 
-    def __init__(self, emitter: Emitter, group: Group, lanes: int, wanted: Iterable[Value]) -> None:
+    def __init__(
+        self,
+        emitter: Emitter,
+        group: Group,
+        lanes: int,
+        wanted: Iterable[Value],
+        given: Mapping[Value, frozenset[int]] | None = None,
+    ) -> None:
         self._e = emitter
         self._dim = group.vector
         self._lanes = lanes
-        self._plan = Plan(group)
+        self._plan = Plan(group, given or {})
         self._now: Mapping[Value, Value] = {}
         self._wide = self._plan.needed(group.vector, wanted) if group.vector >= 0 else set()
 
@@ -76,6 +84,12 @@ class Elements:
                 if step.root in self._wide:
                     new.vectors[step.root] = self._spread(step, new.scalars[step.root])
         return new
+
+    def spread(self, known: Known) -> None:
+        """Make vectors of what is known as single elements and needed in all lanes."""
+        for root, scalar in known.scalars.items():
+            if root in self._wide and root not in known.vectors:
+                known.vectors[root] = self._e.broadcast(self._e.vector_type(self._lanes, scalar.type), scalar)
 
     def chunk(self, env: Env, known: Known, chunk: Chunk, now: Mapping[Value, Value]) -> Known:
         """Return what is known of ``chunk``.

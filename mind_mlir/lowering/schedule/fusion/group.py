@@ -16,10 +16,11 @@ from mind_mlir.lowering.schedule.fusion.combiner import match_combiners
 
 if TYPE_CHECKING:
     from mind_mlir.bindings import Block, Operation, Type, Value
+    from mind_mlir.lowering.schedule.fusion.row_program import RowProgram
     from mind_mlir.lowering.schedule.reading.view import Access, View
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(eq=False)
 class Group:
     """Operations over the same loops, in order.
 
@@ -31,6 +32,7 @@ class Group:
         weight: operations in the bodies of all members.
         produced: which member computes each result.
         place: the place of the last member (see `Decisions`).
+        rows: the program over rows that members read results of, if any.
     """
 
     extents: tuple[int, ...]
@@ -40,6 +42,7 @@ class Group:
     weight: int = 0
     produced: dict[Value, View] = dataclasses.field(default_factory=dict)
     place: int = 0
+    rows: RowProgram | None = None
 
     def add(self, view: View) -> None:
         """Append ``view``, which `accepts` accepted."""
@@ -48,6 +51,11 @@ class Group:
         self.weight += len(view.body.operations) - 1
         for result in view.op.results:
             self.produced[result] = view
+
+    def refresh(self) -> None:
+        """Let the members have the operands that their operations have by now."""
+        self.members = [view.current() for view in self.members]
+        self.produced = {result: view for view in self.members for result in view.op.results}
 
     def accepts(self, view: View, dims: tuple[int, ...]) -> bool:
         """Return whether ``view`` can run in the same loops, reading earlier members' results in registers.

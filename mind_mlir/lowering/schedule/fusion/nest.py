@@ -6,25 +6,21 @@ not depend on a loop is read before it.
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.emission.split import Split
 from mind_mlir.lowering.schedule.fusion.body import Body, Place, Range
+from mind_mlir.lowering.schedule.fusion.chunks import Chunks
 from mind_mlir.lowering.schedule.fusion.columns import Columns
 from mind_mlir.lowering.schedule.fusion.join import Joiner, partial_results
 from mind_mlir.lowering.schedule.fusion.rows import Rows
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mind_mlir.bindings import Value
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.fusion.elements import Known
     from mind_mlir.lowering.schedule.fusion.group import Group
     from mind_mlir.lowering.schedule.fusion.output import Output
-    from mind_mlir.lowering.schedule.fusion.schedule import Cut, FusedSchedule
-    from mind_mlir.lowering.schedule.reading.view import Env
+    from mind_mlir.lowering.schedule.fusion.schedule import FusedSchedule
     from mind_mlir.target import Target
 
 
@@ -83,52 +79,18 @@ class GroupEmitter:
             return [
                 self._e.insert(self._b.elements.scalar(o.result, known), tensor, []) for o, tensor in pairs
             ]
-        carried = self._chunks(self._s.cuts, Place({}, known, {}), carried, parallel=self._s.parallel)
+        whole = list(self._g.extents)
+        whole[self._g.vector] = self._b.full
+        chunks = Chunks(self._e, whole, self._g.vector, self._g.reductions, self._s)
+        place = Place({}, known, {})
+        carried = chunks.emit(self._s.cuts, place, carried, self._chunk, parallel=self._s.parallel)
         along = self._s.cut(self._g.vector)
         if along is None or not self._has_end():
             return carried
         others = [cut for cut in self._s.cuts if cut is not along]
         end = {self._g.vector: Range(self._b.full, self._b.full, end=True)}
         slot = along.count if along is self._s.parts else None
-        return self._chunks(others, Place({}, known, end, slot), carried, parallel=False)
-
-    def _chunks(
-        self, cuts: Sequence[Cut], place: Place, carried: list[Value], *, parallel: bool
-    ) -> list[Value]:
-        """Run the chunks that ``cuts`` make of what is to be computed at ``place``."""
-        if not cuts:
-            return self._chunk(place, carried)
-        count = math.prod(cut.count for cut in cuts)
-
-        def chunk(number: Index, inside: list[Value]) -> list[Value]:
-            return self._chunk(self._piece(cuts, number, place), inside)
-
-        if not parallel:
-            return self._e.loop((0, count, 1), carried, chunk)
-        split = Split(1, count, self._s.reason, self._s.brief)
-        return self._e.chunks(split, count, carried, lambda first, _, inside: chunk(first, inside))
-
-    def _piece(self, cuts: Sequence[Cut], number: Index, place: Place) -> Place:
-        """Return the place of chunk ``number``."""
-        env: Env = dict(place.env)
-        ranges, slot = dict(place.ranges), place.slot
-        for position, cut in reversed(list(enumerate(cuts))):
-            own = self._e.modulo(number, cut.count) if position else number
-            number = self._e.floordiv(number, cut.count) if position else number
-            if cut is self._s.parts:
-                slot = own
-            if cut.step == 1 and cut.dim not in self._g.reductions:
-                env[cut.dim] = own
-            else:
-                ranges[cut.dim] = self._range(cut, own)
-        return Place(env, place.known, ranges, slot)
-
-    def _range(self, cut: Cut, number: Index) -> Range:
-        along = cut.dim == self._g.vector
-        extent = self._b.full if along else self._g.extents[cut.dim]
-        lower = self._e.mul(number, cut.step)
-        upper = self._e.add(lower, cut.step)
-        return Range(lower, self._e.minimum(upper, extent) if extent % cut.step else upper, end=not along)
+        return chunks.emit(others, Place({}, known, end, slot), carried, self._chunk, parallel=False)
 
     def _chunk(self, place: Place, carried: list[Value]) -> list[Value]:
         inside = {self._g.vector, *self._g.reductions, *place.env}

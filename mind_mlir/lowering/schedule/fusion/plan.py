@@ -13,7 +13,7 @@ from mind_mlir.bindings import Operation, Value, ir
 from mind_mlir.lowering.schedule.reading.values import filler
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from mind_mlir.lowering.schedule.fusion.group import Group
     from mind_mlir.lowering.schedule.reading.view import Access, View
@@ -54,14 +54,18 @@ class Step:
 class Plan:
     """The steps of a group, in an order in which they can be computed.
 
+    Args:
+        group: The group.
+        given: Of values that are known, as the elements that they are: the loops that they depend on.
+
     Attributes:
         steps: all steps; the combinations of reductions, which happen on accumulators, are not among them.
     """
 
-    def __init__(self, group: Group) -> None:
+    def __init__(self, group: Group, given: Mapping[Value, frozenset[int]]) -> None:
         self.steps: list[Step] = []
-        self._roots: dict[Value, Root] = {}
-        self._dims: dict[Root, frozenset[int] | None] = {}  # None: depends on an accumulator
+        self._roots: dict[Value, Root] = {value: value for value in given}
+        self._dims: dict[Root, frozenset[int] | None] = dict(given)  # None: depends on an accumulator
         self._reads: dict[tuple[Value, int], Read] = {}
         for view in group.members:
             self._add(view)

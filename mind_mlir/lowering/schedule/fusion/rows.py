@@ -27,17 +27,22 @@ class Rows:
     def emit(self, place: Place, carried: list[Value]) -> list[Value]:
         """Emit them at ``place``; ``carried`` are the tensors of the streams, then those of the reducers."""
         count = len(self._b.streams)
-        streams, results = carried[:count], carried[count:]
+        results = carried[count:]
+        streams, totals = self.totals(place, carried[:count])
+        for number, (output, combiner) in enumerate(zip(self._b.reducers, self._b.combiners, strict=True)):
+            results[number] = self._b.stores.store_total(
+                output, results[number], place.env, combiner.combine, totals[number], place.slot
+            )
+        return [*streams, *results]
+
+    def totals(self, place: Place, streams: list[Value]) -> tuple[list[Value], list[Value]]:
+        """Emit them at ``place``; return the tensors of the ``streams``, and what each reducer adds up to."""
+        count = len(streams)
         accumulators = self._b.accumulators()
         others = tuple(dim for dim in self._g.reductions if dim != self._g.vector)
         values = self._loops(others, place, accumulators, [*streams, *accumulators.neutral])
-        streams, totals = values[:count], values[count:]
-        for number, (output, combiner) in enumerate(zip(self._b.reducers, self._b.combiners, strict=True)):
-            total = combiner.horizontal(totals[number])
-            results[number] = self._b.stores.store_total(
-                output, results[number], place.env, combiner.combine, total, place.slot
-            )
-        return [*streams, *results]
+        totals = zip(self._b.combiners, values[count:], strict=True)
+        return values[:count], [combiner.horizontal(total) for combiner, total in totals]
 
     def _terms(self, others: tuple[int, ...]) -> int:
         """Return how many terms an accumulator takes in the loops ``others`` and the vector loop, at most."""

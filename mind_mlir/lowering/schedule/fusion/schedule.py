@@ -125,9 +125,9 @@ def choose_schedule(work: Work, target: Target) -> FusedSchedule:
         return FusedSchedule(
             lanes, 1, 0, (), None, parallel=False, brief=False, streaming=False, reason="a single element"
         )
-    streaming = _streams(work, target)
-    vectors = _vectors(work, lanes, streaming=streaming)
-    full = vectors * lanes
+    streaming = streams(work, target)
+    side = vectors(work, lanes, streaming=streaming)
+    full = side * lanes
     nanoseconds = work.nanoseconds(target)
     parallel = nanoseconds >= WORTHWHILE_NS
     brief = nanoseconds < WAKING_NS
@@ -153,10 +153,31 @@ def choose_schedule(work: Work, target: Target) -> FusedSchedule:
     about = f"about {nanoseconds / 1000:.1f} us of work"
     parallel = parallel and bool(cuts)
     reason = about if parallel else f"one thread: {about}"
-    return FusedSchedule(lanes, vectors, strip, tuple(cuts), parts, parallel, brief, streaming, reason)
+    return FusedSchedule(lanes, side, strip, tuple(cuts), parts, parallel, brief, streaming, reason)
 
 
-def _streams(work: Work, target: Target) -> bool:
+def chunked(work: Work, lanes: int, target: Target) -> FusedSchedule | None:
+    """Return how the loops around the vector loop are cut for ``work``; None if there are too few to share.
+
+    Args:
+        work: What is done; its vector loop is reduced.
+        lanes: Elements in a vector register.
+        target: The processor.
+    """
+    nanoseconds = work.nanoseconds(target)
+    parallel = nanoseconds >= WORTHWHILE_NS
+    brief = nanoseconds < WAKING_NS
+    fewest = FEWEST_CHUNKS // 2 if brief else FEWEST_CHUNKS
+    wanted = min(MOST_FUSED_CHUNKS, max(fewest, work.iteration_bytes // CHUNK_BYTES))
+    cuts = _outer_cuts(work, wanted) if parallel else []
+    if parallel and math.prod(cut.count for cut in cuts) < fewest:
+        return None
+    about = f"about {nanoseconds / 1000:.1f} us of work"
+    reason = about if parallel else f"one thread: {about}"
+    return FusedSchedule(lanes, 1, 0, tuple(cuts), None, parallel, brief, streaming=False, reason=reason)
+
+
+def streams(work: Work, target: Target) -> bool:
     """Return whether the results are worth storing past the cache, and all vectors of them aligned alike.
 
     What is only written, as a broadcast row, is as fast by plain stores: processors see whole lines coming.
@@ -169,7 +190,7 @@ def _streams(work: Work, target: Target) -> bool:
     return aligned and work.extents[work.vector] >= target.lanes(work.bits)
 
 
-def _vectors(work: Work, lanes: int, *, streaming: bool) -> int:
+def vectors(work: Work, lanes: int, *, streaming: bool) -> int:
     """Return the registers of a step: more than one takes longer to compile, and is not always faster."""
     wanted = 1
     if streaming:

@@ -12,7 +12,7 @@ from mind_mlir.lowering.schedule.fusion.group import widest
 from mind_mlir.lowering.schedule.reading.values import filler
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Container, Iterable
 
     from mind_mlir.bindings import Type, Value
     from mind_mlir.lowering.schedule.fusion.group import Group
@@ -77,25 +77,32 @@ def work_of(group: Group, results: Iterable[Value]) -> Work:
         results: Those of its results that are written to memory.
     """
     written = list(results)
-    touched = {result: _bytes(result) for result in written}
-    for view in group.members:
-        for number, value in enumerate(view.inputs):
-            if view.used(number) and value not in group.produced and filler(value) is None:
-                touched[value] = _bytes(value)
+    touched = {value: bytes_of(value) for value in (*written, *read_by(group.members, group.produced))}
     return Work(
         group.extents,
         group.vector,
         group.reductions,
         widest(group.members),
         group.weight,
-        sum(_operations(view) for view in group.members),
+        sum(operations_of(view) for view in group.members),
         sum(touched.values()),
-        sum(_bytes(result) for result in written if not group.produced[result].reductions),
+        sum(bytes_of(result) for result in written if not group.produced[result].reductions),
         any(_sums(view) for view in group.members),
     )
 
 
-def _bytes(value: Value) -> int:
+def read_by(members: Iterable[View], produced: Container[Value]) -> list[Value]:
+    """Return what ``members`` read from memory, which none of them has ``produced``."""
+    found: dict[Value, None] = {}
+    for view in members:
+        for number, value in enumerate(view.inputs):
+            if view.used(number) and value not in produced and filler(value) is None:
+                found[value] = None
+    return list(found)
+
+
+def bytes_of(value: Value) -> int:
+    """Return the bytes that a tensor takes."""
     type_ = value.type
     if not isinstance(type_, ir.RankedTensorType):
         return 0
@@ -106,7 +113,8 @@ def _width(type_: Type) -> int:
     return 64 if isinstance(type_, ir.IndexType) else int(type_.width)
 
 
-def _operations(view: View) -> int:
+def operations_of(view: View) -> int:
+    """Return the operations in the body of ``view``, slow ones counted as often as they are slower."""
     return sum(SLOW.get(str(op.operation.name), 1) for op in view.body.operations) - 1
 
 

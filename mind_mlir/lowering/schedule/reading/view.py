@@ -146,6 +146,11 @@ class Views:
         live = tuple(any(True for _ in argument.uses) for argument in body.arguments)
         return View(op, operands, tuple(accesses), shapes, extents, reductions, live)
 
+    def accesses(self, op: Operation) -> tuple[Access, ...]:
+        """Return how ``op``, a linalg operation all of whose accesses are sums of dimensions, is indexed."""
+        found = [self._translate(attribute) for attribute in linalg.get_indexing_maps(op) or ()]
+        return tuple(each[0] for each in found if each is not None)
+
     def _translate(self, attribute: Attribute) -> tuple[Access, int] | None:
         if attribute not in self._accesses:
             self._accesses[attribute] = _translate(attribute.value)

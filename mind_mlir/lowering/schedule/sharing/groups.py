@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 from mind_mlir.bindings import ir
 from mind_mlir.lowering.schedule.fusion.elements import Known
 from mind_mlir.lowering.schedule.fusion.nest import GroupEmitter
+from mind_mlir.lowering.schedule.fusion.passes import passes_of
+from mind_mlir.lowering.schedule.fusion.row_nest import RowEmitter, starts_of
+from mind_mlir.lowering.schedule.fusion.row_space import RowSpace
 from mind_mlir.lowering.schedule.reading.values import constant_value, filler
 
 if TYPE_CHECKING:
@@ -17,6 +20,8 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.emission.emitter import Emitter
     from mind_mlir.lowering.schedule.fusion.group import Group
     from mind_mlir.lowering.schedule.fusion.output import Output
+    from mind_mlir.lowering.schedule.fusion.plan import Root
+    from mind_mlir.lowering.schedule.fusion.row_schedule import RowSchedule
     from mind_mlir.lowering.schedule.fusion.schedule import FusedSchedule
     from mind_mlir.lowering.schedule.reading.view import View
     from mind_mlir.lowering.schedule.sharing.nests import SharedNests
@@ -32,31 +37,18 @@ def share_group(
         None, with nothing emitted, if it is to be emitted where it stands.
     """
     description = _describe(group, outputs)
-    if description is None or not all(
-        shared.may_share(view.op, [value for value in description.inputs if value in view.operands])
-        for view in group.members
-    ):
+    if description is None or not _may_share(shared, group, description):
         return None
 
     def define(emitter: Emitter, arguments: list[Value]) -> list[Value]:
-        given = dict(zip(description.inputs, arguments, strict=True))
-        members = [
-            dataclasses.replace(view, operands=tuple(given.get(value, value) for value in view.operands))
-            for view in group.members
-        ]
         places = [group.members.index(output.member) for output in outputs]
-        inside = dataclasses.replace(group, members=members)
-        constants = {
-            value: emitter.constant(value.type, attribute)
-            for value, attribute in description.constants.items()
-        }
+        inside = _inside(group, dict(zip(description.inputs, arguments, strict=True)))
+        constants = _constants(emitter, description)
         new = [
             dataclasses.replace(
                 output,
-                member=members[place],
-                destination=emitter.empty(
-                    list(output.destination.type.shape), output.destination.type.element_type
-                ),
+                member=inside.members[place],
+                destination=_fresh(emitter, output),
                 start=None if output.start is None else constants[output.start],
             )
             for output, place in zip(outputs, places, strict=True)
@@ -65,6 +57,80 @@ def share_group(
 
     types = [output.destination.type for output in outputs]
     return shared.call(description.key, list(description.inputs), types, define)
+
+
+def share_rows(
+    shared: SharedNests, group: Group, outputs: list[Output], schedule: RowSchedule, target: Target
+) -> list[Value] | None:
+    """Emit a row program as a call, and return the tensors of its outputs, in their order.
+
+    Returns:
+        None, with nothing emitted, if it is to be emitted where it stands.
+    """
+    starts = starts_of(group.members)
+    numbers = {result: constant_value(start) for result, start in starts.items()}
+    reduced = [result for view in group.members if view.reductions for result in view.op.results]
+    plain = [
+        output if output.result not in starts else dataclasses.replace(output, start=starts[output.result])
+        for output in outputs
+    ]
+    description = _describe(group, plain)
+    if description is None or any(numbers.get(result) is None for result in reduced):
+        return None
+    if not _may_share(shared, group, description):
+        return None
+    description.key = (description.key, *(numbers[result] for result in reduced))
+
+    def define(emitter: Emitter, arguments: list[Value]) -> list[Value]:
+        constants = _constants(emitter, description)
+        inside = _inside(group, dict(zip(description.inputs, arguments, strict=True)))
+        inside.produced = {result: view for view in inside.members for result in view.op.results}
+        new = [
+            dataclasses.replace(
+                output, member=inside.produced[output.result], destination=_fresh(emitter, output)
+            )
+            for output in outputs
+        ]
+        first = {
+            result: emitter.constant(starts[result].type, attribute)
+            for result, attribute in numbers.items()
+            if attribute is not None
+        }
+        space = RowSpace(inside.extents, inside.reductions)
+        passes = passes_of(inside.members, inside.produced, space, [output.result for output in outputs])
+        return RowEmitter(emitter, inside, passes, new, first, schedule, target).emit(Known(constants))
+
+    types = [output.destination.type for output in outputs]
+    return shared.call(description.key, list(description.inputs), types, define)
+
+
+def _may_share(shared: SharedNests, group: Group, description: _Description) -> bool:
+    return all(
+        shared.may_share(view.op, [value for value in description.inputs if value in view.operands])
+        for view in group.members
+    )
+
+
+def _constants(emitter: Emitter, description: _Description) -> dict[Root, Value]:
+    """Emit the numbers from outside that are used."""
+    return {
+        value: emitter.constant(value.type, attribute) for value, attribute in description.constants.items()
+    }
+
+
+def _inside(group: Group, given: dict[Value, Value]) -> Group:
+    """Return ``group`` reading other tensors."""
+    members = [
+        dataclasses.replace(view, operands=tuple(given.get(value, value) for value in view.operands))
+        for view in group.members
+    ]
+    return dataclasses.replace(group, members=members)
+
+
+def _fresh(emitter: Emitter, output: Output) -> Value:
+    """Emit a new tensor for ``output``."""
+    type_ = output.destination.type
+    return emitter.empty(list(type_.shape), type_.element_type)
 
 
 @dataclasses.dataclass

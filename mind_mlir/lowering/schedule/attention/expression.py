@@ -1,0 +1,444 @@
+"""Reads tensors as graphs of scalar operations over the dimensions of the scores."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING
+
+from mind_mlir.bindings import ir
+from mind_mlir.lowering.schedule.attention.nodes import Node, ordered
+from mind_mlir.lowering.schedule.fusion.combiner import combined_value, match_combiners
+from mind_mlir.lowering.schedule.reading.body import match_multiply_add
+from mind_mlir.lowering.schedule.reading.values import constant_value, filler
+from mind_mlir.lowering.schedule.reading.view import Linear
+from mind_mlir.mlir.values import definition
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mind_mlir.bindings import Attribute, Operation, Value
+    from mind_mlir.lowering.schedule.reading.view import Access, View, Views
+
+#: Values that a graph has at most: more would not stay in registers anyway.
+_LIMIT = 192
+_RESHAPES = ("tensor.expand_shape", "tensor.collapse_shape")
+_ZERO = Linear(())
+_FLOATS = ("f32", "f64")
+
+
+class OpaqueError(Exception):
+    """A value that no graph can be made of."""
+
+
+class SplitError(Exception):
+    """A batch dimension has to be several: somebody sees it so."""
+
+    def __init__(self, dim: int, extents: tuple[int, ...]) -> None:
+        super().__init__()
+        self.dim = dim
+        self.extents = extents
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """A tensor in memory, and how it is indexed."""
+
+    value: Value
+    access: Access
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether each index is a dimension or a number."""
+        return all(index.dim is not None or not index.terms for index in self.access)
+
+    def uses(self, dim: int) -> bool:
+        """Return whether the element depends on ``dim``."""
+        return any(index.uses(dim) for index in self.access)
+
+
+@dataclasses.dataclass(frozen=True)
+class Score:
+    """Sums of products: of a row of ``queries`` and one of ``keys``, along dimension ``depth``."""
+
+    op: Operation
+    queries: Source
+    keys: Source
+    depth: int
+
+
+class SeenViews:
+    """Views of what computes values, each made once; good for as long as nothing changes.
+
+    Args:
+        views: Makes views.
+    """
+
+    def __init__(self, views: Views) -> None:
+        self._views = views
+        self._seen: dict[Value, View | None] = {}
+
+    def of(self, value: Value) -> View | None:
+        """Return the view of the operation that computes ``value``."""
+        if value not in self._seen:
+            self._seen[value] = self._views.of(value.owner.operation)
+        return self._seen[value]
+
+
+class Expressions:
+    """Makes graphs over dimensions that are shared by all of them.
+
+    Args:
+        views: Makes views.
+        extents: The extents of the dimensions: batches, then ``i`` and ``j``; those of products follow.
+
+    Attributes:
+        scores: The scores so far.
+        inputs: The inputs so far.
+        visited: The operations that graphs have taken the place of and that depend on scores.
+    """
+
+    def __init__(self, views: SeenViews, extents: Sequence[int]) -> None:
+        self.extents = list(extents)
+        self.scores: list[Score] = []
+        self.inputs: list[Source] = []
+        self.visited: dict[Operation, None] = {}
+        self.row, self.column = len(extents) - 2, len(extents) - 1
+        self._views = views
+        self._built: dict[tuple[Value, Access], Node] = {}
+        self._known: dict[tuple[object, ...], Node] = {}
+
+    def copy(self) -> Expressions:
+        """Return one that knows as much, and whose graphs share nodes with these."""
+        other = Expressions(self._views, self.extents)
+        other.row, other.column = self.row, self.column
+        other.scores, other.inputs = list(self.scores), list(self.inputs)
+        other.visited, other._built = dict(self.visited), dict(self._built)
+        other._known = dict(self._known)
+        return other
+
+    def build(self, value: Value, access: Access) -> Node:
+        """Return the graph of the element of ``value`` at ``access``.
+
+        Raises:
+            OpaqueError: There is none.
+            SplitError: There is one if a dimension is several.
+        """
+        access = self._without_units(access)
+        key = (value, access)
+        if key not in self._built:
+            if len(self._built) > _LIMIT:
+                raise OpaqueError
+            self._built[key] = self._build(value, access)
+        return self._built[key]
+
+    def _build(self, value: Value, access: Access) -> Node:
+        op = definition(value)
+        number = filler(value)
+        if number is not None:
+            return self._constant(constant_value(number))
+        if op is None:
+            return self._input(value, access)
+        if op.name == "arith.constant":
+            return self._literal(op.operation, value, access)
+        moved = self._moved(op.operation, access)
+        if moved is not None:
+            node = self.build(*moved)
+        else:
+            view = self._views.of(value)
+            if view is None or any(index.dim is None for index in view.accesses[-1]):
+                return self._input(value, access)
+            try:
+                node = self._computed(view, value.result_number, access)
+            except OpaqueError:
+                return self._input(value, access)
+            if node.kind != "score" and not node.scored and not _is_cheap(node):
+                return self._input(value, access)
+        if node.scored:
+            self.visited[op.operation] = None
+        return node
+
+    # What moves elements only.
+
+    def source(self, value: Value, access: Access) -> Source:
+        """Return what in memory ``value`` is read from, through transposes and reshapes.
+
+        Raises:
+            SplitError: It is known if a dimension is several.
+        """
+        access = self._without_units(access)
+        found = Source(value, access)
+        while (op := definition(value)) is not None:
+            try:
+                moved = self._moved(op.operation, access)
+            except OpaqueError:
+                break
+            if moved is None:
+                break
+            value, access = moved
+            if not found.is_plain or Source(value, access).is_plain:
+                found = Source(value, access)
+        return found
+
+    def _without_units(self, access: Access) -> Access:
+        """Return ``access`` without batches of one, which would make two of what is the same."""
+        if all(self.extents[dim] > 1 or dim >= self.row for index in access for dim, _ in index.terms):
+            return access
+        env = {
+            dim: _ZERO if extent == 1 and dim < self.row else Linear(((dim, 1),))
+            for dim, extent in enumerate(self.extents)
+        }
+        return tuple(substituted(index, env) for index in access)
+
+    def dimension(self, extent: int) -> int:
+        """Return a new dimension, of a product."""
+        self.extents.append(extent)
+        return len(self.extents) - 1
+
+    def _moved(self, op: Operation, access: Access) -> tuple[Value, Access] | None:
+        """Return the operand of ``op`` and its element, if ``op`` moves elements only."""
+        if op.name == "linalg.transpose":
+            permutation = list(ir.DenseI64ArrayAttr(op.attributes["permutation"]))
+            inverse = [permutation.index(place) for place in range(len(permutation))]
+            return op.operands[0], tuple(access[place] for place in inverse)
+        if op.name not in _RESHAPES:
+            return None
+        groups = reassociation(op)
+        source = op.operands[0]
+        if op.name == "tensor.expand_shape":
+            shape = list(op.results[0].type.shape)
+            return source, tuple(_joined([(access[each], shape[each]) for each in group]) for group in groups)
+        shape = list(source.type.shape)
+        digits: list[Linear] = []
+        for index, group in zip(access, groups, strict=True):
+            digits += self.digits(index, tuple(shape[each] for each in group))
+        return source, tuple(digits)
+
+    def digits(self, index: Linear, extents: tuple[int, ...]) -> list[Linear]:
+        """Return ``index``, a number below the product of ``extents``, as one digit for each of these.
+
+        Raises:
+            OpaqueError: The digits are no sums of dimensions.
+            SplitError: They are if a dimension is several.
+        """
+        digits: list[Linear] = []
+        rest = index
+        for place in reversed(range(len(extents))):
+            extent = extents[place]
+            if math.prod(extents[:place]) == 1:
+                digits.append(rest)
+                rest = _ZERO
+                continue
+            if extent == 1:
+                digits.append(_ZERO)
+                continue
+            outer = tuple((dim, factor // extent) for dim, factor in rest.terms if factor % extent == 0)
+            inner = tuple((dim, factor) for dim, factor in rest.terms if factor % extent)
+            low = Linear(inner, rest.constant % extent)
+            if low.constant + sum(factor * (self.extents[dim] - 1) for dim, factor in inner) >= extent:
+                if index.dim is not None and index.dim < self.row:
+                    raise SplitError(index.dim, tuple(each for each in extents if each != 1))
+                raise OpaqueError
+            digits.append(low)
+            rest = Linear(outer, rest.constant // extent)
+        return digits[::-1]
+
+    # What computes.
+
+    def _computed(self, view: View, number: int, access: Access) -> Node:
+        env = self._bound(view, view.accesses[len(view.inputs) + number], access)
+        if not view.reductions:
+            return self._element(view, number, env)
+        if match_multiply_add(view.body) is not None and len(view.inputs) == 2:
+            return self._score(view, access, env)
+        return self._reduction(view, number, access, env)
+
+    def _bound(self, view: View, out: Access, access: Access) -> dict[int, Linear]:
+        """Return what the parallel dimensions of ``view`` are where its result is read at ``access``."""
+        env: dict[int, Linear] = {}
+        for index, place in zip(out, access, strict=True):
+            if index.dim is None or index.dim in env:
+                raise OpaqueError
+            env[index.dim] = place
+        if len(env) + len(view.reductions) != len(view.extents):
+            raise OpaqueError
+        return env
+
+    def _element(self, view: View, number: int, env: Mapping[int, Linear]) -> Node:
+        if any(view.used(place) for place in range(len(view.inputs), len(view.operands))):
+            raise OpaqueError
+        end = view.body.operations[len(view.body.operations) - 1].operation
+        return self._value(end.operands[number], view, env, {})
+
+    def _value(self, value: Value, view: View, env: Mapping[int, Linear], done: dict[Value, Node]) -> Node:
+        """Return the node of ``value``, which the body of ``view`` computes or reads."""
+        if value in done:
+            return done[value]
+        if isinstance(value, ir.BlockArgument):
+            if value.owner != view.body:
+                raise OpaqueError
+            place = value.arg_number
+            operand = view.operands[place]
+            if not isinstance(operand.type, ir.RankedTensorType):
+                node = self._constant(constant_value(operand))
+            else:
+                node = self.build(operand, tuple(substituted(each, env) for each in view.accesses[place]))
+        else:
+            op = value.owner.operation
+            if op.name == "arith.constant":
+                node = self._constant(op.attributes["value"])
+            elif op.name == "linalg.index":
+                node = self._index(env[ir.IntegerAttr(op.attributes["dim"]).value], value)
+            elif len(op.results) != 1 or len(op.regions) or not op.name.startswith(("arith.", "math.")):
+                raise OpaqueError
+            else:
+                node = self._op(op, [self._value(operand, view, env, done) for operand in op.operands])
+        done[value] = node
+        return node
+
+    def _reduction(self, view: View, number: int, access: Access, env: dict[int, Linear]) -> Node:
+        combiners = match_combiners(view.body, view.results)
+        if combiners is None or len(view.reductions) != 1:
+            raise OpaqueError
+        (dim,) = view.reductions
+        if any(index.uses(self.column) for index in access) or view.extents[dim] != self.extents[self.column]:
+            raise OpaqueError
+        combiner = combiners[number]
+        init = view.inits[number]
+        start = filler(init)
+        element = ir.ShapedType(init.type).element_type
+        neutral = (combiner.neutral_attribute(element), ir.FloatAttr.get(element, 0.0))
+        if str(element) not in _FLOATS or combiner.name not in ("arith.addf", "arith.maximumf"):
+            raise OpaqueError
+        if start is None or constant_value(start) not in neutral[: 2 if combiner.name == "arith.addf" else 1]:
+            raise OpaqueError
+        env[dim] = Linear(((self.column, 1),))
+        term = self._value(combined_value(view.body, view.results, number), view, env, {})
+        if not term.scored or self.column not in term.dims:
+            raise OpaqueError
+        key = ("row", combiner.name, term)
+        dims = term.dims - {self.column}
+        return self._only(key, Node("row", element, (term,), dims, scored=True, combiner=combiner.name))
+
+    def _score(self, view: View, access: Access, env: dict[int, Linear]) -> Node:
+        product = match_multiply_add(view.body)
+        start = filler(view.inits[0])
+        element = ir.ShapedType(view.inits[0].type).element_type
+        if product is None or any(product.casts) or str(element) not in _FLOATS or start is None:
+            raise OpaqueError
+        if constant_value(start) != ir.FloatAttr.get(element, 0.0) or len(view.reductions) != 1:
+            raise OpaqueError
+        (dim,) = view.reductions
+        key = ("score", view.op, access)
+        if key in self._known:
+            return self._known[key]
+        depth = self.dimension(view.extents[dim])
+        env[dim] = Linear(((depth, 1),))
+        factors = [
+            self.source(operand, tuple(substituted(index, env) for index in indices))
+            for operand, indices in zip(view.inputs, view.accesses, strict=False)
+        ]
+        queries = [each for each in factors if each.uses(self.row) and not each.uses(self.column)]
+        keys = [each for each in factors if each.uses(self.column) and not each.uses(self.row)]
+        if len(queries) != 1 or len(keys) != 1:
+            raise OpaqueError
+        self.scores.append(Score(view.op, queries[0], keys[0], depth))
+        dims = frozenset(dim for index in access for dim, _ in index.terms)
+        number = len(self.scores) - 1
+        return self._only(key, Node("score", element, (), dims, scored=True, number=number))
+
+    # Nodes, each of which there is once.
+
+    def _only(self, key: tuple[object, ...], node: Node) -> Node:
+        return self._known.setdefault(key, node)
+
+    def _op(self, op: Operation, operands: Sequence[Node]) -> Node:
+        attributes = tuple((name, op.attributes[name]) for name in op.attributes)
+        key = (op.name, attributes, op.results[0].type, *operands)
+        dims = frozenset().union(*(operand.dims for operand in operands))
+        scored = any(operand.scored for operand in operands)
+        return self._only(key, Node("op", op.results[0].type, tuple(operands), dims, scored, op=op))
+
+    def _index(self, index: Linear, value: Value) -> Node:
+        if index.dim is None:
+            raise OpaqueError
+        node = Node("index", value.type, (), frozenset((index.dim,)), number=index.dim)
+        return self._only(("index", index.dim), node)
+
+    def _constant(self, attribute: Attribute | None) -> Node:
+        if attribute is None:
+            raise OpaqueError
+        return self._only(("constant", attribute), Node("constant", attribute.type, value=attribute))
+
+    def _literal(self, op: Operation, value: Value, access: Access) -> Node:
+        attribute = op.attributes["value"]
+        if isinstance(attribute, ir.DenseElementsAttr) and attribute.is_splat:
+            return self._constant(attribute.get_splat_value())
+        return self._input(value, access)
+
+    def _input(self, value: Value, access: Access) -> Node:
+        if not isinstance(value.type, ir.RankedTensorType):
+            raise OpaqueError
+        element = value.type.element_type
+        if not isinstance(element, ir.IntegerType | ir.FloatType) or element.width < 8:
+            raise OpaqueError
+        source = Source(value, access)
+        dims = frozenset(dim for index in access for dim, _ in index.terms)
+        if not self._is_readable(source) or max(dims, default=0) > self.column:
+            raise OpaqueError
+        key = ("input", value, access)
+        if key not in self._known:
+            self.inputs.append(source)
+        return self._only(key, Node("input", element, (), dims, number=len(self.inputs) - 1))
+
+    def _is_readable(self, source: Source) -> bool:
+        """Return whether vectors along the rows can be read, or tiles that become so when transposed."""
+        users = [
+            [place for place, index in enumerate(source.access) if index.uses(dim)]
+            for dim in (self.row, self.column)
+        ]
+        last = len(source.access) - 1
+        if not users[0]:
+            return True
+        plain = all(
+            len(places) <= 1 and all(source.access[place].dim is not None for place in places)
+            for places in users
+        )
+        return plain and (users[0] == [last] or users[1] == [last])
+
+
+def reassociation(op: Operation) -> list[list[int]]:
+    """Return which dimensions of the longer shape of a reshape each of the shorter one is."""
+    return [[int(each) for each in group] for group in ir.ArrayAttr(op.attributes["reassociation"])]
+
+
+def substituted(index: Linear, env: Mapping[int, Linear]) -> Linear:
+    """Return ``index`` with the dimensions that ``env`` says."""
+    terms: dict[int, int] = {}
+    constant = index.constant
+    for dim, factor in index.terms:
+        constant += factor * env[dim].constant
+        for inner, coefficient in env[dim].terms:
+            terms[inner] = terms.get(inner, 0) + factor * coefficient
+    return Linear(tuple(sorted(terms.items())), constant)
+
+
+def _joined(digits: Sequence[tuple[Linear, int]]) -> Linear:
+    """Return the number of ``digits``, each with its extent, the most significant first."""
+    terms: dict[int, int] = {}
+    constant = 0
+    factor = 1
+    for index, extent in reversed(digits):
+        if extent == 1:
+            continue
+        constant += factor * index.constant
+        for dim, coefficient in index.terms:
+            terms[dim] = terms.get(dim, 0) + factor * coefficient
+        factor *= extent
+    return Linear(tuple(sorted(terms.items())), constant)
+
+
+def _is_cheap(node: Node) -> bool:
+    """Return whether ``node`` is rather computed where it is used: positions, constants, and conditions."""
+    is_condition = isinstance(node.type, ir.IntegerType) and node.type.width == 1
+    return is_condition or all(each.kind != "input" for each in ordered([node]))

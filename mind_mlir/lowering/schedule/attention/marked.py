@@ -1,0 +1,241 @@
+"""An attention as one operation that carries its schedule.
+
+Scheduling leaves an attention on tensors a single `linalg.generic`; `attention.emission` makes loops of it
+once it is on memory. Its body is the graph of one element. Scores, reductions along rows and the terms of
+outputs are remainders in it: operations of two floats that nothing of MLIR simplifies.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+from mind_mlir.bindings import arith, ir, linalg, tensor
+from mind_mlir.lowering.schedule.attention.nodes import Node
+from mind_mlir.lowering.schedule.attention.program import Output, Program
+from mind_mlir.lowering.schedule.attention.schedule import AttentionSchedule
+from mind_mlir.lowering.schedule.reading.body import repeat
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mind_mlir.bindings import Attribute, Block, Operation, Value
+    from mind_mlir.lowering.schedule.attention.expression import Source
+    from mind_mlir.lowering.schedule.reading.view import Access
+
+#: The schedule of an attention, a dictionary.
+ATTENTION_ATTRIBUTE = "mind.attention"
+#: Marks what stands for a score, with its number.
+_SCORE = "mind.score"
+#: Marks what stands for a reduction along a row, with the name of what combines two terms.
+_ROW = "mind.row"
+
+
+@dataclasses.dataclass(frozen=True)
+class Factors:
+    """The tensors of an attention.
+
+    Attributes:
+        extents: Of all dimensions: batches, queries, keys, depths, widths.
+        scores: Queries and keys of each kind of scores.
+        inputs: What graphs read elements of.
+        values: What each output is a product with.
+        outputs: How each output is indexed.
+    """
+
+    extents: tuple[int, ...]
+    scores: tuple[tuple[Source, Source], ...]
+    inputs: tuple[Source, ...]
+    values: tuple[Source, ...]
+    outputs: tuple[Access, ...]
+
+
+def mark(program: Program, factors: Factors, schedule: AttentionSchedule) -> list[Value]:
+    """Emit an attention as a marked operation at the insertion point and return its results."""
+    sources = [*(each for pair in factors.scores for each in pair), *factors.inputs, *factors.values]
+    element = program.scores[0].type
+    inits = [
+        tensor.EmptyOp(
+            [1 if index.dim is None else factors.extents[index.dim] for index in access], element
+        ).result
+        for access in factors.outputs
+    ]
+    accesses = [*(source.access for source in sources), *factors.outputs]
+    dims = len(factors.extents)
+    batches = program.row
+    kinds = ["parallel" if dim < batches else "reduction" for dim in range(dims)]
+    attributes = {
+        "indexing_maps": ir.ArrayAttr.get(
+            [ir.AffineMapAttr.get(_affine_map(each, dims)) for each in accesses]
+        ),
+        "iterator_types": ir.ArrayAttr.get(
+            [ir.Attribute.parse(f"#linalg.iterator_type<{kind}>") for kind in kinds]
+        ),
+        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(sources), len(inits)]),
+        ATTENTION_ATTRIBUTE: _to_attribute(schedule),
+    }
+    operands = [*(source.value for source in sources), *inits]
+    op = ir.Operation.create("linalg.generic", [init.type for init in inits], operands, attributes, regions=1)
+    types = [operand.type.element_type for operand in operands]
+    block = op.regions[0].blocks.append(*types, arg_locs=[op.location] * len(types))
+    with ir.InsertionPoint(block):
+        _body(program, factors, block)
+    return list(op.results)
+
+
+def _body(program: Program, factors: Factors, block: Block) -> None:
+    arguments = list(block.arguments)
+    count = 2 * len(factors.scores)
+    inputs = arguments[count : count + len(factors.inputs)]
+    values = arguments[count + len(inputs) : count + len(inputs) + len(factors.values)]
+    done: dict[Node, Value] = {}
+    places = {node: place for place, node in enumerate([*program.scores, *program.inputs])}
+    for node in program.nodes:
+        place = places.get(node, 0)
+        if node.kind == "input":
+            done[node] = inputs[place - len(program.scores)]
+        elif node.kind == "score":
+            done[node] = _score(place, arguments)
+        else:
+            done[node] = _emitted(node, [done[operand] for operand in node.operands])
+    products = zip(program.outputs, values, strict=True)
+    linalg.YieldOp([arith.RemFOp(done[output.node], value).result for output, value in products])
+
+
+def _score(number: int, arguments: Sequence[Value]) -> Value:
+    product = arith.RemFOp(arguments[2 * number], arguments[2 * number + 1])
+    product.operation.attributes[_SCORE] = _word(number)
+    return product.result
+
+
+def _emitted(node: Node, operands: Sequence[Value]) -> Value:
+    if node.kind == "row":
+        row = arith.RemFOp(operands[0], operands[0])
+        row.operation.attributes[_ROW] = ir.StringAttr.get(node.combiner)
+        return row.result
+    if node.kind == "index":
+        return linalg.IndexOp(node.number).result
+    if node.kind == "constant":
+        return arith.ConstantOp(node.type, node.value).result
+    assert node.op is not None
+    return repeat(node.op, operands, ())[0]
+
+
+@dataclasses.dataclass(frozen=True)
+class Marked:
+    """A marked operation, taken apart: operands by their roles, each with its access."""
+
+    program: Program
+    scores: tuple[tuple[int, int], ...]
+    inputs: tuple[int, ...]
+    values: tuple[int, ...]
+    outputs: tuple[int, ...]
+    schedule: AttentionSchedule
+
+
+def read(op: Operation, accesses: Sequence[Access]) -> Marked:
+    """Return what the marked operation ``op``, whose operands are read at ``accesses``, computes."""
+    block = op.regions[0].blocks[0]
+    outs = int(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])[1])
+    kinds = [str(kind) for kind in ir.ArrayAttr(op.attributes["iterator_types"])]
+    row = sum("parallel" in kind for kind in kinds)
+    reader = _Reader(accesses, row)
+    end = block.operations[len(block.operations) - 1].operation
+    outputs: list[Output] = []
+    values: list[int] = []
+    first = len(accesses) - outs
+    for number, product in enumerate(end.operands):
+        term, value = product.owner.operands
+        by_row = any(index.uses(row) for index in accesses[first + number])
+        outputs.append(Output(reader.node(term), by_row))
+        values.append(value.arg_number)
+    return Marked(
+        Program(tuple(outputs), row, row + 1),
+        tuple(reader.scores[number] for number in sorted(reader.scores)),
+        tuple(reader.inputs),
+        tuple(values),
+        tuple(range(first, len(accesses))),
+        schedule_of(op),
+    )
+
+
+class _Reader:
+    """Reads the body of a marked operation as a graph."""
+
+    def __init__(self, accesses: Sequence[Access], row: int) -> None:
+        self.scores: dict[int, tuple[int, int]] = {}
+        self.inputs: list[int] = []
+        self._accesses = accesses
+        self._row = row
+        self._known: dict[Value, Node] = {}
+
+    def node(self, value: Value) -> Node:
+        """Return the node of ``value``."""
+        if value not in self._known:
+            self._known[value] = self._read(value)
+        return self._known[value]
+
+    def _read(self, value: Value) -> Node:
+        if isinstance(value, ir.BlockArgument):
+            self.inputs.append(value.arg_number)
+            dims = self._dims(value.arg_number)
+            return Node("input", value.type, (), dims, number=len(self.inputs) - 1)
+        op = value.owner.operation
+        if op.name == "arith.constant":
+            return Node("constant", value.type, value=op.attributes["value"])
+        if op.name == "linalg.index":
+            dim = int(ir.IntegerAttr(op.attributes["dim"]).value)
+            return Node("index", value.type, (), frozenset((dim,)), number=dim)
+        if _SCORE in op.attributes:
+            number = int(ir.IntegerAttr(op.attributes[_SCORE]).value)
+            queries, keys = (operand.arg_number for operand in op.operands)
+            self.scores[number] = queries, keys
+            used = self._dims(queries) | self._dims(keys)
+            dims = frozenset(dim for dim in used if dim <= self._row + 1)
+            return Node("score", value.type, (), dims, scored=True, number=number)
+        if _ROW in op.attributes:
+            term = self.node(op.operands[0])
+            combiner = ir.StringAttr(op.attributes[_ROW]).value
+            dims = term.dims - {self._row + 1}
+            return Node("row", value.type, (term,), dims, scored=True, combiner=combiner)
+        operands = tuple(self.node(operand) for operand in op.operands)
+        dims = frozenset().union(*(operand.dims for operand in operands))
+        scored = any(operand.scored for operand in operands)
+        return Node("op", value.type, operands, dims, scored, op=op)
+
+    def _dims(self, number: int) -> frozenset[int]:
+        return frozenset(dim for index in self._accesses[number] for dim, _ in index.terms)
+
+
+def schedule_of(op: Operation) -> AttentionSchedule:
+    """Return the schedule of a marked operation."""
+    values = ir.DictAttr(op.attributes[ATTENTION_ATTRIBUTE])
+    fields: dict[str, Any] = {}
+    for field in dataclasses.fields(AttentionSchedule):
+        attribute = values[field.name]
+        is_flag = isinstance(attribute, ir.BoolAttr)
+        fields[field.name] = ir.BoolAttr(attribute).value if is_flag else int(ir.IntegerAttr(attribute).value)
+    return AttentionSchedule(**fields)
+
+
+def _to_attribute(schedule: AttentionSchedule) -> Attribute:
+    return ir.DictAttr.get(
+        {
+            name: ir.BoolAttr.get(value) if isinstance(value, bool) else _word(value)
+            for name, value in dataclasses.asdict(schedule).items()
+        }
+    )
+
+
+def _word(value: int) -> Attribute:
+    return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), value)
+
+
+def _affine_map(access: Access, dims: int) -> Attribute:
+    results = []
+    for index in access:
+        expr = ir.AffineConstantExpr.get(index.constant)
+        for dim, coefficient in index.terms:
+            expr = expr + ir.AffineDimExpr.get(dim) * coefficient
+        results.append(expr)
+    return ir.AffineMap.get(dims, 0, results)

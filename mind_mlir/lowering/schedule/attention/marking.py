@@ -1,0 +1,142 @@
+"""Finds the attentions of a block, and puts marked operations in their place."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from mind_mlir.bindings import ir, linalg, tensor
+from mind_mlir.interrupts import deliver
+from mind_mlir.lowering.schedule.attention.choice import kernels_of
+from mind_mlir.lowering.schedule.attention.marked import mark
+from mind_mlir.lowering.schedule.attention.match import find_attentions
+from mind_mlir.lowering.schedule.attention.schedule import Shape, choose_attention_schedule
+from mind_mlir.lowering.schedule.emission.decision import Decision, computed
+from mind_mlir.lowering.schedule.reading.values import used
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mind_mlir.bindings import Block, Value
+    from mind_mlir.lowering.schedule.attention.marked import Factors
+    from mind_mlir.lowering.schedule.attention.match import Attention
+    from mind_mlir.lowering.schedule.attention.program import Program
+    from mind_mlir.lowering.schedule.attention.schedule import AttentionSchedule
+    from mind_mlir.lowering.schedule.contraction.library import Kernel
+    from mind_mlir.lowering.schedule.emission.decision import Computed
+    from mind_mlir.lowering.schedule.reading.view import Access, Views
+    from mind_mlir.target import Target
+
+
+def mark_attentions(
+    block: Block, views: Views, target: Target, kernels: dict[Kernel, None]
+) -> list[Callable[[], Decision]]:
+    """Put marked operations in the place of the attentions in ``block``.
+
+    Args:
+        block: Linalg on tensors.
+        views: Makes views.
+        target: The processor.
+        kernels: The micro-kernels that they call are entered here.
+
+    Returns:
+        What is said of each marked operation, in their order.
+    """
+    chosen = []
+    for attention in find_attentions(block, views):
+        deliver()
+        program, factors = attention.program, attention.factors()
+        shape = _shape(program, factors)
+        visible = program.visible
+        schedule = choose_attention_schedule(shape, target, online=program.is_online, visible=visible)
+        if schedule is None:
+            return []  # what one leaves as it is, another one may need
+        chosen.append((attention, program, factors, shape, schedule))
+    found: list[Callable[[], Decision]] = []
+    chosen.sort(key=lambda each: each[0].place)
+    for attention, program, factors, shape, schedule in chosen:
+        kernels.update(dict.fromkeys(kernels_of(program, factors, schedule)))
+        operations = computed(attention.operations)
+        _replace(attention, program, factors, schedule)
+        extents = (shape.batch, shape.queries, shape.keys, *shape.depths, *shape.widths)
+        found.append(_decision(operations, extents, schedule, shape))
+    if found:
+        _sweep(block)
+    return found
+
+
+def _decision(
+    operations: tuple[Computed, ...], extents: tuple[int, ...], schedule: AttentionSchedule, shape: Shape
+) -> Callable[[], Decision]:
+    return lambda: Decision("attention", operations, extents, schedule.choices(shape))
+
+
+def _shape(program: Program, factors: Factors) -> Shape:
+    row = program.row
+    first = row + 2
+    last = first + len(factors.scores)
+    return Shape(
+        batch=math.prod(factors.extents[:row]),
+        queries=factors.extents[row],
+        keys=factors.extents[row + 1],
+        depths=factors.extents[first:last],
+        widths=factors.extents[last:],
+        by_row=tuple(output.by_row for output in program.outputs),
+        arrays=program.arrays,
+        bits=program.scores[0].type.width,
+    )
+
+
+def _replace(attention: Attention, program: Program, factors: Factors, schedule: AttentionSchedule) -> None:
+    """Put a marked operation in the place of the products of ``attention``."""
+    with ir.InsertionPoint(attention.first), attention.roots[-1].view.op.location:
+        results = mark(program, factors, schedule)
+        for number, result in enumerate(results):
+            old, access = attention.target(number)
+            new = _reshaped(_transposed(result, access), list(old.type.shape))
+            old.replace_all_uses_with(new)
+
+
+def _transposed(value: Value, access: Access) -> Value:
+    """Emit ``value``, whose last dimension is the last one of all, in the order of ``access``."""
+    order = sorted(
+        range(len(access)), key=lambda place: max((dim for dim, _ in access[place].terms), default=0)
+    )
+    last = order[-1]
+    if last == len(access) - 1:
+        return value
+    # Batches that stand in one index are several dimensions of the value.
+    parts = [max(1, len(index.terms)) for index in access]
+    starts = [sum(parts[:place]) for place in range(len(parts) + 1)]
+    rank = starts[-1]
+    before = [place for place in range(rank) if place != starts[last]]
+    permutation = [before.index(place) if place in before else rank - 1 for place in range(rank)]
+    shape = [value.type.shape[place] for place in permutation]
+    init = tensor.EmptyOp(shape, value.type.element_type).result
+    return linalg.transpose(value, outs=[init], permutation=permutation)
+
+
+def _reshaped(value: Value, shape: list[int]) -> Value:
+    """Emit ``value`` with batches in as many dimensions as ``shape`` has them."""
+    source = list(value.type.shape)
+    if source == shape:
+        return value
+    groups: list[list[int]] = []
+    number = 0
+    for extent in shape:
+        group = [number]
+        while math.prod(source[place] for place in group) < extent:
+            number += 1
+            group.append(number)
+        number += 1
+        groups.append(group)
+    type_ = ir.RankedTensorType.get(shape, value.type.element_type)
+    return tensor.CollapseShapeOp(type_, value, groups).result
+
+
+def _sweep(block: Block) -> None:
+    """Erase the operations on tensors in ``block`` that nothing uses."""
+    for operation in reversed(list(block.operations)):
+        op = operation.operation
+        if op.name.startswith(("linalg.", "tensor.")) and not any(used(result) for result in op.results):
+            op.erase()

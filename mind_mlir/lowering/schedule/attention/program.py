@@ -1,0 +1,309 @@
+"""What an attention computes from its scores, in passes over them.
+
+A reduction along a row needs all of the row, so that what depends on it is computed by a later pass. What
+later passes need of earlier ones takes the place of the scores, where one value is all that they need.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from mind_mlir.bindings import ir
+from mind_mlir.lowering.schedule.attention.nodes import Node, levels, ordered
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+_SUM, _MAX = "arith.addf", "arith.maximumf"
+
+
+@dataclasses.dataclass(frozen=True)
+class Output:
+    """A sum of products of ``node`` and something: along ``j`` for each row, or else along ``i``."""
+
+    node: Node
+    by_row: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Scaling:
+    """A product that is scaled once it is complete: what its terms have in common is left out of them.
+
+    Attributes:
+        term: What is multiplied instead.
+        node: The operation that scales; its other operand is the same along a row.
+    """
+
+    term: Node
+    node: Node
+
+    @property
+    def factor(self) -> Node:
+        """What is multiplied with, or divided by."""
+        left, right = self.node.operands
+        return right if left is self.term else left
+
+
+@dataclasses.dataclass(frozen=True)
+class Stage:
+    """One pass over the scores.
+
+    Attributes:
+        rows: The reductions along rows that it completes.
+        stores: Values that it keeps, each with the number of the array where.
+    """
+
+    rows: tuple[Node, ...]
+    stores: tuple[tuple[int, Node], ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Program:
+    """Outputs as graphs over dimensions, of which ``row`` counts queries and ``column`` keys.
+
+    Attributes:
+        outputs: What is computed.
+        row: The dimension ``i``.
+        column: The dimension ``j``.
+    """
+
+    outputs: tuple[Output, ...]
+    row: int
+    column: int
+
+    @cached_property
+    def scalings(self) -> tuple[Scaling | None, ...]:
+        """For each output, what it is scaled by at the end: of a stable softmax, the sums of its rows."""
+        return tuple(_scaling(each.node, self.column) if each.by_row else None for each in self.outputs)
+
+    @cached_property
+    def terms(self) -> tuple[Node, ...]:
+        """What is multiplied for each output."""
+        pairs = zip(self.outputs, self.scalings, strict=True)
+        return tuple(output.node if scaling is None else scaling.term for output, scaling in pairs)
+
+    @cached_property
+    def nodes(self) -> list[Node]:
+        """All nodes, operands first."""
+        return ordered(output.node for output in self.outputs)
+
+    @cached_property
+    def scores(self) -> list[Node]:
+        """The scores, by number."""
+        return sorted((node for node in self.nodes if node.kind == "score"), key=lambda node: node.number)
+
+    @cached_property
+    def inputs(self) -> list[Node]:
+        """The elements of other tensors, by number."""
+        return sorted((node for node in self.nodes if node.kind == "input"), key=lambda node: node.number)
+
+    def is_wide(self, node: Node) -> bool:
+        """Return whether ``node`` differs from element to element."""
+        return self.row in node.dims and self.column in node.dims
+
+    @cached_property
+    def stages(self) -> tuple[Stage, ...]:
+        """The passes over the scores; the last one has no reductions, and may store nothing."""
+        scalings = [each.factor for each in self.scalings if each is not None]
+        depth = levels([*self.terms, *scalings])
+        stored = list(self.scores)
+        found: list[Stage] = []
+        for level in range(max(depth.values(), default=-1) + 1):
+            rows = tuple(row for row, at in depth.items() if at == level)
+            later = [row.operands[0] for row, at in depth.items() if at > level] + list(self.terms)
+            now = ordered((row.operands[0] for row in rows), stop=stored)
+            stores: list[tuple[int, Node]] = []
+            for place, old in enumerate(stored):
+                others = {each for each in stored if each is not old}
+                for node in reversed(now):
+                    if node in stored or not self.is_wide(node) or old not in ordered([node], stop=others):
+                        continue
+                    needed = _needed(later, {*others, node})
+                    if node in needed and old not in needed:
+                        stores.append((place, node))
+                        stored[place] = node
+                        break
+            found.append(Stage(rows, tuple(stores)))
+        missing = [term for term in dict.fromkeys(self.terms) if term not in stored]
+        free = [place for place, node in enumerate(stored) if node not in self.terms]
+        free += range(len(stored), len(stored) + len(missing))
+        found.append(Stage((), tuple(zip(free, missing, strict=False))))
+        return tuple(found)
+
+    @cached_property
+    def arrays(self) -> int:
+        """How many arrays of scores there are."""
+        places = [place for stage in self.stages for place, _ in stage.stores]
+        return max([len(self.scores), *(place + 1 for place in places)])
+
+    @cached_property
+    def is_online(self) -> bool:
+        """Return whether rows may be computed block by block: each output is a stable softmax."""
+        rows = [node for node in self.nodes if node.kind == "row"]
+        scaling = self.scalings[0]
+        return len(self.outputs) == len(self.scores) == 1 and scaling is not None and len(rows) == 2
+
+    @cached_property
+    def visible(self) -> int | None:
+        """The number ``c`` for which no key ``j > i + c`` counts, whatever its score; None if there is none.
+
+        That is so where a selection makes scores there minus infinity, which has no share in a maximum, and
+        whose exponential has none in a sum. Where a row's maximum is not finite, all of the row becomes NaN,
+        of the keys that are looked at, too.
+        """
+        if not all(output.by_row for output in self.outputs):
+            return None
+        for node in self.nodes:
+            bound = _hides(node, self.row, self.column)
+            if bound is not None and self._without(node):
+                return bound
+        return None
+
+    def _without(self, hidden: Node) -> bool:
+        """Return whether an element has no share in anything where ``hidden`` is minus infinity."""
+        values: dict[Node, float] = {hidden: -math.inf}
+        for node in self.nodes:
+            if node not in values:
+                found = self._limit(node, values)
+                if found is not None:
+                    values[node] = found
+        for node in self.nodes:
+            if node.kind != "row":
+                continue
+            if values.get(node.operands[0]) != (0.0 if node.combiner == _SUM else -math.inf):
+                return False
+        return all(values.get(output.node) == 0.0 for output in self.outputs)
+
+    def _limit(self, node: Node, values: dict[Node, float]) -> float | None:
+        """Return zero or minus infinity if that is what ``node`` is, its rows being finite."""
+        known = [values.get(operand) for operand in node.operands]
+        if node.name == "math.exp":
+            return 0.0 if known[0] == -math.inf else None
+        if len(known) != 2 or all(each is None for each in known):
+            return None
+        place = 0 if known[0] is not None else 1
+        other = node.operands[1 - place]
+        finite = other.kind == "row" or _number(other) is not None or self._is_of_rows(other)
+        if not finite or known[1 - place] is not None:
+            return None
+        if node.name == "arith.addf" or (node.name == "arith.subf" and place == 0):
+            return known[place] if known[place] == -math.inf else None
+        if node.name == "arith.mulf" or (node.name == "arith.divf" and place == 0):
+            positive = (_number(other) or 0.0) > 0.0
+            return known[place] if known[place] == 0.0 or positive else None
+        return None
+
+    def _is_of_rows(self, node: Node) -> bool:
+        return node.scored and self.column not in node.dims
+
+
+def _needed(roots: Iterable[Node], stop: Collection[Node]) -> set[Node]:
+    """Return what ``roots`` are computed from by elements, down to ``stop``; reductions are known."""
+    found: set[Node] = set()
+    work = list(roots)
+    while work:
+        node = work.pop()
+        if node in found:
+            continue
+        found.add(node)
+        if node not in stop and node.kind != "row":
+            work += node.operands
+    return found
+
+
+def _scaling(node: Node, column: int) -> Scaling | None:
+    """Return how a weight of a stable softmax is an exponential, scaled by what its row has in common.
+
+    The largest exponential of a row is one, so that sums are neither too large nor zero.
+    """
+    if node.name not in ("arith.divf", "arith.mulf"):
+        return None
+    for place, term in enumerate(node.operands if node.name == "arith.mulf" else node.operands[:1]):
+        factor = node.operands[1 - place]
+        rows = [each for each in ordered([factor], stop=[term]) if each.kind == "row"]
+        sums = all(row.combiner == _SUM and row.operands[0] is term for row in rows)
+        if _is_stable(term) and rows and sums and column not in factor.dims:
+            return Scaling(term, node)
+    return None
+
+
+def _is_stable(node: Node) -> bool:
+    """Return whether ``node`` is an exponential of scores from which their row's maximum was subtracted."""
+    if node.name != "math.exp" or node.operands[0].name != "arith.subf":
+        return False
+    score, greatest = node.operands[0].operands
+    return greatest.kind == "row" and greatest.combiner == _MAX and greatest.operands[0] is score
+
+
+def _number(node: Node) -> float | None:
+    """Return the finite number that ``node`` is, if it is a constant."""
+    if node.kind != "constant" or not isinstance(node.value, ir.FloatAttr):
+        return None
+    value = float(node.value.value)
+    return value if math.isfinite(value) else None
+
+
+#: Comparisons of ``i + c`` with ``j`` that hold where a key is visible, and what ``c`` is then greater by.
+_VISIBLE = {"sge": 0, "sgt": -1}
+_MIRRORED = {"sle": "sge", "slt": "sgt", "sge": "sle", "sgt": "slt"}
+_NEGATED = {"slt": "sge", "sle": "sgt", "sgt": "sle", "sge": "slt"}
+_PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge")
+
+
+def _hides(node: Node, row: int, column: int) -> int | None:
+    """Return ``c`` if ``node`` is minus infinity wherever ``j > i + c``."""
+    if node.name != "arith.select":
+        return None
+    condition, on, off = node.operands
+    for hidden, negated in ((off, False), (on, True)):
+        is_infinite = hidden.kind == "constant" and isinstance(hidden.value, ir.FloatAttr)
+        if is_infinite and float(ir.FloatAttr(hidden.value).value) == -math.inf:
+            return _visible(condition, row, column, negated=negated)
+    return None
+
+
+def _visible(condition: Node, row: int, column: int, *, negated: bool) -> int | None:
+    """Return ``c`` if ``condition``, or its contrary, is false wherever ``j > i + c``."""
+    joins = "arith.ori" if negated else "arith.andi"
+    if condition.name == joins:
+        for operand in condition.operands:
+            found = _visible(operand, row, column, negated=negated)
+            if found is not None:
+                return found
+    if condition.op is None or condition.name != "arith.cmpi":
+        return None
+    number = int(ir.IntegerAttr(condition.op.attributes["predicate"]).value)
+    if number >= len(_PREDICATES):
+        return None
+    predicate = _PREDICATES[number]
+    left, right = (_affine(operand) for operand in condition.operands)
+    if left is None or right is None:
+        return None
+    if left[0] == {column: 1}:
+        left, right, predicate = right, left, _MIRRORED.get(predicate, predicate)
+    if negated:
+        predicate = _NEGATED.get(predicate, predicate)
+    if left[0] != {row: 1} or right[0] != {column: 1} or predicate not in _VISIBLE:
+        return None
+    return left[1] - right[1] + _VISIBLE[predicate]
+
+
+def _affine(node: Node) -> tuple[dict[int, int], int] | None:
+    """Return an integer as a position plus a constant: by which dimension, and the constant."""
+    if node.kind == "index":
+        return {node.number: 1}, 0
+    if node.kind == "constant":
+        is_integer = isinstance(node.value, ir.IntegerAttr)
+        return ({}, int(ir.IntegerAttr(node.value).value)) if is_integer else None
+    if node.name in ("arith.index_cast", "arith.extsi"):
+        return _affine(node.operands[0])
+    if node.name not in ("arith.addi", "arith.subi"):
+        return None
+    left, right = (_affine(operand) for operand in node.operands)
+    if left is None or right is None or (left[0] and right[0]) or (node.name == "arith.subi" and right[0]):
+        return None
+    sign = 1 if node.name == "arith.addi" else -1
+    return {**left[0], **right[0]}, left[1] + sign * right[1]

@@ -1,0 +1,201 @@
+"""Schedules of attention as data, chosen by shape, element size and target."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING
+
+from mind_mlir.abi import OWN_BYTES
+from mind_mlir.lowering.schedule.emission.constants import VECTOR_NS, WAKING_NS
+from mind_mlir.lowering.schedule.emission.decision import Choice
+from mind_mlir.lowering.schedule.emission.split import split
+
+if TYPE_CHECKING:
+    from mind_mlir.target import Target
+
+
+@dataclasses.dataclass(frozen=True)
+class Shape:
+    """The extents of an attention.
+
+    Attributes:
+        batch: Heads, of all examples.
+        queries: Rows of scores.
+        keys: Columns of scores.
+        depths: Products in a score, of each kind of scores.
+        widths: Columns of each output.
+        by_row: For each output, whether it has a row for each query, rather than for each key.
+        arrays: Arrays of scores that are kept.
+        bits: Width of an element in bits.
+    """
+
+    batch: int
+    queries: int
+    keys: int
+    depths: tuple[int, ...]
+    widths: tuple[int, ...]
+    by_row: tuple[bool, ...]
+    arrays: int
+    bits: int
+
+
+@dataclasses.dataclass(frozen=True)
+class AttentionSchedule:
+    """How an attention is computed: some queries at a time, by calls of kernels for products.
+
+    Scores are transposed, ``[key][query]``: vectors run along queries, and neither keys nor values are moved.
+
+    Attributes:
+        lanes: Elements in a vector.
+        rows: Keys of the tile of scores.
+        vectors: Vectors of queries: of the tile, and of all that is computed at a time.
+        out_rows: Rows of the tile of the outputs.
+        out_vectors: Vectors in a row of it.
+        keys: Keys in a block: all of them, or some, after which what was computed is scaled anew.
+        kc: Products that one accumulator of an output sums before it is added to what there is.
+        units: Blocks of queries, or heads, in a chunk, the unit of threads.
+        visible: Keys beyond query plus this one are left out where ``skips``.
+        skips: Whether there are such.
+        brief: Whether it is so little work that no thread is to be woken.
+        fma: Whether products are fused with their addition.
+        masks: Whether vectors at edges are masked.
+    """
+
+    lanes: int
+    rows: int
+    vectors: int
+    out_rows: int
+    out_vectors: int
+    keys: int
+    kc: int
+    units: int
+    visible: int
+    skips: bool
+    brief: bool
+    fma: bool
+    masks: bool
+
+    @property
+    def queries(self) -> int:
+        """Queries that are computed at a time."""
+        return self.lanes * self.vectors
+
+    def choices(self, shape: Shape) -> tuple[Choice, ...]:
+        """Return what was chosen, for people."""
+        whole = self.keys >= shape.keys
+        kept = "a row of scores at a time fits the cache"
+        blocks = "scores of a block stay in the cache; sums are scaled when the maximum grows"
+        found = [
+            Choice("queries", str(self.queries), "a vector register for each tile of scores"),
+            Choice("keys", "all" if whole else f"{self.keys} at a time", kept if whole else blocks),
+            Choice("scores", f"tiles of {self.rows} x {self.queries}", "fits the vector registers"),
+            Choice(
+                "outputs",
+                f"tiles of {self.out_rows} x {self.out_vectors * self.lanes}",
+                "fits the vector registers, and the result",
+            ),
+            Choice("chunk", str(self.units), "enough work to be worth a claim"),
+        ]
+        if self.skips:
+            found.append(
+                Choice("skipped", f"keys beyond query + {self.visible}", "a mask hides them from the query")
+            )
+        return tuple(found)
+
+
+def choose_attention_schedule(
+    shape: Shape, target: Target, *, online: bool, visible: int | None
+) -> AttentionSchedule | None:
+    """Return the schedule of an attention; None if it is rather computed one operation after the other.
+
+    Args:
+        shape: Its extents.
+        target: The processor.
+        online: Whether it may be computed block by block of keys.
+        visible: Which keys a query sees at most (see `Program.visible`).
+    """
+    lanes = target.lanes(shape.bits)
+    size = shape.bits // 8
+    if min(shape.queries, shape.keys) < _FEWEST or max(*shape.depths, *shape.widths) > WIDEST:
+        return None
+    if not target.masks and any(width % lanes for width in shape.widths):
+        return None
+    rows, vectors = _score_tile(-(-shape.queries // lanes), target)
+    row = lanes * vectors * size
+    whole = shape.keys * row * shape.arrays <= _ROOM
+    while not (whole or online) and vectors > 1:  # rows have to stay whole: fewer of them at a time
+        rows, vectors = _NARROWER[vectors]
+        row = lanes * vectors * size
+        whole = shape.keys * row * shape.arrays <= _ROOM
+    keys = _BLOCK if online and shape.keys > _WHOLE else shape.keys
+    out_rows, out_vectors = _out_tile([-(-width // lanes) for width in shape.widths], target)
+    blocks = -(-shape.queries // (lanes * vectors)) if all(shape.by_row) else 1
+    products = shape.queries * shape.keys * sum((*shape.depths, *shape.widths))
+    hidden = 0.5 if visible is not None and visible < shape.keys // 2 else 1.0
+    nanoseconds = shape.batch * hidden * products / lanes * _FMA_NS
+    nanoseconds += shape.batch * hidden * shape.queries * shape.keys / lanes * _ELEMENT_STEPS * VECTOR_NS
+    return AttentionSchedule(
+        lanes=lanes,
+        rows=rows,
+        vectors=vectors,
+        out_rows=out_rows,
+        out_vectors=out_vectors,
+        keys=min(keys, shape.keys),
+        kc=_SUM,
+        units=split(shape.batch * blocks, nanoseconds).step,
+        visible=visible or 0,
+        skips=visible is not None and visible < shape.keys - 1,
+        brief=nanoseconds < WAKING_NS,
+        fma=target.fma,
+        masks=target.masks,
+    )
+
+
+def _score_tile(vectors: int, target: Target) -> tuple[int, int]:
+    """Return rows and vectors of a tile of scores that wastes the least of the last block of queries."""
+    fitting = [tile for tile in _SCORE_TILES if _fits(tile, target)]
+
+    def cost(tile: tuple[int, int]) -> float:
+        rows, width = tile
+        return -(-vectors // width) * width * max(rows * width / 2, (rows + width) / 2, 4.0) / (rows * width)
+
+    return min(fitting, key=cost)
+
+
+def _out_tile(widths: list[int], target: Target) -> tuple[int, int]:
+    """Return rows and vectors of a tile of outputs so many vectors wide."""
+    common = math.gcd(*widths)
+    fitting = [tile for tile in _OUT_TILES if _fits(tile, target) and (target.masks or common % tile[1] == 0)]
+
+    def cost(tile: tuple[int, int]) -> float:
+        rows, width = tile
+        steps = sum(-(-each // width) * width for each in widths)
+        return steps * max(rows * width / 2, (rows + width) / 2, 4.0) / (rows * width)
+
+    return min(fitting, key=cost)
+
+
+def _fits(tile: tuple[int, int], target: Target) -> bool:
+    rows, width = tile
+    return rows * width + width + 1 <= target.vector_registers
+
+
+#: Keys and vectors of queries of the tiles of scores that there are.
+_SCORE_TILES = ((8, 3), (8, 2), (4, 4), (4, 2), (6, 2), (4, 1), (8, 1))
+#: What comes after a tile of so many vectors where fewer queries are to be computed at a time.
+_NARROWER = {4: (8, 2), 3: (8, 2), 2: (8, 1)}
+#: Rows and vectors of the tiles of outputs that there are.
+_OUT_TILES = ((6, 4), (8, 3), (8, 2), (4, 3), (6, 2), (8, 1), (4, 2), (4, 1))
+#: Fewer queries or keys than this are computed one operation after the other.
+_FEWEST = 16
+#: Factors of more columns are no rows of an attention.
+WIDEST = 512
+#: Bytes of the scores of some queries that a thread keeps.
+_ROOM = OWN_BYTES - (96 << 10)
+#: Keys that are one block, and those of a block where there are more.
+_WHOLE, _BLOCK = 1024, 512
+#: Products that one accumulator sums, as in other products.
+_SUM = 160
+#: Nanoseconds for a vector multiply-add among others, about, and vector operations for an element.
+_FMA_NS, _ELEMENT_STEPS = 0.17, 30

@@ -1,0 +1,194 @@
+"""How a row program is computed, as data: chosen from its work and the target alone."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING
+
+from mind_mlir.bindings import ir
+from mind_mlir.lowering.schedule.emission.constants import (
+    BLOCK_CACHES,
+    FEW_SINGLES,
+    LONG_ROW,
+    ROW_SHARE,
+    SINGLE_COST,
+)
+from mind_mlir.lowering.schedule.emission.decision import Choice
+from mind_mlir.lowering.schedule.fusion.group import widest
+from mind_mlir.lowering.schedule.fusion.schedule import chunked, streams, vectors
+from mind_mlir.lowering.schedule.fusion.work import Work, bytes_of, operations_of, read_by
+from mind_mlir.lowering.schedule.reading.values import filler
+from mind_mlir.mlir.locations import label_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mind_mlir.bindings import Value
+    from mind_mlir.lowering.schedule.fusion.group import Group
+    from mind_mlir.lowering.schedule.fusion.passes import Pass, Passes
+    from mind_mlir.lowering.schedule.fusion.schedule import FusedSchedule
+    from mind_mlir.target import Target
+
+
+@dataclasses.dataclass(frozen=True)
+class RowSchedule:
+    """How a row program is computed.
+
+    Attributes:
+        rows: How the rows are cut in chunks.
+        block: Rows that a pass runs over before the next one does, a power of two.
+        passes: How each pass over a row is computed.
+        vectors: Whether what there is one of for each row is computed for many rows at a time.
+        asking: Which pass asks for what other ones read and write; -1: none does.
+        words: What each pass does, for people.
+    """
+
+    rows: FusedSchedule
+    block: int
+    passes: tuple[FusedSchedule, ...]
+    vectors: bool
+    asking: int
+    words: tuple[str, ...]
+
+    def choices(self) -> tuple[Choice, ...]:
+        """Return what was chosen, in words."""
+        found = [
+            Choice(f"pass {number}", f"{schedule.vectors} x {schedule.lanes}", words)
+            for number, (schedule, words) in enumerate(zip(self.passes, self.words, strict=True), 1)
+        ]
+        found.append(Choice("blocks", f"of {self.block} rows", "passes find them in the first-level cache"))
+        *_, chunks = (choice for choice in self.rows.choices() if choice.name == "chunks")
+        found.append(chunks)
+        if self.asking >= 0:
+            found.append(Choice("prefetch", f"in pass {self.asking + 1}", "it computes longest"))
+        if any(schedule.streaming for schedule in self.passes):
+            found.append(Choice("stores", "past the cache", "the results are larger than it"))
+        return tuple(found)
+
+
+def choose_row_schedule(
+    group: Group, passes: Passes, results: Sequence[Value], target: Target
+) -> RowSchedule | None:
+    """Return how a row program is computed; None if its operations are not to be one nest.
+
+    Args:
+        group: All its operations, over its loops; their rows lie along the last one.
+        passes: What is computed when.
+        results: The results that are used outside of it.
+        target: The processor.
+    """
+    if len(passes.passes) < 2:
+        return None
+    bits = widest(group.members)
+    lanes = target.lanes(bits)
+    works = [_work(group, part, bits, results) for part in passes.passes]
+    read = read_by(group.members, group.produced)
+    touched = sum(map(bytes_of, [*read, *results]))
+    stored = sum(work.stored for work in works)
+    whole = dataclasses.replace(
+        works[0],
+        reductions=(group.vector,),
+        weight=sum(work.weight for work in works),
+        operations=sum(work.operations for work in works),
+        bytes=touched,
+        stored=stored,
+        sums=any(work.sums for work in works),
+    )
+    row_bytes = _row_bytes(group, [*read, *results, *passes.kept])
+    if row_bytes * ROW_SHARE > target.l2_bytes:
+        return None
+    rows = chunked(whole, lanes, target)
+    if rows is None:
+        return None
+    schedules = []
+    for work in works:
+        past = stored and streams(dataclasses.replace(work, bytes=touched), target)
+        each = vectors(work, lanes, streaming=bool(past))
+        schedules.append(
+            dataclasses.replace(
+                rows, vectors=each, cuts=(), parallel=False, brief=False, streaming=bool(past)
+            )
+        )
+    words = tuple(_words(part, passes.kept) for part in passes.passes)
+    block = _block(group, rows, row_bytes, target)
+    apart = block >= FEW_SINGLES and _are_vectors(group, passes, results)
+    along = -(-group.extents[group.vector] // lanes) * whole.operations
+    if not apart and SINGLE_COST * sum(map(operations_of, passes.settled)) > along:
+        return None
+    costs = [work.operations for work in works[:-1]]
+    far = touched > target.l2_bytes and works[0].row_bytes >= LONG_ROW
+    asking = costs.index(max(costs)) if far else -1
+    return RowSchedule(rows, block, tuple(schedules), apart, asking, words)
+
+
+def _block(group: Group, rows: FusedSchedule, row_bytes: int, target: Target) -> int:
+    """Return how many rows a block has: as many as fit the first-level cache, of those of a chunk."""
+    if group.vector == 0:
+        return 1
+    cut = rows.cut(group.vector - 1)
+    most = group.extents[group.vector - 1] if cut is None else cut.step
+    wanted = max(1, min(target.l1_bytes * BLOCK_CACHES // row_bytes, most))
+    return int(1 << (wanted.bit_length() - 1))
+
+
+def _are_vectors(group: Group, passes: Passes, results: Sequence[Value]) -> bool:
+    """Return whether the numbers of several rows may be computed as vectors in memory of a block alone.
+
+    Lanes behind the last row of a block hold anything: integers could not be divided by them.
+    """
+    settled = passes.settled
+    if any(result in results for view in settled for result in view.op.results):
+        return False
+    outside = [
+        access
+        for view in settled
+        for value, access in zip(view.inputs, view.accesses, strict=False)
+        if value not in group.produced and filler(value) is None
+    ]
+    if any(index.terms for access in outside for index in access):
+        return False
+    types = [argument.type for view in settled for argument in view.body.arguments]
+    return all(isinstance(type_, ir.FloatType) for type_ in types)
+
+
+def _row_bytes(group: Group, values: Sequence[Value]) -> int:
+    """Return the bytes of one row of those of ``values`` that have rows."""
+    elements = math.prod(group.extents)
+    types = [value.type for value in values]
+    along = [
+        value
+        for value, type_ in zip(values, types, strict=True)
+        if isinstance(type_, ir.RankedTensorType) and math.prod(type_.shape) == elements
+    ]
+    return sum(map(bytes_of, along)) * group.extents[group.vector] // elements
+
+
+def _work(group: Group, part: Pass, bits: int, results: Sequence[Value]) -> Work:
+    written = [value for value in part.stored if value in results]
+    return Work(
+        group.extents,
+        group.vector,
+        (group.vector,) if part.reduced else (),
+        bits,
+        sum(len(view.body.operations) - 1 for view in part.members),
+        sum(operations_of(view) for view in part.members),
+        0,
+        sum(map(bytes_of, written)),
+        sums=any(view.reductions for view in part.members),
+    )
+
+
+def _words(part: Pass, kept: Sequence[Value]) -> str:
+    """Return what ``part`` does with a row."""
+    names = [label_of(view.op.location) or "a value" for view in part.reduced]
+    found = [f"reduces {' and '.join(names)}"] if names else []
+    for verb, values in (
+        ("keeps", [value for value in part.stored if value in kept]),
+        ("stores", [value for value in part.stored if value not in kept]),
+        ("reads again", part.loaded),
+    ):
+        names = [label_of(value.owner.location) or "a value" for value in values]
+        if names:
+            found.append(f"{verb} {' and '.join(names)}")
+    return ", ".join(found)

@@ -1,0 +1,182 @@
+"""Which functions of a module become machine code together."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from mind_mlir.bindings import ir
+from mind_mlir.lowering.loop_hints import SCALAR_ATTRIBUTE
+from mind_mlir.lowering.vector_math import INLINE_ATTRIBUTE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from mind_mlir.bindings import Module, Operation
+
+#: Operations that are worth a unit of their own: another one costs 3 ms, an operation 30 us.
+_WORTHWHILE = 200
+#: An operation takes so many times as long where LLVM's passes go through it.
+_OPTIMISED = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function with a body.
+
+    Attributes:
+        op: The function.
+        name: Its name.
+        size: How many operations it has.
+        refers: What it calls, takes the address of or reads, by name.
+        stays: Whether it has to be in the first unit.
+    """
+
+    op: Operation
+    name: str
+    size: int
+    refers: frozenset[str]
+    stays: bool
+
+
+@dataclass(slots=True)
+class Share:
+    """What makes one unit.
+
+    Attributes:
+        level: The level of optimisation.
+        size: How many operations it has.
+        functions: Its functions.
+    """
+
+    level: int
+    size: int = 0
+    functions: list[Function] = field(default_factory=list)
+
+    def enter(self, functions: Iterable[Function]) -> None:
+        """Add functions."""
+        for function in functions:
+            self.functions.append(function)
+            self.size += function.size
+
+    def names(self) -> set[str]:
+        """Return the names of the functions."""
+        return {function.name for function in self.functions}
+
+    def refers(self) -> set[str]:
+        """Return what the functions refer to."""
+        return {name for function in self.functions for name in function.refers}
+
+
+def shares(module: Module, level: int, most: int, *, whole: bool) -> list[Share]:
+    """Share the functions of ``module`` out; the first share, which holds the public ones, may be empty.
+
+    Args:
+        module: A module of the LLVM dialect.
+        level: The level of optimisation of the first share; if it is not 0, that holds nothing else than what
+            gains by it.
+        most: How many shares there are at most to be compiled at the same time.
+        whole: Leave it as one share.
+    """
+    functions = _functions(module)
+    first = Share(level)
+    first.enter(function for function in functions if function.stays)
+    total = sum(function.size for function in functions)
+    free = total - first.size
+    if whole:
+        count = 0
+    elif level:
+        count = min(_others(first.size, free, most), free // _WORTHWHILE)
+    else:
+        count = min(most, total // _WORTHWHILE) - 1
+    if count < 1:
+        first.enter(function for function in functions if not function.stays)
+        return [first]
+    others = [Share(0) for _ in range(count)]
+    takers = others if level else [first, *others]
+    for group in sorted(_groups(functions), key=_size_of, reverse=True):
+        min(takers, key=lambda share: share.size).enter(group)
+    return [first, *(share for share in others if share.functions)]
+
+
+def _others(first: int, free: int, most: int) -> int:
+    """Return how many shares take the ``free`` operations, where the first one takes others.
+
+    Its thread is done early where it has little to do, and then there are as many others as threads.
+    """
+    busy = _OPTIMISED * first * most >= free + _OPTIMISED * first
+    return max(most - 1, 1) if busy or most < 2 else most
+
+
+def _size_of(functions: Sequence[Function]) -> int:
+    return sum(function.size for function in functions)
+
+
+def _groups(functions: Sequence[Function]) -> list[list[Function]]:
+    """Return the functions that may be anywhere, those together that are for one another alone.
+
+    A launch refers to nothing but its thunk, and that to its chunk.
+    """
+    movable = {function.name: function for function in functions if not function.stays}
+    users = Counter(name for function in functions for name in function.refers)
+    heads = dict(movable)
+    callee: dict[str, str] = {}
+    for function in movable.values():
+        own = [name for name in function.refers if name in movable]
+        if len(own) == 1 and users[own[0]] == 1 and own[0] in heads and own[0] != function.name:
+            callee[function.name] = own[0]
+            del heads[own[0]]
+    found = []
+    for name in heads:
+        group = [movable[name]]
+        while group[-1].name in callee:
+            group.append(movable[callee[group[-1].name]])
+        found.append(group)
+    return found
+
+
+def _functions(module: Module) -> list[Function]:
+    """Return the functions of ``module``, but those that any unit may have a copy of."""
+    found = [
+        _function(op)
+        for op in module.body.operations
+        if op.operation.name == "llvm.func" and op.regions[0].blocks and INLINE_ATTRIBUTE not in op.attributes
+    ]
+    # What returns something is called directly, from where it is.
+    returning = {function.name for function in found if not _returns_nothing(function.op)}
+    staying = {function.name for function in found if function.stays} | returning
+    pending = returning
+    while pending:
+        pending = {function.name for function in found if function.refers & pending} - staying
+        staying |= pending
+    return [
+        Function(each.op, each.name, each.size, each.refers, each.name in staying) if returning else each
+        for each in found
+    ]
+
+
+def _function(op: Operation) -> Function:
+    attributes = op.attributes
+    size = 0
+    refers: set[str] = set()
+    advance = ir.WalkResult.ADVANCE
+
+    def visit(inner: Operation) -> object:
+        nonlocal size
+        size += 1
+        name = inner.name
+        if name == "llvm.call":
+            if "callee" in inner.attributes:
+                refers.add(str(inner.attributes["callee"].value))
+        elif name == "llvm.mlir.addressof":
+            refers.add(str(inner.attributes["global_name"].value))
+        return advance
+
+    op.operation.walk(visit)
+    stays = "sym_visibility" not in attributes or SCALAR_ATTRIBUTE in attributes
+    return Function(op, str(attributes["sym_name"].value), size - 1, frozenset(refers), stays)
+
+
+def _returns_nothing(function: Operation) -> bool:
+    return str(function.attributes["function_type"]).startswith("!llvm.func<void ")

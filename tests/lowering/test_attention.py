@@ -1,0 +1,229 @@
+"""Attention and its gradients in tiles: against the interpreter, and what memory they take."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING, Any
+
+import guarded
+import numpy as np
+import pytest
+
+import mind_mlir
+from examples.gpt2.builder import Body, Tensor, program
+from mind_mlir.interpreter import interpret
+from mind_mlir.ir.types import DType
+from mind_mlir.lowering.schedule.attention import schedule
+from mind_mlir.ptir.to_module import to_module
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from mind_mlir.ir.module import Module
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Shape = tuple[int, ...]
+
+
+def compared(body: Body, scores: Tensor, op: str, offset: int, fill: float) -> Tensor:
+    """Hide scores where ``query + offset op key`` does not hold."""
+    *_, queries, keys = scores.shape
+    places = [body.apply("Iota", shape=(queries, keys), dtype=DType.SI32, axis=axis) for axis in (0, 1)]
+    moved = body.binary("Add", places[0], body.stretch(body.number(offset, DType.SI32), (queries, keys)))
+    seen = body.stretch(body.apply("Compare", moved, places[1], op=op), scores.shape)
+    hidden = body.stretch(body.number(fill, scores.type.dtype), scores.shape)
+    return body.apply("Select", seen, scores, hidden)
+
+
+def stable(body: Body, z: Tensor) -> Tensor:
+    return body.softmax(z)
+
+
+def plain(body: Body, z: Tensor) -> Tensor:
+    exponentials = body.unary("Exp", z)
+    return body.binary("Mul", exponentials, body.unary("Reciprocal", body.reduce("Sum", exponentials, -1)))
+
+
+def logarithmic(body: Body, z: Tensor) -> Tensor:
+    total = body.unary("Log", body.reduce("Sum", body.unary("Exp", z), -1))
+    return body.unary("Exp", body.binary("Sub", z, total))
+
+
+def attention(
+    sizes: tuple[int, int, int, int, int, int],
+    softmax: Callable[[Body, Tensor], Tensor] = stable,
+    *,
+    dtype: DType = DType.F32,
+    mask: Shape | None = None,
+    hidden: tuple[str, int, float] | None = None,
+) -> Module:
+    """Return attention of ``(batch, heads, queries, keys, depth, width)``, with a mask that is added."""
+    batch, heads, queries, keys, depth, width = sizes
+    body = Body([])
+    q = body.parameter(dtype, batch, heads, queries, depth)
+    k = body.parameter(dtype, batch, heads, keys, depth)
+    v = body.parameter(dtype, batch, heads, keys, width)
+    added = None if mask is None else body.parameter(dtype, *mask)
+    scores = body.binary(
+        "Mul", body.product(q, body.transpose(k, 0, 1, 3, 2), 2, (3, 2)), 1 / math.sqrt(depth)
+    )
+    if added is not None:
+        scores = body.binary("Add", scores, added)
+    if hidden is not None:
+        scores = compared(body, scores, *hidden)
+    found = body.product(softmax(body, scores), v, 2, (3, 2))
+    return to_module(program(body, [found]))
+
+
+def arguments_of(module: Module, seed: int = 0) -> dict[str, Array]:
+    rng = np.random.default_rng(seed)
+    return {
+        parameter.name: rng.standard_normal(parameter.type.extents).astype(parameter.type.dtype.numpy)
+        for parameter in mind_mlir.compile(module).parameters
+    }
+
+
+def nests(executable: mind_mlir.Executable) -> list[str]:
+    """Return the kinds of all nests."""
+    return re.findall(r"^ +\d+\. (\w+)", executable.as_text("schedule"), re.MULTILINE)
+
+
+def check(module: Module, arguments: Mapping[str, Array], *, fused: int = 1) -> None:
+    executable = mind_mlir.compile(module)
+    assert nests(executable).count("attention") == fused
+    found = guarded.call_executable(executable, arguments)
+    with np.errstate(all="ignore"):
+        expected = interpret(module, arguments)
+    for one, other in zip(found, expected, strict=True):
+        unit = float(np.finfo(other.dtype).eps)
+        finite = np.isfinite(other)
+        assert np.array_equal(np.isnan(one), np.isnan(other))
+        assert np.array_equal(one[~finite], other[~finite], equal_nan=True)
+        scale = np.abs(other[finite]).max(initial=1)
+        np.testing.assert_allclose(one[finite], other[finite], rtol=0, atol=60 * unit * scale)
+
+
+@pytest.fixture
+def short_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of more than 20 keys are computed 20 keys at a time."""
+    monkeypatch.setattr(schedule, "_WHOLE", 20)
+    monkeypatch.setattr(schedule, "_BLOCK", 20)
+
+
+@pytest.fixture(params=["whole", "blocks"])
+def either(request: pytest.FixtureRequest) -> None:
+    if request.param == "blocks":
+        request.getfixturevalue("short_blocks")
+
+
+CAUSAL = ("GreaterEqual", 0, -math.inf)
+CASES: dict[str, Callable[[], Module]] = {
+    "prime": lambda: attention((2, 3, 67, 53, 24, 17)),
+    "causal": lambda: attention((1, 2, 131, 131, 16, 32), hidden=CAUSAL),
+    "strictly causal": lambda: attention((1, 1, 50, 50, 16, 16), hidden=("Greater", 0, -math.inf)),
+    "first rows see nothing": lambda: attention(
+        (2, 1, 70, 40, 16, 16), hidden=("GreaterEqual", -60, -math.inf)
+    ),
+    "last keys": lambda: attention((1, 1, 20, 90, 8, 8), hidden=("GreaterEqual", 70, -math.inf)),
+    "finite fill": lambda: attention((1, 1, 40, 40, 8, 8), hidden=("GreaterEqual", 0, -1e30)),
+    "added": lambda: attention((2, 2, 37, 41, 16, 16), mask=(37, 41)),
+    "added, each": lambda: attention((2, 2, 37, 41, 16, 16), mask=(2, 2, 37, 41)),
+    "added to keys": lambda: attention((2, 2, 37, 41, 16, 16), mask=(2, 1, 1, 41)),
+    "added to queries": lambda: attention((2, 2, 37, 41, 16, 16), mask=(2, 1, 37, 1), hidden=CAUSAL),
+    "plain": lambda: attention((1, 3, 33, 65, 16, 16), plain),
+    "logarithmic": lambda: attention((1, 3, 33, 65, 16, 16), logarithmic, hidden=CAUSAL),
+    "f64": lambda: attention((1, 2, 45, 45, 24, 8), dtype=DType.F64, hidden=CAUSAL),
+    "one head": lambda: attention((3, 1, 17, 20, 8, 4)),
+    "deep": lambda: attention((1, 1, 30, 30, 200, 150)),
+}
+
+
+@pytest.mark.usefixtures("either")
+@pytest.mark.parametrize("case", CASES)
+def test_forward(case: str) -> None:
+    module = CASES[case]()
+    check(module, arguments_of(module))
+
+
+@pytest.mark.parametrize("case", ["prime", "causal", "added, each", "plain", "logarithmic", "f64"])
+def test_gradients(case: str) -> None:
+    """All of the gradients of queries, keys and values, of one mask too, come of a single nest."""
+    module = mind_mlir.differentiate(CASES[case](), wrt=["arg0", "arg1", "arg2"], cotangents="given").module
+    check(module, arguments_of(module))
+
+
+@pytest.mark.usefixtures("either")
+@pytest.mark.parametrize("hidden", [None, CAUSAL], ids=["all", "causal"])
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("place", ["arg0", "arg1", "arg2"])
+def test_awkward_numbers(place: str, value: float, hidden: tuple[str, int, float] | None) -> None:
+    """Of keys and values that no query of a block sees, too, as zero times infinity is not a number."""
+    module = attention((1, 1, 70, 70, 8, 8), hidden=hidden)
+    arguments = arguments_of(module)
+    arguments[place][0, 0, 60, 3] = value
+    check(module, arguments)
+
+
+@pytest.mark.usefixtures("either")
+def test_rows_of_minus_infinity() -> None:
+    """Rows without a finite score are NaN; one that begins with many of them is as good as any."""
+    module = attention((1, 1, 50, 90, 8, 8), mask=(50, 90))
+    arguments = arguments_of(module)
+    arguments["arg3"][7] = -math.inf
+    arguments["arg3"][9, :70] = -math.inf
+    arguments["arg3"][11, 20:] = -math.inf
+    arguments["arg3"][13, 33] = math.inf
+    check(module, arguments)
+
+
+def test_what_needs_its_scores_keeps_them() -> None:
+    """Weights that are a result of the program are computed, and then read, as ever."""
+    body = Body([])
+    q, k, v = (body.parameter(DType.F32, 2, 32, 16) for _ in range(3))
+    weights = body.softmax(body.product(q, body.transpose(k, 0, 2, 1), 1, (2, 1)))
+    module = to_module(program(body, [body.product(weights, v, 1, (2, 1)), weights]))
+    check(module, arguments_of(module), fused=0)
+
+
+def test_kernels_are_those_of_other_products() -> None:
+    """A product beside an attention packs its right factor by the kernel that packs queries."""
+    body = Body([])
+    q, k, v = (body.parameter(DType.F32, 48, 16) for _ in range(3))
+    attended = body.product(body.softmax(body.product(q, body.transpose(k, 1, 0), 0, (1, 0))), v, 0, (1, 0))
+    module = to_module(program(body, [attended, body.product(q, body.transpose(k, 1, 0), 0, (1, 0))]))
+    check(module, arguments_of(module))
+
+
+@pytest.mark.parametrize("target", ["sse", "avx2", "avx512"])
+@pytest.mark.parametrize("length", [1024, 4096])
+def test_memory(length: int, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it takes grows with the length, not with its square."""
+    monkeypatch.setenv("MIND_MLIR_TARGET", target)
+    module = attention((1, 4, length, length, 64, 64), hidden=CAUSAL)
+    assert scratch(module) <= 1 << 20
+    gradient = mind_mlir.differentiate(module, cotangents="given").module
+    tensors = 8 * 4 * 4 * length * 64
+    assert scratch(gradient) <= tensors + (1 << 20)
+
+
+def scratch(module: Module) -> int:
+    text = mind_mlir.compile(module).as_text("bufferized")
+    found = re.search(r"mind\.scratch_bytes = (\d+)", text)
+    assert found is not None
+    return int(found[1])
+
+
+def test_threads_change_no_bit() -> None:
+    module = mind_mlir.differentiate(CASES["causal"](), cotangents="given").module
+    arguments = arguments_of(module)
+    before = mind_mlir.get_num_threads()
+    found = set()
+    try:
+        for threads in (1, 2, 3):
+            mind_mlir.set_num_threads(threads)
+            results = mind_mlir.compile(module)(**arguments)
+            found.add(b"".join(np.asarray(result).tobytes() for result in results))
+    finally:
+        mind_mlir.set_num_threads(before)
+    assert len(found) == 1

@@ -1,0 +1,119 @@
+"""Recipes of elementwise operations (`recipes`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from growth import Growth, InputDomain
+
+from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.ops.opdef import ANY, BOOL, FLOATS, NUMERIC, Domain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mind_mlir.ir.value import Value
+    from mind_mlir.ops.opdef import DTypeSet
+
+
+def binary(opcode: str, dtypes: DTypeSet = NUMERIC) -> Callable[[Growth], Value]:
+    def recipe(g: Growth) -> Value:
+        left = g.operand(dtypes)
+        operands = [left, g.broadcastable(left)]
+        if g.flag():
+            operands.reverse()
+        value = g.emit(opcode, *operands)
+        if opcode != "Sub" and all(operand.id in g.positive for operand in operands):
+            g.positive.add(value.id)
+        return value
+
+    return recipe
+
+
+def unary(opcode: str) -> Callable[[Growth], Value]:
+    return lambda g: g.emit(opcode, g.operand(NUMERIC))
+
+
+def exp(g: Growth) -> Value:
+    value = g.emit("Exp", g.operand(FLOATS))
+    g.positive.add(value.id)
+    g.inexact.add(value.id)
+    return value
+
+
+def _positive(g: Growth) -> Value:
+    """Return a float that is positive, unless the program is wild."""
+    if g.wild:
+        return g.operand(FLOATS)
+    found = g.existing(lambda value: value.id in g.positive and value.type.dtype in FLOATS)
+    return found or g.fresh(TensorType(g.dtype(FLOATS), g.shape()), InputDomain(Domain.POSITIVE))
+
+
+def log(g: Growth) -> Value:
+    value = g.emit("Log", _positive(g))
+    g.inexact.add(value.id)
+    return value
+
+
+def reciprocal(g: Growth) -> Value:
+    operand = _positive(g)
+    value = g.emit("Reciprocal", operand)
+    if operand.id in g.positive:
+        g.positive.add(value.id)
+    return value
+
+
+def rsqrt(g: Growth) -> Value:
+    operand = _positive(g)
+    value = g.emit("Rsqrt", operand)
+    if operand.id in g.positive:
+        g.positive.add(value.id)
+    g.inexact.add(value.id)
+    return value
+
+
+def inexact(opcode: str) -> Callable[[Growth], Value]:
+    def grow(g: Growth) -> Value:
+        value = g.emit(opcode, g.operand(FLOATS))
+        g.inexact.add(value.id)
+        return value
+
+    return grow
+
+
+def clamp(g: Growth) -> Value:
+    x = g.operand(NUMERIC)
+    return g.emit("Clamp", x, g.of_type(x.type), g.of_type(x.type))
+
+
+def compare(g: Growth) -> Value:
+    # A comparison of values whose last bits are open has an open result.
+    left = g.operand(ANY, wanted=lambda value: value.id not in g.inexact)
+    right = g.of_type(left.type, lambda value: value.id not in g.inexact)
+    op = g.pick(["Less", "LessEqual", "Equal", "GreaterEqual", "Greater", "NotEqual"])
+    return g.emit("Compare", left, right, op=op)
+
+
+def not_(g: Growth) -> Value:
+    return g.emit("Not", g.operand(BOOL))
+
+
+def cast(g: Growth) -> Value:
+    dtype = g.dtype()
+    # Whether the last bits of a float are open makes another integer of it.
+    exact = not dtype.is_float
+    operand = g.operand(ANY, wanted=lambda value: not (exact and value.id in g.inexact))
+    return g.emit("Cast", operand, dtype=dtype)
+
+
+def select(g: Growth) -> Value:
+    pred = g.operand((DType.I1,))
+    branch = TensorType(g.dtype(), pred.shape)
+    return g.emit("Select", pred, g.of_type(branch), g.of_type(branch))
+
+
+def dequantize(g: Growth) -> Value:
+    x = g.operand((DType.SI32,))
+    scale = g.of_type(TensorType(g.dtype(FLOATS)))
+    zero = g.of_type(TensorType(DType.SI32))
+    return g.accumulated(g.emit("Dequantize", x, scale, zero, output_dtype=g.dtype(FLOATS), axis=()))
