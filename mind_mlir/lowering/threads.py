@@ -17,9 +17,9 @@ from mind_mlir.abi import BRIEF, PARALLEL_SYMBOL
 from mind_mlir.bindings import arith, func, ir, llvm, memref
 from mind_mlir.interrupts import deliver
 from mind_mlir.lowering.buffers.merging import is_parallel
-from mind_mlir.lowering.buffers.private import PRIVATE_ATTRIBUTE, own_size
+from mind_mlir.lowering.buffers.private import own_size
 from mind_mlir.lowering.closures import ALIASING_ATTRIBUTE, KERNEL_ATTRIBUTE, Closure, SharedFunctions
-from mind_mlir.lowering.schedule.emission.emitter import BRIEF_ATTRIBUTE
+from mind_mlir.lowering.schedule.emission.emitter import BRIEF_ATTRIBUTE, PRIVATE_ATTRIBUTE
 from mind_mlir.mlir.passes import find_all
 
 if TYPE_CHECKING:

@@ -23,8 +23,7 @@ from mind_mlir.ir.types import MAX_BYTES
 from mind_mlir.lowering.buffers.aliases import buffer_uses
 from mind_mlir.lowering.buffers.iteration import iteration_number, trip_count
 from mind_mlir.lowering.buffers.placement import Lifetime, place
-from mind_mlir.lowering.buffers.private import PRIVATE_ATTRIBUTE
-from mind_mlir.lowering.schedule.emission.emitter import PARALLEL_ATTRIBUTE
+from mind_mlir.lowering.schedule.emission.emitter import PARALLEL_ATTRIBUTE, PRIVATE_ATTRIBUTE
 from mind_mlir.mlir.memory import byte_size
 from mind_mlir.mlir.passes import find_all
 from mind_mlir.ops.contexts import allocation_failed

@@ -15,7 +15,7 @@ from mind_mlir.bindings import arith, ir, memref
 from mind_mlir.lowering.buffers.aliases import VIEWS
 from mind_mlir.lowering.buffers.destination import reshaped
 from mind_mlir.lowering.buffers.footprint import METADATA, Touch, first_operand, hull
-from mind_mlir.lowering.schedule.emission.emitter import PARALLEL_ATTRIBUTE
+from mind_mlir.lowering.schedule.emission.emitter import PARALLEL_ATTRIBUTE, PRIVATE_ATTRIBUTE
 from mind_mlir.mlir.memory import byte_size, is_contiguous
 from mind_mlir.mlir.passes import find_all
 
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from mind_mlir.bindings import Module, Operation, Type, Value
-
-#: Marks such memory: what is written by a chunk is not read by another one.
-PRIVATE_ATTRIBUTE = "mind.private"
 
 
 def make_private(loop: Operation, parts: Sequence[tuple[dict[Value, Touch], int]]) -> None:

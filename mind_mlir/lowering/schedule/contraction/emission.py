@@ -10,6 +10,7 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
+from mind_mlir.abi import ALIGNMENT
 from mind_mlir.bindings import arith, func, ir, linalg, memref
 from mind_mlir.lowering.schedule.contraction.choice import left_pack, product_kernel, right_pack
 from mind_mlir.lowering.schedule.contraction.few_rows_emission import FewRows
@@ -21,7 +22,7 @@ from mind_mlir.lowering.schedule.contraction.match import match_contraction
 from mind_mlir.lowering.schedule.contraction.matmul_schedule import packs_steps, reduction
 from mind_mlir.lowering.schedule.contraction.text import byte_width
 from mind_mlir.lowering.schedule.emission.constants import BYTE_NS
-from mind_mlir.lowering.schedule.emission.emitter import Emitter, zero
+from mind_mlir.lowering.schedule.emission.emitter import PRIVATE_ATTRIBUTE, Emitter, zero
 from mind_mlir.lowering.schedule.emission.split import Split, split
 from mind_mlir.lowering.schedule.reading.view import Views
 from mind_mlir.mlir.memory import is_row_major
@@ -137,7 +138,7 @@ class _Emission:
             bases, firsts = [each.base for each in buffers], [each.first for each in buffers]
             FewRows(self._c, g, s, self._e, self._library, bases, firsts, self._starts()).emit()
             return
-        if s.pack:
+        if s.pack and not s.pack_pieces:
             self._pack()
         if s.pack_left:
             self._pack_left()
@@ -145,6 +146,8 @@ class _Emission:
         extents = (g.rows[0].extent, planes.extent, g.columns.extent)
         sizes = (s.mc, s.planes, s.nc)
         right = s.nc // s.columns * self._panel
+        if s.pack_pieces:
+            right = 0  # each piece begins in its own panels
         #: A loop over pieces: how many there are, and how far each operand moves.
         loops = [
             Loop(-(-extents[0] // s.mc), -(-s.mc // s.rows) * self._tile, 0, s.mc * g.rows[0].out),
@@ -162,9 +165,12 @@ class _Emission:
                 self._least(extent, digit, size)
                 for extent, digit, size in zip(extents, digits, sizes, strict=False)
             ]
+            if s.pack_pieces:
+                self._pack_piece(digits[2], bounds[2], is_shared=math.prod(counts) > s.pieces)
             self._product(list(zip(digits, loops, strict=True)), bounds, planes)
 
-        self._chunks([loop.extent for loop in loops], s.pieces, piece)
+        counts = [loop.extent for loop in loops]
+        self._chunks(counts, s.pieces, piece)
 
     def _chunks(self, counts: Sequence[int], together: int, body: Callable[[Sequence[Index]], None]) -> None:
         """Emit ``body`` for each index of nested loops, innermost first, in chunks of ``together``."""
@@ -318,6 +324,28 @@ class _Emission:
                 self._chunks(counts, 1 if grouped else s.packings, pack)
         self._use(packed, kernel, panel, panels)
 
+    def _pack_piece(self, number: Index, columns: Index, *, is_shared: bool) -> None:
+        """Emit the panels of piece ``number``, of ``columns``, into memory of its thread; take these instead.
+
+        They are read before they leave the second-level cache, and never get to memory.
+        """
+        e, s, g = self._e, self._s, self._g
+        kernel = right_pack(self._c, g, s)
+        depth = g.packed[0].extent
+        panel = -(-depth // kernel.square) * kernel.square * s.columns
+        panels = s.nc // s.columns
+        type_ = ir.MemRefType.get([panels * panel], self._c.element)
+        attributes: dict[str, Attribute] = {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 0])}
+        if is_shared:
+            attributes |= {"alignment": _alignment(), PRIVATE_ATTRIBUTE: ir.UnitAttr.get()}
+        name = "memref.alloca" if is_shared else "memref.alloc"
+        own = _Buffer.of(ir.Operation.create(name, [type_], [], attributes).result)
+        source = e.add(self._right.first, g.first[1])
+        here = e.add(source, e.mul(number, s.nc * g.columns.right))
+        numbers = (here, 0, columns, depth, g.columns.right, panel)
+        self._pack_call(kernel, (self._right.base, own.base), numbers, (), 0)
+        self._use(own, kernel, panel, panels)
+
     def _pack_call(
         self,
         kernel: PackKernel,
@@ -404,6 +432,10 @@ class _Emission:
             with ir.InsertionPoint(anchor):
                 self._right = _Buffer.of(value)
         return anchor
+
+
+def _alignment() -> Attribute:
+    return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), ALIGNMENT)
 
 
 def is_defined_inside(value: Value, ancestor: Operation) -> bool:

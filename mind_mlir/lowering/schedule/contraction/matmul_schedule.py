@@ -45,6 +45,7 @@ class MatmulSchedule:
         brief: Whether the pieces are over so soon that no thread is to be woken for them.
         outside: Out of how many loops packing is taken, since they do not change the right factor.
         half: Whether f16 becomes f32 in one instruction.
+        pack_pieces: Whether each piece packs its panels of the right factor itself, just before it uses them.
         sweeps: Whether rows of the right factor are read one after the other (see `SweepKernel`), ``kc`` of
             them in a part.
         dots: Whether columns of it are, each of which is contiguous (see `DotKernel`).
@@ -68,6 +69,7 @@ class MatmulSchedule:
     brief: bool = False
     outside: int = 0
     half: bool = True
+    pack_pieces: bool = False
     sweeps: bool = False
     dots: bool = False
 
@@ -84,6 +86,7 @@ class MatmulSchedule:
         size = f"{planes}{self.mc} x {self.nc}"
         packed = f"panels of {self.columns} columns" if self.pack else "in place"
         packed = f"{self.columns} columns and {self.kc} steps at a time" if self.copy else packed
+        packed = f"packed by each piece, {packed}" if self.pack_pieces else packed
         return (
             Choice("tile", f"{self.rows} x {self.columns}", "fits the vector registers, and the result"),
             Choice("sums", str(self.kc), "products in registers before they are added to the result"),
@@ -189,6 +192,9 @@ def choose_matmul_schedule(
     alone = len(geometry.depth) == 1
     copy = plain and alone and often and near and right > target.l1_bytes // 2
     pack = is_strided(geometry) or ragged or (often and far and not copy)
+    panel = _round_up(k, _PADDED_STEPS) * columns * size
+    pack_pieces = is_strided(geometry) and far and alone and len(geometry.rows) == batch == 1 and not outside
+    pack_pieces = pack_pieces and m <= _COPIED_FOR and panel <= _PANEL_BYTES
     pack_left = _packs_left(geometry, rows, size)
     most = _PACKED_SHARES if pack_left else _SHARES
     room = [target.l2_bytes // share // (min(kc, k) * size) for share in most]
@@ -199,6 +205,8 @@ def choose_matmul_schedule(
         0 if nanoseconds < WORTHWHILE_NS else min(_MOST_PIECES, max(2, round(nanoseconds / _PIECE_NS))),
         tall=copy,
     )
+    if pack_pieces:
+        mc, nc = m, max(1, _PANEL_BYTES // 2 // panel) * columns
     result = batch * planes * m * n * size
     pieces = batch * -(-m // mc) * -(-planes // together) * -(-n // nc)
     parts = k if packs_steps(geometry) else batch if batch > 1 else -(-n // columns)
@@ -221,6 +229,7 @@ def choose_matmul_schedule(
         brief=nanoseconds < WAKING_NS,
         outside=outside if pack else 0,
         half=target.half,
+        pack_pieces=pack_pieces,
     )
 
 
@@ -261,6 +270,8 @@ _SHARES, _PACKED_SHARES = (4, 4), (24, 6)
 _COPY_ROWS = 64
 #: For more rows than this, a large right factor is packed once rather than copied for each piece.
 _COPIED_FOR = 640
+#: Bytes of panels that a piece packs for itself, at most; of their steps, a multiple of so many is there.
+_PANEL_BYTES, _PADDED_STEPS = 256 << 10, 16
 #: Fewer rows than this do not pay for packing.
 _PACK_ROWS = 48
 #: Bytes of a row of the right factor that are read from afar in one go.
