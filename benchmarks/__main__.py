@@ -15,6 +15,7 @@ ALL = (
     "call_overhead",
     "threads",
     "memory_pool",
+    "limits",
     "random_numbers",
     "import_time",
     "check_memory",

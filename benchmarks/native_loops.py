@@ -107,6 +107,9 @@ _BODIES = {
   %new{i} = llvm.load %from{i} {{alignment = 64 : i64}} : !llvm.ptr -> {vector}
   llvm.store %new{i}, %to{i} {{alignment = 64 : i64, nontemporal}} : {vector}, !llvm.ptr
 """,
+    "fma": """
+  %new{i} = llvm.intr.fma(%sum{i}, %start, %start) : ({vector}, {vector}, {vector}) -> {vector}
+""",
     "compute": """
   %product{i} = llvm.fmul %sum{i}, %start : {vector}
   %new{i} = llvm.fadd %product{i}, %start : {vector}
@@ -131,7 +134,7 @@ def _stream(name: str, vector: str) -> str:
             f"  llvm.store volatile %new{i}, %result_at {{alignment = 8 : i64}} : {vector}, !llvm.ptr\n"
             for i in numbers
         )
-        if name in ("read", "compute")
+        if name in ("read", "compute", "fma")
         else "",
     )
 

@@ -140,6 +140,7 @@ QUICK = {
     "call_overhead": ["--inputs", "1", "3", "--seconds", "0.001"],
     "threads": ["--threads", "3", "--megabytes", "1"],
     "memory_pool": ["--megabytes", "0.25", "--seconds", "0.001"],
+    "limits": ["--only", "mm256,mean_all", "--megabytes", "1", "--rounds", "1"],
     "random_numbers": ["--millions", "0.01", "--seconds", "0.001"],
     "import_time": ["--repeats", "1"],
     "check_memory": ["--megabytes", "0.1", "--kinds", "literal of f64", "outputs"],

@@ -11,6 +11,7 @@ most. Only quotients that are subnormal may be such a number; f32 is so coarse t
 
 from __future__ import annotations
 
+import math
 import struct
 from typing import TYPE_CHECKING
 
@@ -18,12 +19,14 @@ from mind_mlir.bindings import arith, ir
 from mind_mlir.lowering import bit_arithmetic as emit
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Type, Value
+    from mind_mlir.bindings import Operation, Type, Value
 
 #: What the format is called.
 SHORT = "bf16"
 
 _BITS = 16
+#: Bits of the significand of an f32 in memory: with all of them zero, it is no NaN.
+_MANTISSA = 23
 _UPPER = 0xFFFF_0000
 #: The bit of a significand that makes a NaN quiet.
 _QUIET = 0x0040_0000
@@ -40,6 +43,18 @@ _CHOICES = {
 }
 #: Divisors of greater and of lesser magnitude are scaled by a power of two, so that reciprocals are normal.
 _GREATEST, _LEAST, _SCALE = 2.0**125, 2.0**-125, 2.0**64
+#: Arithmetic whose NaN is one of its operands, quiet, or the processor's own, whose lower half is zero.
+_ARITHMETIC = {
+    "arith.addf",
+    "arith.subf",
+    "arith.mulf",
+    "arith.divf",
+    "arith.negf",
+    "math.fma",
+    "math.sqrt",
+    "math.rsqrt",
+    "vector.broadcast",
+}
 #: Choices in a row that are looked through.
 _DEPTH = 8
 
@@ -50,6 +65,7 @@ class ShortFloats:
     def __init__(self) -> None:
         self._wide: dict[Value, Value] = {}
         self._exact: set[Value] = set()
+        self._plain: dict[Value, bool] = {}
         self._reciprocals: dict[Value, tuple[Value, Value]] = {}
 
     def widened(self, bits: Value) -> Value:
@@ -69,9 +85,10 @@ class ShortFloats:
         bits = emit.bitcast(word, number)
         if not self._is_exact(number):
             rounded = emit.rounded_up(bits, _BITS)
-            is_nan = arith.CmpFOp(arith.CmpFPredicate.UNO, number, number).result
-            bits = arith.SelectOp(is_nan, emit.joined(bits, _QUIET), rounded).result
-            bits = emit.masked(bits, _UPPER)
+            if not self._is_plain(number):  # else a NaN stays what it is: there is nothing to round up
+                is_nan = arith.CmpFOp(arith.CmpFPredicate.UNO, number, number).result
+                rounded = arith.SelectOp(is_nan, emit.joined(bits, _QUIET), rounded).result
+            bits = emit.masked(rounded, _UPPER)
             number = emit.bitcast(number.type, bits)
             self._exact.add(number)
         result = arith.TruncIOp(type_, emit.shift_right(bits, _BITS)).result
@@ -108,6 +125,24 @@ class ShortFloats:
                 self._reciprocals[divisor] = scale, arith.DivFOp(one, scaled).result
         return self._reciprocals[divisor]
 
+    def _is_plain(self, number: Value) -> bool:
+        """Return whether ``number``, if it is a NaN, is a quiet one whose lower half is zero for certain."""
+        if number not in self._plain:
+            self._plain[number] = self._is_plain_result(number)
+        return self._plain[number]
+
+    def _is_plain_result(self, number: Value) -> bool:
+        if isinstance(number.owner, ir.Block):
+            return False
+        op = number.owner.operation
+        if op.name == "arith.constant":
+            return _is_short(op.attributes["value"]) or not _is_nan(op.attributes["value"])
+        if op.name in _ARITHMETIC or _is_function(op):
+            return all(self._is_plain(each) or each in self._exact for each in op.operands)
+        if op.name in _CHOICES:
+            return all(self._is_plain(op.operands[place]) for place in _CHOICES[op.name])
+        return op.name == "arith.bitcast" and _is_shifted(op.operands[0])
+
     def _is_exact(self, number: Value, depth: int = _DEPTH) -> bool:
         """Return whether ``number`` is for certain an f32 whose lower half is zero."""
         if number in self._exact:
@@ -121,11 +156,40 @@ class ShortFloats:
         return bool(places) and all(self._is_exact(op.operands[place], depth - 1) for place in places)
 
 
+def _is_function(op: Operation) -> bool:
+    """Return whether ``op`` calls one of the functions of `lowering.vector_math`, which are arithmetic."""
+    return op.name == "llvm.call" and str(op.attributes["callee"]).startswith(("@mind.", '@"mind.'))
+
+
+def _is_shifted(bits: Value) -> bool:
+    """Return whether integers have been moved up by so much that their lower half is zero, and no NaN's."""
+    if isinstance(bits.owner, ir.Block) or bits.owner.operation.name != "arith.shli":
+        return False
+    count = bits.owner.operation.operands[1]
+    if isinstance(count.owner, ir.Block) or count.owner.operation.name != "arith.constant":
+        return False
+    attribute = count.owner.operation.attributes["value"]
+    if isinstance(attribute, ir.DenseIntElementsAttr) and attribute.is_splat:
+        attribute = attribute.get_splat_value()
+    return isinstance(attribute, ir.IntegerAttr) and attribute.value >= _MANTISSA
+
+
 def _is_short(attribute: ir.Attribute) -> bool:
     """Return whether a constant, of one number, is one of bf16."""
+    value = _number(attribute)
+    return value is not None and _has_short_bits(value)
+
+
+def _is_nan(attribute: ir.Attribute) -> bool:
+    """Return whether a constant may be a NaN."""
+    value = _number(attribute)
+    return value is None or math.isnan(value)
+
+
+def _number(attribute: ir.Attribute) -> float | None:
     if isinstance(attribute, ir.DenseFPElementsAttr) and attribute.is_splat:
         attribute = attribute.get_splat_value()
-    return isinstance(attribute, ir.FloatAttr) and _has_short_bits(attribute.value)
+    return float(attribute.value) if isinstance(attribute, ir.FloatAttr) else None
 
 
 def _has_short_bits(value: float) -> bool:

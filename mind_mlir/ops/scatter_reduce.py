@@ -196,7 +196,9 @@ def _lower_scatter_reduce(context: LoweringContext) -> Any:
     number = context.arithmetic(computed_dtype(operand_type.dtype))
     combine = {"Add": number.add, "Max": number.maximum, "Min": number.minimum, "Replace": None}
     kind = combine[context.attributes["reduce"]]
-    return scatter_rows(context, place, updates_type.element_count, 1, kind)
+    along = updates_type.extents
+    lines = (math.prod(along[:axis]), along[axis], math.prod(along[axis + 1 :]))
+    return scatter_rows(context, place, updates_type.element_count, 1, kind, lines)
 
 
 def _places(context: LoweringContext, axis: int) -> Any:

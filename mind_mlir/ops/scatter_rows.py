@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 #: Marks the loop over the rows of updates, whose body ends with the loop over the columns.
 SCATTER_ATTRIBUTE = "mind.scatter"
+#: Says how updates of single elements lie, `[outer, along, inner]`: those that differ in the first or in the
+#: last of the three go to different elements.
+LINES_ATTRIBUTE = "mind.lines"
 
 
 def rounded_once(total: Array, dtype: DType) -> Array:
@@ -39,6 +42,7 @@ def scatter_rows(
     count: int,
     width: int,
     combine: Callable[[Any, Any], Any] | None,
+    lines: tuple[int, int, int] | None = None,
 ) -> Any:
     """Append the combination of rows of the third operand with those of the first, and return the result.
 
@@ -49,6 +53,8 @@ def scatter_rows(
         width: The elements of a row.
         combine: From the old element and the update to the new element, of the accumulator's dtype and, but
             for complex numbers, by a single operation; None where the update takes the old element's place.
+        lines: Three factors of ``count``, where rows are single elements: updates whose numbers differ in the
+            first or the last of these digits go to different elements.
     """
     result = context.result_type
     dtype = computed_dtype(result.dtype) if combine else result.dtype
@@ -64,6 +70,9 @@ def scatter_rows(
     # Vectors hold no complex numbers: theirs stays a loop over single ones.
     if dtype not in (DType.CF32, DType.CF64):
         scattered.owner.attributes[SCATTER_ATTRIBUTE] = context.mlir.ir.UnitAttr.get()
+        if lines is not None:
+            attribute = context.mlir.ir.DenseI64ArrayAttr.get(list(lines))
+            scattered.owner.attributes[LINES_ATTRIBUTE] = attribute
     shaped = reshape(context, scattered, flat, result.extents)
     if dtype is result.dtype:
         return shaped

@@ -19,7 +19,7 @@ from mind_mlir.ptir.to_module import to_module
 from mind_mlir.target import named_target
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from mind_mlir.ir.module import Module
 
@@ -49,9 +49,6 @@ def plain(body: Body, z: Tensor) -> Tensor:
 def logarithmic(body: Body, z: Tensor) -> Tensor:
     total = body.unary("Log", body.reduce("Sum", body.unary("Exp", z), -1))
     return body.unary("Exp", body.binary("Sub", z, total))
-
-
-Softmax = "Callable[[Body, Tensor], Tensor]"
 
 
 def attention(
@@ -116,10 +113,9 @@ def short_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(params=["whole", "blocks"])
-def either(request: pytest.FixtureRequest) -> Iterator[None]:
+def either(request: pytest.FixtureRequest) -> None:
     if request.param == "blocks":
         request.getfixturevalue("short_blocks")
-    return
 
 
 CAUSAL = ("GreaterEqual", 0, -math.inf)

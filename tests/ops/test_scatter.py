@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness import findings, run_both, run_vjp
+from harness import findings, run_both, run_compiled, run_vjp
 from linear_harness import check_adjoint, f32, integers, ramp, run
 
 from mind_mlir import DType, ExecutionError, TensorType, UnsupportedError
@@ -179,6 +179,17 @@ def test_scatter_reduce(axis: int, reduce: str) -> None:
     attributes = {"axis": axis, "reduce": reduce}
     result = run_both(REDUCE, [x, at, updates], attributes)
     np.testing.assert_array_equal(result, reduced(x, at, updates, axis, reduce))
+
+
+@pytest.mark.parametrize(("shape", "axis"), [((7, 1031), 0), ((97, 31), 1), ((2, 3, 1511), 1), ((4099,), 0)])
+@pytest.mark.parametrize("reduce", ["Add", "Replace"])
+def test_scatter_reduce_of_many(shape: tuple[int, ...], axis: int, reduce: str) -> None:
+    rng = np.random.default_rng(4)
+    x = rng.standard_normal([5 if dim == axis else extent for dim, extent in enumerate(shape)])
+    at, updates = rng.integers(0, 5, shape), rng.standard_normal(shape)
+    found = run_compiled(REDUCE, [x, at, updates], {"axis": axis, "reduce": reduce})
+    # In row-major order, however it is shared: so the bits are the same.
+    np.testing.assert_array_equal(found, reduced(x, at, updates, axis, reduce))
 
 
 def test_the_last_of_several_replaces() -> None:

@@ -179,10 +179,12 @@ class _Footprint:
         """Return where the variable of an inner loop lies."""
         first, end, step = list(loop.operands)[:3]
         lower, upper, stride = self._span(first), self._least(end), _constant(step)
-        if lower is None or upper is None or stride is None or lower.low != lower.high:
+        if lower is None or upper is None or stride is None:
             return None
         if (lower.pitch, lower.digits) != (upper.pitch, upper.digits):
             return None
+        if lower.low != lower.high:  # starts where the variable of another inner loop is
+            return lower._replace(high=max(lower.low, upper.high - 1))
         trips = max(0, -(-(upper.high - lower.low) // stride))
         return lower._replace(high=lower.low + max(0, trips - 1) * stride)
 

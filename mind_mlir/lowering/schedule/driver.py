@@ -9,6 +9,7 @@ from mind_mlir.interrupts import deliver
 from mind_mlir.lowering.schedule.attention.marked import ATTENTION_ATTRIBUTE
 from mind_mlir.lowering.schedule.attention.marking import mark_attentions
 from mind_mlir.lowering.schedule.contraction.choice import kernels_of, words_of
+from mind_mlir.lowering.schedule.contraction.few_rows_schedule import few_rows_schedule
 from mind_mlir.lowering.schedule.contraction.geometry import contiguous_strides, geometry
 from mind_mlir.lowering.schedule.contraction.marked import mark
 from mind_mlir.lowering.schedule.contraction.match import Contraction, match_contraction
@@ -19,6 +20,7 @@ from mind_mlir.lowering.schedule.emission.emitter import Emitter
 from mind_mlir.lowering.schedule.fusion.collapse import collapsed, expand_value, merged_loops
 from mind_mlir.lowering.schedule.fusion.group import vector_dims
 from mind_mlir.lowering.schedule.grouping import Grouping
+from mind_mlir.lowering.schedule.movement.margins import carry_margins
 from mind_mlir.lowering.schedule.movement.scatter import ScatterEmitter, match_scatter
 from mind_mlir.lowering.schedule.movement.transposition import (
     Transposition,
@@ -72,6 +74,7 @@ class FunctionScheduler:
 
     def run(self) -> None:
         """Schedule all blocks of the function."""
+        carry_margins(self._function)
         read_through_patches(self._function, self._views)
         self._regions(self._function)
 
@@ -214,9 +217,10 @@ class FunctionScheduler:
         strides = [contiguous_strides(factor.value.type.shape) for factor in factors]
         init = contraction.view.inits[0]
         loops = geometry(contraction, [*strides, contiguous_strides(init.type.shape)])
-        chosen = choose_matmul_schedule(
+        bits = contraction.element.width
+        chosen = few_rows_schedule(loops, bits=bits, target=self._target) or choose_matmul_schedule(
             loops,
-            bits=contraction.element.width,
+            bits=bits,
             target=self._target,
             outside=loops_without(contraction.view.op, contraction.right.value),
             group=words_of(contraction, loops, self._target),

@@ -67,6 +67,24 @@ class Score:
     depth: int
 
 
+class SeenViews:
+    """Views of what computes values, each made once; good for as long as nothing changes.
+
+    Args:
+        views: Makes views.
+    """
+
+    def __init__(self, views: Views) -> None:
+        self._views = views
+        self._seen: dict[Value, View | None] = {}
+
+    def of(self, value: Value) -> View | None:
+        """Return the view of the operation that computes ``value``."""
+        if value not in self._seen:
+            self._seen[value] = self._views.of(value.owner.operation)
+        return self._seen[value]
+
+
 class Expressions:
     """Makes graphs over dimensions that are shared by all of them.
 
@@ -80,7 +98,7 @@ class Expressions:
         visited: The operations that graphs have taken the place of and that depend on scores.
     """
 
-    def __init__(self, views: Views, extents: Sequence[int]) -> None:
+    def __init__(self, views: SeenViews, extents: Sequence[int]) -> None:
         self.extents = list(extents)
         self.scores: list[Score] = []
         self.inputs: list[Source] = []
@@ -127,7 +145,7 @@ class Expressions:
         if moved is not None:
             node = self.build(*moved)
         else:
-            view = self._views.of(op.operation)
+            view = self._views.of(value)
             if view is None or any(index.dim is None for index in view.accesses[-1]):
                 return self._input(value, access)
             try:

@@ -15,6 +15,7 @@ from mind_mlir.bindings import ir
 from mind_mlir.lowering.schedule.attention.expression import (
     Expressions,
     OpaqueError,
+    SeenViews,
     Source,
     SplitError,
     reassociation,
@@ -165,12 +166,13 @@ class Attention:
 
 def find_attentions(block: Block, views: Views) -> list[Attention]:
     """Return the attentions in ``block`` whose scores nothing else needs."""
+    seen = SeenViews(views)
     places = {op.operation: place for place, op in enumerate(block.operations)}
     found: list[Attention] = []
     of_score: dict[Operation, Attention] = {}
     for op, place in places.items():
-        for root in _roots(op, place, views):
-            attention = _attention(root, views)
+        for root in _roots(op, place, seen):
+            attention = _attention(root, seen)
             if attention is None:
                 continue
             scores = attention.scores
@@ -188,12 +190,12 @@ def find_attentions(block: Block, views: Views) -> list[Attention]:
         found = kept
 
 
-def _roots(op: Operation, place: int, views: Views) -> list[_Root]:
+def _roots(op: Operation, place: int, views: SeenViews) -> list[_Root]:
     """Return how ``op`` could be an output."""
-    if not op.name.startswith("linalg.") or len(op.operands) != 3:
+    if not op.name.startswith("linalg.") or len(op.operands) != 3 or len(op.results) != 1:
         return []
-    view = views.of(op)
-    if view is None or len(view.reductions) != 1 or len(view.inputs) != 2 or not len(op.results):
+    view = views.of(op.results[0])
+    if view is None or len(view.reductions) != 1 or len(view.inputs) != 2:
         return []
     if not _is_product(view):
         return []
@@ -263,7 +265,7 @@ def _is_product(view: View) -> bool:
 _LOOKED_AT = 64
 
 
-def _attention(root: _Root, views: Views) -> Attention | None:
+def _attention(root: _Root, views: SeenViews) -> Attention | None:
     """Return ``root`` as an attention with a single output, or None."""
     batch: list[tuple[int, ...]] = [(root.view.extents[dim],) for dim in root.batch]
     for _ in range(8):

@@ -15,6 +15,7 @@ from mind_mlir.lowering.schedule.contraction.dots import (
     WIDENED,
     WORD,
 )
+from mind_mlir.lowering.schedule.contraction.few_rows import DotKernel, JoinKernel, SweepKernel
 from mind_mlir.lowering.schedule.contraction.kernels import ProductKernel
 from mind_mlir.lowering.schedule.contraction.matmul_schedule import is_strided
 from mind_mlir.lowering.schedule.contraction.packing import PackKernel
@@ -77,6 +78,10 @@ def words_of(contraction: Contraction, geometry: Geometry, target: Target) -> in
 
 def kernels_of(contraction: Contraction, geometry: Geometry, schedule: MatmulSchedule) -> list[Kernel]:
     """Return all kernels that a contraction calls."""
+    if schedule.dots:
+        return [dot_kernel(contraction, schedule)]
+    if schedule.sweeps:
+        return [sweep_kernel(contraction, schedule), join_kernel(contraction, schedule)]
     kernels: list[Kernel] = [
         product_kernel(contraction, geometry, schedule, streams=schedule.streams, dot=dot)
         for dot in dots_of(contraction, schedule)
@@ -172,6 +177,38 @@ def _steps(operand: Operand) -> str:
     """Return the element type of ``operand`` in memory and its conversions by LLVM's names."""
     names = [f"{_CONVERSIONS[op.name]} {op.results[0].type}" for op in operand.casts]
     return ":".join((str(operand.element), *names))
+
+
+def sweep_kernel(contraction: Contraction, schedule: MatmulSchedule) -> SweepKernel:
+    """Return the kernel that goes through the right factor row by row."""
+    return SweepKernel(
+        rows=schedule.rows,
+        lanes=schedule.lanes,
+        element=str(contraction.element),
+        left=_conversions(contraction.left, schedule),
+        right=_conversions(contraction.right, schedule),
+        fma=schedule.fma and contraction.floating,
+        masks=schedule.masks,
+    )
+
+
+def join_kernel(contraction: Contraction, schedule: MatmulSchedule) -> JoinKernel:
+    """Return the kernel that adds up the results of parts."""
+    return JoinKernel(schedule.lanes, str(contraction.element), schedule.masks)
+
+
+def dot_kernel(contraction: Contraction, schedule: MatmulSchedule) -> DotKernel:
+    """Return the kernel that goes through the right factor column by column."""
+    return DotKernel(
+        rows=schedule.rows,
+        vectors=schedule.vectors,
+        lanes=schedule.lanes,
+        element=str(contraction.element),
+        left=_conversions(contraction.left, schedule),
+        right=_conversions(contraction.right, schedule),
+        fma=schedule.fma and contraction.floating,
+        ragged=contraction.extent(contraction.k) % (schedule.vectors * schedule.lanes) > 0,
+    )
 
 
 def _conversions(operand: Operand, schedule: MatmulSchedule) -> str:

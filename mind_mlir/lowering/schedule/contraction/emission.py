@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.bindings import arith, func, ir, linalg, memref, scf
 from mind_mlir.lowering.schedule.contraction.choice import dots_of, left_pack, product_kernel, right_pack
 from mind_mlir.lowering.schedule.contraction.dots import LEAST, NO_MAGNITUDE, SUMS, are_normal
+from mind_mlir.lowering.schedule.contraction.few_rows_emission import FewRows
 from mind_mlir.lowering.schedule.contraction.geometry import ONCE, Loop, geometry
 from mind_mlir.lowering.schedule.contraction.kernels import PRODUCT_ARGUMENTS
 from mind_mlir.lowering.schedule.contraction.library import Library
@@ -138,6 +139,11 @@ class _Emission:
     def emit(self) -> None:
         """Emit the packing and the pieces."""
         g, s = self._g, self._s
+        if s.sweeps or s.dots:
+            buffers = self._left, self._right, self._out
+            bases, firsts = [each.base for each in buffers], [each.first for each in buffers]
+            FewRows(self._c, g, s, self._e, self._library, bases, firsts, self._starts()).emit()
+            return
         if s.pack:
             self._pack()
         if s.pack_left:
@@ -187,12 +193,12 @@ class _Emission:
             body(digits)
             return []
 
-        e.chunks(
-            Split(together, -(-total // together), "", self._s.brief),
-            total,
-            [],
-            lambda first, end, _: e.loop((first, end, 1), [], lambda number, _: one(number)),
-        )
+        def several(first: Index, end: Index, _: list[Value]) -> list[Value]:
+            if together == 1:
+                return one(first)
+            return e.loop((first, end, 1), [], lambda number, _: one(number))
+
+        e.chunks(Split(together, -(-total // together), "", self._s.brief), total, [], several)
 
     def _least(self, extent: int, digit: Index, size: int) -> Index:
         """Return how much of ``extent`` the piece ``digit`` of ``size`` has."""
@@ -236,8 +242,7 @@ class _Emission:
             "out_plane": planes.out,
             "sums_first": sums,
         }
-        bit = ir.IntegerType.get_signless(1)
-        self._reduce(plan.around, left, right, rest, e.constant(bit, ir.BoolAttr.get(self._start is None)))
+        self._reduce(plan.around, left, right, rest, self._starts()[1])
 
     def _reduce(
         self, loops: Sequence[Loop], left: Index, right: Index, rest: Mapping[str, Index], adds: Value
@@ -269,6 +274,12 @@ class _Emission:
         """The number that sums start from."""
         attributes = self._c.view.op.attributes
         return attributes.get(START_ATTRIBUTE)
+
+    def _starts(self) -> tuple[Value, Value]:
+        """Return the number that sums start from, and whether they start from what is in the result."""
+        bit, element = ir.IntegerType.get_signless(1), self._c.element
+        start = self._e.constant(element, self._start or zero(element))
+        return start, self._e.constant(bit, ir.BoolAttr.get(self._start is None))
 
     def _call(self, numbers: Mapping[str, Index], adds: Value) -> None:
         s, element = self._s, self._c.element

@@ -7,9 +7,10 @@ makes their code apart. Where it has to stand alone, as a text or an object file
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mind_mlir.bindings import func, ir
+from mind_mlir.lowering.schedule.contraction.few_rows import DotKernel, JoinKernel, SweepKernel
 from mind_mlir.lowering.schedule.contraction.kernels import ProductKernel
 from mind_mlir.lowering.schedule.contraction.packing import PackKernel
 
@@ -18,12 +19,18 @@ if TYPE_CHECKING:
 
     from mind_mlir.bindings import Attribute, Module, Operation, Value
 
-Kernel: TypeAlias = ProductKernel | PackKernel
+Kernel: TypeAlias = ProductKernel | PackKernel | SweepKernel | JoinKernel | DotKernel
 
 #: What a declared kernel is, on its way down: a dictionary. Marks its code in the LLVM dialect.
 LIBRARY_ATTRIBUTE = "mind.library"
 
-_KINDS = {"product": ProductKernel, "pack": PackKernel}
+_KINDS: dict[str, type[Any]] = {
+    "product": ProductKernel,
+    "pack": PackKernel,
+    "sweep": SweepKernel,
+    "join": JoinKernel,
+    "dots": DotKernel,
+}
 
 
 class Library:

@@ -46,6 +46,9 @@ class MatmulSchedule:
         outside: Out of how many loops packing is taken, since they do not change the right factor.
         half: Whether f16 becomes f32 in one instruction.
         group: Terms in a word, into which both factors are packed; then ``kc`` counts words.
+        sweeps: Whether rows of the right factor are read one after the other (see `SweepKernel`), ``kc`` of
+            them in a part.
+        dots: Whether columns of it are, each of which is contiguous (see `DotKernel`).
     """
 
     lanes: int
@@ -67,6 +70,8 @@ class MatmulSchedule:
     outside: int = 0
     half: bool = True
     group: int = 1
+    sweeps: bool = False
+    dots: bool = False
 
     @property
     def columns(self) -> int:
@@ -75,6 +80,8 @@ class MatmulSchedule:
 
     def choices(self) -> tuple[Choice, ...]:
         """Return what was chosen, for people."""
+        if self.sweeps or self.dots:
+            return self._choices_of_few_rows()
         planes = f"{self.planes} x " if self.planes > 1 else ""
         size = f"{planes}{self.mc} x {self.nc}"
         packed = f"panels of {self.columns} columns" if self.pack else "in place"
@@ -106,6 +113,16 @@ class MatmulSchedule:
                 if self.streams
                 else []
             ),
+        )
+
+    def _choices_of_few_rows(self) -> tuple[Choice, ...]:
+        order = "row after row" if self.sweeps else "column after column"
+        size = f"{self.kc} x {self.nc}" if self.sweeps else f"{self.nc} columns"
+        sums = self.kc if self.sweeps else -(-self.kc // (self.vectors * self.lanes))
+        return (
+            Choice("right", f"in place, {order}", "memory is read once, and from one end to the other"),
+            Choice("sums", str(sums), "products in an accumulator before it is added to another one"),
+            Choice("chunk", size, "what threads share"),
         )
 
 

@@ -98,6 +98,9 @@ ROW_PROGRAM_LIMIT = 192
 #: Operations that a pass over a row rather repeats than read what an earlier one has kept.
 REPEATED = 6
 
+#: Operations that rounding to a narrow float stands for, besides itself.
+NARROWING = 6
+
 #: The part of the second-level cache that what a row program touches of one row may take.
 ROW_SHARE = 2
 
@@ -106,6 +109,9 @@ LINE = 64
 
 #: How much longer what there is one of for each row takes in a row program, where no vector holds several.
 SINGLE_COST = 4
+
+#: So few rows in a block that what there is one of for each is not computed in vectors.
+FEW_SINGLES = 4
 
 #: First-level caches that what a row program touches of a block of rows may fill.
 BLOCK_CACHES = 1
@@ -133,6 +139,9 @@ FEWEST_SHARED = 8
 
 #: Nanoseconds that it takes to find a row in memory (`python -m benchmarks.threads`).
 ROW_NS = 40
+
+#: Nanoseconds that it takes to combine a single element with one that lies anywhere.
+ELEMENT_NS = 3
 
 #: Nanoseconds that it takes to see that an update belongs to another chunk, and which part of the work may go
 #: there.

@@ -100,28 +100,38 @@ def _next_in_loop(group: Group, result: Value, pending: Container[Value]) -> Val
         if len(list(value.uses)) != 1:
             return None
         chain.append(parent)
-    carried = _carried(parent, position)
+    carried = _carried(terminator, position)
     if carried is None or carried.type != result.type:
         return None
     return carried if _is_last_user(group, carried, chain, pending) else None
 
 
 def _yielded(value: Value, block: Block) -> tuple[Operation | None, int]:
-    """Return the `scf.yield` of ``block`` if it uses ``value``, and as which operand; None if it does not."""
+    """Return the terminator with which ``block`` hands ``value`` on, and its place there, or None."""
     for use in value.uses:
         user = use.owner.operation
-        if user.name == "scf.yield" and user.block == block:
+        if user.name in ("scf.yield", "scf.condition") and user.block == block:
             return user, use.operand_number
     return None, 0
 
 
-def _carried(loop: Operation, position: int) -> Value | None:
-    """Return the argument of the body of ``loop`` whose next value its `scf.yield` has at ``position``."""
+def _carried(terminator: Operation, position: int) -> Value | None:
+    """Return the value that operand ``position`` of ``terminator`` takes the place of in the next iteration.
+
+    Where the condition of an `scf.while` computes the next value, and its body hands that on as it is, the
+    condition is the whole iteration.
+    """
+    loop = terminator.parent.operation
     if loop.name == "scf.for":
         return loop.regions[0].blocks[0].arguments[position + 1]
     if loop.name != "scf.while":
         return None
     before, after = (region.blocks[0] for region in loop.regions)
+    if terminator.name == "scf.condition":
+        handed_on = after.arguments[position - 1]
+        numbers = [number for number, value in enumerate(_last(after).operands) if value == handed_on]
+        alone = len(numbers) == 1 and len(list(islice(handed_on.uses, 2))) == 1
+        return before.arguments[numbers[0]] if alone else None
     forwarded = list(_last(before).operands)[1:]
     numbers = [number for number, value in enumerate(forwarded) if value == before.arguments[position]]
     return after.arguments[numbers[0]] if len(numbers) == 1 else None

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.emission.constants import REPEATED
+from mind_mlir.lowering.schedule.emission.constants import NARROWING, REPEATED
 from mind_mlir.lowering.schedule.fusion.work import operations_of
 
 if TYPE_CHECKING:
@@ -90,6 +90,11 @@ def passes_of(
     return _Planner(members, produced, space, results).run()
 
 
+def _narrowings(view: View) -> int:
+    """Return how often the body of ``view`` rounds to a narrow float."""
+    return sum(op.operation.name == "arith.truncf" for op in view.body.operations)
+
+
 class _Planner:
     def __init__(
         self,
@@ -137,7 +142,7 @@ class _Planner:
         levels = [self._levels[id(each)] + bool(each.reductions) for each in inputs]
         self._levels[id(view)] = max(levels, default=0)
         along = [each for each in inputs if not self._single[id(each)]]
-        own = 0 if self._single[id(view)] else operations_of(view)
+        own = 0 if self._single[id(view)] else operations_of(view) + NARROWING * _narrowings(view)
         self._costs[id(view)] = own + sum(self._costs[id(each)] for each in along)
 
     def _pass(self, level: int) -> Pass:

@@ -7,18 +7,28 @@ is a range of rows of the result, and each goes through all updates and takes th
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import arith, ir
-from mind_mlir.lowering.schedule.emission.constants import BYTE_NS, ROW_NS, SKIP_NS, SKIPPED
+from mind_mlir.lowering.schedule.emission.constants import (
+    BYTE_NS,
+    ELEMENT_NS,
+    FEWEST_SHARED,
+    ROW_NS,
+    SKIP_NS,
+    SKIPPED,
+)
 from mind_mlir.lowering.schedule.emission.decision import Choice
 from mind_mlir.lowering.schedule.emission.emitter import zero
 from mind_mlir.lowering.schedule.emission.split import Split, split
 from mind_mlir.lowering.schedule.reading.body import repeat
 from mind_mlir.mlir.memory import element_bytes
-from mind_mlir.ops.scatter_rows import SCATTER_ATTRIBUTE
+from mind_mlir.ops.scatter_rows import LINES_ATTRIBUTE, SCATTER_ATTRIBUTE
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from mind_mlir.bindings import Operation, Type, Value
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
     from mind_mlir.target import Target
@@ -37,6 +47,7 @@ class Scatter:
         width: The elements of a row.
         combiner: The operation on an old element and an update that gives the new one; None where that is the
             update.
+        lines: How updates of single elements lie (see `LINES_ATTRIBUTE`), if that is known.
     """
 
     loop: Operation
@@ -45,6 +56,7 @@ class Scatter:
     rows: int
     width: int
     combiner: Operation | None
+    lines: tuple[int, ...] = ()
 
     @property
     def element(self) -> Type:
@@ -68,6 +80,7 @@ def match_scatter(op: Operation) -> Scatter | None:
         op.results[0].type.shape[0] // width,
         width,
         None if inserted == update else inserted,
+        tuple(op.attributes[LINES_ATTRIBUTE]) if LINES_ATTRIBUTE in op.attributes else (),
     )
 
 
@@ -77,14 +90,19 @@ class ScatterSchedule:
 
     Attributes:
         lanes: Elements that are combined at once.
-        split: How the rows of the result are split.
+        split: How the rows of the result are split; the updates, where these are lines.
+        digit: Which digit of the number of an update is split where these are lines: 0 or 2.
     """
 
     lanes: int
     split: Split
+    digit: int | None = None
 
     def choices(self) -> tuple[Choice, ...]:
         """Return what was chosen, and why."""
+        if self.digit is not None:
+            what = "rows" if self.digit == 0 else "columns"
+            return (Choice("chunks", f"{self.split.count} of the {what}", self.split.reason),)
         return (
             Choice("vector", str(self.lanes), "a vector register has that many elements"),
             Choice("chunks", f"{self.split.count} of the result's rows", self.split.reason),
@@ -100,6 +118,19 @@ def choose_scatter_schedule(
     return ScatterSchedule(target.lanes(bits), split(rows, count * each, multiple=-(-rows // most)))
 
 
+def choose_line_schedule(lines: Sequence[int]) -> ScatterSchedule:
+    """Return how to combine single elements that lie in ``lines`` with others."""
+    outer, _, inner = lines
+    nanoseconds = math.prod(lines) * ELEMENT_NS
+    if outer >= FEWEST_SHARED or inner < FEWEST_SHARED * _LINE:
+        return ScatterSchedule(1, split(outer, nanoseconds), 0)
+    return ScatterSchedule(1, split(inner, nanoseconds, multiple=_LINE), 2)
+
+
+#: Elements that threads take from a row at least: a cache line or more of them.
+_LINE = 64
+
+
 class ScatterEmitter:
     """Emits one scatter.
 
@@ -112,14 +143,41 @@ class ScatterEmitter:
         self._scatter = scatter
         self._type = scatter.element
         size = element_bytes(self._type)
-        self.schedule = choose_scatter_schedule(
-            scatter.count, scatter.rows, scatter.width * size, 8 * size, target
+        self.schedule = (
+            choose_line_schedule(scatter.lines)
+            if scatter.lines
+            else choose_scatter_schedule(scatter.count, scatter.rows, scatter.width * size, 8 * size, target)
         )
 
     def emit(self) -> Value:
         """Emit the nest at the insertion point and return the result tensor."""
         init = self._scatter.loop.operands[3]
+        if self.schedule.digit is not None:
+            extent = self._scatter.lines[self.schedule.digit]
+            return self._e.chunks(self.schedule.split, extent, [init], self._lines)[0]
         return self._e.chunks(self.schedule.split, self._scatter.rows, [init], self._chunk)[0]
+
+    def _lines(self, first: Index, end: Index, carried: list[Value]) -> list[Value]:
+        """Emit the loops over the updates of which a digit is from ``first`` to ``end``."""
+        outer, along, inner = self._scatter.lines
+        if self.schedule.digit == 0:
+            row = along * inner
+            return self._updates(self._e.mul(first, row), self._e.mul(end, row), carried)
+
+        def part(number: Index, inside: list[Value]) -> list[Value]:
+            start = self._e.mul(number, inner)
+            return self._updates(self._e.add(start, first), self._e.add(start, end), inside)
+
+        return self._e.loop((0, outer * along, 1), carried, part)
+
+    def _updates(self, first: Index, end: Index, carried: list[Value]) -> list[Value]:
+        """Emit the loop over the updates from ``first`` to ``end``."""
+        clone = self._scatter.loop.clone().operation
+        for attribute in (SCATTER_ATTRIBUTE, LINES_ATTRIBUTE):
+            del clone.attributes[attribute]
+        clone.operands[0], clone.operands[1] = self._e.index(first), self._e.index(end)
+        clone.operands[3] = carried[0]
+        return list(clone.results)
 
     def _chunk(self, first: Index, end: Index, carried: list[Value]) -> list[Value]:
         """Emit the loop over the updates, for rows ``first`` to ``end`` of the result."""

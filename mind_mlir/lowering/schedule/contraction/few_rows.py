@@ -1,0 +1,400 @@
+"""The micro-kernels of products of few rows, which read a large right factor once, from one end to the other.
+
+Such a product takes as long as memory needs to bring the right factor. That is fastest in the order in which
+it lies there, without a tile of registers that would have several rows of it under way at a time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import TYPE_CHECKING
+
+from mind_mlir.lowering.schedule.contraction.text import Text, byte_width, convert, vector
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+#: The arguments behind the three buffers of a sweep: offsets, extents and strides in elements.
+SWEEP_ARGUMENTS = (
+    *("left_first", "right_first", "out_first", "columns", "depth"),
+    *("left_row", "left_step", "right_step", "out_row"),
+)
+#: Those behind the partial results and the result of a join.
+JOIN_ARGUMENTS = (
+    *("source_first", "out_first", "rows", "columns", "parts"),
+    *("source_row", "source_part", "out_row"),
+)
+#: Those behind the three buffers of dot products.
+DOT_ARGUMENTS = (
+    *("left_first", "right_first", "out_first", "columns", "depth", "last_depth", "blocks"),
+    *("left_row", "right_column", "out_row"),
+)
+
+#: Vectors of a row of the right factor that a sweep takes at once.
+_UNROLLED = 4
+#: Partial results that one accumulator of a join sums.
+_JOINED = 32
+
+
+@dataclasses.dataclass(frozen=True)
+class SweepKernel:
+    """``out[i, j] = sum over k of left[i, k] * right[k, j]``, one row of the right factor after the other.
+
+    The results, few rows of them, stay in the first-level cache meanwhile. Their rows have room for whole
+    vectors.
+
+    Attributes:
+        rows: All rows.
+        lanes: Elements in a vector.
+        element: The type of accumulators and results.
+        left: The type of elements of the left factor in memory, and conversions to accumulators.
+        right: The same of the right factor.
+        fma: Whether products of floats are fused with their addition.
+        masks: Whether loads at edges take masks; else these are computed one by one.
+    """
+
+    rows: int
+    lanes: int
+    element: str
+    left: str
+    right: str
+    fma: bool
+    masks: bool
+
+    @property
+    def name(self) -> str:
+        """The symbol of the function."""
+        return _symbol("sweep", self)
+
+    def text(self) -> str:
+        """Return the function in the LLVM dialect."""
+        return _sweep_text(self)
+
+
+@dataclasses.dataclass(frozen=True)
+class JoinKernel:
+    """``out[i, j] (+)= sum over p of source[p, i, j]``: adds up partial results, in their order.
+
+    Attributes:
+        lanes: Elements in a vector.
+        element: The type of elements.
+        masks: Whether loads and stores at edges take masks.
+    """
+
+    lanes: int
+    element: str
+    masks: bool
+
+    @property
+    def name(self) -> str:
+        """The symbol of the function."""
+        return _symbol("join", self)
+
+    def text(self) -> str:
+        """Return the function in the LLVM dialect."""
+        return _join_text(self)
+
+
+@dataclasses.dataclass(frozen=True)
+class DotKernel:
+    """``out[i, j] (+)= sum over k of left[i, k] * right[j, k]``, one column after the other, for all rows.
+
+    Both factors are contiguous along the products. Sums of a block start at zero, in several accumulators.
+
+    Attributes:
+        rows: All rows.
+        vectors: Accumulators of an element of the result.
+        lanes: Elements in a vector.
+        element: The type of accumulators and results.
+        left: The type of elements of the left factor in memory, and conversions to accumulators.
+        right: The same of the right factor.
+        fma: Whether products of floats are fused with their addition.
+        ragged: Whether loads behind the last whole step take masks; else a block has whole steps only.
+    """
+
+    rows: int
+    vectors: int
+    lanes: int
+    element: str
+    left: str
+    right: str
+    fma: bool
+    ragged: bool
+
+    @property
+    def name(self) -> str:
+        """The symbol of the function."""
+        return _symbol("dots", self)
+
+    def text(self) -> str:
+        """Return the function in the LLVM dialect."""
+        return _dot_text(self)
+
+
+def _symbol(kind: str, kernel: SweepKernel | JoinKernel | DotKernel) -> str:
+    parts = [kind]
+    for name, value in dataclasses.asdict(kernel).items():
+        if value is not False:
+            parts.append(name if value is True else str(value).replace(":", "_").replace(" ", "_"))
+    return "mind_" + "_".join(parts)
+
+
+def _zero(t: Text, element: str, lanes: int = 0) -> str:
+    number = "0.0" if element[0] != "i" else "0"
+    return t.constant(f"dense<{number}>", vector(lanes, element)) if lanes else t.constant(number, element)
+
+
+def _sum(t: Text, left: str, right: str, element: str, type_: str) -> str:
+    return t.binary("add" if element[0] == "i" else "fadd", left, right, type_)
+
+
+def _multiply_add(
+    t: Text, kernel: SweepKernel | DotKernel, factors: tuple[str, str], sums: str, type_: str
+) -> str:
+    left, right = factors
+    if kernel.element[0] == "i":
+        return t.binary("add", sums, t.binary("mul", left, right, type_), type_)
+    if kernel.fma:
+        return t.op(f"llvm.intr.fma({left}, {right}, {sums}) : ({type_}, {type_}, {type_}) -> {type_}")
+    return t.binary("fadd", sums, t.binary("fmul", left, right, type_), type_)
+
+
+def _along(
+    t: Text,
+    columns: str,
+    kernel: SweepKernel | JoinKernel,
+    unrolled: int,
+    body: Callable[[str, int, str | None], None],
+) -> None:
+    """Append loops over ``columns``: ``body`` is given a first column, how many vectors, and a mask of these.
+
+    Columns without a mask are vectors; one by one, which is no vectors, they are without masks at the end.
+    """
+
+    def some(count: str, first: str | None, width: int, vectors: int) -> None:
+        def one(number: str, _: list[str]) -> list[str]:
+            offset = t.mul(number, t.number(width))
+            body(offset if first is None else t.add(first, offset), vectors, None)
+            return []
+
+        t.either(t.compare("ne", count, t.number(0)), lambda: _ignore(t.loop(count, [], one)))
+
+    width = kernel.lanes * unrolled
+    wide = t.binary("udiv", columns, t.number(width))
+    some(wide, None, width, unrolled)
+    done = t.mul(wide, t.number(width))
+    rest = t.binary("sub", columns, done)
+    if unrolled > 1:
+        few = t.binary("udiv", rest, t.number(kernel.lanes))
+        some(few, done, kernel.lanes, 1)
+        after = t.mul(few, t.number(kernel.lanes))
+        done, rest = t.add(done, after), t.binary("sub", rest, after)
+    if kernel.masks:
+        mask = t.mask(rest, 0, kernel.lanes)
+        t.either(t.compare("ne", rest, t.number(0)), lambda: body(done, 1, mask))
+    else:
+        some(rest, done, 1, 0)
+
+
+@functools.cache
+def _sweep_text(kernel: SweepKernel) -> str:
+    t, element = Text(), kernel.element
+    stored = {"left": kernel.left.split(":")[0], "right": kernel.right.split(":")[0]}
+    left, right = (t.step(f"%{name}", f"%{name}_first", stored[name]) for name in ("left", "right"))
+    out = t.step("%out", "%out_first", element)
+    outs = [t.step(out, t.mul("%out_row", t.number(row)), element) for row in range(kernel.rows)]
+    lefts = [t.step(left, t.mul("%left_row", t.number(row)), stored["left"]) for row in range(kernel.rows)]
+
+    def row(offset: str, there: str, *, is_first: bool) -> None:
+        scalars = [
+            convert(t, kernel.left, t.load(t.step(each, offset, stored["left"]), stored["left"], width), 0)
+            for each in lefts
+        ]
+        splats = [t.splat(each, kernel.lanes, element) for each in scalars]
+
+        def columns(first: str, vectors: int, mask: str | None) -> None:
+            lanes = kernel.lanes if vectors else 0
+            type_ = vector(lanes, element) if lanes else element
+            offsets = [first, *(t.add(first, t.number(v * lanes)) for v in range(1, vectors))]
+            values = [_read(t, there, each, kernel.right, lanes, mask) for each in offsets]
+            for result, factor in zip(outs, splats if lanes else scalars, strict=True):
+                for each, value in zip(offsets, values, strict=True):
+                    place = t.step(result, each, element)
+                    old = _zero(t, element, lanes) if is_first else t.load(place, type_, byte_width(element))
+                    new = _multiply_add(t, kernel, (factor, value), old, type_)
+                    t.store(new, place, type_, byte_width(element))
+
+        _along(t, "%columns", kernel, _UNROLLED, columns)
+
+    width = byte_width(stored["left"])
+
+    def following(number: str, inside: list[str]) -> list[str]:
+        after = t.add(number, t.number(1))
+        row(t.mul(after, "%left_step"), inside[0], is_first=False)
+        return [t.step(inside[0], "%right_step", stored["right"])]
+
+    row(t.number(0), right, is_first=True)
+    others = t.binary("sub", "%depth", t.number(1))
+    second = t.step(right, "%right_step", stored["right"])
+    t.either(
+        t.compare("ne", others, t.number(0)),
+        lambda: _ignore(t.loop(others, [(second, "!llvm.ptr")], following)),
+    )
+    buffers = [(f"%{name}", "!llvm.ptr") for name in ("left", "right", "out")]
+    return t.function(kernel.name, [*buffers, *((f"%{name}", "i64") for name in SWEEP_ARGUMENTS)])
+
+
+def _read(t: Text, pointer: str, offset: str, conversions: str, lanes: int, mask: str | None) -> str:
+    """Append the elements at ``offset`` as accumulators; of a vector with a mask, zeros where it is off."""
+    stored = conversions.split(":", maxsplit=1)[0]
+    place = t.step(pointer, offset, stored)
+    if mask is not None:
+        value = t.masked_load(place, mask, _zero(t, stored, lanes), lanes, stored)
+    else:
+        value = t.load(place, vector(lanes, stored) if lanes else stored, byte_width(stored))
+    return convert(t, conversions, value, lanes)
+
+
+@functools.cache
+def _join_text(kernel: JoinKernel) -> str:
+    t, element = Text(), kernel.element
+    source, out = t.step("%source", "%source_first", element), t.step("%out", "%out_first", element)
+    start = t.splat("%start", kernel.lanes, element)
+    most = t.number(_JOINED)
+    groups = t.binary("udiv", t.add("%parts", t.number(_JOINED - 1)), most)
+
+    def columns(source: str, out: str, first: str, vectors: int, mask: str | None) -> None:
+        lanes = kernel.lanes if vectors else 0
+        type_ = vector(lanes, element) if lanes else element
+
+        def part(_: str, inside: list[str]) -> list[str]:
+            value = t.load(inside[0], type_, byte_width(element))
+            after = t.step(inside[0], "%source_part", element)
+            return [after, _sum(t, inside[1], value, element, type_)]
+
+        def group(_: str, inside: list[str]) -> list[str]:
+            here, left, total = inside
+            some = [(here, "!llvm.ptr"), (_zero(t, element, lanes), type_)]
+            here, value = t.loop(t.minimum(left, most), some, part)
+            return [here, t.binary("sub", left, most), _sum(t, total, value, element, type_)]
+
+        begin = (t.step(source, first, element), "!llvm.ptr")
+        carried = [begin, ("%parts", "i64"), (_zero(t, element, lanes), type_)]
+        total = t.loop(groups, carried, group)[2]
+        place = t.step(out, first, element)
+        given = start if lanes else "%start"
+        if mask is None:
+            t.either(
+                "%adds",
+                lambda: t.store(
+                    _sum(t, t.load(place, type_, byte_width(element)), total, element, type_),
+                    *(place, type_, byte_width(element)),
+                ),
+                lambda: t.store(_sum(t, given, total, element, type_), place, type_, byte_width(element)),
+            )
+        else:
+            old = t.masked_load(place, mask, start, lanes, element)
+            old = t.select("%adds", old, start, type_)
+            t.masked_store(_sum(t, old, total, element, type_), place, mask, lanes, element)
+
+    def row(_: str, inside: list[str]) -> list[str]:
+        here, there = inside
+        _along(t, "%columns", kernel, 1, lambda *place: columns(here, there, *place))
+        return [t.step(here, "%source_row", element), t.step(there, "%out_row", element)]
+
+    t.loop("%rows", [(source, "!llvm.ptr"), (out, "!llvm.ptr")], row)
+    buffers = [("%source", "!llvm.ptr"), ("%out", "!llvm.ptr")]
+    numbers = [(f"%{name}", "i64") for name in JOIN_ARGUMENTS]
+    return t.function(kernel.name, [*buffers, *numbers, ("%start", element), ("%adds", "i1")])
+
+
+@functools.cache
+def _dot_text(kernel: DotKernel) -> str:
+    t, element, lanes = Text(), kernel.element, kernel.lanes
+    stored = {"left": kernel.left.split(":")[0], "right": kernel.right.split(":")[0]}
+    left, right = (t.step(f"%{name}", f"%{name}_first", stored[name]) for name in ("left", "right"))
+    out = t.step("%out", "%out_first", element)
+    lefts = [t.step(left, t.mul("%left_row", t.number(row)), stored["left"]) for row in range(kernel.rows)]
+    type_ = vector(lanes, element)
+    width = t.number(lanes * kernel.vectors)
+    last = t.binary("sub", "%blocks", t.number(1))
+
+    def multiplied(pointers: tuple[str, str], sums: list[str], masks: list[str]) -> list[str]:
+        offset, there = pointers
+        following = list(sums)
+        for v in range(kernel.vectors):
+            mask = masks[v] if masks else None
+            factor = _read(t, there, t.number(v * lanes), kernel.right, lanes, mask)
+            place = t.add(offset, t.number(v * lanes))
+            for row, each in enumerate(lefts):
+                value = _read(t, each, place, kernel.left, lanes, mask)
+                cell = row * kernel.vectors + v
+                following[cell] = _multiply_add(t, kernel, (value, factor), sums[cell], type_)
+        return following
+
+    def step(_: str, inside: list[str]) -> list[str]:
+        offset, there, *sums = inside
+        following = multiplied((offset, there), sums, [])
+        return [t.add(offset, width), t.step(there, width, stored["right"]), *following]
+
+    def block(number: str, inside: list[str]) -> list[str]:
+        offset, there, *totals = inside
+        depth = t.select(t.compare("eq", number, last), "%last_depth", "%depth", "i64")
+        zeros = [(_zero(t, element, lanes), type_)] * (kernel.rows * kernel.vectors)
+        steps = t.binary("udiv", depth, width)
+        offset, there, *sums = t.loop(steps, [(offset, "i64"), (there, "!llvm.ptr"), *zeros], step)
+        if kernel.ragged:
+            rest = t.binary("urem", depth, width)
+            masks = [t.mask(rest, v * lanes, lanes) for v in range(kernel.vectors)]
+            sums = multiplied((offset, there), sums, masks)
+        rows = [sums[row * kernel.vectors : (row + 1) * kernel.vectors] for row in range(kernel.rows)]
+        added = [
+            _sum(t, total, _horizontal(t, several, element, lanes), element, element)
+            for total, several in zip(totals, rows, strict=True)
+        ]
+        return [offset, there, *added]
+
+    def column(_: str, inside: list[str]) -> list[str]:
+        there, result = inside
+        zeros = [(_zero(t, element), element)] * kernel.rows
+        _, _, *totals = t.loop("%blocks", [(t.number(0), "i64"), (there, "!llvm.ptr"), *zeros], block)
+        places = [t.step(result, t.mul("%out_row", t.number(row)), element) for row in range(kernel.rows)]
+
+        def store(old: Callable[[str], str]) -> None:
+            for place, total in zip(places, totals, strict=True):
+                t.store(_sum(t, old(place), total, element, element), place, element, byte_width(element))
+
+        t.either(
+            "%adds",
+            lambda: store(lambda place: t.load(place, element, byte_width(element))),
+            lambda: store(lambda _: "%start"),
+        )
+        return [t.step(there, "%right_column", stored["right"]), t.step(result, 1, element)]
+
+    t.loop("%columns", [(right, "!llvm.ptr"), (out, "!llvm.ptr")], column)
+    buffers = [(f"%{name}", "!llvm.ptr") for name in ("left", "right", "out")]
+    numbers = [(f"%{name}", "i64") for name in DOT_ARGUMENTS]
+    return t.function(kernel.name, [*buffers, *numbers, ("%start", element), ("%adds", "i1")])
+
+
+def _horizontal(t: Text, vectors: list[str], element: str, lanes: int) -> str:
+    """Append the sum of all lanes of ``vectors``, pair by pair."""
+    while len(vectors) > 1:
+        half = len(vectors) // 2
+        pairs = zip(vectors[:half], vectors[half:], strict=True)
+        vectors = [_sum(t, one, other, element, vector(lanes, element)) for one, other in pairs]
+    value = vectors[0]
+    while lanes > 1:
+        type_ = vector(lanes, element)
+        halves = [
+            t.shuffle(value, value, list(range(first, first + lanes // 2)), type_)
+            for first in (0, lanes // 2)
+        ]
+        lanes //= 2
+        value = _sum(t, halves[0], halves[1], element, vector(lanes, element))
+    return t.op(f"llvm.extractelement {value}[{t.number(0)} : i64] : {vector(1, element)}")
+
+
+def _ignore(_: object) -> None:
+    """Drop what a loop carries out: nothing."""

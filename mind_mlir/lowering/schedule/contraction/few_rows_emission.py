@@ -1,0 +1,156 @@
+"""Emits products of few rows on memory: pieces that threads may share, around calls of their kernels.
+
+A sweep is cut along the products: each part has results of its own, in a buffer, and these are added up in
+order. So each part of the right factor is a piece of memory without gaps, however short its rows are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mind_mlir.bindings import ir, memref
+from mind_mlir.lowering.schedule.contraction.choice import dot_kernel, join_kernel, sweep_kernel
+from mind_mlir.lowering.schedule.contraction.few_rows import DOT_ARGUMENTS, JOIN_ARGUMENTS, SWEEP_ARGUMENTS
+from mind_mlir.lowering.schedule.emission.constants import BYTE_NS, WAKING_NS
+from mind_mlir.lowering.schedule.emission.split import Split, split
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mind_mlir.bindings import Value
+    from mind_mlir.lowering.schedule.contraction.geometry import Geometry
+    from mind_mlir.lowering.schedule.contraction.library import Kernel, Library
+    from mind_mlir.lowering.schedule.contraction.match import Contraction
+    from mind_mlir.lowering.schedule.contraction.matmul_schedule import MatmulSchedule
+    from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
+
+
+class FewRows:
+    """Emits one product of few rows at the insertion point.
+
+    Args:
+        contraction: What to compute.
+        loops: Its loops over memory.
+        schedule: How.
+        emitter: Emits.
+        library: Calls kernels.
+        buffers: Pointers to the elements of the left factor, the right one and the result.
+        firsts: Where each starts there, in elements.
+        start: The number that sums start from, and whether they start from what is in the result instead.
+    """
+
+    def __init__(
+        self,
+        contraction: Contraction,
+        loops: Geometry,
+        schedule: MatmulSchedule,
+        emitter: Emitter,
+        library: Library,
+        buffers: Sequence[Value],
+        firsts: Sequence[Index],
+        start: tuple[Value, Value],
+    ) -> None:
+        self._c, self._g, self._s = contraction, loops, schedule
+        self._e = emitter
+        self._library = library
+        self._buffers = buffers
+        self._firsts = [emitter.add(*pair) for pair in zip(firsts, loops.first, strict=True)]
+        self._start = start
+
+    def emit(self) -> None:
+        """Emit the product."""
+        if self._s.dots:
+            self._dots()
+        else:
+            self._sweep()
+
+    def _call(
+        self, kernel: Kernel, names: Sequence[str], buffers: Sequence[Value], numbers: Mapping[str, Index]
+    ) -> None:
+        rest = self._start if kernel.name.startswith(("mind_dots", "mind_join")) else ()
+        values = [self._e.index(numbers[name]) for name in names]
+        self._library.call(kernel, [*buffers, *values, *rest])
+
+    def _least(self, extent: int, first: Index, size: int) -> Index:
+        """Return how much of ``extent`` there is from ``first`` on, a multiple of ``size``, at most that."""
+        return size if extent % size == 0 else self._e.minimum(self._e.sub(extent, first), size)
+
+    def _dots(self) -> None:
+        e, s, g = self._e, self._s, self._g
+        n, k = g.columns.extent, g.steps
+        kernel = dot_kernel(self._c, s)
+        blocks = -(-k // s.kc)
+        left, right, out = self._firsts
+
+        def piece(first: Index, end: Index, _: list[Value]) -> list[Value]:
+            numbers = {
+                "left_first": left,
+                "right_first": e.add(right, e.mul(first, g.columns.right)),
+                "out_first": e.add(out, first),
+                "columns": e.sub(end, first),
+                "depth": s.kc,
+                "last_depth": k - (blocks - 1) * s.kc,
+                "blocks": blocks,
+                "left_row": g.rows[0].left,
+                "right_column": g.columns.right,
+                "out_row": g.rows[0].out,
+            }
+            self._call(kernel, DOT_ARGUMENTS, self._buffers, numbers)
+            return []
+
+        e.chunks(Split(s.nc, -(-n // s.nc), "", s.brief), n, [], piece)
+
+    def _sweep(self) -> None:
+        e, s, g = self._e, self._s, self._g
+        n, k, element = g.columns.extent, g.steps, self._c.element
+        kernel = sweep_kernel(self._c, s)
+        pieces, parts = -(-n // s.nc), -(-k // s.kc)
+        row = -(-n // s.lanes) * s.lanes
+        part = s.rows * row
+        own = memref.AllocOp(ir.MemRefType.get([parts * part], element), [], []).result
+        index = [ir.IndexType.get()] * 3
+        base_type = ir.MemRefType.get([], element)
+        base = ir.Operation.create("memref.extract_strided_metadata", [base_type, *index], [own]).results[0]
+        left, right, out = self._firsts
+        step = g.depth[0]
+
+        def piece(number: Index, _end: Index, _: list[Value]) -> list[Value]:
+            column = e.mul(e.modulo(number, pieces), s.nc)
+            which = e.floordiv(number, pieces)
+            first = e.mul(which, s.kc)
+            numbers = {
+                "left_first": e.add(left, e.mul(first, step.left)),
+                "right_first": e.add(right, e.add(e.mul(first, step.right), column)),
+                "out_first": e.add(e.mul(which, part), column),
+                "columns": self._least(n, column, s.nc),
+                "depth": self._least(k, first, s.kc),
+                "left_row": g.rows[0].left,
+                "left_step": step.left,
+                "right_step": step.right,
+                "out_row": row,
+            }
+            self._call(kernel, SWEEP_ARGUMENTS, (*self._buffers[:2], base), numbers)
+            return []
+
+        e.chunks(Split(1, pieces * parts, ""), pieces * parts, [], piece)
+
+        def joined(first: Index, end: Index, _: list[Value]) -> list[Value]:
+            numbers = {
+                "source_first": first,
+                "out_first": e.add(out, first),
+                "rows": s.rows,
+                "columns": e.sub(end, first),
+                "parts": parts,
+                "source_row": row,
+                "source_part": part,
+                "out_row": g.rows[0].out,
+            }
+            self._call(join_kernel(self._c, s), JOIN_ARGUMENTS, (base, self._buffers[2]), numbers)
+            return []
+
+        nanoseconds = parts * part * element.width // 8 * BYTE_NS
+        cut = split(n, nanoseconds, multiple=s.lanes)
+        if nanoseconds < WAKING_NS:
+            joined(0, n, [])
+        else:
+            e.chunks(cut, n, [], joined)
