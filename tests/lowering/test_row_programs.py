@@ -10,7 +10,7 @@ import pytest
 
 import mind_mlir
 from examples.gpt2.builder import Body, Tensor, program
-from mind_mlir import DType
+from mind_mlir import DType, TensorType
 from mind_mlir.comparison import first_difference
 from mind_mlir.pipeline import Lowering
 from mind_mlir.ptir.to_module import to_module
@@ -91,11 +91,12 @@ def module_of(form: str, shape: tuple[int, ...], dtype: DType = DType.F32) -> Mo
 
 def arguments_of(module: Module, dtype: DType) -> dict[str, np.ndarray[Any, Any]]:
     generator = np.random.default_rng(3)
-    (function,) = module.functions
-    return {
-        name: (2 * generator.standard_normal(value.type.extents) + 0.5).astype(dtype.numpy)
-        for name, value in zip(("p0", "p1", "p2"), function.parameters, strict=True)
-    }
+    found = {}
+    for parameter in module.functions[0].parameters:
+        assert isinstance(parameter.type, TensorType)
+        drawn = 2 * generator.standard_normal(parameter.type.extents) + 0.5
+        found[parameter.name or ""] = drawn.astype(dtype.numpy)
+    return found
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -122,8 +123,7 @@ def test_one_nest_without_temporaries(form: str, shape: tuple[int, ...]) -> None
 def test_values(form: str, dtype: DType, shape: tuple[int, ...]) -> None:
     """Each value on the way is an output once, and only the results are."""
     module = module_of(form, shape, dtype)
-    names = [parameter.name or "" for parameter in module.functions[0].parameters]
-    given = dict(zip(names, arguments_of(module, dtype).values(), strict=True))
+    given = arguments_of(module, dtype)
     assert first_difference(module, given) is None
     found = mind_mlir.compile(module)(**given)
     expected = mind_mlir.interpret(module, given)

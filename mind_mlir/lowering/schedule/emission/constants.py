@@ -110,6 +110,9 @@ LINE = 64
 #: How much longer what there is one of for each row takes in a row program, where no vector holds several.
 SINGLE_COST = 4
 
+#: So few rows in a block that what there is one of for each is not computed in vectors.
+FEW_SINGLES = 4
+
 #: First-level caches that what a row program touches of a block of rows may fill.
 BLOCK_CACHES = 1
 

@@ -68,6 +68,8 @@ class RowEmitter:
         self._outer = frozenset(range(group.vector))
         self._kept_access: Access = (Linear(((self._in_block, 1),)), Linear(((group.vector, 1),)))
         self._kept_shape = (schedule.block, group.extents[group.vector])
+        lanes = schedule.rows.lanes
+        self._numbers_size = -(-schedule.block // lanes) * lanes if schedule.vectors else schedule.block
 
     def emit(self, known: Known) -> list[Value]:
         """Emit the nest at the insertion point; return the tensors of the outputs, in their order.
@@ -105,7 +107,7 @@ class RowEmitter:
         """Run one pass after the other over the rows from ``first`` to ``end``."""
         block = _Block(dict(zip(self._outputs, carried, strict=True)), self._buffers())
         for part, schedule in zip(self._p.passes, self._s.passes, strict=True):
-            numbers = [result for view in (*part.reduced, *part.settled) for result in view.op.results]
+            numbers = self._numbers(part)
             slots = [(block.home(value), value) for value in part.stored]
             slots += [(block.buffers, value) for value in numbers if value in block.buffers]
             slots += [(block.outputs, value) for value in numbers if value in block.outputs]
@@ -127,6 +129,8 @@ class RowEmitter:
             tensors = self._e.apart((first, end, 1), [home[value] for home, value in slots], row)
             for (home, value), tensor in zip(slots, tensors, strict=True):
                 home[value] = tensor
+            if self._s.vectors and part.settled:
+                self._settle_rows(part, place.known, block)
         return list(block.outputs.values())
 
     def _ahead(self, env: Env, block: _Block) -> list[Ahead]:
@@ -163,7 +167,10 @@ class RowEmitter:
 
     def _buffers(self) -> dict[Value, Value]:
         """Return memory of a block for what is kept along the rows, and for what one pass gives to others."""
-        shapes = dict.fromkeys(self._p.given, self._kept_shape[:1])
+        numbers = list(self._p.given)
+        if self._s.vectors:
+            numbers += [value for part in self._p.passes if part.settled for value in self._numbers(part)]
+        shapes: dict[Value, tuple[int, ...]] = dict.fromkeys(numbers, (self._numbers_size,))
         shapes.update(dict.fromkeys(self._p.kept, self._kept_shape))
         return {
             value: self._e.empty(shape, ir.RankedTensorType(value.type).element_type)
@@ -201,6 +208,11 @@ class RowEmitter:
             block.home(value)[value] = tensor
         self._settle(part, Known({**place.known.scalars, **given}), env, block)
 
+    def _numbers(self, part: Pass) -> list[Value]:
+        """Return what each row of ``part`` ends with."""
+        settled = [] if self._s.vectors else part.settled
+        return [result for view in (*part.reduced, *settled) for result in view.op.results]
+
     def _start(self, output: Output, env: Env) -> Value:
         """Return what the reduction of a row starts from."""
         if output.start is not None:
@@ -225,11 +237,11 @@ class RowEmitter:
         return Output(dataclasses.replace(view, accesses=accesses), number, block.buffers[value])
 
     def _settle(self, part: Pass, known: Known, env: Env, block: _Block) -> None:
-        """Compute and store the numbers of a row that ``part`` ends with."""
-        group = Group(self._g.extents, self._g.vector, part.settled)
+        """Compute and store the numbers that a row of ``part`` ends with."""
+        group = Group(self._g.extents, self._g.vector, [] if self._s.vectors else part.settled)
         elements = Elements(self._e, group, 1, (), dict.fromkeys(known.scalars, self._outer))
         known = elements.advance(env, known)
-        for value in (result for view in (*part.reduced, *part.settled) for result in view.op.results):
+        for value in self._numbers(part):
             scalar = elements.scalar(value, known)
             if value in block.buffers:
                 place = [env[self._in_block]]
@@ -237,6 +249,31 @@ class RowEmitter:
             if value in block.outputs:
                 indices = [index.emit(self._e, env) for index in self._outputs[value].access]
                 block.outputs[value] = self._e.insert(scalar, block.outputs[value], indices)
+
+    def _settle_rows(self, part: Pass, known: Known, block: _Block) -> None:
+        """Compute what ``part`` settles for all rows of a block, some beside one another."""
+        access: Access = (Linear(((self._in_block, 1),)),)
+        shape = (self._numbers_size,)
+        members: list[View] = []
+        for view in part.settled:
+            form = dataclasses.replace(
+                view, accesses=(*view.accesses[: len(view.inputs)], *(access for _ in range(view.results)))
+            )
+            for value in block.buffers:
+                form = stored_form(form, value, access, shape)
+            members.append(form)
+        group = Group((*self._g.extents, *shape), self._in_block, members)
+        streams = [
+            Output(view, number, block.buffers[result])
+            for view in members
+            for number, result in enumerate(view.op.results)
+            if result in block.buffers
+        ]
+        schedule = dataclasses.replace(self._s.rows, vectors=1, cuts=(), parallel=False)
+        body = Body(self._e, group, streams, schedule, self._target)
+        inside = Place({}, body.elements.advance({}, known), {}, now=dict(block.buffers))
+        tensors = Columns(body).emit(inside, [output.destination for output in streams])
+        block.buffers.update(zip([output.result for output in streams], tensors, strict=True))
 
 
 @dataclasses.dataclass

@@ -7,11 +7,18 @@ import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir
-from mind_mlir.lowering.schedule.emission.constants import BLOCK_CACHES, LONG_ROW, ROW_SHARE, SINGLE_COST
+from mind_mlir.lowering.schedule.emission.constants import (
+    BLOCK_CACHES,
+    FEW_SINGLES,
+    LONG_ROW,
+    ROW_SHARE,
+    SINGLE_COST,
+)
 from mind_mlir.lowering.schedule.emission.decision import Choice
 from mind_mlir.lowering.schedule.fusion.group import widest
 from mind_mlir.lowering.schedule.fusion.schedule import chunked, streams, vectors
 from mind_mlir.lowering.schedule.fusion.work import Work, bytes_of, operations_of, read_by
+from mind_mlir.lowering.schedule.reading.values import filler
 from mind_mlir.mlir.locations import label_of
 
 if TYPE_CHECKING:
@@ -32,6 +39,7 @@ class RowSchedule:
         rows: How the rows are cut in chunks.
         block: Rows that a pass runs over before the next one does, a power of two.
         passes: How each pass over a row is computed.
+        vectors: Whether what there is one of for each row is computed for many rows at a time.
         asking: Which pass asks for what other ones read and write; -1: none does.
         words: What each pass does, for people.
     """
@@ -39,6 +47,7 @@ class RowSchedule:
     rows: FusedSchedule
     block: int
     passes: tuple[FusedSchedule, ...]
+    vectors: bool
     asking: int
     words: tuple[str, ...]
 
@@ -74,9 +83,6 @@ def choose_row_schedule(
     bits = widest(group.members)
     lanes = target.lanes(bits)
     works = [_work(group, part, bits, results) for part in passes.passes]
-    vectors_along = -(-group.extents[group.vector] // lanes) * sum(work.operations for work in works)
-    if SINGLE_COST * sum(map(operations_of, passes.settled)) > vectors_along:
-        return None  # these would not be computed in vectors any more
     read = read_by(group.members, group.produced)
     touched = sum(map(bytes_of, [*read, *results]))
     stored = sum(work.stored for work in works)
@@ -106,10 +112,14 @@ def choose_row_schedule(
         )
     words = tuple(_words(part, passes.kept) for part in passes.passes)
     block = _block(group, rows, row_bytes, target)
+    apart = block >= FEW_SINGLES and _are_vectors(group, passes, results)
+    along = -(-group.extents[group.vector] // lanes) * whole.operations
+    if not apart and SINGLE_COST * sum(map(operations_of, passes.settled)) > along:
+        return None
     costs = [work.operations for work in works[:-1]]
     far = touched > target.l2_bytes and works[0].row_bytes >= LONG_ROW
     asking = costs.index(max(costs)) if far else -1
-    return RowSchedule(rows, block, tuple(schedules), asking, words)
+    return RowSchedule(rows, block, tuple(schedules), apart, asking, words)
 
 
 def _block(group: Group, rows: FusedSchedule, row_bytes: int, target: Target) -> int:
@@ -120,6 +130,26 @@ def _block(group: Group, rows: FusedSchedule, row_bytes: int, target: Target) ->
     most = group.extents[group.vector - 1] if cut is None else cut.step
     wanted = max(1, min(target.l1_bytes * BLOCK_CACHES // row_bytes, most))
     return int(1 << (wanted.bit_length() - 1))
+
+
+def _are_vectors(group: Group, passes: Passes, results: Sequence[Value]) -> bool:
+    """Return whether the numbers of several rows may be computed as vectors in memory of a block alone.
+
+    Lanes behind the last row of a block hold anything: integers could not be divided by them.
+    """
+    settled = passes.settled
+    if any(result in results for view in settled for result in view.op.results):
+        return False
+    outside = [
+        access
+        for view in settled
+        for value, access in zip(view.inputs, view.accesses, strict=False)
+        if value not in group.produced and filler(value) is None
+    ]
+    if any(index.terms for access in outside for index in access):
+        return False
+    types = [argument.type for view in settled for argument in view.body.arguments]
+    return all(isinstance(type_, ir.FloatType) for type_ in types)
 
 
 def _row_bytes(group: Group, values: Sequence[Value]) -> int:
