@@ -34,6 +34,7 @@ from mind_mlir.target import named_target
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from mind_mlir.bindings import Context
     from mind_mlir.bindings import Module as MLIRModule
     from mind_mlir.diagnostics.checks import Place
     from mind_mlir.ir.module import Module
@@ -64,6 +65,7 @@ class Lowering:
             declares them. Else they become part of it.
         references: Takes the data of large literals, which MLIR then knows by name; None if their forms in
             MLIR are to be seen by somebody.
+        context: The context to lower in, one that takes unregistered operations; a fresh one unless given.
         timings: Seconds spent in each stage so far.
         canonical: The canonical in-memory module, once there is one.
         mlir: The current MLIR module, once there is one.
@@ -77,6 +79,7 @@ class Lowering:
     debug_info: bool = False
     kernels: Callable[[Sequence[Kernel]], object] | None = None
     references: References | None = None
+    context: Context | None = None
     timings: dict[str, float] = field(default_factory=dict)
     canonical: Module | None = None
     mlir: MLIRModule | None = None
@@ -112,7 +115,8 @@ class Lowering:
         with self._timed("mind", lambda: print_module(module)):
             module = share_layers(module)
             # The module has been verified: loading the dialect for its checks would take a millisecond.
-            self.mlir = emit(module, new_context(unregistered=True))
+            context = new_context(unregistered=True) if self.context is None else self.context
+            self.mlir = emit(module, context)
         self._opcodes = partial(_opcodes, module)
         self._see("mind", self.text)
         self.lower_mlir(until, after="mind")

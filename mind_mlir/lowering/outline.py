@@ -42,7 +42,7 @@ def outline_kernels(module: Module) -> None:
         if isinstance(function, func.FuncOp) and KERNEL_ATTRIBUTE not in function.attributes:
             _outline_nests(function, kernels)
     for loop in find_all(module, scf.ForOp):
-        if APART_ATTRIBUTE in loop.attributes:
+        if APART_ATTRIBUTE in loop.attributes and not _is_kernel(loop.operation.parent):
             _outline(_function_of(loop), loop.operation, kernels)
 
 
@@ -84,6 +84,11 @@ def _is_nest(op: Operation) -> bool:
     if name not in _LOOPS and not name.startswith("linalg."):
         return False
     return not op.results and not is_control(op.operation)
+
+
+def _is_kernel(op: Operation) -> bool:
+    """Return whether ``op`` is a kernel: what stands in it, and not in a loop of it, is apart already."""
+    return op.operation.name == "func.func" and KERNEL_ATTRIBUTE in op.attributes
 
 
 def _function_of(op: Operation) -> Operation:

@@ -18,6 +18,7 @@ from mind_mlir.ir.module import MODULE, Module
 from mind_mlir.mlir.references import References
 from mind_mlir.pipeline import Lowering
 from mind_mlir.runtime.call import Called
+from mind_mlir.runtime.contexts import borrowed, is_small
 from mind_mlir.runtime.disassemble import assembly
 from mind_mlir.runtime.function import CompiledFunction, Signature
 from mind_mlir.runtime.kernels import begin_kernels
@@ -114,12 +115,17 @@ class Executable(Called):
         self._source = module = restricted(module, function)
         self._options = (opt_level, threads, target)
         self._named_entry = entry
-        with held():
+        with held(), borrowed(keep=observer is None and is_small(module)) as context:
             begin_pool(limit)
             references = None if observer else References()
             kernels = partial(begin_kernels, target=machine)
             lowering = Lowering(
-                machine, threads=limit, observer=observer, kernels=kernels, references=references
+                machine,
+                threads=limit,
+                observer=observer,
+                kernels=kernels,
+                references=references,
+                context=context,
             )
             lowering.run(module)
             start = time.perf_counter()

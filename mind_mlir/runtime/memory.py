@@ -262,6 +262,8 @@ def _heap_trimmer() -> Callable[[int], int] | None:
 
 _trim_heap = _heap_trimmer()
 
+#: What else gives memory back that waits to be used again.
+at_release: list[Callable[[], object]] = []
 #: The pool of this process.
 pool = Pool(_physical_memory() // 8)
 
@@ -274,6 +276,8 @@ def memory_info() -> MemoryInfo:
 def release_memory() -> None:
     """Give all memory back to the system that waits to be used again; also what compiling has left behind."""
     pool.trim(0)
+    for release in at_release:
+        release()
     if _trim_heap is not None:
         _trim_heap(0)
 

@@ -165,6 +165,18 @@ def test_awkward_numbers(place: str, value: float, hidden: tuple[str, int, float
     check(module, arguments)
 
 
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+@pytest.mark.parametrize("place", ["arg0", "arg1", "arg2", "cotangent_0"])
+def test_awkward_numbers_in_gradients(place: str, value: float) -> None:
+    module = attention((1, 2, 70, 70, 8, 8), hidden=CAUSAL)
+    module = mind_mlir.differentiate(module, cotangents="given").module
+    assert "skipped  keys beyond query + 0" in mind_mlir.compile(module).as_text("schedule")
+    arguments = arguments_of(module)
+    arguments[place][0, 0, 60, 3] = value
+    arguments[place][0, 1, 3, 3] = value
+    check(module, arguments)
+
+
 @pytest.mark.usefixtures("either")
 def test_rows_of_minus_infinity() -> None:
     """Rows without a finite score are NaN; one that begins with many of them is as good as any."""

@@ -169,10 +169,13 @@ class _Emission:
                 number = 0 if is_last else e.floordiv(number, extent)
             env = dict(zip(reversed(range(self._row)), digits[1:], strict=True))
             if by_row:
-                self._block(env, digits[0], own)
-            else:
-                e.loop((0, blocks, 1), [], lambda block, _: self._block(env, block, own))
-            return []
+                self._block(env, digits[0], own, None)
+                return []
+            finite = None
+            if s.skips:
+                self._clear(env)
+                finite = self._finite(env, self._column, (0, self._keys))
+            return e.loop((0, blocks, 1), [], lambda block, _: self._block(env, block, own, finite))
 
         def chunk(first: Index, end: Index, _: list[Value]) -> list[Value]:
             own = scratch or self._scratch(parallel=True)
@@ -212,7 +215,7 @@ class _Emission:
 
     # One block of queries.
 
-    def _block(self, env: Env, block: Index, own: _Scratch) -> list[Value]:
+    def _block(self, env: Env, block: Index, own: _Scratch, finite: Value | None) -> list[Value]:
         e, s = self._e, self._s
         first = e.mul(block, s.queries)
         ragged = self._queries % s.queries
@@ -221,6 +224,9 @@ class _Emission:
         for number, (queries, _) in enumerate(self._m.scores):
             self._pack_queries(self._buffers[queries], here, live, number, own)
         limit = self._limit(first, live)
+        if finite is not None:
+            finite = arith.AndIOp(finite, self._finite(here, self._row, (first, live))).result
+            limit = arith.SelectOp(finite, e.index(limit), e.index(self._keys)).result
         elements = Elements(e, s.lanes, s.vectors, self._row).inside(
             here, lambda node: self._read((own, live), node, here, 0)
         )
@@ -240,6 +246,65 @@ class _Emission:
         if s.visible < 0:
             seen = arith.MaxSIOp(e.index(seen), e.index(1)).result
         return e.minimum(seen, self._keys)
+
+    def _clear(self, env: Env) -> None:
+        """Emit zeros where outputs have rows for keys, some of which no query may see."""
+        e, lanes = self._e, self._s.lanes
+        nothing = self._splat(0.0)
+
+        def key(index: Index, _: list[Value]) -> list[Value]:
+            for number, output in enumerate(self._p.outputs):
+                if not output.by_row:
+                    width = self._widths[number]
+                    for column in range(0, self._extents[width], lanes):
+                        here = {**env, self._column: index, width: column}
+                        self._store_columns(
+                            nothing, self._buffers[self._m.outputs[number]], here, column, number
+                        )
+            return []
+
+        e.loop((0, self._keys, 1), [], key)
+
+    def _finite(self, env: Env, rows: int, bounds: tuple[Index, Index]) -> Value:
+        """Emit whether all factors with a row for each key, or query, are finite there.
+
+        Bounds are the first row and how many there are.
+        """
+        e, lanes = self._e, self._s.lanes
+        queries = rows == self._row
+        found = {
+            pair[0 if queries else 1]: depth for pair, depth in zip(self._m.scores, self._depths, strict=True)
+        }
+        for number, output in enumerate(self._p.outputs):
+            if output.by_row != queries:
+                found[self._m.values[number]] = self._widths[number]
+        known: dict[tuple[object, ...], int] = {}
+        for operand, width in found.items():  # a tensor may be several factors
+            buffer = self._buffers[operand]
+            steps = (each for each in buffer.strides.items() if each[0] != width)
+            known.setdefault((buffer.value, *steps), operand)
+        if any(self._buffers[operand].access[-1].dim != width for operand, width in found.items()):
+            return e.constant(self._bit, ir.BoolAttr.get(False))  # to look would take as long as to compute
+        first, count = bounds
+        nothing = self._splat(0.0)
+
+        def row(index: Index, carried: list[Value]) -> list[Value]:
+            sums = list(carried)
+            here = {**env, rows: e.add(first, index)}
+            for operand in known.values():
+                buffer, width = self._buffers[operand], found[operand]
+                for place, column in enumerate(range(0, self._extents[width], lanes)):
+                    value = self._load_row(buffer, {**here, width: column}, self._extents[width] - column)
+                    product = arith.MulFOp(value, nothing).result
+                    sums[place % len(sums)] = arith.AddFOp(sums[place % len(sums)], product).result
+            return sums
+
+        zeros = e.loop((0, count, 1), [nothing] * _SIDE_BY_SIDE, row)
+        flags = [arith.CmpFOp(arith.CmpFPredicate.OEQ, each, nothing).result for each in zeros]
+        for flag in flags[1:]:
+            flags[0] = arith.AndIOp(flags[0], flag).result
+        kind = ir.Attribute.parse("#vector.kind<and>")
+        return vector.ReductionOp(self._bit, kind, flags[0]).result
 
     def _pack_queries(self, queries: _Buffer, env: Env, live: Index, number: int, own: _Scratch) -> None:
         depth = self._depths[number]
@@ -410,6 +475,8 @@ class _Emission:
         if not by_row:
             later = arith.CmpIOp(arith.CmpIPredicate.ne, e.index(place.env[self._row]), e.index(0)).result
             adds = arith.OrIOp(adds, later).result
+            if s.skips:  # all are zero at first
+                adds = e.constant(self._bit, ir.BoolAttr.get(True))
         blocks, size, last = self._blocks(steps)
         stride = values.strides.get(summed, 0)
         numbers = {
@@ -570,7 +637,8 @@ class _Emission:
             place.elements.compute([scaling.factor], (), self._column)
             for c, value in enumerate(place.elements.vectors(scaling.factor)):
                 store(self._e, value, place.own.row, [0, c * self._s.lanes])
-        if scaling is not None or self._s.skips:
+        skips = self._s.skips and not self._p.needs_finite
+        if scaling is not None or skips:
             self._rows(place, number, scaling, limit)
 
     def _rows(self, place: _Place, number: int, scaling: Scaling | None, limit: Index) -> None:
@@ -579,7 +647,8 @@ class _Emission:
         vectors = -(-self._extents[self._widths[number]] // lanes)
         for start in range(0, vectors, _SIDE_BY_SIDE):
             columns = [c * lanes for c in range(start, min(start + _SIDE_BY_SIDE, vectors))]
-            skipped = self._skipped(place, number, columns, limit) if self._s.skips else []
+            adds = self._s.skips and not self._p.needs_finite
+            skipped = self._skipped(place, number, columns, limit) if adds else []
             self._scale(place, number, scaling, columns, skipped)
 
     def _scale(
@@ -632,8 +701,11 @@ class _Emission:
         return e.loop((limit, self._keys, 1), [nothing] * len(columns), key)
 
     def _load_columns(self, buffer: _Buffer, env: Env, column: int, number: int) -> Value:
+        return self._load_row(buffer, env, self._extents[self._widths[number]] - column)
+
+    def _load_row(self, buffer: _Buffer, env: Env, live: int) -> Value:
+        """Emit a vector along the last dimension, which ends after ``live`` elements."""
         e, lanes = self._e, self._s.lanes
-        live = self._extents[self._widths[number]] - column
         indices = buffer.indices(e, env)
         if live >= lanes:
             return load(e, lanes, buffer.value, indices)

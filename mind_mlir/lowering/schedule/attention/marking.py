@@ -42,19 +42,21 @@ def mark_attentions(
     Returns:
         What is said of each marked operation, in their order.
     """
-    chosen = []
-    for attention in find_attentions(block, views):
+    chosen: dict[int, tuple[AttentionSchedule, Shape]] = {}
+
+    def fits(attention: Attention) -> bool:
         deliver()
-        program, factors = attention.program, attention.factors()
-        shape = _shape(program, factors)
-        visible = program.visible
-        schedule = choose_attention_schedule(shape, target, online=program.is_online, visible=visible)
-        if schedule is None:
-            return []  # what one leaves as it is, another one may need
-        chosen.append((attention, program, factors, shape, schedule))
+        program = attention.program
+        shape = _shape(program, attention.factors())
+        schedule = choose_attention_schedule(shape, target, online=program.is_online, visible=program.visible)
+        if schedule is not None:
+            chosen[attention.place] = schedule, shape
+        return schedule is not None
+
     found: list[Callable[[], Decision]] = []
-    chosen.sort(key=lambda each: each[0].place)
-    for attention, program, factors, shape, schedule in chosen:
+    for attention in sorted(find_attentions(block, views, fits), key=lambda each: each.place):
+        program, factors = attention.program, attention.factors()
+        schedule, shape = chosen[attention.place]
         kernels.update(dict.fromkeys(kernels_of(program, factors, schedule)))
         operations = computed(attention.operations)
         _replace(attention, program, factors, schedule)

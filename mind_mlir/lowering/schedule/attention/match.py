@@ -31,6 +31,8 @@ from mind_mlir.lowering.schedule.reading.view import Linear
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mind_mlir.bindings import Block, Operation, Value
     from mind_mlir.lowering.schedule.reading.view import Access, View, Views
 
@@ -164,8 +166,8 @@ class Attention:
         return (*(index for index in indices if index != width), width)
 
 
-def find_attentions(block: Block, views: Views) -> list[Attention]:
-    """Return the attentions in ``block`` whose scores nothing else needs."""
+def find_attentions(block: Block, views: Views, fits: Callable[[Attention], bool]) -> list[Attention]:
+    """Return the attentions in ``block`` that ``fits`` accepts and whose scores nothing else needs."""
     seen = SeenViews(views)
     places = {op.operation: place for place, op in enumerate(block.operations)}
     found: list[Attention] = []
@@ -181,7 +183,7 @@ def find_attentions(block: Block, views: Views) -> list[Attention]:
                 found.append(attention)
                 of_score |= dict.fromkeys(scores, attention)
             break
-    found = [each for each in found if _is_in_place(each, places)]
+    found = [each for each in found if _is_in_place(each, places) and fits(each)]
     while True:
         covered = {op for each in found for op in each.operations}
         kept = [each for each in found if _is_closed(each, covered)]

@@ -15,7 +15,7 @@ from mind_mlir.bindings import ir
 from mind_mlir.lowering.schedule.attention.nodes import Node, levels, ordered
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable
 
 _SUM, _MAX = "arith.addf", "arith.maximumf"
 
@@ -152,22 +152,27 @@ class Program:
 
         That is so where a selection makes scores there minus infinity, which has no share in a maximum, and
         whose exponential has none in a sum. Where a row's maximum is not finite, all of the row becomes NaN,
-        of the keys that are looked at, too.
+        of the keys that are looked at, too. Outputs for keys have no such row: of them it is said of finite
+        tensors only (`needs_finite`).
         """
-        if not all(output.by_row for output in self.outputs):
-            return None
         for node in self.nodes:
             bound = _hides(node, self.row, self.column)
             if bound is not None and self._without(node):
                 return bound
         return None
 
+    @property
+    def needs_finite(self) -> bool:
+        """Whether `visible` holds only where all queries, keys and values are finite."""
+        return not all(output.by_row for output in self.outputs)
+
     def _without(self, hidden: Node) -> bool:
         """Return whether an element has no share in anything where ``hidden`` is minus infinity."""
-        values: dict[Node, float] = {hidden: -math.inf}
+        condition = hidden.operands[0]
+        values: dict[Node, float] = {hidden: -math.inf, condition: float(_is_infinite(hidden.operands[1]))}
         for node in self.nodes:
             if node not in values:
-                found = self._limit(node, values)
+                found = _number(node) if node.kind == "constant" else self._limit(node, values)
                 if found is not None:
                     values[node] = found
         for node in self.nodes:
@@ -178,23 +183,42 @@ class Program:
         return all(values.get(output.node) == 0.0 for output in self.outputs)
 
     def _limit(self, node: Node, values: dict[Node, float]) -> float | None:
-        """Return zero or minus infinity if that is what ``node`` is, its rows being finite."""
+        """Return the number or the condition that ``node`` is, its rows being finite; None if any other."""
         known = [values.get(operand) for operand in node.operands]
-        if node.name == "math.exp":
-            return 0.0 if known[0] == -math.inf else None
-        if len(known) != 2 or all(each is None for each in known):
+        if node.kind != "op" or all(each is None for each in known):
             return None
-        place = 0 if known[0] is not None else 1
-        other = node.operands[1 - place]
-        finite = other.kind == "row" or _number(other) is not None or self._is_of_rows(other)
-        if not finite or known[1 - place] is not None:
+        if node.name == "arith.select":
+            return None if known[0] is None else known[1 if known[0] else 2]
+        if node.name == "arith.cmpf":
+            return self._compared(node, known)
+        if len(known) == 1:
+            return _SIMPLE[node.name](known[0]) if node.name in _SIMPLE and known[0] is not None else None
+        if len(known) != 2:
             return None
-        if node.name == "arith.addf" or (node.name == "arith.subf" and place == 0):
-            return known[place] if known[place] == -math.inf else None
-        if node.name == "arith.mulf" or (node.name == "arith.divf" and place == 0):
-            positive = (_number(other) or 0.0) > 0.0
-            return known[place] if known[place] == 0.0 or positive else None
-        return None
+        left, right = known
+        if left is not None and right is not None:
+            return _BOTH[node.name](left, right) if node.name in _BOTH else None
+        other = node.operands[0 if left is None else 1]
+        return _beside_finite(node.name, left, right) if self._is_finite(other) else None
+
+    def _compared(self, node: Node, known: list[float | None]) -> float | None:
+        """Return the outcome of a comparison of floats, 0 or 1."""
+        assert node.op is not None
+        predicate = int(ir.IntegerAttr(node.op.attributes["predicate"]).value)
+        left, right = known
+        if predicate not in (_EQUAL, _UNEQUAL):
+            return None
+        if left is not None and right is not None:
+            return float((left == right) == (predicate == _EQUAL))
+        other = node.operands[0 if left is None else 1]
+        is_unlike = -math.inf in known and self._is_finite(other)
+        return 0.0 if predicate == _EQUAL and is_unlike else None
+
+    def _is_finite(self, node: Node) -> bool:
+        """Return whether ``node`` may be taken to be finite: where it is not, `visible` says what happens."""
+        if node.kind == "row" or self._is_of_rows(node):
+            return True
+        return self.needs_finite and all(each.kind != "input" for each in ordered([node]))
 
     def _is_of_rows(self, node: Node) -> bool:
         return node.scored and self.column not in node.dims
@@ -246,6 +270,41 @@ def _number(node: Node) -> float | None:
     return value if math.isfinite(value) else None
 
 
+def _beside_finite(name: str, left: float | None, right: float | None) -> float | None:
+    """Return what is known of operation ``name`` of zero or minus infinity and any finite number."""
+    if left == -math.inf and name in ("arith.addf", "arith.subf"):
+        return left
+    if right == -math.inf and name == "arith.addf":
+        return right
+    if name == "arith.mulf" and 0.0 in (left, right):
+        return 0.0
+    return 0.0 if name == "arith.divf" and left == 0.0 else None
+
+
+def _positive(left: float, right: float) -> float | None:
+    """Return the product of zero or minus infinity with a number, if that is either."""
+    product = left * right
+    return product if product in (0.0, -math.inf) else None
+
+
+#: What is known of operations with one operand, and with two, that are numbers.
+_SIMPLE: dict[str, Callable[[float], float | None]] = {
+    "math.exp": lambda value: 0.0 if value == -math.inf else None,
+    "arith.negf": lambda value: 0.0 if value == 0.0 else None,
+    "arith.uitofp": lambda value: value,
+}
+_BOTH: dict[str, Callable[[float, float], float | None]] = {
+    "arith.addf": lambda left, right: left + right if math.inf not in (left, right) else None,
+    "arith.subf": lambda left, right: left - right if math.isfinite(right) else None,
+    "arith.mulf": _positive,
+    "arith.divf": lambda left, right: left / right if right > 0.0 and math.isfinite(right) else None,
+    "arith.ori": max,
+    "arith.andi": min,
+}
+#: The numbers of the predicates "ordered and equal" and "unordered or not equal".
+_EQUAL, _UNEQUAL = 1, 13
+
+
 #: Comparisons of ``i + c`` with ``j`` that hold where a key is visible, and what ``c`` is then greater by.
 _VISIBLE = {"sge": 0, "sgt": -1}
 _MIRRORED = {"sle": "sge", "slt": "sgt", "sge": "sle", "sgt": "slt"}
@@ -259,10 +318,15 @@ def _hides(node: Node, row: int, column: int) -> int | None:
         return None
     condition, on, off = node.operands
     for hidden, negated in ((off, False), (on, True)):
-        is_infinite = hidden.kind == "constant" and isinstance(hidden.value, ir.FloatAttr)
-        if is_infinite and float(ir.FloatAttr(hidden.value).value) == -math.inf:
+        if _is_infinite(hidden):
             return _visible(condition, row, column, negated=negated)
     return None
+
+
+def _is_infinite(node: Node) -> bool:
+    """Return whether ``node`` is minus infinity."""
+    is_float = node.kind == "constant" and isinstance(node.value, ir.FloatAttr)
+    return is_float and float(ir.FloatAttr(node.value).value) == -math.inf
 
 
 def _visible(condition: Node, row: int, column: int, *, negated: bool) -> int | None:
