@@ -204,13 +204,9 @@ class FunctionScheduler:
         strides = [contiguous_strides(factor.value.type.shape) for factor in factors]
         init = contraction.view.inits[0]
         loops = geometry(contraction, [*strides, contiguous_strides(init.type.shape)])
-        bits = contraction.element.width
-        chosen = few_rows_schedule(loops, bits=bits, target=self._target) or choose_matmul_schedule(
-            loops,
-            bits=bits,
-            target=self._target,
-            outside=loops_without(contraction.view.op, contraction.right.value),
-        )
+        outside = loops_without(contraction.view.op, contraction.right.value)
+        given = {"bits": contraction.element.width, "target": self._target, "outside": outside}
+        chosen = few_rows_schedule(loops, **given) or choose_matmul_schedule(loops, **given)
         self._kernels.update(dict.fromkeys(kernels_of(contraction, loops, chosen)))
         start = filler(init)
         self._decisions.add(
