@@ -219,11 +219,14 @@ class FunctionScheduler:
         init = contraction.view.inits[0]
         loops = geometry(contraction, [*strides, contiguous_strides(init.type.shape)])
         bits = contraction.element.width
-        chosen = few_rows_schedule(loops, bits=bits, target=self._target) or choose_matmul_schedule(
+        outside = loops_without(contraction.view.op, contraction.right.value)
+        chosen = few_rows_schedule(
+            loops, bits=bits, target=self._target, outside=outside
+        ) or choose_matmul_schedule(
             loops,
             bits=bits,
             target=self._target,
-            outside=loops_without(contraction.view.op, contraction.right.value),
+            outside=outside,
             group=words_of(contraction, loops, self._target),
             converts=bool(contraction.left.casts),
         )
