@@ -208,15 +208,17 @@ def choose_matmul_schedule(
     ragged = n % columns > 0 and not target.masks
     often = m * planes >= _PACK_ROWS
     streamed = far and not (often or ragged or is_strided(geometry))
-    kc = _strip(m) if streamed else max(_SUM, _round_up(math.isqrt(k), 4))
+    alone = len(geometry.depth) == 1
+    longest = _SUM if alone else _WINDOW_SUM
+    kc = _strip(m) if streamed else max(longest, _round_up(math.isqrt(k), 4))
     if group > 1:  # as many terms
         kc = max(_WORDS, _round_up(math.isqrt(geometry.steps) // group, 4))
     plain = not is_strided(geometry) and not ragged and kc <= COPIED_STEPS - 4
     near = not far or (m * planes <= _COPIED_FOR and not outside)
-    alone = len(geometry.depth) == 1
     copy = plain and alone and often and near and right > target.l1_bytes // 2 and group == 1
+    windows = not alone and right > target.l1_bytes
     deep = not alone and k > _DEEP * max(m * planes, n)
-    pack = is_strided(geometry) or ragged or (often and far and not (copy or deep)) or group > 1
+    pack = is_strided(geometry) or ragged or (often and (far or windows) and not (copy or deep)) or group > 1
     pack_left = _packs_left(geometry, rows, size, converts=converts) or group > 1
     panel = _round_up(k, _PADDED_STEPS) * columns * size
     pack_pieces = is_strided(geometry) and far and alone and len(geometry.rows) == batch == 1 and not outside
@@ -289,6 +291,8 @@ _FMA_NS = 0.17
 _SMALL_NS = 3_000
 #: Products that one accumulator sums: 256 are less accurate by half, 128 cost some percent.
 _SUM = 160
+#: The same where there are several reductions: three positions in a window of 64 channels.
+_WINDOW_SUM = 192
 #: Words that one accumulator sums: of two terms each, blocks are as long as `ops.accumulation` allows.
 _WORDS = 128
 #: Words of so many terms are packed a column at a time: their sums are noted, too.
