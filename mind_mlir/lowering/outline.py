@@ -42,7 +42,7 @@ def outline_kernels(module: Module) -> None:
         if isinstance(function, func.FuncOp) and KERNEL_ATTRIBUTE not in function.attributes:
             _outline_nests(function, kernels)
     for loop in find_all(module, scf.ForOp):
-        if APART_ATTRIBUTE in loop.attributes:
+        if APART_ATTRIBUTE in loop.attributes and not _is_kernel(loop.operation.parent):
             _outline(_function_of(loop), loop.operation, kernels)
 
 
@@ -92,6 +92,11 @@ def _function_of(op: Operation) -> Operation:
     while not isinstance(around.opview, func.FuncOp):
         around = around.parent
     return around.opview
+
+
+def _is_kernel(around: Operation) -> bool:
+    """Return whether ``around`` is a kernel, rather than a loop in one; it has a single nest in its block."""
+    return KERNEL_ATTRIBUTE in around.attributes
 
 
 def _outline(function: Operation, nest: Operation, kernels: SharedFunctions) -> None:
