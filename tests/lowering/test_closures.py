@@ -47,28 +47,3 @@ def test_temporaries_that_share_memory_are_not_said_to_be_apart(
     signatures = re.findall(r"llvm\.func internal @main_kernel_\d+\((.*?)\) attributes", lowered(offsets))
     (signature,) = [found for found in signatures if found.count("!llvm.ptr") == 4]
     assert ("llvm.noalias" in signature) == apart
-
-
-def test_a_loop_that_is_a_kernel_as_it_stands_is_not_made_one_again() -> None:
-    """It would be equal to the kernel that it stands in, which would then call itself."""
-    loop = """
-        scf.for %i{n} = %c0 to %c64 step %c1 {{
-          %x{n} = memref.load %a[%i{n}] : memref<64xf32>
-          memref.store %x{n}, {target}[%i{n}] : memref<64xf32>
-        }} {{mind.apart}}"""
-    text = f"""
-      func.func @main(%a: memref<64xf32>, %o: memref<64xf32>, %p: memref<64xf32>) {{
-        %c0 = arith.constant 0 : index
-        %c1 = arith.constant 1 : index
-        %c64 = arith.constant 64 : index
-        {loop.format(n=0, target="%o")}
-        {loop.format(n=1, target="%p")}
-        return
-      }}"""
-    with new_context(), ir.Location.unknown():
-        module = ir.Module.parse(text)
-        to_llvm(module, verify=True)
-        kernels = re.split(r"llvm\.func internal @(main_kernel_\d+)\(", str(module))[1:]
-    assert kernels
-    for name, body in zip(kernels[::2], kernels[1::2], strict=True):
-        assert f"call @{name}(" not in body.partition("llvm.return")[0]
