@@ -46,6 +46,7 @@ class MatmulSchedule:
         outside: Out of how many loops packing is taken, since they do not change the right factor.
         half: Whether f16 becomes f32 in one instruction.
         group: Terms in a word, into which both factors are packed; then ``kc`` counts words.
+        pack_pieces: Whether each piece packs its panels of the right factor itself, just before it uses them.
         sweeps: Whether rows of the right factor are read one after the other (see `SweepKernel`), ``kc`` of
             them in a part.
         dots: Whether columns of it are, each of which is contiguous (see `DotKernel`).
@@ -70,6 +71,7 @@ class MatmulSchedule:
     outside: int = 0
     half: bool = True
     group: int = 1
+    pack_pieces: bool = False
     sweeps: bool = False
     dots: bool = False
 
@@ -86,6 +88,7 @@ class MatmulSchedule:
         size = f"{planes}{self.mc} x {self.nc}"
         packed = f"panels of {self.columns} columns" if self.pack else "in place"
         packed = f"{self.columns} columns and {self.kc} steps at a time" if self.copy else packed
+        packed = f"packed by each piece, {packed}" if self.pack_pieces else packed
         left, right = (
             "packed where each row is on other pages",
             "packed where it is strided, or read often enough from afar",
@@ -205,16 +208,21 @@ def choose_matmul_schedule(
     ragged = n % columns > 0 and not target.masks
     often = m * planes >= _PACK_ROWS
     streamed = far and not (often or ragged or is_strided(geometry))
-    kc = _strip(m) if streamed else max(_SUM, _round_up(math.isqrt(k), 4))
+    alone = len(geometry.depth) == 1
+    longest = _SUM if alone else _WINDOW_SUM
+    kc = _strip(m) if streamed else max(longest, _round_up(math.isqrt(k), 4))
     if group > 1:  # as many terms
         kc = max(_WORDS, _round_up(math.isqrt(geometry.steps) // group, 4))
     plain = not is_strided(geometry) and not ragged and kc <= COPIED_STEPS - 4
     near = not far or (m * planes <= _COPIED_FOR and not outside)
-    alone = len(geometry.depth) == 1
     copy = plain and alone and often and near and right > target.l1_bytes // 2 and group == 1
+    windows = not alone and right > target.l1_bytes
     deep = not alone and k > _DEEP * max(m * planes, n)
-    pack = is_strided(geometry) or ragged or (often and far and not (copy or deep)) or group > 1
+    pack = is_strided(geometry) or ragged or (often and (far or windows) and not (copy or deep)) or group > 1
     pack_left = _packs_left(geometry, rows, size, converts=converts) or group > 1
+    panel = _round_up(k, _PADDED_STEPS) * columns * size
+    pack_pieces = is_strided(geometry) and far and alone and len(geometry.rows) == batch == 1 and not outside
+    pack_pieces = pack_pieces and m <= _COPIED_FOR and panel <= _PANEL_BYTES and group == 1
     most = _PACKED_SHARES if pack_left else _SHARES
     room = [target.l2_bytes // share // (min(kc, k) * size) for share in most]
     room = [m * planes, n] if deep else room
@@ -227,6 +235,8 @@ def choose_matmul_schedule(
         0 if nanoseconds < WORTHWHILE_NS else wanted,
         tall=copy,
     )
+    if pack_pieces:
+        mc, nc = m, max(1, _PANEL_BYTES // 2 // panel) * columns
     result = batch * planes * m * n * size
     pieces = batch * -(-m // mc) * -(-planes // together) * -(-n // nc)
     by_steps = packs_steps(geometry) and group < _WHOLE
@@ -251,6 +261,7 @@ def choose_matmul_schedule(
         outside=outside if pack else 0,
         half=target.half,
         group=group,
+        pack_pieces=pack_pieces,
     )
 
 
@@ -280,6 +291,8 @@ _FMA_NS = 0.17
 _SMALL_NS = 3_000
 #: Products that one accumulator sums: 256 are less accurate by half, 128 cost some percent.
 _SUM = 160
+#: The same where there are several reductions: three positions in a window of 64 channels.
+_WINDOW_SUM = 192
 #: Words that one accumulator sums: of two terms each, blocks are as long as `ops.accumulation` allows.
 _WORDS = 128
 #: Words of so many terms are packed a column at a time: their sums are noted, too.
@@ -299,6 +312,8 @@ _SHARES, _PACKED_SHARES = (4, 4), (24, 6)
 _COPY_ROWS = 64
 #: For more rows than this, a large right factor is packed once rather than copied for each piece.
 _COPIED_FOR = 640
+#: Bytes of panels that a piece packs for itself, at most; of their steps, a multiple of so many is there.
+_PANEL_BYTES, _PADDED_STEPS = 256 << 10, 16
 #: Fewer rows than this do not pay for packing.
 _PACK_ROWS = 24
 #: Bytes of a row of the right factor that are read from afar in one go.
