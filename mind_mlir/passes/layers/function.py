@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -36,13 +37,18 @@ class LayerFunction:
         self._outside: dict[tuple[int, int], int] = {}
         #: What it hands on: at each time the value.
         self._results: dict[tuple[ValueId, ...], None] = {}
+        #: Which results of which steps are among that.
+        self._handed_on: set[tuple[int, int]] = set()
         self._find_arguments()
 
     def hand_on(self, value: ValueId | None) -> None:
         """Enter a result of a step, at any time, that something outside reads."""
         assert value is not None, "what a step makes is a value"
         number, result = self._code.made_by[value]
-        offset = next(number - start for start in self.starts if start <= number < start + self.length)
+        offset = number - self.starts[self._time_of(number)]
+        if (offset, result) in self._handed_on:
+            return
+        self._handed_on.add((offset, result))
         steps = [self._code.steps[start + offset] for start in self.starts]
         self._results[tuple([step.operation.result_ids[result] for step in steps])] = None
 
@@ -55,7 +61,7 @@ class LayerFunction:
         for operand in operands:
             assert operand.root is not None, "what a step makes is a value"
             number, result = self._code.made_by[operand.root]
-            offset = (number - self.starts[0]) % self.length
+            offset = number - self.starts[self._time_of(number)]
             kinds.setdefault((offset, result, operand.chain), []).append(operand)
         for alike in kinds.values():
             by_time = {self._time(operand): operand.value for operand in alike}
@@ -112,7 +118,11 @@ class LayerFunction:
     def _time(self, operand: Operand) -> int:
         assert operand.root is not None, "what a step makes is a value"
         number, _ = self._code.made_by[operand.root]
-        return next(time for time, start in enumerate(self.starts) if start <= number < start + self.length)
+        return self._time_of(number)
+
+    def _time_of(self, number: int) -> int:
+        """Return at which time step ``number`` is done."""
+        return bisect_right(self.starts, number) - 1
 
 
 class _Body:
