@@ -95,6 +95,9 @@ GROUP_LIMIT = 48
 #: Body operations after which a row program takes no more members, in all of its passes.
 ROW_PROGRAM_LIMIT = 192
 
+#: Groups after which it takes no more: what a long program repeats is then emitted once.
+ROW_PROGRAM_GROUPS = 8
+
 #: Operations that a pass over a row rather repeats than read what an earlier one has kept.
 REPEATED = 6
 

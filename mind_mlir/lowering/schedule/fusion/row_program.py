@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.emission.constants import ROW_PROGRAM_LIMIT
+from mind_mlir.lowering.schedule.emission.constants import ROW_PROGRAM_GROUPS, ROW_PROGRAM_LIMIT
 from mind_mlir.lowering.schedule.fusion.group import is_identity
 from mind_mlir.lowering.schedule.fusion.row_space import RowSpace, space_of
 
@@ -54,8 +54,11 @@ class RowProgram:
 
     def fitted(self, view: View) -> View | None:
         """Return ``view`` over the loops of this program; None if it cannot be a part of it."""
-        if self.weight >= ROW_PROGRAM_LIMIT:
+        if self.weight >= ROW_PROGRAM_LIMIT or len(self.groups) >= ROW_PROGRAM_GROUPS:
             return None
+        return self._fitted(view)
+
+    def _fitted(self, view: View) -> View | None:
         found = self.space.whole(view) or self.space.lifted(view)
         if found is None:
             return None
@@ -99,9 +102,8 @@ class RowProgram:
         """Append ``group``, each of whose operations was `fitted`."""
         self.groups.append(group)
         for view in group.members:
-            limit, self.weight = self.weight, 0
-            fitted = self.fitted(view)
-            self.weight = limit + len(view.body.operations) - 1
+            fitted = self._fitted(view)
+            self.weight += len(view.body.operations) - 1
             assert fitted is not None, "it was asked whether it fits"
             self.members.append(fitted)
             for result in view.op.results:
