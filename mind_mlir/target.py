@@ -29,6 +29,7 @@ class Target:
         fma: whether multiply and add fuse into one instruction.
         half: whether f16 and f32 convert into each other in one instruction, subnormal numbers included.
         masks: whether loads and stores take a mask for the cost of plain ones (AVX-512, SVE).
+        scales: whether an instruction multiplies floats by powers of two and rounds once (AVX-512).
         bf16_dots: whether an instruction adds products of pairs of bf16 to accumulators of f32 (AVX512_BF16).
         integer_dots: the same for pairs of i16 and for four bytes, with accumulators of i32 (AVX512_VNNI).
         l1_bytes: first-level data cache of one core, in bytes.
@@ -43,6 +44,7 @@ class Target:
     fma: bool = False
     half: bool = False
     masks: bool = False
+    scales: bool = False
     bf16_dots: bool = False
     integer_dots: bool = False
     l1_bytes: int = 32 << 10
@@ -77,6 +79,7 @@ _LEVELS = {
         fma=True,
         half=True,
         masks=True,
+        scales=True,
         cpu="x86-64-v4",
         features=("+avx2", "+fma", "+f16c", "+avx512f", "+avx512bw", "+avx512cd", "+avx512dq", "+avx512vl"),
     ),
@@ -143,6 +146,7 @@ def target_from_features(machine: str, flags: frozenset[str], caches: dict[int, 
             vector_registers=32,
             fma=True,
             masks=True,
+            scales=True,
             bf16_dots="avx512_bf16" in flags,
             integer_dots="avx512_vnni" in flags,
         )

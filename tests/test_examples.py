@@ -102,6 +102,7 @@ REFERENCES: dict[str, Callable[..., tuple[Array, ...]]] = {
     "matmul.ir": matmul,
     "mlp_loss.ir": mlp_loss,
     "quickstart.ir": quickstart,
+    "softmax.ir": lambda x: (softmax(x),),
 }
 
 

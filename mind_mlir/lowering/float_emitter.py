@@ -9,6 +9,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
+#: Bits of the vectors that are scaled by an instruction.
+_WIDE = 512
+
+
 class FloatEmitter:
     """Emits arithmetic on one type, f32, f64 or a vector of either, and on integers of the same width.
 
@@ -19,16 +23,21 @@ class FloatEmitter:
         bits: The width of the floats, 32 or 64.
         lanes: How many there are in a vector; None for scalars.
         fma: Whether multiplication and addition are fused.
+        scales: Whether an instruction multiplies vectors of 64 bytes by powers of two.
 
     Attributes:
         type: The type of the floats, as text.
         lines: What has been emitted.
+        scales: Whether `scaled` is an instruction.
     """
 
-    def __init__(self, bits: int, lanes: int | None, *, fma: bool) -> None:
+    def __init__(self, bits: int, lanes: int | None, *, fma: bool, scales: bool = False) -> None:
         self._width = bits
         self._lanes = lanes
         self._fma = fma
+        #: How many vectors of 64 bytes there are side by side.
+        self._parts = 0 if lanes is None else lanes * bits // _WIDE
+        self.scales = scales and self._parts in (1, 2, 4) and self._parts * _WIDE == (lanes or 0) * bits
         self._element, self._integer = f"f{bits}", f"i{bits}"
         self.type, self._bits, self._flags = (self._of(each) for each in (self._element, self._integer, "i1"))
         self._constants: dict[tuple[str, str], str] = {}
@@ -93,6 +102,36 @@ class FloatEmitter:
         if not self._fma:
             return self.add(self.multiply(x, y), z)
         return self._emit(f"intr.fma({x}, {y}, {z}) : ({self.type}, {self.type}, {self.type}) -> {self.type}")
+
+    def scaled(self, x: str, power: str) -> str:
+        """Emit ``x`` times two to an integral ``power``, rounded once; only where there is an instruction."""
+        assert self.scales, "scaled takes an instruction"
+        kind, count = ("ps", 16) if self._width == 32 else ("pd", 8)
+        mask = self._emit(f"mlir.constant(-1 : i{count}) : i{count}")
+        rounding = self._emit("mlir.constant(4 : i32) : i32")  # as the processor is set to
+        type_ = f"vector<{count}x{self._element}>"
+        found = []
+        for part in range(self._parts):
+            lanes = list(range(part * count, (part + 1) * count))
+            factors = [self._shuffled(each, each, lanes, self.type) for each in (x, power)]
+            found.append(
+                self._emit(
+                    f'call_intrinsic "llvm.x86.avx512.mask.scalef.{kind}.{_WIDE}"'
+                    f"({factors[0]}, {factors[1]}, {factors[0]}, {mask}, {rounding})"
+                    f" : ({type_}, {type_}, {type_}, i{count}, i32) -> {type_}"
+                )
+            )
+        while len(found) > 1:
+            lanes = list(range(2 * count))
+            pairs = zip(found[::2], found[1::2], strict=True)
+            found = [self._shuffled(*pair, lanes, f"vector<{count}x{self._element}>") for pair in pairs]
+            count *= 2
+        return found[0]
+
+    def _shuffled(self, x: str, y: str, lanes: list[int], type_: str) -> str:
+        """Emit a shuffle of two vectors of ``type_``, unless it is the first one."""
+        is_first = type_ == f"vector<{len(lanes)}x{self._element}>" and lanes[0] == 0
+        return x if is_first else self._emit(f"shufflevector {x}, {y} {lanes} : {type_}")
 
     def polynomial(self, x: str, coefficients: Sequence[float]) -> str:
         """Emit a polynomial of ``x`` by Horner's rule; coefficients are given lowest power first."""

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 #: Loops that run at most so often may be unrolled completely.
 _SHORT = 8
+#: The same of those that a loop of the program repeats: what they read and write then may stay in registers.
+_SHORT_INSIDE = 16
 _OTHERS = ("scf.for", "func.call", "memref.copy")
 _ON_LOOP = "llvm.loop_annotation"
 #: Marks functions with loops that LLVM's passes make faster.
@@ -83,7 +85,9 @@ def _is_short(loop: Operation) -> bool:
     lower, upper, step = (_constant(bound) for bound in list(loop.operands)[:3])
     if lower is None or upper is None or step is None:
         return False
-    return upper - lower <= _SHORT * step
+    around = loop.parent
+    inside = around.name != "scf.if" and is_control(around)
+    return upper - lower <= (_SHORT_INSIDE if inside else _SHORT) * step
 
 
 def _constant(value: Value) -> int | None:

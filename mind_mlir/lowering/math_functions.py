@@ -105,9 +105,11 @@ def emit_exp(n: FloatEmitter, format_: Format, x: str) -> str:
     # Comparisons with NaN are false, so that it is kept.
     x = n.select(n.less(n.number(high), x), n.number(high), x)
     x = n.select(n.less(x, n.number(low)), n.number(low), x)
-    large, small, both = exp_parts(n, format_, x, 2 * format_.bias)
+    large, small, both, power = exp_parts(n, format_, x, 2 * format_.bias)
     # Adding the exact part of r last leaves its rounding error out of all but the small terms.
     p = n.add(n.add(large, small), n.number(1.0))
+    if n.scales:
+        return n.scaled(p, power)
     # 2**k may be out of range where the result is not. Its halves never are, and since the first product
     # is exact, a subnormal result is rounded once. Shifting to the place of the exponent drops all bits
     # above k + 2 bias, and both halves of that are the biased exponents.
@@ -118,8 +120,8 @@ def emit_exp(n: FloatEmitter, format_: Format, x: str) -> str:
     return p
 
 
-def exp_parts(n: FloatEmitter, format_: Format, x: str, offset: int) -> tuple[str, str, str]:
-    """Emit two numbers and an integer: e**x is 2**k e**r, and e**r - 1 the sum of the first two.
+def exp_parts(n: FloatEmitter, format_: Format, x: str, offset: int) -> tuple[str, str, str, str]:
+    """Emit two numbers, an integer and k: e**x is 2**k e**r, and e**r - 1 the sum of the first two.
 
     The first of them is what is exact of r; it is x itself where k is 0. The low bits of the integer are
     k + ``offset``.
@@ -132,7 +134,7 @@ def exp_parts(n: FloatEmitter, format_: Format, x: str, offset: int) -> tuple[st
     first, rest = format_.ln2
     large, small = n.fma(k, n.number(-first), x), n.multiply(k, n.number(-rest))
     r = n.add(large, small)
-    return large, n.fma(n.multiply(r, r), n.polynomial(r, format_.exp_tail), small), n.bits(shifted)
+    return large, n.fma(n.multiply(r, r), n.polynomial(r, format_.exp_tail), small), n.bits(shifted), k
 
 
 def emit_log(n: FloatEmitter, format_: Format, x: str) -> str:

@@ -32,18 +32,19 @@ _FEW = 4
 def outline_kernels(module: Module) -> None:
     """Move the loop nests of every function of ``module`` to kernel functions, in place.
 
-    A function with a single loop nest keeps it.
+    A function with a single loop nest keeps it. Loops that are to be compiled apart become kernels wherever
+    they are, and before others: what a kernel holds does not change once equal ones have been merged.
 
     Args:
         module: A bufferized module with its temporaries in the arena.
     """
     kernels = SharedFunctions("kernel")
-    for function in list(module.body.operations):
-        if isinstance(function, func.FuncOp) and KERNEL_ATTRIBUTE not in function.attributes:
-            _outline_nests(function, kernels)
     for loop in find_all(module, scf.ForOp):
         if APART_ATTRIBUTE in loop.attributes and not _is_kernel(loop.operation.parent):
             _outline(_function_of(loop), loop.operation, kernels)
+    for function in list(module.body.operations):
+        if isinstance(function, func.FuncOp) and KERNEL_ATTRIBUTE not in function.attributes:
+            _outline_nests(function, kernels)
 
 
 def _outline_nests(function: Operation, kernels: SharedFunctions) -> None:

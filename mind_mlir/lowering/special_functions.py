@@ -109,7 +109,7 @@ def emit_tanh(n: FloatEmitter, format_: Format, x: str) -> str:
     end = n.number(TABLES[format_.bits].tanh_end)
     t = n.magnitude(x)
     t = n.select(n.less(end, t), end, t)  # NaN is kept
-    large, small, both = exp_parts(n, format_, n.add(t, t), format_.bias)
+    large, small, both, _ = exp_parts(n, format_, n.add(t, t), format_.bias)
     # Products with a power of two are exact. So is the first part of E where x is small.
     scale = n.float_of(n.shift_left(both, format_.mantissa))
     large = n.add(n.multiply(large, scale), n.subtract(scale, n.number(1.0)))
@@ -130,7 +130,7 @@ def emit_erf(n: FloatEmitter, format_: Format, x: str) -> str:
     near = n.fma(x, n.polynomial(n.multiply(x, x), tables.erf_tail), x)
     t = n.magnitude(x)
     t = n.select(n.less(end, t), end, t)  # NaN is kept
-    large, small, both = exp_parts(n, format_, n.polynomial(t, tables.erfc_log), format_.bias)
+    large, small, both, _ = exp_parts(n, format_, n.polynomial(t, tables.erfc_log), format_.bias)
     scale = n.float_of(n.shift_left(both, format_.mantissa))
     # 1 - 2**k - 2**k (e**r - 1): the product is exact.
     far = n.subtract(n.subtract(one, scale), n.multiply(n.add(large, small), scale))

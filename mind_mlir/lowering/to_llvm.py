@@ -102,7 +102,7 @@ def to_llvm(
             names, found = _survey(module)
         annotate_loops(found["scf.for"], found["scf.if"] + found["scf.while"])
         replaced = [op for name in REPLACED for op in found[name]]
-        expansions = expand_math(module, replaced, fma=machine.fma)
+        expansions = expand_math(module, replaced, fma=machine.fma, scales=machine.scales)
         if not expansions.others:
             names.difference_update(REPLACED)
         expand_narrow_floats(module, names, machine, verify=verify)

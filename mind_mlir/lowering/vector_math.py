@@ -48,7 +48,9 @@ class Expansions:
     others: bool = False
 
 
-def expand_math(module: Module, operations: Iterable[Operation], *, fma: bool) -> Expansions:
+def expand_math(
+    module: Module, operations: Iterable[Operation], *, fma: bool, scales: bool = False
+) -> Expansions:
     """Turn functions of f32 and f64, `REPLACED`, into calls of functions of plain arithmetic, in place.
 
     The functions are declared only; `define_expansions` defines them in the LLVM dialect.
@@ -58,6 +60,7 @@ def expand_math(module: Module, operations: Iterable[Operation], *, fma: bool) -
         operations: Its operations called one of `REPLACED`. Other element types are left alone.
         fma: Whether multiplication and addition fuse into one instruction. Where they do not, they are
             rounded one after the other: the results then differ in the last place.
+        scales: Whether an instruction multiplies vectors of 64 bytes by powers of two, which changes no bits.
     """
     expansions = Expansions()
     symbols: dict[tuple[str, Type], str] = {}
@@ -74,7 +77,9 @@ def expand_math(module: Module, operations: Iterable[Operation], *, fma: bool) -
             taken = taken or _symbols(module)
             symbols[key] = _unused(f"mind.{op.name.removeprefix('math.')}.{_spell(row)}", taken)
             lanes = shape[-1] if shape else None
-            expansions.functions[symbols[key]] = _function(op.name, element.width, lanes, fma=fma)
+            expansions.functions[symbols[key]] = _function(
+                op.name, element.width, lanes, fma=fma, scales=scales
+            )
             with ir.InsertionPoint.at_block_begin(module.body), ir.Location.unknown():
                 type_ = ir.Type.parse(f"!llvm.func<{row} ({row})>")
                 llvm.LLVMFuncOp(symbols[key], ir.TypeAttr.get(type_), sym_visibility="private")
@@ -154,9 +159,9 @@ def _symbols(module: Module) -> set[str]:
 
 
 @functools.cache
-def _function(operation: str, bits: int, lanes: int | None, *, fma: bool) -> str:
+def _function(operation: str, bits: int, lanes: int | None, *, fma: bool, scales: bool) -> str:
     """Return the text of the function that takes the place of ``operation``, under the symbol `name`."""
-    emitter = FloatEmitter(bits, lanes, fma=fma)
+    emitter = FloatEmitter(bits, lanes, fma=fma, scales=scales)
     result = _FUNCTIONS[operation](emitter, FORMATS[bits], "%arg0")
     body = "\n".join(emitter.lines)
     return (

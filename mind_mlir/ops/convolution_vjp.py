@@ -35,6 +35,9 @@ _PHASES = 16
 def conv2d_vjp(context: VjpContext) -> Sequence[Value | None]:
     """Derivative rule of `Conv2d` (autodiff.md, "Linear and tensor algebra"); an extension of Core v1."""
     image, filter_ = context.operands
+    if 0 in (*image.shape, *filter_.shape):
+        pairs = zip(context.operands, context.needs, strict=True)
+        return [context.zeros(operand.type) if needed else None for operand, needed in pairs]
     padding = spatial_padding(
         context.attributes["padding"], image.shape[1:3], filter_.shape[:2], context.attributes["strides"]
     )

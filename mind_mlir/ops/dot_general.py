@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from mind_mlir.ir.types import DType, TensorType, format_shape
+from mind_mlir.ir.types import DType, DTypeKind, TensorType, format_shape
 from mind_mlir.ops import numbers
 from mind_mlir.ops.accumulation import ACCURACY
 from mind_mlir.ops.accumulators import (
@@ -356,7 +356,9 @@ def _widens(dtype: DType, accumulator: DType) -> bool:
     """Return whether kernels convert elements of ``dtype`` to ``accumulator`` as they read them."""
     if dtype in _UNREAD:
         return False
-    return dtype is accumulator or (dtype.kind is accumulator.kind and dtype.bits < accumulator.bits)
+    kinds = (dtype.kind, accumulator.kind)
+    holds_all = kinds[0] is kinds[1] or kinds == (DTypeKind.UNSIGNED, DTypeKind.SIGNED)
+    return dtype is accumulator or (holds_all and dtype.bits < accumulator.bits)
 
 
 def _form(

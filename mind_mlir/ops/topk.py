@@ -1,7 +1,8 @@
 """TopK: the greatest or least elements of an axis, in order, and where they lie (ptir-v0.4.md, extensions).
 
-Lowering: the indices of each row are sorted by merging runs of twice the length in each pass, which is stable
-and takes time in proportion to n log n whatever the values are.
+Lowering: few elements are kept in lists (`topk_lists`). For more of them the indices of each row are sorted
+by merging runs of twice the length in each pass, which is stable and takes time in proportion to n log n
+whatever the values are.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from mind_mlir.ops.axes import NEGATIVE_AXIS, counted_from_front, require_axis
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.opdef import ALL_REAL, BOOL, NO_ORDER, AttributeDef, Example, OpDef, OperandDef
 from mind_mlir.ops.reassociation import reshape
+from mind_mlir.ops.topk_lists import LONGEST, Lists
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -89,9 +91,13 @@ def _lower(context: LoweringContext) -> Any:
     moved = source.with_shape(tuple(source.extents[place] for place in last))
     rows = moved.with_shape((math.prod(moved.extents[:-1]), moved.extents[-1]))
     keys = reshape(context, _transposed(context, operand, moved, last), moved, rows.extents)
-    order = _Sort(context, keys, rows).emit(context.attributes["k"])
-    taken = rows.with_shape((rows.extents[0], context.attributes["k"]))
-    values = _gathered(context, keys, order, taken)
+    sort, k = _Sort(context, keys, rows), context.attributes["k"]
+    taken = rows.with_shape((rows.extents[0], k))
+    if k <= LONGEST:
+        values, order = Lists(context, keys, rows, sort.before).emit(k)
+    else:
+        order = sort.emit(k)
+        values = _gathered(context, keys, order, taken)
     back = tuple(last.index(place) for place in range(source.rank))
     found = []
     for value, type_ in zip((values, order), results, strict=True):
@@ -189,7 +195,7 @@ class _Sort:
             mine, other = (self._read(order, self._within(place)) for place in (left, right))
             has_left = arith.cmpi(predicate.ult, left, middle)
             has_right = arith.cmpi(predicate.ult, right, stop)
-            before = self._before(self._key(row, other), self._key(row, mine))
+            before = self.before(self._key(row, other), self._key(row, mine))
             takes = arith.andi(has_right, arith.ori(before, arith.xori(has_left, self._true())))
             target = self._mlir.tensor.insert(arith.select(takes, other, mine), target, [at])
             further = arith.index_castui(self._index, takes)
@@ -201,7 +207,7 @@ class _Sort:
 
         return self._loop(self._length, [start, self._at(0), self._at(0)], step)[0]
 
-    def _before(self, right: Any, left: Any) -> Any:
+    def before(self, right: Any, left: Any) -> Any:
         """Emit whether element ``right`` comes before ``left`` though it has the greater index."""
         arithmetic, arith = self._c.arithmetic(self._type.dtype), self._arith
         largest = self._c.attributes["largest"]

@@ -11,8 +11,8 @@ from mind_mlir.bindings import ir, new_context
 from mind_mlir.lowering.bufferize import bufferize
 from mind_mlir.lowering.schedule import schedule
 from mind_mlir.lowering.to_llvm import to_llvm
-from mind_mlir.runtime.native import NativeFunction
-from mind_mlir.target import Target, named_target
+from mind_mlir.runtime.native import NativeFunction, NativeModule
+from mind_mlir.target import Target, host_target, named_target
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -117,11 +117,15 @@ def lowered(text: str, target: Target) -> str:
 
 
 def compiled(text: str, target: Target | None = None) -> NativeFunction:
-    """Return ``@main`` of ``text`` as machine code, scheduled for ``target``, this machine by default."""
+    """Return ``@main`` of ``text`` as machine code, scheduled for ``target``.
+
+    That is what `named_target` says by default; what is scheduled for another one is code for this machine.
+    """
+    machine = host_target() if target else named_target()
     with new_context(), ir.Location.unknown():
         module = _bufferize(text, target)
-        to_llvm(module)
-        return NativeFunction(module, opt_level=0)
+        to_llvm(module, machine)
+        return NativeFunction(NativeModule(module, opt_level=0, target=machine))
 
 
 def run(text: str, inputs: Sequence[Array], outputs: Sequence[Array], target: Target | None = None) -> None:

@@ -393,7 +393,7 @@ def test_many_nests_in_a_loop_become_kernels_and_equal_ones_one() -> None:
         agrees(function, {"x": numbers((9, 9)), "y": numbers((9, 9)) / 9, "n": np.int64(n)}, rtol=1e-4)
 
 
-@pytest.mark.parametrize(("m", "k", "n"), [(17, 9, 50), (3, 40, 33), (5, 64, 64), (1, 3, 2)])
+@pytest.mark.parametrize(("m", "k", "n"), [(17, 9, 50), (3, 40, 33), (9, 64, 64), (1, 3, 2)])
 def test_a_matrix_that_a_loop_does_not_change_is_packed_before_it(m: int, k: int, n: int) -> None:
     b = Builder()
     x, w, count = b.parameter(f32(m, k), "x"), b.parameter(f32(n, k), "w"), b.parameter(N, "n")

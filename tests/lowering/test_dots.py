@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import dataclasses
 
+import guarded
 import ml_dtypes
 import numpy as np
 import pytest
 from schedule_harness import Array, function, lowered, run, tensor_type
 
+from mind_mlir.bindings import ir, new_context
+from mind_mlir.lowering.bufferize import bufferize
+from mind_mlir.lowering.schedule import schedule
+from mind_mlir.lowering.to_llvm import to_llvm
 from mind_mlir.ops.accumulation import roundings
-from mind_mlir.target import Target, host_target
+from mind_mlir.runtime.native import NativeFunction
+from mind_mlir.target import TARGETS, Target, host_target, named_target, runs_here
 
 HOST = host_target()
 DOTS = Target(64, 32, fma=True, half=True, masks=True, bf16_dots=True, integer_dots=True, l2_bytes=1 << 20)
 #: Small caches give small products several blocks and pieces each way.
 SMALL = dataclasses.replace(DOTS, l1_bytes=1024, l2_bytes=4096)
 PLAIN = dataclasses.replace(DOTS, bf16_dots=False, integer_dots=False)
-TARGETS = pytest.mark.parametrize("target", [DOTS, SMALL], ids=["dots", "small"])
+CACHES = pytest.mark.parametrize("target", [DOTS, SMALL], ids=["dots", "small"])
 
 needs_bf16 = pytest.mark.skipif(not HOST.bf16_dots, reason="the machine has no instruction for bf16")
 needs_integers = pytest.mark.skipif(not HOST.integer_dots, reason="the machine has no instruction for bytes")
@@ -116,7 +122,7 @@ def test_subnormal_factors_change_no_other_result(layout: str) -> None:
 
 
 @needs_bf16
-@TARGETS
+@CACHES
 @LAID_OUT
 @pytest.mark.parametrize(
     ("first", "second"),
@@ -157,7 +163,7 @@ def test_infinities_and_nan(layout: str) -> None:
 
 @needs_bf16
 @needs_integers
-@TARGETS
+@CACHES
 @pytest.mark.parametrize("element", ["bf16", "i8"])
 def test_batches(element: str, target: Target) -> None:
     left, right, out = (3, 35, 67), (3, 67, 21), (3, 35, 21)
@@ -173,6 +179,32 @@ def test_batches(element: str, target: Target) -> None:
     result = np.full(out, 7, np.float32 if element == "bf16" else np.int32)
     run(function(types[:2], types[2:], body, ["%r"]), factors, [result], target)
     np.testing.assert_array_equal(result, made[0] @ made[1])  # whole numbers this small are exact
+
+
+@pytest.mark.parametrize("name", [name for name in TARGETS if runs_here(named_target(name))])
+@pytest.mark.parametrize("dtype", ["bf16", "f16"])
+def test_targets_without_instructions_convert(dtype: str, name: str) -> None:
+    """Code is made for each target, with factors large enough to be packed, edges, and few rows."""
+    machine = named_target(name)
+    for (m, n, k), layout in (((129, 130, 131), "nn"), ((129, 70, 131), "nt"), ((5, 70, 33), "nn")):
+        with new_context(), ir.Location.unknown():
+            text = product(m, n, k, "bf16", layout).replace("bf16", dtype)
+            module = ir.Module.parse(text)
+            schedule(module, machine)
+            bufferize(module)
+            to_llvm(module, machine)
+            native = NativeFunction(module, opt_level=0)
+        made = [
+            np.random.default_rng(seed).integers(-9, 9, shape) for seed, shape in ((1, (m, k)), (2, (k, n)))
+        ]
+        left, right = (each.astype(ml_dtypes.bfloat16 if dtype == "bf16" else np.float16) for each in made)
+        left[0], right[:, 0] = 0, 0
+        left[0, 0], right[0, 0] = (2.0**-130, 2.0**20) if dtype == "bf16" else (2.0**-20, 2.0**10)
+        out = np.full((m, n), 7, np.float32)
+        stored = [left, np.ascontiguousarray(right.T) if layout[1] == "t" else right]
+        guarded.call(native, stored, [out])
+        exact = left.astype(np.float64) @ right.astype(np.float64)
+        np.testing.assert_array_equal(out, exact)  # whole numbers, and one product of a subnormal one
 
 
 def test_instructions_are_those_of_the_target() -> None:

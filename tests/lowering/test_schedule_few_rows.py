@@ -70,10 +70,10 @@ def test_a_weight_is_neither_packed_nor_copied(transposed: bool) -> None:
     assert "@mind_transpose" not in text
 
 
-def chosen(m: int, n: int, k: int, *, transposed: bool = False) -> str:
+def chosen(m: int, n: int, k: int, *, transposed: bool = False, outside: int = 0) -> str:
     right = (k, 1) if transposed else (1, n)
     loops = Geometry(Loop(n, 0, right[0], 1), (Loop(m, k, 0, n),), (), (Loop(k, 1, right[1], 0),), (0, 0, 0))
-    schedule = few_rows_schedule(loops, bits=32, target=AVX512)
+    schedule = few_rows_schedule(loops, bits=32, target=AVX512, outside=outside)
     return "" if schedule is None else "sweep" if schedule.sweeps else "dots"
 
 
@@ -82,5 +82,7 @@ def test_others_are_computed_in_tiles() -> None:
     assert chosen(5, 768, 3072) == ""
     assert chosen(4, 64, 64) == "", "small enough to stay in the cache"
     assert chosen(8, 768, 3072, transposed=True) == "dots"
+    assert chosen(8, 768, 3072, transposed=True, outside=1) == "dots", "a packed copy is as far away"
+    assert chosen(8, 64, 64, transposed=True, outside=1) == "", "packed once, before the loop"
     assert chosen(9, 768, 3072, transposed=True) == ""
     assert chosen(8, 768, 48, transposed=True) == "", "no room for the accumulators of a dot product"

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from schedule_harness import DTYPES, Array, bufferized, function, run, scheduled, tensor_type
@@ -103,7 +105,7 @@ def test_other_targets(shape: tuple[int, int, int], layout: str, target: Target)
 @pytest.mark.parametrize("width", [16, 32, 64])
 @pytest.mark.parametrize(
     "shape",
-    [(48, 64, 40), (49, 65, 41), (50, 79, 70), (61, 130, 64), (100, 33, 17), (96, 96, 300)],
+    [(48, 64, 40), (49, 65, 41), (50, 79, 70), (61, 130, 64), (100, 33, 17), (96, 96, 300), (650, 33, 40)],
     ids=str,
 )
 @pytest.mark.parametrize("layout", ["nn", "nt"])
@@ -187,6 +189,16 @@ def test_small_products_do_not_pack() -> None:
     for m, n, k in [(64, 10, 64), (16, 8, 4), (64, 64, 64), (1, 4096, 4096)]:
         assert not chosen(m, n, k, AVX512).pack
     assert chosen(1024, 1024, 1024, AVX512).pack
+
+
+def test_a_large_transposed_factor_is_packed_by_the_pieces_that_read_it() -> None:
+    m, n, k = 33, 3000, 700
+    assert chosen(m, n, k, AVX512, strided_right=True).pack_pieces
+    assert not chosen(1000, n, k, AVX512, strided_right=True).pack_pieces, "read by many pieces"
+    assert not chosen(m, n, 3000, AVX512, strided_right=True).pack_pieces, "no room for a panel"
+    text = bufferized(matmul(m, n, k, "f32", "nt"), AVX512)
+    own = [int(size) for size in re.findall(r"memref\.view.* to memref<(\d+)xf32>", text)]
+    assert max(own) < k * n // 8
 
 
 def test_edges_without_masks_are_packed() -> None:

@@ -242,6 +242,29 @@ def test_equal_loop_nests_are_compiled_once() -> None:
     assert np.array_equal(result, expected)
 
 
+def test_a_kernel_that_is_one_loop_apart_does_not_call_itself() -> None:
+    """What is moved out of it would be the kernel as it was known before."""
+    loop = """
+      scf.for %i = %c0 to %c64 step %c1 {
+        %v = memref.load %a[%i] : memref<64xf32>
+        memref.store %v, %OUT[%i] : memref<64xf32>
+      } {mind.apart}"""
+    source = f"""
+    func.func @main(%a: memref<64xf32>, %r: memref<64xf32>, %s: memref<64xf32>, %none: memref<0xi8>) {{
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c64 = arith.constant 64 : index
+      {loop.replace("OUT", "r")}
+      {loop.replace("OUT", "s")}
+      return
+    }}"""
+    with new_context():
+        module = ir.Module.parse(source)
+        to_llvm(module, verify=True)
+        kernels = re.findall(r"llvm\.func internal @(\w+)\(|llvm\.call @(\w+)\(", str(module))
+    assert kernels == [("main_kernel_0", ""), ("", "main_kernel_0"), ("", "main_kernel_0")]
+
+
 def test_kernels_repeat_views_and_take_scalars() -> None:
     source = """
     func.func @main(%a: tensor<6x4xf32>, %f: tensor<f32>) -> (tensor<6x4xf32>, tensor<2x4xf32>) {

@@ -82,11 +82,13 @@ func.func @main(%a: tensor<{extent}x{shape}x{type}>) -> tensor<{extent}x{shape}x
 }}"""
 
 
-def execute(source: str, x: Array, *, fma: bool = named_target().fma, opt_level: int = 3) -> Array:
+def execute(
+    source: str, x: Array, *, fma: bool = named_target().fma, opt_level: int = 3, scales: bool = False
+) -> Array:
     with new_context():
         module = ir.Module.parse(source)
         bufferize(module, verify=True)
-        to_llvm(module, Target(fma=fma), verify=True)
+        to_llvm(module, Target(fma=fma, scales=scales), verify=True)
         native = NativeFunction(module, opt_level=opt_level)
     result = np.empty_like(x)
     call(native, [x], [result])
@@ -100,7 +102,7 @@ def scalars(name: str, x: Array, *, fma: bool = named_target().fma, opt_level: i
     return execute(source, x, fma=fma, opt_level=opt_level)
 
 
-def vectors(name: str, x: Array, *shape: int, opt_level: int) -> Array:
+def vectors(name: str, x: Array, *shape: int, opt_level: int, scales: bool = False) -> Array:
     """Compute the function on vectors of ``shape``."""
     dtype = {value: key for key, value in DTYPES.items()}[x.dtype.type]
     whole = -len(x) % math.prod(shape)
@@ -113,7 +115,7 @@ def vectors(name: str, x: Array, *shape: int, opt_level: int) -> Array:
         zeros=", ".join(["%zero"] * len(shape)),
         bounds=", ".join(["true"] * len(shape)),
     )
-    return execute(source, padded, opt_level=opt_level)[: len(x)]
+    return execute(source, padded, opt_level=opt_level, scales=scales)[: len(x)]
 
 
 def program(name: str, x: Array, *, opt_level: int = 3) -> Array:
@@ -293,6 +295,16 @@ def test_scalars_vectors_and_levels_give_the_same_bits(name: str, dtype: str) ->
         assert program(name, x, opt_level=opt_level).tobytes() == expected
     assert vectors(name, x, 3, opt_level=3).tobytes() == expected
     assert vectors(name, x, 2, 4, opt_level=3).tobytes() == expected
+
+
+@pytest.mark.skipif(not named_target().scales, reason="no instruction multiplies by powers of two")
+@pytest.mark.parametrize(("dtype", "lanes"), [("f32", 16), ("f32", 32), ("f64", 8), ("f64", 32)])
+def test_scaling_by_an_instruction_gives_the_same_bits(dtype: str, lanes: int) -> None:
+    x = np.concatenate([spread(dtype, 20_000), usual("exp", dtype, 20_000), edges("exp", dtype)])
+    low, _ = FORMATS[32 if dtype == "f32" else 64].exp_range
+    x = np.concatenate([x, np.linspace(low, 0.8 * low, 20_000, dtype=x.dtype)])  # to subnormal numbers
+    expected = scalars("exp", x, opt_level=0)
+    assert vectors("exp", x, lanes, opt_level=0, scales=True).tobytes() == expected.tobytes()
 
 
 @BOTH

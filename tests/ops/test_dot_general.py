@@ -176,3 +176,13 @@ def test_narrow_products_neither_overflow_nor_round() -> None:
     assert run_both(DOT, [i, i.T.copy()], form("mk", "kn", DType.SI8))[0, 0] == np.array(40000).astype(
         np.int8
     )
+
+
+def test_unsigned_numbers_are_read_as_they_are_by_signed_accumulators() -> None:
+    rng = np.random.default_rng(8)
+    for dtype, accumulator in ((DType.UI8, DType.SI32), (DType.UI4, DType.SI8), (DType.UI16, DType.SI64)):
+        greatest = (1 << dtype.bits) - 1
+        x, y = (rng.integers(0, greatest + 1, shape).astype(dtype.numpy) for shape in ((40, 33), (33, 20)))
+        x[0], y[:, 0] = greatest, greatest
+        attributes = form("mk", "kn", accumulator)
+        np.testing.assert_array_equal(run_both(DOT, [x, y], attributes), run_numpy(DOT, [x, y], attributes))

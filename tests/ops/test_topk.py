@@ -9,8 +9,12 @@ import pytest
 from harness import edge_values, findings, run_both_all, run_vjp
 
 import mind_mlir
+from mind_mlir.core.builder import Builder
+from mind_mlir.ir.module import Functions, Module
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.registry import by_opcode
+from mind_mlir.ops.topk_lists import LONGEST
+from mind_mlir.profiles import PTIR
 
 TOPK = by_opcode()["TopK"]
 
@@ -38,12 +42,29 @@ def test_awkward_values_with_ties(dtype: DType, axis: int, largest: bool) -> Non
         assert list(order) == sorted(range(extent), key=key)
 
 
-def test_long_rows() -> None:
-    x = np.random.default_rng(7).integers(0, 1000, (2, 3001))
-    values, indices = run_both_all(TOPK, [x], form(5, 1, dtype=DType.SI64))
-    expected = np.argsort(-x, axis=1, kind="stable")[:, :5]
+@pytest.mark.parametrize("k", [1, 5, LONGEST, LONGEST + 1, 1501])
+def test_long_rows(k: int) -> None:
+    x = np.random.default_rng(7).integers(0, 1000, (3, 1501))
+    x[1] = np.arange(1501)  # each better than all before
+    x[2] = 7
+    values, indices = run_both_all(TOPK, [x], form(k, 1, dtype=DType.SI64))
+    expected = np.argsort(-x, axis=1, kind="stable")[:, :k]
     np.testing.assert_array_equal(indices, expected)
     np.testing.assert_array_equal(values, np.take_along_axis(x, expected, 1))
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_rows_that_are_computed_before_and_used_after(axis: int) -> None:
+    builder = Builder(profile=PTIR.name)
+    x = builder.parameter(TensorType(DType.F32, (256, 192)), "x")
+    values, indices = builder.emit_all("TopK", builder.emit("Neg", x), **form(4, axis))
+    result = builder.function("main", [builder.emit("Neg", values), indices])
+    executable = mind_mlir.compile(Module(Functions((result,)), PTIR.name))
+    assert " of the rows" in executable.as_text("schedule")
+    array = np.random.default_rng(8).standard_normal((256, 192), np.float32)
+    least, where = executable(array)
+    np.testing.assert_array_equal(where, np.take(np.argsort(array, axis), range(4), axis))
+    np.testing.assert_array_equal(least, np.take(np.sort(array, axis), range(4), axis))
 
 
 def test_the_gradient_of_the_values_goes_to_the_elements_they_are() -> None:

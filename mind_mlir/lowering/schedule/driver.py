@@ -21,6 +21,7 @@ from mind_mlir.lowering.schedule.fusion.collapse import collapsed, expand_value,
 from mind_mlir.lowering.schedule.fusion.group import vector_dims
 from mind_mlir.lowering.schedule.grouping import Grouping
 from mind_mlir.lowering.schedule.movement.margins import carry_margins
+from mind_mlir.lowering.schedule.movement.rows import share_rows
 from mind_mlir.lowering.schedule.movement.scatter import ScatterEmitter, match_scatter
 from mind_mlir.lowering.schedule.movement.transposition import (
     Transposition,
@@ -109,7 +110,7 @@ class FunctionScheduler:
                 fills[op] = self._decisions.place
             elif op.name.startswith("linalg."):
                 self._plain(op, view)
-            else:
+            elif not share_rows(op, self._emitter, self._decisions):
                 self._regions(op)
         groups.close_all()
         sweep(block)
@@ -218,12 +219,16 @@ class FunctionScheduler:
         init = contraction.view.inits[0]
         loops = geometry(contraction, [*strides, contiguous_strides(init.type.shape)])
         bits = contraction.element.width
-        chosen = few_rows_schedule(loops, bits=bits, target=self._target) or choose_matmul_schedule(
+        outside = loops_without(contraction.view.op, contraction.right.value)
+        chosen = few_rows_schedule(
+            loops, bits=bits, target=self._target, outside=outside
+        ) or choose_matmul_schedule(
             loops,
             bits=bits,
             target=self._target,
-            outside=loops_without(contraction.view.op, contraction.right.value),
+            outside=outside,
             group=words_of(contraction, loops, self._target),
+            converts=bool(contraction.left.casts),
         )
         self._kernels.update(dict.fromkeys(kernels_of(contraction, loops, chosen)))
         start = filler(init)

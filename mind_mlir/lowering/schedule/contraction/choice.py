@@ -19,7 +19,7 @@ from mind_mlir.lowering.schedule.contraction.few_rows import DotKernel, JoinKern
 from mind_mlir.lowering.schedule.contraction.kernels import ProductKernel
 from mind_mlir.lowering.schedule.contraction.matmul_schedule import is_strided
 from mind_mlir.lowering.schedule.contraction.packing import PackKernel
-from mind_mlir.lowering.schedule.contraction.text import HALF
+from mind_mlir.lowering.schedule.contraction.text import HALF, SHORT
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.contraction.geometry import Geometry
@@ -42,14 +42,14 @@ _CONVERSIONS = {
 
 #: Factors, as kernels take them, that dot products take: which kind, and how many are in a word.
 _DOTS = {
-    "bf16:fpext f32": (BF16, 2),
+    "i16:short f32": (BF16, 2),
     "i16:sext i32": (I16, 2),
     "i8:sext i32": (I8, 4),
     "i8:zext i32": (I16, 2),
 }
 #: How elements become those of words.
 _IN_WORDS = {
-    "bf16:fpext f32": "bf16:bitcast i16",
+    "i16:short f32": "i16",
     "i16:sext i32": "i16",
     "i8:sext i32": "i8",
     "i8:zext i32": "i8:zext i16",
@@ -174,9 +174,15 @@ def _in_words(kernel: PackKernel, schedule: MatmulSchedule, bytes_note: str) -> 
 
 
 def _steps(operand: Operand) -> str:
-    """Return the element type of ``operand`` in memory and its conversions by LLVM's names."""
+    """Return the element type of ``operand`` in memory and its conversions by LLVM's names.
+
+    Floats of 16 bits are their bits: what is only moved, is moved.
+    """
+    element = str(operand.element)
     names = [f"{_CONVERSIONS[op.name]} {op.results[0].type}" for op in operand.casts]
-    return ":".join((str(operand.element), *names))
+    if element == "bf16":
+        return ":".join(("i16", names[0].replace("fpext", SHORT), *names[1:]))
+    return ":".join(("i16", "bitcast f16", *names) if element == "f16" else (element, *names))
 
 
 def sweep_kernel(contraction: Contraction, schedule: MatmulSchedule) -> SweepKernel:
@@ -215,5 +221,5 @@ def _conversions(operand: Operand, schedule: MatmulSchedule) -> str:
     """Return the element type of ``operand`` in memory and what is done to elements, as kernels take it."""
     found = _steps(operand)
     if str(operand.element) == "f16" and not schedule.half:
-        found = found.replace("fpext", HALF, 1)
+        found = found.replace("bitcast f16:fpext", HALF, 1)
     return found

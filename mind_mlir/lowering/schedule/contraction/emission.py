@@ -10,6 +10,7 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
+from mind_mlir.abi import ALIGNMENT
 from mind_mlir.bindings import arith, func, ir, linalg, memref, scf
 from mind_mlir.lowering.schedule.contraction.choice import dots_of, left_pack, product_kernel, right_pack
 from mind_mlir.lowering.schedule.contraction.dots import LEAST, NO_MAGNITUDE, SUMS, are_normal
@@ -22,7 +23,7 @@ from mind_mlir.lowering.schedule.contraction.match import match_contraction
 from mind_mlir.lowering.schedule.contraction.matmul_schedule import packs_steps, reduction
 from mind_mlir.lowering.schedule.contraction.text import byte_width
 from mind_mlir.lowering.schedule.emission.constants import BYTE_NS
-from mind_mlir.lowering.schedule.emission.emitter import Emitter, zero
+from mind_mlir.lowering.schedule.emission.emitter import PRIVATE_ATTRIBUTE, Emitter, zero
 from mind_mlir.lowering.schedule.emission.split import Split, split
 from mind_mlir.lowering.schedule.reading.view import Views
 from mind_mlir.mlir.memory import is_row_major
@@ -144,7 +145,7 @@ class _Emission:
             bases, firsts = [each.base for each in buffers], [each.first for each in buffers]
             FewRows(self._c, g, s, self._e, self._library, bases, firsts, self._starts()).emit()
             return
-        if s.pack:
+        if s.pack and not s.pack_pieces:
             self._pack()
         if s.pack_left:
             self._pack_left()
@@ -154,6 +155,8 @@ class _Emission:
         extents = (g.rows[0].extent, planes.extent, g.columns.extent)
         sizes = (s.mc, s.planes, s.nc)
         right = s.nc // s.columns * self._panel
+        if s.pack_pieces:
+            right = 0  # each piece begins in its own panels
         #: A loop over pieces: how many there are, and how far each operand moves.
         loops = [
             Loop(-(-extents[0] // s.mc), -(-s.mc // s.rows) * self._tile, 0, s.mc * g.rows[0].out),
@@ -172,12 +175,15 @@ class _Emission:
                 self._least(extent, digit, size)
                 for extent, digit, size in zip(extents, digits, sizes, strict=False)
             ]
+            if s.pack_pieces:
+                self._pack_piece(digits[2], bounds[2], is_shared=math.prod(counts) > s.pieces)
             sums = self._notes
             for digit, width in zip(digits, noted, strict=True):
                 sums = self._e.add(sums, self._e.mul(digit, width))
             self._product(list(zip(digits, loops, strict=True)), bounds, planes, sums)
 
-        self._chunks([loop.extent for loop in loops], s.pieces, piece)
+        counts = [loop.extent for loop in loops]
+        self._chunks(counts, s.pieces, piece)
 
     def _chunks(self, counts: Sequence[int], together: int, body: Callable[[Sequence[Index]], None]) -> None:
         """Emit ``body`` for each index of nested loops, innermost first, in chunks of ``together``."""
@@ -377,6 +383,28 @@ class _Emission:
             memref.StoreOp(nothing, value, [self._e.index(size)])
         return _Buffer.of(value)
 
+    def _pack_piece(self, number: Index, columns: Index, *, is_shared: bool) -> None:
+        """Emit the panels of piece ``number``, of ``columns``, into memory of its thread; take these instead.
+
+        They are read before they leave the second-level cache, and never get to memory.
+        """
+        e, s, g = self._e, self._s, self._g
+        kernel = right_pack(self._c, g, s)
+        depth = g.packed[0].extent
+        panel = self._steps(kernel, depth) * s.columns
+        panels = s.nc // s.columns
+        type_ = ir.MemRefType.get([panels * panel], ir.Type.parse(kernel.element))
+        attributes: dict[str, Attribute] = {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 0])}
+        if is_shared:
+            attributes |= {"alignment": _alignment(), PRIVATE_ATTRIBUTE: ir.UnitAttr.get()}
+        name = "memref.alloca" if is_shared else "memref.alloc"
+        own = _Buffer.of(ir.Operation.create(name, [type_], [], attributes).result)
+        source = e.add(self._right.first, g.first[1])
+        here = e.add(source, e.mul(number, s.nc * g.columns.right))
+        numbers = (here, 0, columns, depth, g.columns.right, panel, panels * panel)
+        self._pack_call(kernel, (self._right.base, own.base), numbers, (), 0)
+        self._use(own, kernel, panel, panels)
+
     def _pack_call(
         self,
         kernel: PackKernel,
@@ -473,6 +501,10 @@ class _Emission:
             with ir.InsertionPoint(anchor):
                 self._right = _Buffer.of(value)
         return anchor
+
+
+def _alignment() -> Attribute:
+    return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), ALIGNMENT)
 
 
 def is_defined_inside(value: Value, ancestor: Operation) -> bool:

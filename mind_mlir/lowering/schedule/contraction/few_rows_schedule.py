@@ -27,27 +27,32 @@ _DOT_STEPS = 64
 _ACCUMULATORS, _SHORTEST = 8, 4
 
 
-def few_rows_schedule(geometry: Geometry, *, bits: int, target: Target) -> MatmulSchedule | None:
+def few_rows_schedule(
+    geometry: Geometry, *, bits: int, target: Target, outside: int = 0
+) -> MatmulSchedule | None:
     """Return the schedule of a contraction that reads its right factor once; None if another one is better.
 
     Args:
         geometry: Its loops, all of one iteration or more.
         bits: Width of an accumulator in bits.
         target: The processor.
+        outside: Out of how many loops the packing of its right factor could be taken: then a factor that fits
+            the cache is rather packed once.
     """
     alone = len(geometry.rows) == 1 and not geometry.batch and len(geometry.depth) == 1
     if not alone or geometry.columns.out != 1:
         return None
     rows = geometry.rows[0].extent
+    far = geometry.steps * geometry.columns.extent * bits // 8 > target.l2_bytes // 2
     if is_strided(geometry):
-        return _dots(geometry, bits, target) if rows <= _DOT_ROWS else None
-    return _sweep(geometry, bits, target) if rows <= _SWEPT_ROWS else None
+        return _dots(geometry, bits, target) if rows <= _DOT_ROWS and (far or not outside) else None
+    return _sweep(geometry, bits, target) if rows <= _SWEPT_ROWS and far else None
 
 
 def _sweep(geometry: Geometry, bits: int, target: Target) -> MatmulSchedule | None:
     m, n, k = geometry.rows[0].extent, geometry.columns.extent, geometry.steps
     size, lanes = bits // 8, target.lanes(bits)
-    if k * n * size <= target.l2_bytes // 2 or n * size < _LONG or geometry.columns.right != 1:
+    if n * size < _LONG or geometry.columns.right != 1:
         return None
     most = max(_RESULTS // (m * size), _LONG // size)
     wide = -(-n // -(-n // most))  # columns of a piece: as many in each

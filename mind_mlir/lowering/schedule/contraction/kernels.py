@@ -45,7 +45,7 @@ class ProductKernel:
         lanes: Elements in a vector.
         element: The type of accumulators and results, ``f32``, ``i64``.
         left: The type of elements of the left factor in memory, and conversions to accumulators, as in
-            ``bf16:extf f32``.
+            ``f32:fpext f64``.
         right: The same of the right factor.
         fma: Whether products of floats are fused with their addition.
         masks: Whether loads and stores of results take masks; else those at edges go through a buffer.

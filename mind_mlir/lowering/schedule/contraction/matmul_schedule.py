@@ -46,6 +46,7 @@ class MatmulSchedule:
         outside: Out of how many loops packing is taken, since they do not change the right factor.
         half: Whether f16 becomes f32 in one instruction.
         group: Terms in a word, into which both factors are packed; then ``kc`` counts words.
+        pack_pieces: Whether each piece packs its panels of the right factor itself, just before it uses them.
         sweeps: Whether rows of the right factor are read one after the other (see `SweepKernel`), ``kc`` of
             them in a part.
         dots: Whether columns of it are, each of which is contiguous (see `DotKernel`).
@@ -70,6 +71,7 @@ class MatmulSchedule:
     outside: int = 0
     half: bool = True
     group: int = 1
+    pack_pieces: bool = False
     sweeps: bool = False
     dots: bool = False
 
@@ -86,6 +88,7 @@ class MatmulSchedule:
         size = f"{planes}{self.mc} x {self.nc}"
         packed = f"panels of {self.columns} columns" if self.pack else "in place"
         packed = f"{self.columns} columns and {self.kc} steps at a time" if self.copy else packed
+        packed = f"packed by each piece, {packed}" if self.pack_pieces else packed
         left, right = (
             "packed where each row is on other pages",
             "packed where it is strided, or read often enough from afar",
@@ -172,7 +175,13 @@ def _blocks(loop: Loop, size: int) -> tuple[Loop, Loop, int]:
 
 
 def choose_matmul_schedule(
-    geometry: Geometry, *, bits: int, target: Target, outside: int = 0, group: int = 1
+    geometry: Geometry,
+    *,
+    bits: int,
+    target: Target,
+    outside: int = 0,
+    group: int = 1,
+    converts: bool = False,
 ) -> MatmulSchedule:
     """Return the schedule of a contraction.
 
@@ -182,6 +191,7 @@ def choose_matmul_schedule(
         target: The processor.
         outside: Out of how many loops the packing of its right factor can be taken.
         group: How many terms of both factors go into a word, which one instruction multiplies.
+        converts: Whether elements of the left factor are not accumulators in memory.
     """
     lanes = target.lanes(bits)
     size = bits // 8
@@ -192,21 +202,27 @@ def choose_matmul_schedule(
     right = k * n * size
     far = right > target.l2_bytes // 2
     tolerance = 1.3 if nanoseconds <= _SMALL_NS else 1.05 if far and group == 1 else 1.02
-    rows, vectors = _tile(m, -(-n // lanes), target, tolerance, packs=group > 1)
+    packs = group > 1 or (converts and _packs_left(geometry, _SQUARES[0], size, converts=True))
+    rows, vectors = _tile(m, -(-n // lanes), target, tolerance, packs=packs)
     columns = lanes * vectors
     ragged = n % columns > 0 and not target.masks
     often = m * planes >= _PACK_ROWS
     streamed = far and not (often or ragged or is_strided(geometry))
-    kc = _strip(m) if streamed else max(_SUM, _round_up(math.isqrt(k), 4))
+    alone = len(geometry.depth) == 1
+    longest = _SUM if alone else _WINDOW_SUM
+    kc = _strip(m) if streamed else max(longest, _round_up(math.isqrt(k), 4))
     if group > 1:  # as many terms
         kc = max(_WORDS, _round_up(math.isqrt(geometry.steps) // group, 4))
     plain = not is_strided(geometry) and not ragged and kc <= COPIED_STEPS - 4
     near = not far or (m * planes <= _COPIED_FOR and not outside)
-    alone = len(geometry.depth) == 1
     copy = plain and alone and often and near and right > target.l1_bytes // 2 and group == 1
+    windows = not alone and right > target.l1_bytes
     deep = not alone and k > _DEEP * max(m * planes, n)
-    pack = is_strided(geometry) or ragged or (often and far and not (copy or deep)) or group > 1
-    pack_left = _packs_left(geometry, rows, size) or group > 1
+    pack = is_strided(geometry) or ragged or (often and (far or windows) and not (copy or deep)) or group > 1
+    pack_left = _packs_left(geometry, rows, size, converts=converts) or group > 1
+    panel = _round_up(k, _PADDED_STEPS) * columns * size
+    pack_pieces = is_strided(geometry) and far and alone and len(geometry.rows) == batch == 1 and not outside
+    pack_pieces = pack_pieces and m <= _COPIED_FOR and panel <= _PANEL_BYTES and group == 1
     most = _PACKED_SHARES if pack_left else _SHARES
     room = [target.l2_bytes // share // (min(kc, k) * size) for share in most]
     room = [m * planes, n] if deep else room
@@ -219,9 +235,12 @@ def choose_matmul_schedule(
         0 if nanoseconds < WORTHWHILE_NS else wanted,
         tall=copy,
     )
+    if pack_pieces:
+        mc, nc = m, max(1, _PANEL_BYTES // 2 // panel) * columns
     result = batch * planes * m * n * size
     pieces = batch * -(-m // mc) * -(-planes // together) * -(-n // nc)
-    parts = geometry.steps if packs_steps(geometry) else batch if batch > 1 else -(-n // columns)
+    by_steps = packs_steps(geometry) and group < _WHOLE
+    parts = geometry.steps if by_steps else batch if batch > 1 else -(-n // columns)
     return MatmulSchedule(
         lanes=lanes,
         rows=rows,
@@ -232,7 +251,7 @@ def choose_matmul_schedule(
         nc=nc,
         pieces=split(pieces, nanoseconds).step,
         pack=pack,
-        packings=_round_up(split(parts, 2 * right * batch * BYTE_NS).step, group),
+        packings=_round_up(split(parts, 2 * right * batch * BYTE_NS).step, group if by_steps else 1),
         copy=copy,
         pack_left=pack_left,
         fma=target.fma,
@@ -242,6 +261,7 @@ def choose_matmul_schedule(
         outside=outside if pack else 0,
         half=target.half,
         group=group,
+        pack_pieces=pack_pieces,
     )
 
 
@@ -255,12 +275,12 @@ def packs_steps(geometry: Geometry) -> bool:
     return not is_strided(geometry) and not geometry.batch and len(geometry.packed) == 1
 
 
-def _packs_left(geometry: Geometry, rows: int, size: int) -> bool:
-    """Return whether the left factor is packed, in tiles of ``rows`` rows."""
+def _packs_left(geometry: Geometry, rows: int, size: int, *, converts: bool) -> bool:
+    """Return whether the left factor is packed, in tiles of ``rows`` rows: it is large, or converted."""
     plain = len(geometry.rows) == 1 and not geometry.batch and len(geometry.depth) == 1
     if not plain or rows not in _SQUARES:
         return False
-    far = geometry.rows[0].extent * geometry.steps * size >= _PACK_LEFT[0]
+    far = geometry.rows[0].extent * geometry.steps * size >= (_CONVERTED if converts else _PACK_LEFT[0])
     along = 1 in (geometry.rows[0].left, geometry.depth[0].left)
     return far and along and geometry.columns.extent >= _PACK_LEFT[1]
 
@@ -271,12 +291,18 @@ _FMA_NS = 0.17
 _SMALL_NS = 3_000
 #: Products that one accumulator sums: 256 are less accurate by half, 128 cost some percent.
 _SUM = 160
+#: The same where there are several reductions: three positions in a window of 64 channels.
+_WINDOW_SUM = 192
 #: Words that one accumulator sums: of two terms each, blocks are as long as `ops.accumulation` allows.
 _WORDS = 128
+#: Words of so many terms are packed a column at a time: their sums are noted, too.
+_WHOLE = 4
 #: Products that one accumulator sums where there are several reductions.
 _TAPS = 64
 #: Bytes of a left factor from which on it is packed, and the least number of columns that pays for it.
 _PACK_LEFT = 2 << 20, 256
+#: The same bytes where elements are converted, which packing does once.
+_CONVERTED = 32 << 10
 #: Rows of tiles whose left factor can be packed.
 _SQUARES = (2, 4, 8)
 #: What part of the second-level cache the left and the right factor of a piece may take, a block of steps at
@@ -286,6 +312,8 @@ _SHARES, _PACKED_SHARES = (4, 4), (24, 6)
 _COPY_ROWS = 64
 #: For more rows than this, a large right factor is packed once rather than copied for each piece.
 _COPIED_FOR = 640
+#: Bytes of panels that a piece packs for itself, at most; of their steps, a multiple of so many is there.
+_PANEL_BYTES, _PADDED_STEPS = 256 << 10, 16
 #: Fewer rows than this do not pay for packing.
 _PACK_ROWS = 24
 #: Bytes of a row of the right factor that are read from afar in one go.

@@ -239,8 +239,9 @@ def _list(values: Sequence[Typed], colon: str = "") -> str:
     return f"({', '.join(name for name, _ in values)} : {', '.join(type_ for _, type_ in values)})"
 
 
-#: The conversion of f16 to f32 where no instruction does it.
-HALF = "half"
+#: Conversions of the bits of f16 and bf16 to f32 where no instruction does them, or code generators call for
+#: help even where numbers are only moved.
+HALF, SHORT = "half", "short"
 
 
 def byte_width(element: str) -> int:
@@ -249,13 +250,13 @@ def byte_width(element: str) -> int:
 
 
 def convert(t: Text, conversions: str, value: str, lanes: int) -> str:
-    """Append the conversions of an element type, as in ``bf16:extf f32``, for a vector or a scalar."""
+    """Append the conversions of an element type, as in ``f32:fpext f64``, for a vector or a scalar."""
     element, *steps = conversions.split(":")
     for step in steps:
         op, result = step.split(" ")
         before, after = (vector(lanes, each) if lanes else each for each in (element, result))
-        if op == HALF:
-            value = _half(t, value, lanes)
+        if op in (HALF, SHORT):
+            value = _half(t, value, lanes) if op == HALF else _short(t, value, lanes)
             before = vector(lanes, "f32") if lanes else "f32"
             op = "fpext"
         if before != after:
@@ -264,11 +265,17 @@ def convert(t: Text, conversions: str, value: str, lanes: int) -> str:
     return value
 
 
+def _short(t: Text, value: str, lanes: int) -> str:
+    """Append f32 of the bits of bf16, its upper half."""
+    short, word, single = (vector(lanes, each) if lanes else each for each in ("i16", "i32", "f32"))
+    wide = t.op(f"llvm.zext {value} : {short} to {word}")
+    shifted = t.binary("shl", wide, t.constant("dense<16>" if lanes else "16", word), word)
+    return t.op(f"llvm.bitcast {shifted} : {word} to {single}")
+
+
 def _half(t: Text, value: str, lanes: int) -> str:
-    """Append f32 of f16, with integers: what `lowering.narrow_floats` makes of it elsewhere."""
-    narrow, short, word, single = (
-        vector(lanes, each) if lanes else each for each in ("f16", "i16", "i32", "f32")
-    )
+    """Append f32 of the bits of f16, with integers: what `lowering.narrow_floats` makes of it elsewhere."""
+    short, word, single = (vector(lanes, each) if lanes else each for each in ("i16", "i32", "f32"))
 
     def number(bits: int) -> str:
         return t.constant(f"dense<{bits}>" if lanes else str(bits), word)
@@ -277,8 +284,7 @@ def _half(t: Text, value: str, lanes: int) -> str:
         flags = vector(lanes, "i1") if lanes else "i1"
         return t.select(t.compare(predicate, shifted, number(limit), word), on, off, word, flags)
 
-    bits = t.op(f"llvm.bitcast {value} : {narrow} to {short}")
-    wide = t.op(f"llvm.zext {bits} : {short} to {word}")
+    wide = t.op(f"llvm.zext {value} : {short} to {word}")
     sign = t.binary("shl", t.binary("and", wide, number(0x8000), word), number(16), word)
     shifted = t.binary("shl", t.binary("and", wide, number(0x7FFF), word), number(13), word)
     offset = 112 << 23  # between the exponents' biases

@@ -30,6 +30,8 @@ PRIVATE_ATTRIBUTE = "mind.private"
 #: Marks an `scf.for` whose vectors are stored at multiples of so many elements from the start of a buffer,
 #: and may go past the cache (see `lowering/streaming.py`).
 STREAMING_ATTRIBUTE = "mind.streaming"
+#: Marks memory of a chunk: what is written there by a chunk is not read by another one.
+PRIVATE_ATTRIBUTE = "mind.private"
 
 
 class Emitter:

@@ -10,6 +10,7 @@ from mind_mlir.bindings import ir
 from mind_mlir.lowering.schedule.emission.constants import BYTE_NS, CACHE_SPEEDUP, SLOW, VECTOR_NS
 from mind_mlir.lowering.schedule.fusion.group import widest
 from mind_mlir.lowering.schedule.reading.values import filler
+from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable
@@ -77,7 +78,7 @@ def work_of(group: Group, results: Iterable[Value]) -> Work:
         results: Those of its results that are written to memory.
     """
     written = list(results)
-    touched = {value: bytes_of(value) for value in (*written, *read_by(group.members, group.produced))}
+    read = read_by(group.members, group.produced)
     return Work(
         group.extents,
         group.vector,
@@ -85,7 +86,7 @@ def work_of(group: Group, results: Iterable[Value]) -> Work:
         widest(group.members),
         group.weight,
         sum(operations_of(view) for view in group.members),
-        sum(touched.values()),
+        touched_bytes(dict.fromkeys((*written, *read))),
         sum(bytes_of(result) for result in written if not group.produced[result].reductions),
         any(_sums(view) for view in group.members),
     )
@@ -99,6 +100,16 @@ def read_by(members: Iterable[View], produced: Container[Value]) -> list[Value]:
             if view.used(number) and value not in produced and filler(value) is None:
                 found[value] = None
     return list(found)
+
+
+def touched_bytes(values: Iterable[Value]) -> int:
+    """Return the bytes that different tensors take in memory: windows of one no more than it does."""
+    whole: dict[Value, int] = {}
+    for value in values:
+        op = definition(value)
+        source = op.operands[0] if op is not None and op.name == "tensor.extract_slice" else value
+        whole[source] = min(bytes_of(source), whole.get(source, 0) + bytes_of(value))
+    return sum(whole.values())
 
 
 def bytes_of(value: Value) -> int:

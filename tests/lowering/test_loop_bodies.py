@@ -1,4 +1,4 @@
-"""Loops that pad: margins are written once, and what is inserted and updated is where it was before."""
+"""Bodies of loops: margins are written once, states updated where they lie, short nests unrolled."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ import pytest
 from control_harness import agrees, compiled, module
 
 from mind_mlir import Builder, DType, TensorType
+from mind_mlir.bindings import ir, new_context
+from mind_mlir.lowering.schedule.fusion.work import touched_bytes
+from mind_mlir.mlir.passes import survey
 
 if TYPE_CHECKING:
     from mind_mlir.ir.module import Module
@@ -74,3 +77,33 @@ def test_an_iteration_fills_and_copies_nothing(*, whole: bool) -> None:
     writes = [at for at, line in enumerate(lines) if f"vector.transfer_write {edge}," in line]
     assert writes
     assert max(writes) < start
+
+
+@pytest.mark.parametrize(("extent", "unrolled"), [(128, True), (136, False), (4096, False)])
+def test_short_nests_may_be_unrolled(extent: int, monkeypatch: pytest.MonkeyPatch, *, unrolled: bool) -> None:
+    monkeypatch.setenv("MIND_MLIR_TARGET", "avx2")
+    b = Builder()
+    start, n = b.parameter(TensorType(DType.F32, (extent,)), "start"), b.parameter(COUNT, "n")
+    with b.region([COUNT, start.type]) as condition:
+        condition.yield_([b.emit("Compare", condition.parameters[0], n, op="Less"), *condition.parameters])
+    with b.region([COUNT, start.type]) as body:
+        i, x = body.parameters
+        body.yield_([b.emit("Add", i, b.constant(1, DType.SI64)), b.emit("Add", b.emit("Mul", x, x), x)])
+    results = b.emit_all("While", b.constant(0, DType.SI64), start, regions=[condition, body])
+    text = compiled(module(b.function("main", results))).forms["llvm"]
+    assert ("<disable = true>" not in text) == unrolled
+
+
+def test_windows_of_one_tensor_are_no_more_bytes_than_it() -> None:
+    text = """func.func @main(%a: tensor<8x8xf32>, %b: tensor<4xf32>) {
+      %0 = tensor.extract_slice %a[0, 0] [6, 8] [1, 1] : tensor<8x8xf32> to tensor<6x8xf32>
+      %1 = tensor.extract_slice %a[2, 0] [6, 8] [1, 1] : tensor<8x8xf32> to tensor<6x8xf32>
+      %2 = tensor.extract_slice %b[0] [1] [1] : tensor<4xf32> to tensor<1xf32>
+      return
+    }"""
+    with new_context():
+        parsed = ir.Module.parse(text)
+        _, found = survey(parsed, "tensor.extract_slice")
+        values = [op.results[0] for op in found["tensor.extract_slice"]]
+        assert touched_bytes(values) == 8 * 8 * 4 + 4
+        assert touched_bytes(values[1:]) == 6 * 8 * 4 + 4
