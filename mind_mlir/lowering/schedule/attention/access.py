@@ -1,0 +1,80 @@
+"""Vectors of tensors on their way to an attention and back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mind_mlir.bindings import ir, vector
+from mind_mlir.lowering.schedule.attention.elements import load, store
+from mind_mlir.lowering.schedule.attention.marked import read
+from mind_mlir.lowering.schedule.attention.memory import Buffer, extents_of
+from mind_mlir.lowering.schedule.emission.emitter import Emitter, zero
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mind_mlir.bindings import Operation, Type, Value
+    from mind_mlir.lowering.schedule.attention.marked import Marked
+    from mind_mlir.lowering.schedule.attention.nodes import Node
+    from mind_mlir.lowering.schedule.contraction.library import Library
+    from mind_mlir.lowering.schedule.emission.emitter import Index
+    from mind_mlir.lowering.schedule.reading.view import Access, Env
+
+
+class Accesses:
+    """Reads and writes the operands of one attention."""
+
+    def __init__(self, op: Operation, accesses: Sequence[Access], emitter: Emitter, library: Library) -> None:
+        self._e = emitter
+        self._library = library
+        self._m: Marked = read(op, accesses)
+        self._p = self._m.program
+        self._s = self._m.schedule
+        self._buffers = [
+            Buffer.of(value, access) for value, access in zip(op.operands, accesses, strict=True)
+        ]
+        self._extents = extents_of(op, accesses)
+        self._row, self._column = self._p.row, self._p.column
+        self._element: Type = self._p.scores[0].type
+        self._bit = ir.IntegerType.get_signless(1)
+        self._queries = self._extents[self._row]
+        self._keys = self._extents[self._column]
+        self._depths = [self._row + 2 + number for number in range(len(self._m.scores))]
+        self._widths = [self._buffers[number].access[-1].dim or 0 for number in self._m.outputs]
+
+    def _input(self, node: Node) -> int:
+        """Return the number of the operand that ``node`` is an element of."""
+        return self._m.inputs[node.number]
+
+    def _splat(self, number: float) -> Value:
+        type_ = self._e.vector_type(self._s.lanes, self._element)
+        return self._e.splat(type_, ir.FloatAttr.get(self._element, number))
+
+    def _load_masked(self, source: Value, indices: Sequence[Index], offset: int, live: Index) -> Value:
+        e = self._e
+        type_ = e.vector_type(self._s.lanes, source.type.element_type)
+        mask = vector.CreateMaskOp(ir.VectorType.get([self._s.lanes], self._bit), [e.index(live)]).result
+        places = [e.index(each) for each in (*indices[:-1], e.add(indices[-1], offset))]
+        off = e.splat(type_, zero(source.type.element_type))
+        return vector.MaskedLoadOp(type_, source, places, mask, off).result
+
+    def _load_row(self, buffer: Buffer, env: Env, live: int) -> Value:
+        """Emit a vector along the last dimension, which ends after ``live`` elements."""
+        e, lanes = self._e, self._s.lanes
+        indices = buffer.indices(e, env)
+        if live >= lanes:
+            return load(e, lanes, buffer.value, indices)
+        return self._load_masked(buffer.value, indices, 0, live)
+
+    def _load_columns(self, buffer: Buffer, env: Env, column: int, number: int) -> Value:
+        return self._load_row(buffer, env, self._extents[self._widths[number]] - column)
+
+    def _store_columns(self, value: Value, buffer: Buffer, env: Env, column: int, number: int) -> None:
+        e, lanes = self._e, self._s.lanes
+        live = self._extents[self._widths[number]] - column
+        indices = buffer.indices(e, env)
+        if live >= lanes:
+            store(e, value, buffer.value, indices)
+            return
+        mask = vector.CreateMaskOp(ir.VectorType.get([lanes], self._bit), [e.index(live)]).result
+        vector.MaskedStoreOp(buffer.value, [e.index(each) for each in indices], mask, value)

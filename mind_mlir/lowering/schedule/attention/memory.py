@@ -1,0 +1,121 @@
+"""The memory that an attention works on."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from mind_mlir.bindings import ir
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mind_mlir.bindings import Operation, Value
+    from mind_mlir.lowering.schedule.attention.elements import Elements
+    from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
+    from mind_mlir.lowering.schedule.reading.view import Access, Env
+
+
+@dataclasses.dataclass(frozen=True)
+class Buffer:
+    """An operand in memory.
+
+    Attributes:
+        value: The whole of it.
+        base: The pointer to its elements, a memref of rank 0.
+        first: Where it starts there, in elements.
+        strides: By how many elements each dimension moves in it.
+        constant: Where the element at 0 in each dimension is, from ``first`` on.
+        access: How it is indexed.
+    """
+
+    value: Value
+    base: Value
+    first: Index
+    strides: Mapping[int, int]
+    constant: int
+    access: Access
+
+    @staticmethod
+    def of(value: Value, access: Access) -> Buffer:
+        """Emit what says where ``value`` lies."""
+        type_ = ir.MemRefType(value.type)
+        steps, offset = type_.get_strides_and_offset()
+        numbers = [ir.IndexType.get()] * (1 + 2 * len(steps))
+        base = ir.MemRefType.get([], type_.element_type, memory_space=type_.memory_space)
+        parts = ir.Operation.create("memref.extract_strided_metadata", [base, *numbers], [value]).results
+        dynamic = offset == ir.ShapedType.get_dynamic_stride_or_offset()
+        strides: dict[int, int] = {}
+        constant = 0
+        for index, step in zip(access, steps, strict=True):
+            constant += index.constant * step
+            for dim, factor in index.terms:
+                strides[dim] = strides.get(dim, 0) + factor * step
+        return Buffer(value, parts[0], parts[1] if dynamic else offset, strides, constant, access)
+
+    def at(self, emitter: Emitter, env: Env) -> Index:
+        """Return where the element is, other dimensions than those of ``env`` being 0."""
+        place = emitter.add(self.first, self.constant)
+        for dim, step in self.strides.items():
+            if dim in env:
+                place = emitter.add(place, emitter.mul(env[dim], step))
+        return place
+
+    def indices(self, emitter: Emitter, env: Env) -> list[Index]:
+        """Return the indices of the element at ``env``."""
+        return [index.emit(emitter, env) for index in self.access]
+
+
+@dataclasses.dataclass(frozen=True)
+class Scratch:
+    """Memory of a thread.
+
+    Attributes:
+        queries: The rows of each kind of scores, ``[depth][query]``.
+        arrays: Scores and what becomes of them, ``[key][query]``.
+        tiles: Elements of inputs that were turned, ``[key][query]``, by number.
+        row: A number for each query.
+        greatest: The greatest score of each query so far.
+        sums: The sum of each query so far.
+    """
+
+    queries: list[Value]
+    arrays: list[Value]
+    tiles: dict[int, Value]
+    row: Value
+    greatest: Value
+    sums: Value
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """A block of queries.
+
+    Attributes:
+        env: The dimensions that are known; of the queries, the first one.
+        live: How many queries there are.
+        elements: What is known of them.
+        own: Memory.
+    """
+
+    env: Env
+    live: Index
+    elements: Elements
+    own: Scratch
+
+
+def base_of(scratch: Value) -> Value:
+    """Emit the pointer to the elements of memory of a thread."""
+    base = ir.MemRefType.get([], scratch.type.element_type)
+    numbers = [ir.IndexType.get()] * 5
+    return ir.Operation.create("memref.extract_strided_metadata", [base, *numbers], [scratch]).results[0]
+
+
+def extents_of(op: Operation, accesses: Sequence[Access]) -> list[int]:
+    """Return the extent of each dimension of a marked operation."""
+    found: dict[int, int] = {}
+    for operand, access in zip(op.operands, accesses, strict=True):
+        for extent, index in zip(operand.type.shape, access, strict=True):
+            if index.dim is not None:
+                found[index.dim] = extent
+    return [found[dim] for dim in range(len(found))]

@@ -1,0 +1,139 @@
+"""Emits passes over the scores of an attention."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mind_mlir.bindings import ir
+from mind_mlir.lowering.schedule.attention.choice import query_pack
+from mind_mlir.lowering.schedule.attention.elements import Elements, element, load, store
+from mind_mlir.lowering.schedule.attention.products import Products
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mind_mlir.bindings import Value
+    from mind_mlir.lowering.schedule.attention.memory import Place, Scratch
+    from mind_mlir.lowering.schedule.attention.nodes import Node
+    from mind_mlir.lowering.schedule.attention.program import Stage
+    from mind_mlir.lowering.schedule.emission.emitter import Index
+    from mind_mlir.lowering.schedule.reading.view import Env
+
+_INFINITY = float("inf")
+#: Keys whose terms are summed one after the other.
+TERMS = 32
+
+
+class Passes(Products):
+    """Emits the passes of one attention."""
+
+    def _stage(
+        self, place: Place, stage: Stage, stored: Mapping[Node, int], keys: tuple[Index, Index]
+    ) -> list[Value]:
+        """Emit a pass over scores of keys, of which ``keys`` says the first one and how many there are.
+
+        What it reduces is then known at ``place``.
+        """
+        e, s = self._e, self._s
+        roots = [*(row.operands[0] for row in stage.rows), *(node for _, node in stage.stores)]
+        if not roots:
+            return []
+        place.elements.compute(roots, stored.keys(), self._column)
+        neutral = [value for row in stage.rows for value in [self._neutral(row)] * s.vectors]
+
+        def one(local: Index, carried: list[Value], elements: Elements) -> list[Value]:
+            for node, array in stored.items():
+                elements.know(
+                    node,
+                    [
+                        load(e, s.lanes, place.own.arrays[array], [local, c * s.lanes])
+                        for c in range(s.vectors)
+                    ],
+                )
+            terms = [value for row in stage.rows for value in elements.vectors(row.operands[0])]
+            kept = [(array, elements.vectors(node)) for array, node in stage.stores]
+            for array, several in kept:
+                for c, value in enumerate(several):
+                    store(e, value, place.own.arrays[array], [local, c * s.lanes])
+            return self._combined(stage, carried, terms)
+
+        first, count = keys
+        memory = place.own, place.live
+
+        def several(start: Index, carried: list[Value]) -> list[Value]:
+            end = e.minimum(e.add(start, TERMS), count)
+            self._turn(place, roots, stored, e.add(first, start), e.sub(end, start))
+
+            def inner(local: Index, inside: list[Value]) -> list[Value]:
+                env = {**place.env, self._column: e.add(first, local)}
+                tile = e.sub(local, start)
+                elements = place.elements.inside(env, lambda node: self._read(memory, node, env, tile))
+                return one(local, inside, elements)
+
+            sums = e.loop((start, end, 1), neutral, inner)
+            return self._combined(stage, carried, sums)
+
+        results = e.loop((0, count, TERMS), neutral, several)
+        for number, row in enumerate(stage.rows):
+            place.elements.know(row, results[number * s.vectors : (number + 1) * s.vectors])
+        return results
+
+    def _neutral(self, row: Node) -> Value:
+        type_ = self._e.vector_type(self._s.lanes, row.type)
+        value = -0.0 if row.combiner == "arith.addf" else -_INFINITY
+        return self._e.splat(type_, ir.FloatAttr.get(row.type, value))
+
+    def _combined(self, stage: Stage, left: Sequence[Value], right: Sequence[Value]) -> list[Value]:
+        names = [row.combiner for row in stage.rows for _ in range(self._s.vectors)]
+        return [
+            ir.Operation.create(name, [one.type], [one, other]).result
+            for name, one, other in zip(names, left, right, strict=True)
+        ]
+
+    def _read(self, memory: tuple[Scratch, Index], node: Node, env: Env, tile: Index) -> Value | list[Value]:
+        """Emit the elements of an input for a key, the one number ``tile`` of those that were turned."""
+        e, s = self._e, self._s
+        own, live = memory
+        buffer = self._buffers[self._input(node)]
+        if self._row not in node.dims:
+            return element(e, buffer.value, buffer.indices(e, env))
+        if node.number in own.tiles:
+            source = own.tiles[node.number]
+            return [load(e, s.lanes, source, [tile, c * s.lanes]) for c in range(s.vectors)]
+        indices = buffer.indices(e, env)
+        if self._queries % s.queries == 0:
+            return [
+                load(e, s.lanes, buffer.value, [*indices[:-1], e.add(indices[-1], c * s.lanes)])
+                for c in range(s.vectors)
+            ]
+        return [
+            self._load_masked(buffer.value, indices, c * s.lanes, e.sub(live, c * s.lanes))
+            for c in range(s.vectors)
+        ]
+
+    def _turn(
+        self, place: Place, roots: Sequence[Node], stored: Mapping[Node, int], first: Index, count: Index
+    ) -> None:
+        """Emit tiles of the inputs that ``roots`` need and that are contiguous along the keys."""
+        needed = elements_below(roots, stored)
+        for node in self._p.inputs:
+            if node in needed and node.number in place.own.tiles:
+                buffer = self._buffers[self._input(node)]
+                start = buffer.at(self._e, {**place.env, self._column: first})
+                kernel = query_pack(self._s, str(node.type), turned=True)
+                target = place.own.tiles[node.number]
+                bounds = (place.live, count, buffer.strides[self._row])
+                self._pack(kernel, buffer.base, target, start, bounds)
+
+
+def elements_below(roots: Sequence[Node], stored: Mapping[Node, int]) -> set[Node]:
+    """Return what ``roots`` are computed from by elements, down to what is ``stored``."""
+    found: set[Node] = set()
+    work = list(roots)
+    while work:
+        node = work.pop()
+        if node not in found:
+            found.add(node)
+            if node not in stored and node.kind != "row":
+                work += node.operands
+    return found

@@ -1,0 +1,145 @@
+"""Emits calls of the kernels of an attention: packing, scores, and products with what they became."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from mind_mlir.bindings import arith, ir
+from mind_mlir.lowering.schedule.attention.access import Accesses
+from mind_mlir.lowering.schedule.attention.choice import output_kernel, query_pack, score_kernel
+from mind_mlir.lowering.schedule.attention.memory import Buffer, Place, Scratch, base_of
+from mind_mlir.lowering.schedule.contraction.kernels import PRODUCT_ARGUMENTS
+from mind_mlir.lowering.schedule.contraction.packing import PACK_ARGUMENTS
+from mind_mlir.lowering.schedule.emission.emitter import zero
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mind_mlir.bindings import Value
+    from mind_mlir.lowering.schedule.contraction.kernels import ProductKernel
+    from mind_mlir.lowering.schedule.contraction.packing import PackKernel
+    from mind_mlir.lowering.schedule.emission.emitter import Index
+    from mind_mlir.lowering.schedule.reading.view import Env
+
+
+class Products(Accesses):
+    """Emits the calls of one attention."""
+
+    def _pack_queries(self, queries: Buffer, env: Env, live: Index, number: int, own: Scratch) -> None:
+        depth = self._depths[number]
+        kernel = query_pack(self._s, str(self._element), turned=queries.access[-1].dim != self._row)
+        stride = queries.strides[self._row if kernel.transposes else depth] if self._queries > 1 else 1
+        self._pack(
+            kernel,
+            queries.base,
+            own.queries[number],
+            queries.at(self._e, env),
+            (live, self._extents[depth], stride),
+        )
+
+    def _pack(
+        self, kernel: PackKernel, source: Value, target: Value, first: Index, bounds: tuple[Index, Index, int]
+    ) -> None:
+        """Emit a packing of so many columns and steps into ``target``, whose columns move so far."""
+        e = self._e
+        columns, depth, stride = bounds
+        given = {
+            "source_first": first,
+            "columns": columns,
+            "depth": depth,
+            "stride": stride,
+            "panel": math.prod(target.type.shape),
+        }
+        values = [e.index(given.get(name, 0)) for name in PACK_ARGUMENTS]
+        self._library.call(kernel, [source, base_of(target), *values])
+
+    def _score(self, place: Place, number: int, first: Index, count: Index) -> None:
+        """Emit the scores of ``count`` keys, from key ``first`` on."""
+        e, s = self._e, self._s
+        keys = self._buffers[self._m.scores[number][1]]
+        depth = self._depths[number]
+        steps = self._extents[depth]
+        blocks = -(-steps // s.kc)
+        size = -(-steps // blocks)
+        step = keys.strides.get(depth, 0)
+        row = keys.strides.get(self._column, 0)
+        target = place.own.arrays[number]
+        numbers = {
+            "left_first": keys.at(e, {**place.env, self._column: first}),
+            "right_first": 0,
+            "out_first": 0,
+            "rows": count,
+            "columns": s.queries,
+            "depth": size,
+            "last_depth": steps - (blocks - 1) * size,
+            "blocks": blocks,
+            "left_row": row,
+            "left_tile": row * s.rows,
+            "left_step": step,
+            "left_block": step * size,
+            "right_panel": s.queries,
+            "right_step": s.queries,
+            "right_block": s.queries * size,
+            "out_row": s.queries,
+        }
+        buffers = [keys.base, base_of(place.own.queries[number]), base_of(target)]
+        is_first = e.constant(self._bit, ir.BoolAttr.get(False))
+        self._call(score_kernel(s, str(self._element)), buffers, numbers, is_first)
+
+    def _product(self, place: Place, number: int, array: int, keys: tuple[Index, Index], adds: Value) -> None:
+        """Emit the product of ``array`` with values of keys from the first of ``keys`` on, so many."""
+        e, s = self._e, self._s
+        values, out = (self._buffers[each[number]] for each in (self._m.values, self._m.outputs))
+        width = self._widths[number]
+        by_row = self._p.outputs[number].by_row
+        first, count = keys
+        summed, rows = (self._column, self._row) if by_row else (self._row, self._column)
+        extent, steps = (place.live, count) if by_row else (count, place.live)
+        row, step = (1, s.queries) if by_row else (s.queries, 1)
+        env = {**place.env, self._column: first}
+        if not by_row:
+            later = arith.CmpIOp(arith.CmpIPredicate.ne, e.index(place.env[self._row]), e.index(0)).result
+            adds = arith.OrIOp(adds, later).result
+            if s.skips:  # all are zero at first
+                adds = e.constant(self._bit, ir.BoolAttr.get(True))
+        blocks, size, last = self._blocks(steps)
+        stride = values.strides.get(summed, 0)
+        numbers = {
+            "left_first": 0,
+            "right_first": values.at(e, env),
+            "out_first": out.at(e, env),
+            "rows": extent,
+            "columns": self._extents[width],
+            "depth": size,
+            "last_depth": last,
+            "blocks": blocks,
+            "left_row": row,
+            "left_tile": row * s.out_rows,
+            "left_step": step,
+            "left_block": step * size,
+            "right_panel": s.out_vectors * s.lanes,
+            "right_step": stride,
+            "right_block": stride * size,
+            "out_row": out.strides.get(rows, 0),
+        }
+        kernel = output_kernel(s, str(self._element), self._extents[width])
+        self._call(kernel, [base_of(place.own.arrays[array]), values.base, out.base], numbers, adds)
+
+    def _blocks(self, steps: Index) -> tuple[Index, int, Index]:
+        """Return blocks of ``steps``, steps of each, and of the last one."""
+        e, most = self._e, self._s.kc
+        if isinstance(steps, int):
+            blocks = -(-steps // most)
+            size = -(-steps // blocks)
+            return blocks, size, steps - (blocks - 1) * size
+        before = e.floordiv(e.sub(steps, 1), most)
+        return e.add(before, 1), most, e.sub(steps, e.mul(before, most))
+
+    def _call(
+        self, kernel: ProductKernel, buffers: list[Value], numbers: Mapping[str, Index], adds: Value
+    ) -> None:
+        given = {"planes": 1, "taps": 1, "last_taps": 1, **numbers}
+        values = [self._e.index(given.get(name, 0)) for name in PRODUCT_ARGUMENTS]
+        start = self._e.constant(self._element, zero(self._element))
+        self._library.call(kernel, [*buffers, *values, start, adds])
