@@ -70,5 +70,5 @@ def test_it_runs_in_vectors() -> None:
 outputs: %1
 """
     listing = mind_mlir.compile(mind_mlir.parse(text)).as_text("schedule")
-    assert listing.count("fused 64 x 512") == 2
+    assert "rows 64 x 512" in listing
     assert "plain" not in listing

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-#: How often each part is called; together 6,000 times.
-CALLS = {"builder": 2_000, "blocks": 1_000, "functions": 2_500, "compile": 500}
+#: How often each part is called; together 4,000 times.
+CALLS = {"builder": 1_400, "blocks": 700, "functions": 1_500, "compile": 400}
 #: Seconds for all of it: a hundred times what it takes, because only a hang must fail.
 LIMIT = 1000
 
