@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 import time
 from dataclasses import dataclass
@@ -63,7 +64,7 @@ def _causal(body: Body, v: Mapping[str, Tensor]) -> Tensor:
     scores = body.binary("Mul", body.product(v["q"], v["k"], 1, (2, 2)), _DEPTH**-0.5)
     row, column = (body.apply("Iota", shape=scores.shape, axis=axis, dtype=DType.SI32) for axis in (1, 2))
     seen = body.apply("Compare", column, row, op="LessEqual")
-    low = body.stretch(body.number(-1e30, DType.F32), scores.shape)
+    low = body.stretch(body.number(-math.inf, DType.F32), scores.shape)
     return body.product(body.softmax(body.apply("Select", seen, scores, low)), v["v"], 1, (2, 1))
 
 
@@ -193,7 +194,12 @@ def draw(found: Mapping[str, Any], path: Path) -> None:
             points = subjects[name]
             rates = [subject.work(size) / taken / 1e9 for size, taken in points]
             panel.plot(
-                [size for size, _ in points], rates, "o-", ms=3, color=colour, label=f"{threads} threads"
+                [size for size, _ in points],
+                rates,
+                "o-",
+                ms=3,
+                color=colour,
+                label=f"{threads} thread{'s' if threads != '1' else ''}",
             )
         panel.set(title=name, ylabel=subject.rate, xlabel="size", xscale="log")
         panel.set_ylim(bottom=0)
