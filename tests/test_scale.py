@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mind_mlir import Module
     from mind_mlir.ir.attributes import Array
 
-LENGTH = 10_000
+LENGTH = 5_000
 F32 = TensorType(DType.F32, (4, 5))
 
 

@@ -24,7 +24,7 @@ SEEDS = st.integers(0, 99)
 EXACT = {record.opcode for record in all_ops() if record.rounding is Rounding.EXACT}
 
 
-@examples(120)
+@examples(72)
 @given(programs(size=14), SEEDS)
 def test_compiled_programs_agree_with_the_interpreter(program: Program, seed: int) -> None:
     arguments = program.arguments(seed)
@@ -38,14 +38,14 @@ def test_compiled_programs_agree_with_the_interpreter(program: Program, seed: in
         assert not any(np.shares_memory(left, right) for right in arrays[position + 1 :])
 
 
-@examples(90)
+@examples(54)
 @given(programs(size=14, wild=True), SEEDS)
 def test_every_operation_agrees_on_awkward_values(program: Program, seed: int) -> None:
     """Each on the compiled values of its operands: nothing hides behind an error that came before."""
     assert first_difference(program.module, program.arguments(seed, wild=True)) is None
 
 
-@examples(36)
+@examples(21)
 @given(programs(ELEMENTWISE | CONSTANTS, size=14, wild=True), SEEDS)
 def test_elementwise_results_do_not_depend_on_the_optimisation_level(program: Program, seed: int) -> None:
     arguments = program.arguments(seed, wild=True)
@@ -53,7 +53,7 @@ def test_elementwise_results_do_not_depend_on_the_optimisation_level(program: Pr
     assert_same_bits(plain, optimised)
 
 
-@examples(24)
+@examples(14)
 @given(programs(size=8, sizes=LARGE), SEEDS)
 def test_large_programs_agree_with_the_interpreter(program: Program, seed: int) -> None:
     arguments = program.arguments(seed)
@@ -61,7 +61,7 @@ def test_large_programs_agree_with_the_interpreter(program: Program, seed: int) 
     assert_close(program.module, arguments, outputs)
 
 
-@examples(72)
+@examples(43)
 @given(programs((ELEMENTWISE | CONSTANTS) & EXACT, size=14, wild=True), SEEDS)
 def test_arithmetic_is_exact(program: Program, seed: int) -> None:
     """Whatever is fused and vectorised, elementwise arithmetic rounds exactly where the program says."""
@@ -70,7 +70,7 @@ def test_arithmetic_is_exact(program: Program, seed: int) -> None:
     assert_same_bits(outputs, mind_mlir.interpret(program.module, arguments))
 
 
-@examples(48)
+@examples(28)
 @given(programs({"Gather", "ScatterAdd", "Neg", "Transpose", "Reshape"}, size=6), SEEDS)
 def test_indices_out_of_bounds_are_reported_alike(program: Program, seed: int) -> None:
     domains = {name: replace(domain, extent=domain.extent + 1) for name, domain in program.domains.items()}
@@ -96,7 +96,7 @@ def test_indices_out_of_bounds_are_reported_alike(program: Program, seed: int) -
     assert_close(module, arguments, executable(**arguments))
 
 
-@examples(20)
+@examples(12)
 @given(programs(size=14), SEEDS)
 def test_layout_of_arguments_does_not_matter(program: Program, seed: int) -> None:
     arguments = program.arguments(seed)

@@ -26,7 +26,7 @@ SMOOTH = Features(blocks=5, operations=3, calls=1, float_conditions=False, types
 TAME = 1e3
 
 
-@examples(40)
+@examples(24)
 @given(program=control_flow(SMALL))
 def test_compiled_code_and_the_interpreter_compute_what_the_blocks_say(program: ControlFlow) -> None:
     compiled = mind_mlir.compile(program.module)
@@ -37,7 +37,7 @@ def test_compiled_code_and_the_interpreter_compute_what_the_blocks_say(program: 
         assert_same_bits(compiled(**arguments), expected)
 
 
-@examples(100)
+@examples(60)
 @given(program=control_flow())
 def test_every_form_prints_and_reads_back(program: ControlFlow) -> None:
     canonical = mind_mlir.canonicalize(program.module)
@@ -48,7 +48,7 @@ def test_every_form_prints_and_reads_back(program: ControlFlow) -> None:
         assert mind_mlir.print_module(again) == text
 
 
-@examples(40)
+@examples(24)
 @given(program=control_flow(SMOOTH))
 def test_gradients_are_those_of_finite_differences(program: ControlFlow) -> None:
     arguments = program.arguments(0, fuel=6)
@@ -72,7 +72,7 @@ def test_gradients_are_those_of_finite_differences(program: ControlFlow) -> None
     np.testing.assert_allclose(slope(found, names, directions), difference, rtol=1e-6, atol=1e-6)
 
 
-@examples(10)
+@examples(8)
 @given(program=control_flow(SMOOTH))
 def test_compiled_gradients_are_the_interpreted_ones(program: ControlFlow) -> None:
     gradient = mind_mlir.differentiate(program.module).module

@@ -29,7 +29,7 @@ def float_inputs(module: Module) -> list[str]:
     return [str(op.attributes["name"]) for op in module.inputs if tensor(op).dtype.is_float]
 
 
-@examples(100)
+@examples(60)
 @given(programs(set(RECIPES) - {"Conv2d"}))
 def test_gradient_modules_are_canonical_and_print(program: Program) -> None:
     assume(float_inputs(program.module))
@@ -44,7 +44,7 @@ def test_gradient_modules_are_canonical_and_print(program: Program) -> None:
         assert list(again.gradients.items()) == list(gradient.gradients.items())
 
 
-@examples(100)
+@examples(60)
 @given(programs(), SEEDS)
 def test_gradient_modules_compute_the_outputs_too(program: Program, seed: int) -> None:
     assume(float_inputs(program.module))
@@ -54,7 +54,7 @@ def test_gradient_modules_compute_the_outputs_too(program: Program, seed: int) -
     assert_same_bits(interpret(gradient, arguments)[: len(outputs)], outputs)
 
 
-@examples(200)
+@examples(120)
 @given(programs(SMOOTH - {"ConstF32"}, F64, size=8, empties=False), SEEDS)
 def test_gradients_are_the_transposed_derivative(program: Program, seed: int) -> None:
     """<w, J v> = <J^T w, v>, where J v is had without the derivative rules."""
@@ -82,7 +82,7 @@ def test_gradients_are_the_transposed_derivative(program: Program, seed: int) ->
     assert abs(left - right) <= 1e-9 * (1 + left_scale + right_scale), (left, right)
 
 
-@examples(80)
+@examples(48)
 @given(programs(size=8), SEEDS)
 def test_compiled_gradients_agree_with_the_interpreter(program: Program, seed: int) -> None:
     assume(float_inputs(program.module))

@@ -111,21 +111,21 @@ def read(text: str) -> None:
     assert print_module(parse(print_module(canonical))) == print_module(canonical)
 
 
-@examples(200)
+@examples(120)
 @given(mutated(core_texts(), CORE_FRAGMENTS))
 def test_damaged_texts(text: str) -> None:
     with time_limit():
         read(text)
 
 
-@examples(200)
+@examples(120)
 @given(st.text(max_size=200) | st.lists(st.sampled_from(CORE_FRAGMENTS), max_size=30).map(" ".join))
 def test_arbitrary_texts(text: str) -> None:
     with time_limit():
         read(text)
 
 
-@examples(150)
+@examples(90)
 @given(st.binary(max_size=200), st.sampled_from(core_texts()), st.data())
 @example(b"\xff\xfe", "", None)
 def test_arbitrary_bytes(
@@ -250,7 +250,7 @@ def test_the_child_accepts_what_is_not_damaged(child: Child, index: int) -> None
     assert child.ask(mlir_texts()[index]) == {"accepted": True}
 
 
-@examples(200)
+@examples(120)
 @given(st.data())
 def test_damaged_mlir(child: Child, data: st.DataObject) -> None:
     text = data.draw(mutated(mlir_texts(), MLIR_FRAGMENTS))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 GRAPHS = Features(blocks=16, operations=1, calls=0, regions=False, entry_loops=True)
 
 
-@examples(75)
+@examples(45)
 @given(program=control_flow())
 def test_canonical_form_computes_the_same(program: ControlFlow) -> None:
     canonicalized = verify(canonicalize(program.module))
@@ -33,7 +33,7 @@ def test_canonical_form_computes_the_same(program: ControlFlow) -> None:
     assert canonical(canonicalized) == canonicalized
 
 
-@examples(75)
+@examples(45)
 @given(program=control_flow())
 def test_structured_form_computes_the_same(program: ControlFlow) -> None:
     structured = structure(program.module)
@@ -42,7 +42,7 @@ def test_structured_form_computes_the_same(program: ControlFlow) -> None:
     assert canonical(structured) == structured
 
 
-@examples(75)
+@examples(45)
 @given(program=control_flow())
 def test_structured_form_of_the_canonical_form_computes_the_same(program: ControlFlow) -> None:
     structured = structure(canonical(program.module))
@@ -50,7 +50,7 @@ def test_structured_form_of_the_canonical_form_computes_the_same(program: Contro
     assert_same_results(program, structured)
 
 
-@examples(150)
+@examples(90)
 @given(program=control_flow(GRAPHS))
 def test_each_function_computes_the_same_before_anything_is_simplified(program: ControlFlow) -> None:
     functions = Functions(map(structure_function, program.module.functions))

@@ -12,7 +12,7 @@ from programs import Program, assert_same_bits, programs
 from mind_mlir import Module, canonicalize, interpret, parse, print_module, verify
 
 
-@examples(200)
+@examples(120)
 @given(programs(wild=True))
 def test_printing_and_reading_back_gives_an_equal_module(program: Program) -> None:
     text = print_module(program.module)
@@ -21,14 +21,14 @@ def test_printing_and_reading_back_gives_an_equal_module(program: Program) -> No
     assert print_module(read) == text
 
 
-@examples(100)
+@examples(60)
 @given(programs(wild=True))
 def test_what_is_built_verifies(program: Program) -> None:
     assert verify(program.module) == program.module
     assert verify(parse(print_module(program.module))) == program.module
 
 
-@examples(100)
+@examples(60)
 @given(programs(wild=True), st.integers(0, 99), st.booleans())
 def test_canonical_form(program: Program, seed: int, wild: bool) -> None:
     canonical = canonicalize(program.module)
@@ -42,7 +42,7 @@ def test_canonical_form(program: Program, seed: int, wild: bool) -> None:
     assert_same_bits(interpret(canonical, arguments), interpret(program.module, arguments))
 
 
-@examples(60)
+@examples(36)
 @given(programs(), st.integers(1, 5))
 def test_canonical_form_forgets_numbering_and_dead_operations(program: Program, step: int) -> None:
     module = program.module

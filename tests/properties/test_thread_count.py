@@ -40,13 +40,13 @@ def check(program: Program, seed: int) -> None:
     assert all(found == alone for found in others)
 
 
-@examples(160)
+@examples(96)
 @given(programs(size=8), st.integers(0, 99))
 def test_small_programs(program: Program, seed: int) -> None:
     check(program, seed)
 
 
-@examples(60)
+@examples(36)
 @given(programs(size=8, sizes=LARGE), st.integers(0, 99))
 def test_large_programs(program: Program, seed: int) -> None:
     check(program, seed)

@@ -205,7 +205,7 @@ def build(count):
 
 kept = [build(20)]
 before = resident()
-for _ in range(120):
+for _ in range(80):
     KEEP(build(1))
 print(resident() - before)
 """
