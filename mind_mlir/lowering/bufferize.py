@@ -17,6 +17,7 @@ from mind_mlir.lowering.buffers.arena import place_buffers
 from mind_mlir.lowering.buffers.carried import align_carried_tensors, carry_in_place
 from mind_mlir.lowering.buffers.coalesce import coalesce_copies
 from mind_mlir.lowering.buffers.destination import create_alloc, pass_destinations
+from mind_mlir.lowering.buffers.epilogues import find_epilogue
 from mind_mlir.lowering.buffers.fan_out import split_fan_out
 from mind_mlir.lowering.buffers.insert_chains import bufferize_insert_chains
 from mind_mlir.lowering.buffers.merging import merge_parallel_loops
@@ -64,7 +65,7 @@ def bufferize(module: Module, *, verify: bool = False) -> None:
             keep_prefetches_of_arguments(module)
             coalesce_copies(module)
             emit_attentions(module)
-            emit_contractions(module)
+            emit_contractions(module, find_epilogue)
             merge_parallel_loops(module)
             leave_stack(module)
             scratch = _place_all(module)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.abi import ALIGNMENT
 from mind_mlir.bindings import arith, func, ir, linalg, memref, scf
@@ -21,6 +21,7 @@ from mind_mlir.lowering.schedule.contraction.library import Library
 from mind_mlir.lowering.schedule.contraction.marked import SCHEDULE_ATTRIBUTE, START_ATTRIBUTE, schedule_of
 from mind_mlir.lowering.schedule.contraction.match import match_contraction
 from mind_mlir.lowering.schedule.contraction.matmul_schedule import packs_steps, reduction
+from mind_mlir.lowering.schedule.contraction.pieces import parts_of
 from mind_mlir.lowering.schedule.contraction.text import byte_width
 from mind_mlir.lowering.schedule.emission.constants import BYTE_NS
 from mind_mlir.lowering.schedule.emission.emitter import PRIVATE_ATTRIBUTE, Emitter, zero
@@ -33,16 +34,25 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mind_mlir.bindings import Attribute, Module, Operation, Value
+    from mind_mlir.lowering.schedule.contraction.epilogue import Epilogue
     from mind_mlir.lowering.schedule.contraction.match import Contraction
     from mind_mlir.lowering.schedule.contraction.matmul_schedule import MatmulSchedule
     from mind_mlir.lowering.schedule.contraction.packing import PackKernel
+    from mind_mlir.lowering.schedule.contraction.pieces import Part
     from mind_mlir.lowering.schedule.emission.emitter import Index
+
+    FindEpilogue: TypeAlias = Callable[[Operation, tuple[Part, ...]], Epilogue | None]
 
 _LOOPS = ("scf.for", "scf.while")
 
 
-def emit_contractions(module: Module) -> None:
-    """Replace the marked contractions of a bufferized ``module`` by loops around calls of kernels."""
+def emit_contractions(module: Module, find_epilogue: FindEpilogue) -> None:
+    """Replace the marked contractions of a bufferized ``module`` by loops around calls of kernels.
+
+    Args:
+        module: Functions on memory.
+        find_epilogue: Returns what ends each piece of a marked contraction, given the loops over its result.
+    """
     library = Library(module)
     views = Views()
     for function in list(module.body.operations):
@@ -52,20 +62,38 @@ def emit_contractions(module: Module) -> None:
         emitter = Emitter(function) if marked else None
         for op in marked:
             assert emitter is not None
-            with ir.InsertionPoint(op), op.location:
-                _emit(op.operation, emitter, library, views)
+            epilogue = _emit(op.operation, emitter, library, views, find_epilogue)
             op.operation.erase()
+            if epilogue is not None:
+                epilogue.erase()
 
 
-def _emit(op: Operation, emitter: Emitter, library: Library, views: Views) -> None:
+def _emit(
+    op: Operation, emitter: Emitter, library: Library, views: Views, find_epilogue: FindEpilogue
+) -> Epilogue | None:
+    """Emit the marked contraction ``op`` and return what ended its pieces."""
     view = views.of(op)
     contraction = None if view is None else match_contraction(view)
     assert contraction is not None, "what has been marked is a contraction"
     out = contraction.view.operands[2]
     schedule = schedule_of(op)
     streams = schedule.streams and _only_written(out, op)
-    buffers = _Buffer.of(contraction.left.value), _Buffer.of(contraction.right.value), _Buffer.of(out)
-    _Emission(contraction, schedule, buffers, emitter, library, streams=streams).emit()
+    operands = contraction.left.value, contraction.right.value, out
+    epilogue = find_epilogue(
+        op, parts_of(geometry(contraction, [_strides(each) for each in operands]), schedule)
+    )
+    if epilogue is not None:
+        op.move_before(epilogue.loop)
+    with ir.InsertionPoint(op), op.location:
+        left, right, result = (_Buffer.of(each) for each in operands)
+        buffers = left, right, result
+        _Emission(contraction, schedule, buffers, emitter, library, streams=streams, epilogue=epilogue).emit()
+    return epilogue
+
+
+def _strides(buffer: Value) -> list[int]:
+    strides, _ = ir.MemRefType(buffer.type).get_strides_and_offset()
+    return list(strides)
 
 
 def _only_written(buffer: Value, op: Operation) -> bool:
@@ -115,8 +143,10 @@ class _Emission:
         library: Library,
         *,
         streams: bool,
+        epilogue: Epilogue | None,
     ) -> None:
         self._streams = streams
+        self._epilogue = epilogue
         self._c = contraction
         self._s = schedule
         self._left, self._right, self._out = buffers
@@ -136,6 +166,9 @@ class _Emission:
         #: By how many elements the left factor moves: from one row to the next, and from one tile.
         self._row = self._g.rows[0].left
         self._tile = schedule.rows * self._row
+        #: By how many elements the result moves: from one row to the next, and from one plane.
+        self._row_out = self._g.rows[0].out
+        self._plane_out = self._g.rows[1].out if len(self._g.rows) > 1 else 0
 
     def emit(self) -> None:
         """Emit the packing and the pieces."""
@@ -151,6 +184,11 @@ class _Emission:
             self._pack_left()
         if len(dots_of(self._c, s)) > 1:
             self._is_first = self._factors_are_normal()
+        self._pieces()
+
+    def _pieces(self) -> None:
+        """Emit the pieces, each with what ends it."""
+        g, s = self._g, self._s
         planes = g.rows[1] if len(g.rows) > 1 else ONCE
         extents = (g.rows[0].extent, planes.extent, g.columns.extent)
         sizes = (s.mc, s.planes, s.nc)
@@ -180,10 +218,26 @@ class _Emission:
             sums = self._notes
             for digit, width in zip(digits, noted, strict=True):
                 sums = self._e.add(sums, self._e.mul(digit, width))
+            own = self._own_result(is_shared=math.prod(counts) > s.pieces)
             self._product(list(zip(digits, loops, strict=True)), bounds, planes, sums)
+            if self._epilogue is not None:
+                self._epilogue.emit(self._e, digits, own)
 
+        if self._epilogue is not None and self._epilogue.accesses:
+            # Each piece begins in its own memory.
+            loops = [dataclasses.replace(loop, out=0) for loop in loops]
+            strides = self._epilogue.own_strides()
+            self._row_out, self._plane_out = strides.get(0, 0), strides.get(1, 0)
         counts = [loop.extent for loop in loops]
         self._chunks(counts, s.pieces, piece)
+
+    def _own_result(self, *, is_shared: bool) -> Value | None:
+        """Emit memory for a piece, if that is not to be in its place of the result, and compute it there."""
+        if self._epilogue is None or not self._epilogue.accesses:
+            return None
+        own = self._epilogue.own(is_shared=is_shared)
+        self._out = _Buffer.of(own)
+        return own
 
     def _chunks(self, counts: Sequence[int], together: int, body: Callable[[Sequence[Index]], None]) -> None:
         """Emit ``body`` for each index of nested loops, innermost first, in chunks of ``together``."""
@@ -244,8 +298,8 @@ class _Emission:
             "right_step": plan.step.right,
             "right_tap": plan.tap.right,
             "right_block": plan.block.right,
-            "out_row": g.rows[0].out,
-            "out_plane": planes.out,
+            "out_row": self._row_out,
+            "out_plane": self._plane_out,
             "sums_first": sums,
         }
         self._reduce(plan.around, left, right, rest, self._starts()[1])

@@ -22,6 +22,8 @@ Index: TypeAlias = "int | Value"
 PARALLEL_ATTRIBUTE = "mind.parallel"
 #: Marks those among them that are over so soon that no thread is to be woken for them.
 BRIEF_ATTRIBUTE = "mind.brief"
+#: Marks a product, and an `scf.for` over its pieces that works on each of them, with the same number.
+EPILOGUE_ATTRIBUTE = "mind.epilogue"
 #: Marks an `scf.for` that is compiled as a function of its own: a pass of a row program over a block of rows.
 #: Else LLVM would keep the constants of all passes in registers at once, of which there are not enough.
 APART_ATTRIBUTE = "mind.apart"
@@ -201,6 +203,8 @@ class Emitter:
         loop.attributes[PARALLEL_ATTRIBUTE] = ir.UnitAttr.get()
         if split.brief:
             loop.attributes[BRIEF_ATTRIBUTE] = ir.UnitAttr.get()
+        if split.epilogue is not None:
+            loop.attributes[EPILOGUE_ATTRIBUTE] = ir.IntegerAttr.get(self.index_type, split.epilogue)
         return list(loop.results)
 
     # Vector and scalar access to tensors.

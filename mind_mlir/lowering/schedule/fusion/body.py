@@ -34,11 +34,13 @@ class Range:
         lower: The first one.
         upper: The one behind the last.
         end: For the vector loop: whether what follows its last full step belongs to it.
+        last: For the vector loop: what follows its last full step belongs to it if that is before this.
     """
 
     lower: Index
     upper: Index
     end: bool = True
+    last: Index | None = None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -65,6 +65,7 @@ class FusedSchedule:
         brief: Whether no thread is to be woken for them.
         streaming: Whether stores may go past the cache.
         reason: Why it is cut so, for people.
+        epilogue: The number of the product whose pieces the chunks are, if they are such.
     """
 
     lanes: int
@@ -76,6 +77,7 @@ class FusedSchedule:
     brief: bool
     streaming: bool
     reason: str
+    epilogue: int | None = None
 
     @property
     def width(self) -> int:
