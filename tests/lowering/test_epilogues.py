@@ -135,4 +135,5 @@ def test_a_training_loop_updates_weights_and_momentum_in_place() -> None:
     for _ in range(3):
         v = v * np.float32(0.5) + x.T @ (x @ expected - y)
         expected = expected - v * np.float32(0.01)
-    np.testing.assert_allclose(compiled(x, y, w), expected, rtol=1e-3, atol=1e-3)
+    (found,) = compiled(x, y, w)
+    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3)
