@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.contraction.kernels import ProductKernel
 from mind_mlir.lowering.schedule.contraction.packing import PackKernel
+from mind_mlir.lowering.schedule.contraction.text import OF
 
 if TYPE_CHECKING:
+    from mind_mlir.bindings import Type
     from mind_mlir.lowering.schedule.attention.marked import Factors
+    from mind_mlir.lowering.schedule.attention.nodes import Node
     from mind_mlir.lowering.schedule.attention.program import Program
     from mind_mlir.lowering.schedule.attention.schedule import AttentionSchedule
     from mind_mlir.lowering.schedule.contraction.library import Kernel
@@ -22,16 +26,34 @@ def kernels_of(program: Program, factors: Factors, schedule: AttentionSchedule) 
     for queries, _ in factors.scores:
         found.append(query_pack(schedule, element, turned=queries.access[-1].dim != program.row))
     for node, source in zip(program.inputs, factors.inputs, strict=True):
-        if is_turned(program, source.access):
-            found.append(query_pack(schedule, str(node.type), turned=True))
+        if has_tiles(program, node, source.access):
+            found.append(tile_pack(schedule, program, node, source.access))
     widths = [factors.extents[output[-1].dim or 0] for output in factors.outputs]
     return [*found, *(output_kernel(schedule, element, width) for width in widths)]
 
 
-def is_turned(program: Program, access: Access) -> bool:
-    """Return whether tiles of an input, contiguous along the keys, have to be transposed."""
+def has_tiles(program: Program, node: Node, access: Access) -> bool:
+    """Return whether elements of an input go through memory of the thread, in tiles.
+
+    That is so where they are contiguous along the keys and have to be transposed, and for conditions, which
+    are bytes in memory and bits in a vector.
+    """
     dims = {dim for index in access for dim, _ in index.terms}
-    return program.row in dims and access[-1].dim == program.column
+    is_condition = element_of(node.type) != str(node.type)
+    return program.row in dims and (is_condition or access[-1].dim == program.column)
+
+
+def tile_pack(schedule: AttentionSchedule, program: Program, node: Node, access: Access) -> PackKernel:
+    """Return the kernel that writes such tiles."""
+    moved = element_of(node.type)
+    source = moved if moved == str(node.type) else f"{moved}:{OF} {node.type}"
+    turned = access[-1].dim == program.column
+    return dataclasses.replace(query_pack(schedule, moved, turned=turned), source=source)
+
+
+def element_of(type_: Type) -> str:
+    """Return the type that elements are moved as: a condition is a byte."""
+    return "i8" if str(type_) == "i1" else str(type_)
 
 
 def score_kernel(schedule: AttentionSchedule, element: str) -> ProductKernel:

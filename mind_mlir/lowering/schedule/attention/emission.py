@@ -10,7 +10,7 @@ import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import arith, func, ir, linalg, memref
-from mind_mlir.lowering.schedule.attention.choice import is_turned, query_pack
+from mind_mlir.lowering.schedule.attention.choice import element_of, has_tiles, query_pack
 from mind_mlir.lowering.schedule.attention.elements import Elements
 from mind_mlir.lowering.schedule.attention.marked import ATTENTION_ATTRIBUTE
 from mind_mlir.lowering.schedule.attention.memory import Place, Scratch
@@ -85,7 +85,9 @@ class _Emission(Online):
         square = query_pack(s, str(self._element), turned=True).square
         rounded = [-(-self._extents[dim] // square) * square for dim in self._depths]
         turned = [
-            node for node in self._p.inputs if is_turned(self._p, self._buffers[self._input(node)].access)
+            node
+            for node in self._p.inputs
+            if has_tiles(self._p, node, self._buffers[self._input(node)].access)
         ]
 
         def memory(rows: int, type_: Type) -> Value:
@@ -101,7 +103,10 @@ class _Emission(Online):
         return Scratch(
             [memory(depth, self._element) for depth in rounded],
             [memory(s.keys, self._element) for _ in range(self._p.arrays)],
-            {node.number: memory(-(-TERMS // square) * square, node.type) for node in turned},
+            {
+                node.number: memory(-(-TERMS // square) * square, ir.Type.parse(element_of(node.type)))
+                for node in turned
+            },
             *(memory(1, self._element) for _ in range(3)),
         )
 

@@ -380,7 +380,7 @@ class Expressions:
         if not isinstance(value.type, ir.RankedTensorType):
             raise OpaqueError
         element = value.type.element_type
-        if not isinstance(element, ir.IntegerType | ir.FloatType) or element.width < 8:
+        if not isinstance(element, ir.IntegerType | ir.FloatType) or 1 < element.width < 8:
             raise OpaqueError
         source = Source(value, access)
         dims = frozenset(dim for index in access for dim, _ in index.terms)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir
-from mind_mlir.lowering.schedule.attention.choice import query_pack
+from mind_mlir.bindings import arith, ir
+from mind_mlir.lowering.schedule.attention.choice import tile_pack
 from mind_mlir.lowering.schedule.attention.elements import Elements, element, load, store
 from mind_mlir.lowering.schedule.attention.products import Products
 
@@ -99,7 +99,8 @@ class Passes(Products):
             return element(e, buffer.value, buffer.indices(e, env))
         if node.number in own.tiles:
             source = own.tiles[node.number]
-            return [load(e, s.lanes, source, [tile, c * s.lanes]) for c in range(s.vectors)]
+            found = [load(e, s.lanes, source, [tile, c * s.lanes]) for c in range(s.vectors)]
+            return [self._condition(each) for each in found] if node.type == self._bit else found
         indices = buffer.indices(e, env)
         if self._queries % s.queries == 0:
             return [
@@ -111,18 +112,24 @@ class Passes(Products):
             for c in range(s.vectors)
         ]
 
+    def _condition(self, bytes_: Value) -> Value:
+        """Emit conditions of the bytes that they are in memory."""
+        off = self._e.splat(bytes_.type, ir.IntegerAttr.get(bytes_.type.element_type, 0))
+        return arith.CmpIOp(arith.CmpIPredicate.ne, bytes_, off).result
+
     def _turn(
         self, place: Place, roots: Sequence[Node], stored: Mapping[Node, int], first: Index, count: Index
     ) -> None:
-        """Emit tiles of the inputs that ``roots`` need and that are contiguous along the keys."""
+        """Emit tiles of the inputs that ``roots`` need and that have any."""
         needed = elements_below(roots, stored)
         for node in self._p.inputs:
             if node in needed and node.number in place.own.tiles:
                 buffer = self._buffers[self._input(node)]
                 start = buffer.at(self._e, {**place.env, self._column: first})
-                kernel = query_pack(self._s, str(node.type), turned=True)
+                kernel = tile_pack(self._s, self._p, node, buffer.access)
                 target = place.own.tiles[node.number]
-                bounds = (place.live, count, buffer.strides[self._row])
+                step = buffer.strides.get(self._row if kernel.transposes else self._column, 0)
+                bounds = (place.live, count, step)
                 self._pack(kernel, buffer.base, target, start, bounds)
 
 
