@@ -14,18 +14,19 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.abi import OWN_BYTES
 from mind_mlir.bindings import ir
-from mind_mlir.lowering.buffers.aliases import VIEWS, Use, buffer_uses, root_of, within
+from mind_mlir.lowering.buffers.aliases import Use, buffer_uses, within
 from mind_mlir.lowering.buffers.footprint import METADATA, bounds_of
 from mind_mlir.lowering.schedule.contraction.epilogue import Epilogue
 from mind_mlir.lowering.schedule.contraction.marked import START_ATTRIBUTE
 from mind_mlir.lowering.schedule.contraction.pieces import in_memory_order
 from mind_mlir.lowering.schedule.emission.emitter import EPILOGUE_ATTRIBUTE
-from mind_mlir.mlir.memory import element_bytes, is_contiguous
+from mind_mlir.mlir.memory import VIEWS, element_bytes, is_contiguous, root_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.bindings import Attribute, Operation, Value
+    from mind_mlir.bindings import Operation, Value
+    from mind_mlir.lowering.schedule.contraction.emission import Ended, Products
     from mind_mlir.lowering.schedule.contraction.pieces import Part
 
 #: Accesses of elements and of vectors, whose indices stand behind the buffer.
@@ -33,53 +34,135 @@ _READS = ("memref.load", "vector.load", "vector.maskedload", "vector.transfer_re
 _WRITES = ("memref.store", "vector.store", "vector.maskedstore", "vector.transfer_write")
 
 
-def find_epilogue(product: Operation, parts: tuple[Part, ...]) -> Epilogue | None:
-    """Return what ends each piece of ``product``, a marked contraction on memory; None if nothing does.
+def end_pieces(products: Products) -> Ended:
+    """Return products, each with what ends its pieces, in runs that are computed together.
 
     Args:
-        product: The operation.
-        parts: The loops over its result.
+        products: Marked contractions on memory, which are computed together unless that is not sound with
+            what ends their pieces, and the loops over the result of each.
     """
-    mark = product.attributes.get(EPILOGUE_ATTRIBUTE)
+    found = _ended(products)
+    if found is not None:
+        return [found]
+    runs: Ended = [[(op, None) for op, parts in products if _loop(op, parts) is None]]
+    runs += [_ended([(op, parts)]) or [(op, None)] for op, parts in products if _loop(op, parts) is not None]
+    return [run for run in runs if run]
+
+
+def _ended(products: Products) -> list[tuple[Operation, Epilogue | None]] | None:
+    """Return ``products`` with what ends their pieces; None if it cannot, where they are one loop."""
+    loops = [_loop(*product) for product in products]
+    ends = [loop for loop in loops if loop is not None]
+    if not ends:
+        return [(op, None) for op, _ in products]
+    for loop in ends[1:]:
+        if _is_before(loop, ends[0]):
+            return None  # they are in the order of their products, unless something is different
+    if not _may_join(ends) or not all(
+        _may_wait(op, loop, ends) for (op, _), loop in zip(products, loops, strict=True)
+    ):
+        return None
+    return [
+        (op, None if loop is None else _epilogue(op, parts, loop))
+        for (op, parts), loop in zip(products, loops, strict=True)
+    ]
+
+
+def _epilogue(product: Operation, parts: tuple[Part, ...], loop: Operation) -> Epilogue:
     dims = in_memory_order(parts)
-    roots = [root for operand in product.operands if (root := root_of(operand)) is not None]
-    if mark is None or dims is None or len(roots) != len(product.operands):
-        return None
-    *factors, out = roots
-    uses = buffer_uses(out).found
-    loop = _loop(product, uses, mark)
-    if loop is None or bounds_of(loop) != (0, math.prod(part.count for part in parts), 1) or out in factors:
-        return None
-    if any(_is_between(product, use.user, loop) for use in uses if use.user.name not in VIEWS):
-        return None
-    for factor in factors:
-        for use in buffer_uses(factor).found:
-            meanwhile = _is_inside(use.user, loop) or _is_between(product, use.user, loop)
-            if meanwhile and not _only_reads(use):
-                return None
+    out = product.operands[2]
+    root = root_of(out)
+    assert dims is not None
+    assert root is not None
     found = Epilogue(loop, parts, dims, ir.MemRefType(out.type).element_type)
     if START_ATTRIBUTE not in product.attributes:
         return found  # the result holds what its sums start from
-    views = _views(out)
+    views = _views(root)
     accesses = _accesses(found, product, views)
     return dataclasses.replace(found, accesses=accesses, views=views) if accesses else found
 
 
-def _loop(product: Operation, uses: Sequence[Use], mark: Attribute) -> Operation | None:
-    """Return the loop of the same mark behind ``product`` in its block that is among the users."""
-    for use in uses:
+def _loop(product: Operation, parts: tuple[Part, ...]) -> Operation | None:
+    """Return the loop over the pieces of ``product``, behind it in its block, that reads its result."""
+    out = root_of(product.operands[2])
+    if EPILOGUE_ATTRIBUTE not in product.attributes or in_memory_order(parts) is None or out is None:
+        return None
+    mark = product.attributes[EPILOGUE_ATTRIBUTE]
+    for use in buffer_uses(out).found:
         around = within(product.block, use.user)
         if around is None or around.name != "scf.for" or EPILOGUE_ATTRIBUTE not in around.attributes:
             continue
-        if around.attributes[EPILOGUE_ATTRIBUTE] == mark and product.is_before_in_block(around):
-            return around
+        if around.attributes[EPILOGUE_ATTRIBUTE] == mark and _is_before(product, around):
+            whole = 0, math.prod(part.count for part in parts), 1
+            return around if bounds_of(around) == whole else None
     return None
 
 
-def _is_between(first: Operation, user: Operation, last: Operation) -> bool:
-    """Return whether ``user`` runs after ``first`` and before ``last``, two operations of a block."""
-    around = within(first.block, user)
-    return around is not None and _is_before(first, around) and _is_before(around, last)
+def _may_join(ends: Sequence[Operation]) -> bool:
+    """Return whether the loops ``ends`` may all stand where the last one does, and be one loop."""
+    touched = [_touched(end) for end in ends] if len(ends) > 1 else []
+    for number, one in enumerate(touched):
+        for other in touched[:number] + touched[number + 1 :]:
+            if one is None or other is None or any(root in other for root, writes in one.items() if writes):
+                return False
+        for root, writes in one.items() if one is not None else ():
+            for use in buffer_uses(root).found:
+                around = within(ends[0].block, use.user)
+                if around is None or use.user.name in VIEWS or any(around == end for end in ends):
+                    continue
+                if (writes or not _only_reads(use)) and _is_meanwhile(around, ends[number], ends):
+                    return False
+    return True
+
+
+def _touched(loop: Operation) -> dict[Value, bool] | None:
+    """Return the buffers that ``loop`` uses, and whether it may write to each; None if that is not known."""
+    found: dict[Value, bool] = {}
+    unknown = False
+
+    def look(op: Operation) -> object:
+        nonlocal unknown
+        for number, operand in enumerate(op.operands):
+            if not isinstance(operand.type, ir.MemRefType):
+                continue
+            root = root_of(operand)
+            if root is None:
+                unknown = True
+            else:
+                found[root] = found.get(root, False) or not _only_reads(Use(op, number))
+        return ir.WalkResult.ADVANCE
+
+    loop.walk(look)
+    return None if unknown else found
+
+
+def _may_wait(product: Operation, loop: Operation | None, ends: Sequence[Operation]) -> bool:
+    """Return whether ``product`` may be computed where the last of ``ends`` stands, beside all of them."""
+    roots = [root for operand in product.operands if (root := root_of(operand)) is not None]
+    if len(roots) < len(product.operands):
+        return False
+    *factors, out = roots
+    if out in factors:
+        return False
+    for factor in factors:
+        for use in buffer_uses(factor).found:
+            around = within(product.block, use.user)
+            if around is not None and not _only_reads(use) and _is_meanwhile(around, product, ends):
+                return False
+    for use in buffer_uses(out).found:
+        around = within(product.block, use.user)
+        if use.user.name in VIEWS or around is None or (loop is not None and around == loop):
+            continue
+        if _is_meanwhile(around, product, ends):
+            return False
+    return True
+
+
+def _is_meanwhile(op: Operation, product: Operation, ends: Sequence[Operation]) -> bool:
+    """Return whether ``op`` is one of ``ends``, or runs after ``product`` and before the last of them."""
+    if any(op == end for end in ends):
+        return True
+    return _is_before(product, op) and _is_before(op, ends[-1])
 
 
 def _is_before(one: Operation, other: Operation) -> bool:

@@ -22,6 +22,7 @@ from mind_mlir.lowering.schedule.contraction.marked import SCHEDULE_ATTRIBUTE, S
 from mind_mlir.lowering.schedule.contraction.match import match_contraction
 from mind_mlir.lowering.schedule.contraction.matmul_schedule import packs_steps, reduction
 from mind_mlir.lowering.schedule.contraction.pieces import parts_of
+from mind_mlir.lowering.schedule.contraction.runs import LoopNumbers, runs_together, same_memory
 from mind_mlir.lowering.schedule.contraction.text import byte_width
 from mind_mlir.lowering.schedule.emission.constants import BYTE_NS
 from mind_mlir.lowering.schedule.emission.emitter import PRIVATE_ATTRIBUTE, Emitter, zero
@@ -41,59 +42,95 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.contraction.pieces import Part
     from mind_mlir.lowering.schedule.emission.emitter import Index
 
-    FindEpilogue: TypeAlias = Callable[[Operation, tuple[Part, ...]], Epilogue | None]
+    #: Marked products in the order of a block, each with the loops over its result.
+    Products: TypeAlias = Sequence[tuple[Operation, tuple[Part, ...]]]
+    #: The same, each with what ends its pieces, in runs that are computed together.
+    Ended: TypeAlias = list[list[tuple[Operation, Epilogue | None]]]
 
+#: What has been packed for products that are computed together, by what it is.
+_Rooms: TypeAlias = "dict[object, _Buffer]"
 _LOOPS = ("scf.for", "scf.while")
 
 
-def emit_contractions(module: Module, find_epilogue: FindEpilogue) -> None:
+def emit_contractions(module: Module, end: Callable[[Products], Ended]) -> None:
     """Replace the marked contractions of a bufferized ``module`` by loops around calls of kernels.
 
     Args:
         module: Functions on memory.
-        find_epilogue: Returns what ends each piece of a marked contraction, given the loops over its result.
+        end: Says of products that may be computed together which ones are, and what ends their pieces.
     """
     library = Library(module)
     views = Views()
+    numbers = LoopNumbers()
     for function in list(module.body.operations):
         if not isinstance(function, func.FuncOp) or not function.regions[0].blocks:
             continue
         marked = [op for op in find_all(function, linalg.GenericOp) if SCHEDULE_ATTRIBUTE in op.attributes]
         emitter = Emitter(function) if marked else None
-        for op in marked:
+        for together in runs_together(marked):
             assert emitter is not None
-            epilogue = _emit(op.operation, emitter, library, views, find_epilogue)
-            op.operation.erase()
-            if epilogue is not None:
-                epilogue.erase()
+            for run in end([(op, _parts(op, views)) for op in together]):
+                _emit(run, emitter, library, views, numbers)
 
 
 def _emit(
-    op: Operation, emitter: Emitter, library: Library, views: Views, find_epilogue: FindEpilogue
-) -> Epilogue | None:
-    """Emit the marked contraction ``op`` and return what ended its pieces."""
+    run: Sequence[tuple[Operation, Epilogue | None]],
+    emitter: Emitter,
+    library: Library,
+    views: Views,
+    numbers: LoopNumbers,
+) -> None:
+    """Emit the products of ``run`` in the place of the last of them, or of what ends the last pieces."""
+    place = run[-1][0]
+    for _, epilogue in run:
+        if epilogue is not None and place.is_before_in_block(epilogue.loop):
+            place.move_before(epilogue.loop)
+    packed: _Rooms | None = {} if len(run) > 1 else None
+    with ir.InsertionPoint(place), place.location:
+        emissions = [_emission(op, place, emitter, library, views, packed, end) for op, end in run]
+        for phase in (_Emission.prepare, _Emission.check, _Emission.compute, _Emission.finish):
+            with numbers.next_of(emitter, len(run)):
+                for emission in emissions:
+                    phase(emission)
+    for op, _ in run:
+        op.erase()
+    for _, epilogue in run:
+        if epilogue is not None:
+            epilogue.erase()
+
+
+def _contraction(op: Operation, views: Views) -> Contraction:
     view = views.of(op)
     contraction = None if view is None else match_contraction(view)
     assert contraction is not None, "what has been marked is a contraction"
+    return contraction
+
+
+def _parts(op: Operation, views: Views) -> tuple[Part, ...]:
+    """Return the loops over the result of ``op``, a marked product."""
+    contraction = _contraction(op, views)
+    operands = contraction.left.value, contraction.right.value, contraction.view.operands[2]
+    strides = [ir.MemRefType(operand.type).get_strides_and_offset()[0] for operand in operands]
+    return parts_of(geometry(contraction, strides), schedule_of(op))
+
+
+def _emission(
+    op: Operation,
+    place: Operation,
+    emitter: Emitter,
+    library: Library,
+    views: Views,
+    packed: _Rooms | None,
+    epilogue: Epilogue | None,
+) -> _Emission:
+    contraction = _contraction(op, views)
     out = contraction.view.operands[2]
     schedule = schedule_of(op)
     streams = schedule.streams and _only_written(out, op)
-    operands = contraction.left.value, contraction.right.value, out
-    epilogue = find_epilogue(
-        op, parts_of(geometry(contraction, [_strides(each) for each in operands]), schedule)
+    buffers = _Buffer.of(contraction.left.value), _Buffer.of(contraction.right.value), _Buffer.of(out)
+    return _Emission(
+        contraction, schedule, buffers, emitter, library, place, packed, epilogue, streams=streams
     )
-    if epilogue is not None:
-        op.move_before(epilogue.loop)
-    with ir.InsertionPoint(op), op.location:
-        left, right, result = (_Buffer.of(each) for each in operands)
-        buffers = left, right, result
-        _Emission(contraction, schedule, buffers, emitter, library, streams=streams, epilogue=epilogue).emit()
-    return epilogue
-
-
-def _strides(buffer: Value) -> list[int]:
-    strides, _ = ir.MemRefType(buffer.type).get_strides_and_offset()
-    return list(strides)
 
 
 def _only_written(buffer: Value, op: Operation) -> bool:
@@ -141,12 +178,18 @@ class _Emission:
         buffers: tuple[_Buffer, _Buffer, _Buffer],
         emitter: Emitter,
         library: Library,
+        place: Operation,
+        packed: _Rooms | None,
+        epilogue: Epilogue | None,
         *,
         streams: bool,
-        epilogue: Epilogue | None,
     ) -> None:
         self._streams = streams
         self._epilogue = epilogue
+        #: The operation that all is emitted before.
+        self._place = place
+        #: What the products that are computed together have packed so far; None for a product by itself.
+        self._packed = packed
         self._c = contraction
         self._s = schedule
         self._left, self._right, self._out = buffers
@@ -170,25 +213,38 @@ class _Emission:
         self._row_out = self._g.rows[0].out
         self._plane_out = self._g.rows[1].out if len(self._g.rows) > 1 else 0
 
-    def emit(self) -> None:
-        """Emit the packing and the pieces."""
-        g, s = self._g, self._s
-        if s.sweeps or s.dots:
-            buffers = self._left, self._right, self._out
+        self._few: FewRows | None = None
+        if schedule.sweeps or schedule.dots:
             bases, firsts = [each.base for each in buffers], [each.first for each in buffers]
-            FewRows(self._c, g, s, self._e, self._library, bases, firsts, self._starts()).emit()
-            return
-        if s.pack and not s.pack_pieces:
-            self._pack()
-        if s.pack_left:
-            self._pack_left()
-        if len(dots_of(self._c, s)) > 1:
-            self._is_first = self._factors_are_normal()
-        self._pieces()
+            self._few = FewRows(
+                contraction, self._g, schedule, emitter, library, bases, firsts, self._starts()
+            )
 
-    def _pieces(self) -> None:
-        """Emit the pieces, each with what ends it."""
+    def prepare(self) -> None:
+        """Emit the packing."""
+        if self._few is not None:
+            return
+        if self._s.pack_left:
+            self._pack_left()
+        if self._s.pack and not self._s.pack_pieces:
+            self._pack()
+
+    def check(self) -> None:
+        """Emit what tells which kernel to call."""
+        if self._few is None and len(dots_of(self._c, self._s)) > 1:
+            self._is_first = self._factors_are_normal()
+
+    def finish(self) -> None:
+        """Emit what is done with the results of parts."""
+        if self._few is not None:
+            self._few.finish()
+
+    def compute(self) -> None:
+        """Emit the pieces."""
         g, s = self._g, self._s
+        if self._few is not None:
+            self._few.compute()
+            return
         planes = g.rows[1] if len(g.rows) > 1 else ONCE
         extents = (g.rows[0].extent, planes.extent, g.columns.extent)
         sizes = (s.mc, s.planes, s.nc)
@@ -382,7 +438,9 @@ class _Emission:
         with ir.InsertionPoint(anchor):
             batches = math.prod(loop.extent for loop in g.batch)
             size = panels * panel * batches
-            packed = self._room(kernel, size, panels * s.columns * batches)
+            batch = tuple((loop.extent, loop.right) for loop in g.batch)
+            source_is = g.columns.extent, g.columns.right, g.packed, batch, g.first[1], anchor
+            packed, is_new = self._room(kernel, size, panels * s.columns * batches, self._right, source_is)
             grouped = not g.batch
             source = e.add(self._right.first, g.first[1])
             buffers = self._right.base, packed.base
@@ -412,7 +470,9 @@ class _Emission:
                 bounds = (live, inner.extent, stride, panel, notes)
                 self._pack_call(kernel, buffers, (here, there, *bounds), outer, steps * s.columns)
 
-            if packs_steps(g) and kernel.notes != SUMS:
+            if not is_new:
+                pass
+            elif packs_steps(g) and kernel.notes != SUMS:
                 self._chunks([-(-inner.extent // s.packings)], 1, pack_steps)
             else:
                 counts = [-(-panels // s.packings) if grouped else 1, *(loop.extent for loop in g.batch)]
@@ -427,8 +487,27 @@ class _Emission:
         words = -(-extent // kernel.group)
         return -(-words // kernel.square) * kernel.square if kernel.transposes else words
 
-    def _room(self, kernel: PackKernel, size: int, columns: int) -> _Buffer:
-        """Emit memory for ``size`` packed elements of ``columns`` columns, and for what is noted besides."""
+    def _room(
+        self, kernel: PackKernel, size: int, columns: int, source: _Buffer, what: object
+    ) -> tuple[_Buffer, bool]:
+        """Return memory for packed elements, and whether they are still to be packed.
+
+        Args:
+            kernel: Packs them.
+            size: How many there are.
+            columns: In how many columns; there is memory for what is noted besides, too.
+            source: Where they come from.
+            what: Which of them they are.
+        """
+        if self._packed is None:
+            return self._new_room(kernel, size, columns), True
+        key = kernel, size, same_memory(source.value), what
+        is_new = key not in self._packed
+        if is_new:
+            self._packed[key] = self._new_room(kernel, size, columns)
+        return self._packed[key], is_new
+
+    def _new_room(self, kernel: PackKernel, size: int, columns: int) -> _Buffer:
         element = ir.Type.parse(kernel.element)
         notes = {SUMS: columns, LEAST: 1}.get(kernel.notes, 0)
         value = memref.AllocOp(ir.MemRefType.get([size + notes], element), [], []).result
@@ -493,7 +572,9 @@ class _Emission:
         tiles = -(-rows.extent // s.rows)
         batches = math.prod(loop.extent for loop in g.batch)
         size = tiles * tile * batches
-        packed = self._room(kernel, size, 0)
+        batch = tuple((loop.extent, loop.left) for loop in g.batch)
+        source_is = rows.extent, rows.left, depth.extent, depth.left, batch, g.first[0]
+        packed, is_new = self._room(kernel, size, 0, self._left, source_is)
         source = e.add(self._left.first, g.first[0])
         buffers = self._left.base, packed.base
         together = split(tiles, 2 * rows.extent * depth.extent * byte_width(kernel.element) * BYTE_NS).step
@@ -514,7 +595,8 @@ class _Emission:
         for loop in g.batch:
             self._left_batch.append(width)
             width *= loop.extent
-        self._chunks([-(-tiles // together), *(loop.extent for loop in g.batch)], 1, pack)
+        if is_new:
+            self._chunks([-(-tiles // together), *(loop.extent for loop in g.batch)], 1, pack)
         self._depth = (dataclasses.replace(self._depth[0], left=s.rows), *self._depth[1:])
         self._row, self._tile, self._left = 1, tile, packed
 
@@ -524,7 +606,7 @@ class _Emission:
         inner = self._g.packed[0].extent if self._g.packed else 1
         depth: list[Loop] = []
         steps = 1
-        for loop in self._g.depth:
+        for loop in self._depth:
             extent = -(-loop.extent // kernel.group)
             depth.append(dataclasses.replace(loop, extent=extent, right=steps * columns))
             steps *= extent
@@ -545,13 +627,13 @@ class _Emission:
         A buffer from outside of a loop that does not change the tensor in it is the same in each iteration.
         """
         value = self._right.value
-        anchor = self._c.view.op
+        anchor = self._place
         for _ in range(self._s.outside):
             parent = anchor.parent.operation
             if parent.name not in _LOOPS or is_defined_inside(value, parent):
                 break
             anchor = parent
-        if anchor != self._c.view.op:
+        if anchor != self._place:
             with ir.InsertionPoint(anchor):
                 self._right = _Buffer.of(value)
         return anchor
