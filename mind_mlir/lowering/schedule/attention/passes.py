@@ -42,11 +42,7 @@ class Passes(Products):
         neutral = [value for row in stage.rows for value in [self._neutral(row)] * s.vectors]
 
         def one(local: Index, carried: list[Value], elements: Elements) -> list[Value]:
-            for node, array in stored.items():
-                found = [
-                    load(e, s.lanes, place.own.arrays[array], [local, c * s.lanes]) for c in range(s.vectors)
-                ]
-                elements.know(node, [self._as(each, node.type) for each in found])
+            self._recall(place, elements, stored, local)
             terms = [value for row in stage.rows for value in elements.vectors(row.operands[0])]
             kept = [(array, elements.vectors(node)) for array, node in stage.stores]
             for array, several in kept:
@@ -74,6 +70,15 @@ class Passes(Products):
         for number, row in enumerate(stage.rows):
             place.elements.know(row, results[number * s.vectors : (number + 1) * s.vectors])
         return results
+
+    def _recall(self, place: Place, elements: Elements, stored: Mapping[Node, int], local: Index) -> None:
+        """Emit loads of what is ``stored`` of a key."""
+        e, s = self._e, self._s
+        for node, array in stored.items():
+            found = [
+                load(e, s.lanes, place.own.arrays[array], [local, c * s.lanes]) for c in range(s.vectors)
+            ]
+            elements.know(node, [self._as(each, node.type) for each in found])
 
     def _as(self, value: Value, element: Type) -> Value:
         """Emit ``value``, a vector of accumulators or of floats that fit them, with elements of a type."""
