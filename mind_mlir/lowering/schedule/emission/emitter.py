@@ -33,8 +33,9 @@ TOGETHER_ATTRIBUTE = "mind.together"
 #: Marks an `scf.for` whose vectors are stored at multiples of so many elements from the start of a buffer,
 #: and may go past the cache (see `lowering/streaming.py`).
 STREAMING_ATTRIBUTE = "mind.streaming"
-#: Marks memory of a chunk: what is written there by a chunk is not read by another one.
-PRIVATE_ATTRIBUTE = "mind.private"
+#: Mark loads of f32: of what was rounded to bf16; of numbers whose NaNs, if any, are quiet ones with a lower
+#: half of zero, as those of sums of products of bf16 are.
+EXACT_ATTRIBUTE, PLAIN_ATTRIBUTE = "mind.exact", "mind.plain"
 
 
 class Emitter:
