@@ -24,6 +24,7 @@ from mind_mlir.lowering.schedule.emission.constants import (
     PART_ROWS,
     STEPS,
     STREAMED_CACHES,
+    STREAMED_SHARE,
     STRIP,
     STRIP_BYTES,
     WAKING_NS,
@@ -184,12 +185,24 @@ def streams(work: Work, target: Target) -> bool:
 
     What is only written, as a broadcast row, is as fast by plain stores: processors see whole lines coming.
     """
-    if work.reductions or work.stored < STREAMED_CACHES * target.l2_bytes:
+    if work.reductions or not exceeds_caches(work.stored, work.bytes, target):
         return False
     if work.bytes - work.stored < work.stored // 2:
         return False
     aligned = work.row_bytes % target.vector_bytes == 0 or not work.outer
     return aligned and work.extents[work.vector] >= target.lanes(work.bits)
+
+
+def exceeds_caches(stored: int, touched: int, target: Target) -> bool:
+    """Return whether results of ``stored`` bytes and what they are computed from exceed the cache.
+
+    Args:
+        stored: Bytes of the results.
+        touched: Bytes of all that is read or written.
+        target: The processor.
+    """
+    large = stored >= STREAMED_CACHES * target.l2_bytes
+    return large and touched * STREAMED_SHARE >= target.l3_bytes
 
 
 def vectors(work: Work, lanes: int, *, streaming: bool) -> int:
