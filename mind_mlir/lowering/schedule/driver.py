@@ -38,6 +38,7 @@ from mind_mlir.lowering.schedule.reading.values import (
 from mind_mlir.lowering.schedule.reading.view import Views
 from mind_mlir.lowering.schedule.sharing.nests import SharedNests
 from mind_mlir.lowering.schedule.windows.implicit import read_through_patches
+from mind_mlir.lowering.schedule.windows.padded import read_through_margins
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ class FunctionScheduler:
         """Schedule all blocks of the function."""
         carry_margins(self._function)
         read_through_patches(self._function, self._views)
+        read_through_margins(self._function, self._views)
         self._regions(self._function)
 
     def _regions(self, op: Operation) -> None:

@@ -94,7 +94,10 @@ def merged_loops(views: Sequence[View]) -> Loops | None:
 
 def _reshapable(value: Value) -> bool:
     """Return whether ``value`` lies contiguous in memory for all that is known."""
-    return isinstance(value, ir.BlockArgument) or value.owner.name != "tensor.extract_slice"
+    return isinstance(value, ir.BlockArgument) or value.owner.name not in (
+        "tensor.extract_slice",
+        "tensor.pad",
+    )
 
 
 def _has_index(view: View) -> bool:
