@@ -165,12 +165,11 @@ class Body:
 
     def stream_beside(self, place: Place, dim: int, chunk: Chunk, carried: list[Value]) -> list[Value]:
         """Compute and store one chunk of several rows, which are iterations of ``dim`` from ``place`` on."""
-        read: dict[tuple[Value, Access], Value] = {}
         now = self._now(place, carried)
-        rows = [
-            self.elements.chunk(place.env, place.known, chunk, now, Beside(dim, row, read))
-            for row in range(self.schedule.beside)
-        ]
+        beside, rows = Beside(dim, 0), []
+        for _ in range(self.schedule.beside):
+            rows.append(self.elements.chunk(place.env, place.known, chunk, now, beside))
+            beside = beside.next()
         for row, computed in enumerate(rows):
             env = place.env | {dim: self.e.add(place.env[dim], row)}
             carried = self.store_streams(place.at(env, place.known), chunk, computed, carried)

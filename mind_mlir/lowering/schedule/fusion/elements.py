@@ -51,11 +51,17 @@ class Beside:
         dim: The loop over the rows; where it is, is the first of them.
         row: Which one.
         read: What they have read so far.
+        places: The indices that this took.
     """
 
     dim: int
     row: int
-    read: dict[tuple[Value, Access], Value]
+    read: dict[tuple[Value, Access], Value] = dataclasses.field(default_factory=dict)
+    places: dict[Linear, Index] = dataclasses.field(default_factory=dict)
+
+    def next(self) -> Beside:
+        """Return the next row."""
+        return dataclasses.replace(self, row=self.row + 1)
 
 
 class Elements:
@@ -154,19 +160,19 @@ class Elements:
         """
         reads = [step.root for step in self._plan.steps if isinstance(step.root, Read)]
         spans: dict[tuple[tuple[tuple[int, int], ...], int], tuple[int, int]] = {}
-        for read in reads:
-            for index, extent in zip(read.access, read.value.type.shape, strict=True) if read.margin else ():
+        for read in (read for read in reads if read.margin is not None):
+            for index, extent in zip(read.access, read.value.type.shape, strict=True):
                 first, last = spans.get((index.terms, extent), (index.constant, index.constant))
                 spans[index.terms, extent] = min(first, index.constant), max(last, index.constant)
         conditions = []
         for (terms, extent), (first, last) in spans.items():
             low, high = reach((Linear(terms),), self._extents)[0]
-            last += sum(factor * (rows - 1) for term, factor in terms if term == dim)
+            end = last + sum(factor * (rows - 1) for term, factor in terms if term == dim)
             place = Linear(terms).emit(self._e, env | {self._dim: 0})
             if low + first < 0:
                 conditions.append(self._e.compare("uge", place, -first))
             if high + last >= extent:
-                conditions.append(self._e.compare("ult", place, max(extent - last, 0)))
+                conditions.append(self._e.compare("ult", place, max(extent - end, 0)))
         return self._e.all(conditions) if conditions else None
 
     def _scalar(self, root: Root, known: Known) -> Value:
@@ -207,7 +213,7 @@ class Elements:
         return value if inside is None else self._e.select(inside, value, read.margin)
 
     def _inside(self, read: Read, indices: list[Index]) -> tuple[Value | None, list[Index]]:
-        """Return whether ``indices`` are within the tensor, None if always; and the same ones where they are."""
+        """Return whether ``indices`` are within the tensor, None if always, and indices that always are."""
         conditions, places = [], list(indices)
         spans = zip(read.value.type.shape, reach(read.access, self._extents), strict=True)
         for number, (extent, (low, high)) in enumerate(spans):
@@ -264,7 +270,10 @@ class Elements:
         source = read.value if read.elsewhere else self._now.get(read.value, read.value)
         key = (source, access)
         if key not in beside.read:
-            indices = [index.emit(self._e, env) for index in access]
+            for index in access:
+                if index not in beside.places:
+                    beside.places[index] = index.emit(self._e, env)
+            indices = [beside.places[index] for index in access]
             beside.read[key] = read_vector(self._e, self._lanes, source, indices, mask)
         return beside.read[key]
 

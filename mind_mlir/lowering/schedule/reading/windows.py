@@ -79,7 +79,7 @@ def reach(access: Access, extents: tuple[int, ...]) -> tuple[tuple[int, int], ..
 
 
 def overlap(accesses: list[Access], dim: int) -> bool:
-    """Return whether two of ``accesses`` to a tensor reach the same elements in other iterations of ``dim``."""
+    """Return whether two of ``accesses`` to a tensor reach the same elements in iterations of ``dim``."""
     return any(_apart(left, right, dim) for left, right in itertools.pairwise(sorted(accesses, key=_order)))
 
 
