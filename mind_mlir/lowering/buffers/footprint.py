@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from mind_mlir.bindings import ir
-from mind_mlir.lowering.buffers.aliases import root_of
 from mind_mlir.lowering.schedule.contraction.kernels import PRODUCT_ARGUMENTS
+from mind_mlir.mlir.memory import root_of
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:

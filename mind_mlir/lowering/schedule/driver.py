@@ -14,6 +14,7 @@ from mind_mlir.lowering.schedule.contraction.geometry import contiguous_strides,
 from mind_mlir.lowering.schedule.contraction.marked import mark
 from mind_mlir.lowering.schedule.contraction.match import Contraction, match_contraction
 from mind_mlir.lowering.schedule.contraction.matmul_schedule import choose_matmul_schedule
+from mind_mlir.lowering.schedule.contraction.shared_factors import compute_together
 from mind_mlir.lowering.schedule.emission.constants import FEW_ROWS
 from mind_mlir.lowering.schedule.emission.decision import Choice, Decision, computed
 from mind_mlir.lowering.schedule.emission.emitter import Emitter
@@ -118,6 +119,7 @@ class FunctionScheduler:
                 self._regions(op)
         groups.close_all()
         sweep(block)
+        compute_together(block, self._views, self._target, self._decisions)
         self._fills(block, groups, fills)
 
     def _fills(self, block: Block, groups: Grouping, places: dict[Operation, int]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.abi import ALIGNMENT
 from mind_mlir.bindings import arith, func, ir, linalg, memref, scf
@@ -21,6 +21,7 @@ from mind_mlir.lowering.schedule.contraction.library import Library
 from mind_mlir.lowering.schedule.contraction.marked import SCHEDULE_ATTRIBUTE, START_ATTRIBUTE, schedule_of
 from mind_mlir.lowering.schedule.contraction.match import match_contraction
 from mind_mlir.lowering.schedule.contraction.matmul_schedule import packs_steps, reduction
+from mind_mlir.lowering.schedule.contraction.runs import LoopNumbers, runs_together, same_memory
 from mind_mlir.lowering.schedule.contraction.text import byte_width
 from mind_mlir.lowering.schedule.emission.constants import BYTE_NS
 from mind_mlir.lowering.schedule.emission.emitter import PRIVATE_ATTRIBUTE, Emitter, zero
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.contraction.packing import PackKernel
     from mind_mlir.lowering.schedule.emission.emitter import Index
 
+#: What has been packed for products that are computed together, by what it is.
+_Rooms: TypeAlias = "dict[object, _Buffer]"
 _LOOPS = ("scf.for", "scf.while")
 
 
@@ -45,19 +48,28 @@ def emit_contractions(module: Module) -> None:
     """Replace the marked contractions of a bufferized ``module`` by loops around calls of kernels."""
     library = Library(module)
     views = Views()
+    numbers = LoopNumbers()
     for function in list(module.body.operations):
         if not isinstance(function, func.FuncOp) or not function.regions[0].blocks:
             continue
         marked = [op for op in find_all(function, linalg.GenericOp) if SCHEDULE_ATTRIBUTE in op.attributes]
         emitter = Emitter(function) if marked else None
-        for op in marked:
+        for run in runs_together(marked):
             assert emitter is not None
-            with ir.InsertionPoint(op), op.location:
-                _emit(op.operation, emitter, library, views)
-            op.operation.erase()
+            packed: _Rooms | None = {} if len(run) > 1 else None
+            with ir.InsertionPoint(run[-1]), run[-1].location:
+                emissions = [_emission(op, run[-1], emitter, library, views, packed) for op in run]
+                for phase in (_Emission.prepare, _Emission.check, _Emission.compute, _Emission.finish):
+                    with numbers.next_of(emitter, len(run)):
+                        for emission in emissions:
+                            phase(emission)
+            for op in run:
+                op.erase()
 
 
-def _emit(op: Operation, emitter: Emitter, library: Library, views: Views) -> None:
+def _emission(
+    op: Operation, place: Operation, emitter: Emitter, library: Library, views: Views, packed: _Rooms | None
+) -> _Emission:
     view = views.of(op)
     contraction = None if view is None else match_contraction(view)
     assert contraction is not None, "what has been marked is a contraction"
@@ -65,7 +77,7 @@ def _emit(op: Operation, emitter: Emitter, library: Library, views: Views) -> No
     schedule = schedule_of(op)
     streams = schedule.streams and _only_written(out, op)
     buffers = _Buffer.of(contraction.left.value), _Buffer.of(contraction.right.value), _Buffer.of(out)
-    _Emission(contraction, schedule, buffers, emitter, library, streams=streams).emit()
+    return _Emission(contraction, schedule, buffers, emitter, library, place, packed, streams=streams)
 
 
 def _only_written(buffer: Value, op: Operation) -> bool:
@@ -113,10 +125,16 @@ class _Emission:
         buffers: tuple[_Buffer, _Buffer, _Buffer],
         emitter: Emitter,
         library: Library,
+        place: Operation,
+        packed: _Rooms | None,
         *,
         streams: bool,
     ) -> None:
         self._streams = streams
+        #: The operation that all is emitted before.
+        self._place = place
+        #: What the products that are computed together have packed so far; None for a product by itself.
+        self._packed = packed
         self._c = contraction
         self._s = schedule
         self._left, self._right, self._out = buffers
@@ -137,20 +155,38 @@ class _Emission:
         self._row = self._g.rows[0].left
         self._tile = schedule.rows * self._row
 
-    def emit(self) -> None:
-        """Emit the packing and the pieces."""
-        g, s = self._g, self._s
-        if s.sweeps or s.dots:
-            buffers = self._left, self._right, self._out
+        self._few: FewRows | None = None
+        if schedule.sweeps or schedule.dots:
             bases, firsts = [each.base for each in buffers], [each.first for each in buffers]
-            FewRows(self._c, g, s, self._e, self._library, bases, firsts, self._starts()).emit()
+            self._few = FewRows(
+                contraction, self._g, schedule, emitter, library, bases, firsts, self._starts()
+            )
+
+    def prepare(self) -> None:
+        """Emit the packing."""
+        if self._few is not None:
             return
-        if s.pack and not s.pack_pieces:
-            self._pack()
-        if s.pack_left:
+        if self._s.pack_left:
             self._pack_left()
-        if len(dots_of(self._c, s)) > 1:
+        if self._s.pack and not self._s.pack_pieces:
+            self._pack()
+
+    def check(self) -> None:
+        """Emit what tells which kernel to call."""
+        if self._few is None and len(dots_of(self._c, self._s)) > 1:
             self._is_first = self._factors_are_normal()
+
+    def finish(self) -> None:
+        """Emit what is done with the results of parts."""
+        if self._few is not None:
+            self._few.finish()
+
+    def compute(self) -> None:
+        """Emit the pieces."""
+        g, s = self._g, self._s
+        if self._few is not None:
+            self._few.compute()
+            return
         planes = g.rows[1] if len(g.rows) > 1 else ONCE
         extents = (g.rows[0].extent, planes.extent, g.columns.extent)
         sizes = (s.mc, s.planes, s.nc)
@@ -328,7 +364,9 @@ class _Emission:
         with ir.InsertionPoint(anchor):
             batches = math.prod(loop.extent for loop in g.batch)
             size = panels * panel * batches
-            packed = self._room(kernel, size, panels * s.columns * batches)
+            batch = tuple((loop.extent, loop.right) for loop in g.batch)
+            source_is = g.columns.extent, g.columns.right, g.packed, batch, g.first[1], anchor
+            packed, is_new = self._room(kernel, size, panels * s.columns * batches, self._right, source_is)
             grouped = not g.batch
             source = e.add(self._right.first, g.first[1])
             buffers = self._right.base, packed.base
@@ -358,7 +396,9 @@ class _Emission:
                 bounds = (live, inner.extent, stride, panel, notes)
                 self._pack_call(kernel, buffers, (here, there, *bounds), outer, steps * s.columns)
 
-            if packs_steps(g) and kernel.notes != SUMS:
+            if not is_new:
+                pass
+            elif packs_steps(g) and kernel.notes != SUMS:
                 self._chunks([-(-inner.extent // s.packings)], 1, pack_steps)
             else:
                 counts = [-(-panels // s.packings) if grouped else 1, *(loop.extent for loop in g.batch)]
@@ -373,8 +413,27 @@ class _Emission:
         words = -(-extent // kernel.group)
         return -(-words // kernel.square) * kernel.square if kernel.transposes else words
 
-    def _room(self, kernel: PackKernel, size: int, columns: int) -> _Buffer:
-        """Emit memory for ``size`` packed elements of ``columns`` columns, and for what is noted besides."""
+    def _room(
+        self, kernel: PackKernel, size: int, columns: int, source: _Buffer, what: object
+    ) -> tuple[_Buffer, bool]:
+        """Return memory for packed elements, and whether they are still to be packed.
+
+        Args:
+            kernel: Packs them.
+            size: How many there are.
+            columns: In how many columns; there is memory for what is noted besides, too.
+            source: Where they come from.
+            what: Which of them they are.
+        """
+        if self._packed is None:
+            return self._new_room(kernel, size, columns), True
+        key = kernel, size, same_memory(source.value), what
+        is_new = key not in self._packed
+        if is_new:
+            self._packed[key] = self._new_room(kernel, size, columns)
+        return self._packed[key], is_new
+
+    def _new_room(self, kernel: PackKernel, size: int, columns: int) -> _Buffer:
         element = ir.Type.parse(kernel.element)
         notes = {SUMS: columns, LEAST: 1}.get(kernel.notes, 0)
         value = memref.AllocOp(ir.MemRefType.get([size + notes], element), [], []).result
@@ -439,7 +498,9 @@ class _Emission:
         tiles = -(-rows.extent // s.rows)
         batches = math.prod(loop.extent for loop in g.batch)
         size = tiles * tile * batches
-        packed = self._room(kernel, size, 0)
+        batch = tuple((loop.extent, loop.left) for loop in g.batch)
+        source_is = rows.extent, rows.left, depth.extent, depth.left, batch, g.first[0]
+        packed, is_new = self._room(kernel, size, 0, self._left, source_is)
         source = e.add(self._left.first, g.first[0])
         buffers = self._left.base, packed.base
         together = split(tiles, 2 * rows.extent * depth.extent * byte_width(kernel.element) * BYTE_NS).step
@@ -460,7 +521,8 @@ class _Emission:
         for loop in g.batch:
             self._left_batch.append(width)
             width *= loop.extent
-        self._chunks([-(-tiles // together), *(loop.extent for loop in g.batch)], 1, pack)
+        if is_new:
+            self._chunks([-(-tiles // together), *(loop.extent for loop in g.batch)], 1, pack)
         self._depth = (dataclasses.replace(self._depth[0], left=s.rows), *self._depth[1:])
         self._row, self._tile, self._left = 1, tile, packed
 
@@ -470,7 +532,7 @@ class _Emission:
         inner = self._g.packed[0].extent if self._g.packed else 1
         depth: list[Loop] = []
         steps = 1
-        for loop in self._g.depth:
+        for loop in self._depth:
             extent = -(-loop.extent // kernel.group)
             depth.append(dataclasses.replace(loop, extent=extent, right=steps * columns))
             steps *= extent
@@ -491,13 +553,13 @@ class _Emission:
         A buffer from outside of a loop that does not change the tensor in it is the same in each iteration.
         """
         value = self._right.value
-        anchor = self._c.view.op
+        anchor = self._place
         for _ in range(self._s.outside):
             parent = anchor.parent.operation
             if parent.name not in _LOOPS or is_defined_inside(value, parent):
                 break
             anchor = parent
-        if anchor != self._c.view.op:
+        if anchor != self._place:
             with ir.InsertionPoint(anchor):
                 self._right = _Buffer.of(value)
         return anchor

@@ -208,7 +208,7 @@ def choose_matmul_schedule(
     columns = lanes * vectors
     ragged = n % columns > 0 and not target.masks
     often = m * planes >= _PACK_ROWS
-    streamed = far and not (often or ragged or is_strided(geometry))
+    streamed = far and group == 1 and not (often or ragged or is_strided(geometry))
     alone = len(geometry.depth) == 1
     longest = _SUM if alone else _WINDOW_SUM
     kc = _strip(m) if streamed else max(longest, _round_up(math.isqrt(k), 4))

@@ -157,6 +157,10 @@ SKIP_NS, SKIPPED = 0.7, 0.1
 
 # Products: `python -m benchmarks.sweep NAME VALUE... --only mm_skinny`.
 
+#: Products that are computed together, at most, and the part of the last-level cache that all that is packed
+#: for them may take.
+MOST_TOGETHER, TOGETHER_SHARE = 8, 2
+
 #: So few rows are computed one by one rather than repack the other factor for them.
 FEW_ROWS = 2
 

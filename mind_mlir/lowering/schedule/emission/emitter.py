@@ -26,8 +26,9 @@ BRIEF_ATTRIBUTE = "mind.brief"
 #: Marks an `scf.for` that is compiled as a function of its own: a pass of a row program over a block of rows.
 #: Else LLVM would keep the constants of all passes in registers at once, of which there are not enough.
 APART_ATTRIBUTE = "mind.apart"
-#: Marks memory of a chunk: what a chunk writes there is not read by another one.
-PRIVATE_ATTRIBUTE = "mind.private"
+#: Marks parallel loops that may be one, which goes through their chunks one loop after the other: those with
+#: the same number (see `buffers/concatenation.py`).
+TOGETHER_ATTRIBUTE = "mind.together"
 #: Marks an `scf.for` whose vectors are stored at multiples of so many elements from the start of a buffer,
 #: and may go past the cache (see `lowering/streaming.py`).
 STREAMING_ATTRIBUTE = "mind.streaming"
@@ -51,6 +52,8 @@ class Emitter:
         self.index_type = ir.IndexType.get()
         self._boolean = ir.IntegerType.get_signless(1)
         self._live: dict[Value, int] = {}  # lanes that are on in the masks that are constants
+        #: What parallel loops are marked with that may be one.
+        self.together: Attribute | None = None
 
     # Constants and index arithmetic.
 
@@ -225,6 +228,8 @@ class Emitter:
         loop.attributes[PARALLEL_ATTRIBUTE] = ir.UnitAttr.get()
         if split.brief:
             loop.attributes[BRIEF_ATTRIBUTE] = ir.UnitAttr.get()
+        if self.together is not None:
+            loop.attributes[TOGETHER_ATTRIBUTE] = self.together
         return list(loop.results)
 
     # Vector and scalar access to tensors.
