@@ -57,6 +57,10 @@ CACHE_SPEEDUP = 4
 #: Vectors in a step of a loop that stores past the cache, for bodies of up to so many operations each.
 STEPS = ((2, 4), (8, 2))
 
+#: Rows that are computed at once where they read the same elements, as those of a sliding window do: what is
+#: read for all of them fits the registers.
+BESIDE = 4
+
 #: Accumulators of a reduction, for bodies that take the time of up to so many operations: as many as hide the
 #: latency of an addition.
 ACCUMULATORS = ((12, 4), (48, 2))

@@ -6,6 +6,7 @@ arithmetic costs no operations, loops of one trip are emitted as their body and 
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.bindings import Attribute, Operation, Type, Value, arith, ir, memref, scf, tensor, vector
@@ -125,6 +126,29 @@ class Emitter:
         if isinstance(left, int) and isinstance(right, int):
             return min(left, right)
         return arith.MinUIOp(self.index(left), self.index(right)).result
+
+    def compare(self, predicate: str, left: Index, right: Index) -> Value:
+        """Return whether ``left`` is to ``right`` as ``predicate``, one of `arith.cmpi`, says."""
+        kind = getattr(arith.CmpIPredicate, predicate)
+        return arith.CmpIOp(kind, self.index(left), self.index(right)).result
+
+    def all(self, conditions: Sequence[Value]) -> Value:
+        """Return whether all of ``conditions``, at least one, hold."""
+        return functools.reduce(lambda left, right: arith.AndIOp(left, right).result, conditions)
+
+    def either(
+        self,
+        condition: Value,
+        carried: Sequence[Value],
+        then: Callable[[list[Value]], list[Value]],
+        otherwise: Callable[[list[Value]], list[Value]],
+    ) -> list[Value]:
+        """Emit what either of two functions makes of ``carried``, and return that."""
+        branch = scf.IfOp(condition, [value.type for value in carried], has_else=True)
+        for block, body in ((branch.then_block, then), (branch.else_block, otherwise)):
+            with ir.InsertionPoint(block):
+                scf.YieldOp(body(list(carried)))
+        return list(branch.results)
 
     # Loops.
 

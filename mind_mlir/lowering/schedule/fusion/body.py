@@ -9,7 +9,7 @@ from mind_mlir.bindings import arith, ir, vector
 from mind_mlir.lowering.schedule.emission.constants import LINE
 from mind_mlir.lowering.schedule.fusion.cascade import Accumulators
 from mind_mlir.lowering.schedule.fusion.combiner import match_combiners
-from mind_mlir.lowering.schedule.fusion.elements import Elements
+from mind_mlir.lowering.schedule.fusion.elements import Beside, Elements
 from mind_mlir.lowering.schedule.fusion.output import Stores, wanted_values
 
 if TYPE_CHECKING:
@@ -96,7 +96,8 @@ class Body:
         self.schedule = schedule
         self._fma = target.fma
         wanted = [value for output in outputs for value in wanted_values(output)]
-        self.elements = Elements(emitter, group, schedule.width, wanted, given)
+        through = schedule.beside > 1
+        self.elements = Elements(emitter, group, schedule.width, wanted, given, through=through)
         self.stores = Stores(emitter, group, schedule.lanes, schedule.vectors)
         self.reducers = [output for output in outputs if output.member.reductions]
         self.streams = [output for output in outputs if not output.member.reductions]
@@ -147,6 +148,18 @@ class Body:
         """Compute and store one chunk of a group without reductions."""
         computed = self.elements.chunk(place.env, place.known, chunk, self._now(place, carried))
         return self.store_streams(place, chunk, computed, carried)
+
+    def stream_beside(self, place: Place, dim: int, chunk: Chunk, carried: list[Value]) -> list[Value]:
+        """Compute and store one chunk of several rows, which are iterations of ``dim`` from ``place`` on."""
+        now = self._now(place, carried)
+        beside, rows = Beside(dim, 0), []
+        for _ in range(self.schedule.beside):
+            rows.append(self.elements.chunk(place.env, place.known, chunk, now, beside))
+            beside = beside.next()
+        for row, computed in enumerate(rows):
+            env = place.env | {dim: self.e.add(place.env[dim], row)}
+            carried = self.store_streams(place.at(env, place.known), chunk, computed, carried)
+        return carried
 
     def store_streams(self, place: Place, chunk: Chunk, computed: Known, carried: list[Value]) -> list[Value]:
         """Store the results that are not reduced, which ``carried`` starts with."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.emission.constants import (
     ACCUMULATORS,
+    BESIDE,
     CHUNK_BYTES,
     FEWEST_CHUNKS,
     LONG_ROW,
@@ -67,6 +68,7 @@ class FusedSchedule:
         streaming: Whether stores may go past the cache.
         reason: Why it is cut so, for people.
         epilogue: The number of the product whose pieces the chunks are, if they are such.
+        beside: Iterations of the loop around the vector loop that are computed at once, with what they read.
     """
 
     lanes: int
@@ -79,6 +81,7 @@ class FusedSchedule:
     streaming: bool
     reason: str
     epilogue: int | None = None
+    beside: int = 1
 
     @property
     def width(self) -> int:
@@ -108,6 +111,8 @@ class FusedSchedule:
             )
         pieces = " x ".join(f"d{cut.dim} by {cut.step}" for cut in self.cuts)
         found.append(Choice("chunks", f"{self.chunks} ({pieces})" if pieces else "1", self.reason))
+        if self.beside > 1:
+            found.append(Choice("rows", f"{self.beside} at once", "they read the same elements"))
         if self.streaming:
             found.append(Choice("stores", "past the cache", "the results are larger than it"))
         if self.parts is not None:
@@ -156,7 +161,8 @@ def choose_schedule(work: Work, target: Target) -> FusedSchedule:
     about = f"about {nanoseconds / 1000:.1f} us of work"
     parallel = parallel and bool(cuts)
     reason = about if parallel else f"one thread: {about}"
-    return FusedSchedule(lanes, side, strip, tuple(cuts), parts, parallel, brief, streaming, reason)
+    beside = BESIDE if work.overlaps and work.extents[work.outer[-1]] >= BESIDE else 1
+    return FusedSchedule(lanes, side, strip, tuple(cuts), parts, parallel, brief, streaming, reason, beside)
 
 
 def chunked(work: Work, lanes: int, target: Target) -> FusedSchedule | None:
