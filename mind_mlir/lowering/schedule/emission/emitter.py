@@ -31,6 +31,8 @@ APART_ATTRIBUTE = "mind.apart"
 #: Marks parallel loops that may be one, which goes through their chunks one loop after the other: those with
 #: the same number (see `buffers/concatenation.py`).
 TOGETHER_ATTRIBUTE = "mind.together"
+#: Marks memory of a chunk: what is written there by a chunk is not read by another one.
+PRIVATE_ATTRIBUTE = "mind.private"
 #: Marks an `scf.for` whose vectors are stored at multiples of so many elements from the start of a buffer,
 #: and may go past the cache (see `lowering/streaming.py`).
 STREAMING_ATTRIBUTE = "mind.streaming"
