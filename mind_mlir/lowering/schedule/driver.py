@@ -9,6 +9,11 @@ from mind_mlir.interrupts import deliver
 from mind_mlir.lowering.schedule.attention.marked import ATTENTION_ATTRIBUTE
 from mind_mlir.lowering.schedule.attention.marking import mark_attentions
 from mind_mlir.lowering.schedule.contraction.choice import kernels_of, words_of
+from mind_mlir.lowering.schedule.contraction.constant_factors import (
+    constant_of,
+    constants_for_products,
+    is_exact,
+)
 from mind_mlir.lowering.schedule.contraction.few_rows_schedule import few_rows_schedule
 from mind_mlir.lowering.schedule.contraction.geometry import contiguous_strides, geometry
 from mind_mlir.lowering.schedule.contraction.marked import mark
@@ -73,11 +78,14 @@ class FunctionScheduler:
         self._emitter = Emitter(function)
         self._views = Views()
         self._shared = SharedNests(function)
+        #: Constants that only products read: these take them as kernels do, packed when compiled.
+        self._given: set[Value] = set()
 
     def run(self) -> None:
         """Schedule all blocks of the function."""
         carry_margins(self._function)
         read_through_patches(self._function, self._views)
+        self._given = constants_for_products(self._function, self._views)
         self._regions(self._function)
 
     def _regions(self, op: Operation) -> None:
@@ -222,15 +230,17 @@ class FunctionScheduler:
         loops = geometry(contraction, [*strides, contiguous_strides(init.type.shape)])
         bits = contraction.element.width
         outside = loops_without(contraction.view.op, contraction.right.value)
+        given = constant_of(contraction.right.value) in self._given and is_exact(contraction.right)
         chosen = few_rows_schedule(
-            loops, bits=bits, target=self._target, outside=outside
+            loops, bits=bits, target=self._target, outside=outside, given=given
         ) or choose_matmul_schedule(
             loops,
             bits=bits,
             target=self._target,
             outside=outside,
-            group=words_of(contraction, loops, self._target),
+            group=words_of(contraction, loops, self._target, given=given),
             converts=bool(contraction.left.casts),
+            given=(constant_of(contraction.left.value) in self._given and is_exact(contraction.left), given),
         )
         self._kernels.update(dict.fromkeys(kernels_of(contraction, loops, chosen)))
         start = filler(init)

@@ -50,6 +50,8 @@ class MatmulSchedule:
         sweeps: Whether rows of the right factor are read one after the other (see `SweepKernel`), ``kc`` of
             them in a part.
         dots: Whether columns of it are, each of which is contiguous (see `DotKernel`).
+        given_left: Whether the left factor is a constant, which is packed when the program is compiled.
+        given: Whether the right factor is.
     """
 
     lanes: int
@@ -74,6 +76,8 @@ class MatmulSchedule:
     pack_pieces: bool = False
     sweeps: bool = False
     dots: bool = False
+    given_left: bool = False
+    given: bool = False
 
     @property
     def columns(self) -> int:
@@ -95,6 +99,8 @@ class MatmulSchedule:
         )
         if self.group > 1:
             left = right = "packed for the instruction that multiplies several terms"
+        constant = "a constant, packed when the program is compiled"
+        left, right = constant if self.given_left else left, constant if self.given else right
         return (
             Choice("tile", f"{self.rows} x {self.columns}", "fits the vector registers, and the result"),
             Choice(
@@ -182,6 +188,7 @@ def choose_matmul_schedule(
     outside: int = 0,
     group: int = 1,
     converts: bool = False,
+    given: tuple[bool, bool] = (False, False),
 ) -> MatmulSchedule:
     """Return the schedule of a contraction.
 
@@ -192,6 +199,7 @@ def choose_matmul_schedule(
         outside: Out of how many loops the packing of its right factor can be taken.
         group: How many terms of both factors go into a word, which one instruction multiplies.
         converts: Whether elements of the left factor are not accumulators in memory.
+        given: Whether the left factor, and the right one, can be packed when the program is compiled.
     """
     lanes = target.lanes(bits)
     size = bits // 8
@@ -207,7 +215,8 @@ def choose_matmul_schedule(
     columns = lanes * vectors
     ragged = n % columns > 0 and not target.masks
     often = m * planes >= _PACK_ROWS
-    streamed = far and group == 1 and not (often or ragged or is_strided(geometry))
+    has_panels = given[1] and right > target.l1_bytes // 2
+    streamed = far and group == 1 and not (often or ragged or is_strided(geometry) or has_panels)
     alone = len(geometry.depth) == 1
     longest = _SUM if alone else _WINDOW_SUM
     kc = _strip(m) if streamed else max(longest, _round_up(math.isqrt(k), 4))
@@ -216,13 +225,15 @@ def choose_matmul_schedule(
     plain = not is_strided(geometry) and not ragged and kc <= COPIED_STEPS - 4
     near = not far or (m * planes <= _COPIED_FOR and not outside)
     copy = plain and alone and often and near and right > target.l1_bytes // 2 and group == 1
+    copy = copy and not has_panels
     windows = not alone and right > target.l1_bytes
     deep = not alone and k > _DEEP * max(m * planes, n)
     pack = is_strided(geometry) or ragged or (often and (far or windows) and not (copy or deep)) or group > 1
+    pack = pack or has_panels
     pack_left = _packs_left(geometry, rows, size, converts=converts) or group > 1
     panel = _round_up(k, _PADDED_STEPS) * columns * size
     pack_pieces = is_strided(geometry) and far and alone and len(geometry.rows) == batch == 1 and not outside
-    pack_pieces = pack_pieces and m <= _COPIED_FOR and panel <= _PANEL_BYTES and group == 1
+    pack_pieces = pack_pieces and not given[1] and m <= _COPIED_FOR and panel <= _PANEL_BYTES and group == 1
     most = _PACKED_SHARES if pack_left else _SHARES
     room = [target.l2_bytes // share // (min(kc, k) * size) for share in most]
     room = [m * planes, n] if deep else room
@@ -262,6 +273,8 @@ def choose_matmul_schedule(
         half=target.half,
         group=group,
         pack_pieces=pack_pieces,
+        given_left=given[0] and pack_left,
+        given=given[1] and pack,
     )
 
 
