@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.contraction.kernels import ProductKernel
 from mind_mlir.lowering.schedule.contraction.packing import PackKernel
-from mind_mlir.lowering.schedule.contraction.text import OF
+from mind_mlir.lowering.schedule.contraction.text import HALF, OF, SHORT
 
 if TYPE_CHECKING:
     from mind_mlir.bindings import Type
@@ -22,14 +21,16 @@ if TYPE_CHECKING:
 def kernels_of(program: Program, factors: Factors, schedule: AttentionSchedule) -> list[Kernel]:
     """Return all kernels that an attention calls."""
     element = str(program.scores[0].type)
-    found: list[Kernel] = [score_kernel(schedule, element)]
+    stored = factors.scores[0][0].value.type.element_type
+    found: list[Kernel] = [score_kernel(schedule, element, stored)]
     for queries, _ in factors.scores:
-        found.append(query_pack(schedule, element, turned=queries.access[-1].dim != program.row))
+        turned = queries.access[-1].dim != program.row
+        found.append(query_pack(schedule, element, stored, turned=turned))
     for node, source in zip(program.inputs, factors.inputs, strict=True):
         if has_tiles(program, node, source.access):
             found.append(tile_pack(schedule, program, node, source.access))
     widths = [factors.extents[output[-1].dim or 0] for output in factors.outputs]
-    return [*found, *(output_kernel(schedule, element, width) for width in widths)]
+    return [*found, *(output_kernel(schedule, element, stored, width) for width in widths)]
 
 
 def has_tiles(program: Program, node: Node, access: Access) -> bool:
@@ -39,31 +40,47 @@ def has_tiles(program: Program, node: Node, access: Access) -> bool:
     are bytes in memory and bits in a vector.
     """
     dims = {dim for index in access for dim, _ in index.terms}
-    is_condition = element_of(node.type) != str(node.type)
-    return program.row in dims and (is_condition or access[-1].dim == program.column)
+    return program.row in dims and (str(node.type) == "i1" or access[-1].dim == program.column)
 
 
 def tile_pack(schedule: AttentionSchedule, program: Program, node: Node, access: Access) -> PackKernel:
     """Return the kernel that writes such tiles."""
-    moved = element_of(node.type)
-    source = moved if moved == str(node.type) else f"{moved}:{OF} {node.type}"
-    turned = access[-1].dim == program.column
-    return dataclasses.replace(query_pack(schedule, moved, turned=turned), source=source)
+    type_ = str(node.type)
+    moved = _MOVED.get(type_, type_)
+    return PackKernel(
+        columns=schedule.queries,
+        lanes=schedule.lanes,
+        element=moved,
+        source=moved if moved == type_ else f"{moved}:{OF} {type_}",
+        transposes=access[-1].dim == program.column,
+        masks=schedule.masks,
+    )
 
 
-def element_of(type_: Type) -> str:
-    """Return the type that elements are moved as: a condition is a byte."""
-    return "i8" if str(type_) == "i1" else str(type_)
+#: What elements are moved as, where that is something else.
+_MOVED = {"i1": "i8", "bf16": "i16", "f16": "i16"}
 
 
-def score_kernel(schedule: AttentionSchedule, element: str) -> ProductKernel:
+def query_pack(schedule: AttentionSchedule, element: str, stored: Type, *, turned: bool) -> PackKernel:
+    """Return the kernel that brings rows of queries into columns."""
+    return PackKernel(
+        columns=schedule.queries,
+        lanes=schedule.lanes,
+        element=element,
+        source=_conversions(schedule, element, stored),
+        transposes=turned,
+        masks=schedule.masks,
+    )
+
+
+def score_kernel(schedule: AttentionSchedule, element: str, stored: Type) -> ProductKernel:
     """Return the kernel that multiplies keys and queries."""
     return ProductKernel(
         rows=schedule.rows,
         vectors=schedule.vectors,
         lanes=schedule.lanes,
         element=element,
-        left=element,
+        left=_conversions(schedule, element, stored),
         right=element,
         fma=schedule.fma,
         masks=schedule.masks,
@@ -72,7 +89,7 @@ def score_kernel(schedule: AttentionSchedule, element: str) -> ProductKernel:
     )
 
 
-def output_kernel(schedule: AttentionSchedule, element: str, width: int) -> ProductKernel:
+def output_kernel(schedule: AttentionSchedule, element: str, stored: Type, width: int) -> ProductKernel:
     """Return the kernel that multiplies what scores became and values of so many columns."""
     return ProductKernel(
         rows=schedule.out_rows,
@@ -80,7 +97,7 @@ def output_kernel(schedule: AttentionSchedule, element: str, width: int) -> Prod
         lanes=schedule.lanes,
         element=element,
         left=element,
-        right=element,
+        right=_conversions(schedule, element, stored),
         fma=schedule.fma,
         masks=schedule.masks,
         ragged=width % (schedule.lanes * schedule.out_vectors) > 0,
@@ -88,13 +105,10 @@ def output_kernel(schedule: AttentionSchedule, element: str, width: int) -> Prod
     )
 
 
-def query_pack(schedule: AttentionSchedule, element: str, *, turned: bool) -> PackKernel:
-    """Return the kernel that brings rows of queries, or of an input, into columns."""
-    return PackKernel(
-        columns=schedule.queries,
-        lanes=schedule.lanes,
-        element=element,
-        source=element,
-        transposes=turned,
-        masks=schedule.masks,
-    )
+def _conversions(schedule: AttentionSchedule, element: str, stored: Type) -> str:
+    """Return the type of elements in memory, and what makes accumulators of them, as kernels take it."""
+    if str(stored) == "bf16":
+        return f"i16:{SHORT} {element}"
+    if str(stored) == "f16":
+        return f"i16:bitcast f16:fpext {element}" if schedule.half else f"i16:{HALF} {element}"
+    return element if str(stored) == element else f"{stored}:fpext {element}"

@@ -10,7 +10,7 @@ import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import arith, func, ir, linalg, memref
-from mind_mlir.lowering.schedule.attention.choice import element_of, has_tiles, query_pack
+from mind_mlir.lowering.schedule.attention.choice import has_tiles, query_pack
 from mind_mlir.lowering.schedule.attention.elements import Elements
 from mind_mlir.lowering.schedule.attention.marked import ATTENTION_ATTRIBUTE
 from mind_mlir.lowering.schedule.attention.memory import Place, Scratch
@@ -82,7 +82,7 @@ class _Emission(Online):
     def _scratch(self, *, parallel: bool) -> Scratch:
         """Emit the memory of a chunk."""
         s = self._s
-        square = query_pack(s, str(self._element), turned=True).square
+        square = query_pack(s, str(self._element), self._stored, turned=True).square
         rounded = [-(-self._extents[dim] // square) * square for dim in self._depths]
         turned = [
             node
@@ -90,8 +90,8 @@ class _Emission(Online):
             if has_tiles(self._p, node, self._buffers[self._input(node)].access)
         ]
 
-        def memory(rows: int, type_: Type) -> Value:
-            shape = ir.MemRefType.get([rows, s.queries], type_)
+        def memory(rows: int, type_: Type, columns: int = s.queries) -> Value:
+            shape = ir.MemRefType.get([rows, columns], type_)
             if not parallel:
                 return memref.AllocOp(shape, [], []).result
             attributes = {
@@ -100,14 +100,21 @@ class _Emission(Online):
             }
             return ir.Operation.create("memref.alloca", [shape], [], attributes).result
 
+        row, greatest, sums = (memory(1, self._element) for _ in range(3))
         return Scratch(
-            [memory(depth, self._element) for depth in rounded],
-            [memory(s.keys, self._element) for _ in range(self._p.arrays)],
-            {
-                node.number: memory(-(-TERMS // square) * square, ir.Type.parse(element_of(node.type)))
-                for node in turned
+            queries=[memory(depth, self._element) for depth in rounded],
+            arrays=[memory(s.keys, self._element) for _ in range(self._p.arrays)],
+            tiles={
+                node.number: memory(-(-TERMS // square) * square, _in_memory(node.type)) for node in turned
             },
-            *(memory(1, self._element) for _ in range(3)),
+            row=row,
+            greatest=greatest,
+            sums=sums,
+            outputs={
+                number: memory(s.queries, self._element, -(-self._extents[width] // s.lanes) * s.lanes)
+                for number, width in enumerate(self._widths)
+                if self._rounds(number)
+            },
         )
 
     def _block(self, env: Env, block: Index, own: Scratch, finite: Value | None) -> list[Value]:
@@ -147,3 +154,8 @@ class _Emission(Online):
             is_first = e.constant(self._bit, ir.BoolAttr.get(False))
             self._product(place, number, stored[term], (0, limit), is_first)
             self._finish(place, number, limit)
+
+
+def _in_memory(type_: Type) -> Type:
+    """Return the type of elements that are kept: a condition is a byte."""
+    return ir.IntegerType.get_signless(8) if str(type_) == "i1" else type_

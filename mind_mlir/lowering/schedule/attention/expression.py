@@ -324,7 +324,7 @@ class Expressions:
         product = match_multiply_add(view.body)
         start = filler(view.inits[0])
         element = ir.ShapedType(view.inits[0].type).element_type
-        if product is None or any(product.casts) or str(element) not in _FLOATS or start is None:
+        if product is None or not product.extends or str(element) not in _FLOATS or start is None:
             raise OpaqueError
         if constant_value(start) != ir.FloatAttr.get(element, 0.0) or len(view.reductions) != 1:
             raise OpaqueError
@@ -348,6 +348,12 @@ class Expressions:
         return self._only(key, Node("score", element, (), dims, scored=True, number=number))
 
     # Nodes, each of which there is once.
+
+    def converted(self, casts: Sequence[Operation], node: Node) -> Node:
+        """Return ``node`` after ``casts``."""
+        for op in casts:
+            node = self._op(op, [node])
+        return node
 
     def _only(self, key: tuple[object, ...], node: Node) -> Node:
         return self._known.setdefault(key, node)

@@ -19,7 +19,7 @@ from mind_mlir.lowering.schedule.reading.body import repeat
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.bindings import Attribute, Block, Operation, Value
+    from mind_mlir.bindings import Attribute, Block, Operation, Type, Value
     from mind_mlir.lowering.schedule.attention.expression import Source
     from mind_mlir.lowering.schedule.reading.view import Access
 
@@ -41,6 +41,7 @@ class Factors:
         inputs: What graphs read elements of.
         values: What each output is a product with.
         outputs: How each output is indexed.
+        results: The element type of each output.
     """
 
     extents: tuple[int, ...]
@@ -48,17 +49,17 @@ class Factors:
     inputs: tuple[Source, ...]
     values: tuple[Source, ...]
     outputs: tuple[Access, ...]
+    results: tuple[Type, ...]
 
 
 def mark(program: Program, factors: Factors, schedule: AttentionSchedule) -> list[Value]:
     """Emit an attention as a marked operation at the insertion point and return its results."""
     sources = [*(each for pair in factors.scores for each in pair), *factors.inputs, *factors.values]
-    element = program.scores[0].type
     inits = [
         tensor.EmptyOp(
             [1 if index.dim is None else factors.extents[index.dim] for index in access], element
         ).result
-        for access in factors.outputs
+        for access, element in zip(factors.outputs, factors.results, strict=True)
     ]
     accesses = [*(source.access for source in sources), *factors.outputs]
     dims = len(factors.extents)
@@ -95,17 +96,32 @@ def _body(program: Program, factors: Factors, block: Block) -> None:
         if node.kind == "input":
             done[node] = inputs[place - len(program.scores)]
         elif node.kind == "score":
-            done[node] = _score(place, arguments)
+            done[node] = _score(place, node, arguments)
         else:
             done[node] = _emitted(node, [done[operand] for operand in node.operands])
-    products = zip(program.outputs, values, strict=True)
-    linalg.YieldOp([arith.RemFOp(done[output.node], value).result for output, value in products])
+    products = zip(program.outputs, values, factors.results, strict=True)
+    linalg.YieldOp([_output(done[output.node], value, result) for output, value, result in products])
 
 
-def _score(number: int, arguments: Sequence[Value]) -> Value:
-    product = arith.RemFOp(arguments[2 * number], arguments[2 * number + 1])
+def _score(number: int, node: Node, arguments: Sequence[Value]) -> Value:
+    factors = (_widened(arguments[2 * number + place], node.type) for place in (0, 1))
+    product = arith.RemFOp(*factors)
     product.operation.attributes[_SCORE] = _word(number)
     return product.result
+
+
+def _output(term: Value, value: Value, result: Type) -> Value:
+    product = arith.RemFOp(term, _widened(value, term.type)).result
+    return product if product.type == result else arith.TruncFOp(result, product).result
+
+
+def _widened(value: Value, type_: Type) -> Value:
+    return value if value.type == type_ else arith.ExtFOp(type_, value).result
+
+
+def _unwidened(value: Value) -> Value:
+    """Return the argument that `_widened` was given."""
+    return value if isinstance(value, ir.BlockArgument) else value.owner.operands[0]
 
 
 def _emitted(node: Node, operands: Sequence[Value]) -> Value:
@@ -144,11 +160,12 @@ def read(op: Operation, accesses: Sequence[Access]) -> Marked:
     outputs: list[Output] = []
     values: list[int] = []
     first = len(accesses) - outs
-    for number, product in enumerate(end.operands):
-        term, value = product.owner.operands
+    for number, result in enumerate(end.operands):
+        product = result.owner
+        term, value = (product.operands[0].owner if product.name == "arith.truncf" else product).operands
         by_row = any(index.uses(row) for index in accesses[first + number])
         outputs.append(Output(reader.node(term), by_row))
-        values.append(value.arg_number)
+        values.append(_unwidened(value).arg_number)
     return Marked(
         Program(tuple(outputs), row, row + 1),
         tuple(reader.scores[number] for number in sorted(reader.scores)),
@@ -188,7 +205,7 @@ class _Reader:
             return Node("index", value.type, (), frozenset((dim,)), number=dim)
         if _SCORE in op.attributes:
             number = int(ir.IntegerAttr(op.attributes[_SCORE]).value)
-            queries, keys = (operand.arg_number for operand in op.operands)
+            queries, keys = (_unwidened(operand).arg_number for operand in op.operands)
             self.scores[number] = queries, keys
             used = self._dims(queries) | self._dims(keys)
             dims = frozenset(dim for dim in used if dim <= self._row + 1)

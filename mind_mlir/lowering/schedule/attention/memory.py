@@ -77,6 +77,7 @@ class Scratch:
         row: A number for each query.
         greatest: The greatest score of each query so far.
         sums: The sum of each query so far.
+        outputs: The sums of outputs that are rounded when they are complete, ``[query][column]``, by number.
     """
 
     queries: list[Value]
@@ -85,6 +86,7 @@ class Scratch:
     row: Value
     greatest: Value
     sums: Value
+    outputs: dict[int, Value]
 
 
 @dataclasses.dataclass(frozen=True)

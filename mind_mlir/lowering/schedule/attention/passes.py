@@ -12,7 +12,7 @@ from mind_mlir.lowering.schedule.attention.products import Products
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mind_mlir.bindings import Value
+    from mind_mlir.bindings import Type, Value
     from mind_mlir.lowering.schedule.attention.memory import Place, Scratch
     from mind_mlir.lowering.schedule.attention.nodes import Node
     from mind_mlir.lowering.schedule.attention.program import Stage
@@ -43,18 +43,15 @@ class Passes(Products):
 
         def one(local: Index, carried: list[Value], elements: Elements) -> list[Value]:
             for node, array in stored.items():
-                elements.know(
-                    node,
-                    [
-                        load(e, s.lanes, place.own.arrays[array], [local, c * s.lanes])
-                        for c in range(s.vectors)
-                    ],
-                )
+                found = [
+                    load(e, s.lanes, place.own.arrays[array], [local, c * s.lanes]) for c in range(s.vectors)
+                ]
+                elements.know(node, [self._as(each, node.type) for each in found])
             terms = [value for row in stage.rows for value in elements.vectors(row.operands[0])]
             kept = [(array, elements.vectors(node)) for array, node in stage.stores]
             for array, several in kept:
                 for c, value in enumerate(several):
-                    store(e, value, place.own.arrays[array], [local, c * s.lanes])
+                    store(e, self._as(value, self._element), place.own.arrays[array], [local, c * s.lanes])
             return self._combined(stage, carried, terms)
 
         first, count = keys
@@ -77,6 +74,14 @@ class Passes(Products):
         for number, row in enumerate(stage.rows):
             place.elements.know(row, results[number * s.vectors : (number + 1) * s.vectors])
         return results
+
+    def _as(self, value: Value, element: Type) -> Value:
+        """Emit ``value``, a vector of accumulators or of floats that fit them, with elements of a type."""
+        type_ = self._e.vector_type(self._s.lanes, element)
+        if value.type == type_:
+            return value
+        cast = arith.TruncFOp if value.type.element_type == self._element else arith.ExtFOp
+        return cast(type_, value).result
 
     def _neutral(self, row: Node) -> Value:
         type_ = self._e.vector_type(self._s.lanes, row.type)

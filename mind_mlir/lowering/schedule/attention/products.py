@@ -28,7 +28,9 @@ class Products(Accesses):
 
     def _pack_queries(self, queries: Buffer, env: Env, live: Index, number: int, own: Scratch) -> None:
         depth = self._depths[number]
-        kernel = query_pack(self._s, str(self._element), turned=queries.access[-1].dim != self._row)
+        kernel = query_pack(
+            self._s, str(self._element), self._stored, turned=queries.access[-1].dim != self._row
+        )
         stride = queries.strides[self._row if kernel.transposes else depth] if self._queries > 1 else 1
         self._pack(
             kernel,
@@ -85,7 +87,7 @@ class Products(Accesses):
         }
         buffers = [keys.base, base_of(place.own.queries[number]), base_of(target)]
         is_first = e.constant(self._bit, ir.BoolAttr.get(False))
-        self._call(score_kernel(s, str(self._element)), buffers, numbers, is_first)
+        self._call(score_kernel(s, str(self._element), self._stored), buffers, numbers, is_first)
 
     def _product(self, place: Place, number: int, array: int, keys: tuple[Index, Index], adds: Value) -> None:
         """Emit the product of ``array`` with values of keys from the first of ``keys`` on, so many."""
@@ -103,12 +105,13 @@ class Products(Accesses):
             adds = arith.OrIOp(adds, later).result
             if s.skips:  # all are zero at first
                 adds = e.constant(self._bit, ir.BoolAttr.get(True))
+        own = place.own.outputs.get(number)
         blocks, size, last = self._blocks(steps)
         stride = values.strides.get(summed, 0)
         numbers = {
             "left_first": 0,
             "right_first": values.at(e, env),
-            "out_first": out.at(e, env),
+            "out_first": out.at(e, env) if own is None else 0,
             "rows": extent,
             "columns": self._extents[width],
             "depth": size,
@@ -121,10 +124,11 @@ class Products(Accesses):
             "right_panel": s.out_vectors * s.lanes,
             "right_step": stride,
             "right_block": stride * size,
-            "out_row": out.strides.get(rows, 0),
+            "out_row": own.type.shape[1] if own is not None else out.strides.get(rows, 0),
         }
-        kernel = output_kernel(s, str(self._element), self._extents[width])
-        self._call(kernel, [base_of(place.own.arrays[array]), values.base, out.base], numbers, adds)
+        kernel = output_kernel(s, str(self._element), self._stored, self._extents[width])
+        sums = out.base if own is None else base_of(own)
+        self._call(kernel, [base_of(place.own.arrays[array]), values.base, sums], numbers, adds)
 
     def _blocks(self, steps: Index) -> tuple[Index, int, Index]:
         """Return blocks of ``steps``, steps of each, and of the last one."""

@@ -27,7 +27,8 @@ class Shape:
         widths: Columns of each output.
         by_row: For each output, whether it has a row for each query, rather than for each key.
         arrays: Arrays of scores that are kept.
-        bits: Width of an element in bits.
+        bits: Width of an accumulator in bits.
+        short: Whether the factors are bf16.
     """
 
     batch: int
@@ -38,6 +39,7 @@ class Shape:
     by_row: tuple[bool, ...]
     arrays: int
     bits: int
+    short: bool
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,6 +62,7 @@ class AttentionSchedule:
         brief: Whether it is so little work that no thread is to be woken.
         fma: Whether products are fused with their addition.
         masks: Whether vectors at edges are masked.
+        half: Whether an instruction converts f16.
     """
 
     lanes: int
@@ -75,6 +78,7 @@ class AttentionSchedule:
     brief: bool
     fma: bool
     masks: bool
+    half: bool
 
     @property
     def queries(self) -> int:
@@ -119,6 +123,8 @@ def choose_attention_schedule(
     size = shape.bits // 8
     if min(shape.queries, shape.keys) < _FEWEST or max(*shape.depths, *shape.widths) > WIDEST:
         return None
+    if shape.short and target.bf16_dots and visible is None:
+        return None  # products one after the other have an instruction that is twice as fast
     if not target.masks and any(width % lanes for width in shape.widths):
         return None
     rows, vectors = _score_tile(-(-shape.queries // lanes), target)
@@ -149,6 +155,7 @@ def choose_attention_schedule(
         brief=nanoseconds < WAKING_NS,
         fma=target.fma,
         masks=target.masks,
+        half=target.half,
     )
 
 

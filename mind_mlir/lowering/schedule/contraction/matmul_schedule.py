@@ -16,6 +16,7 @@ from mind_mlir.lowering.schedule.emission.constants import (
 )
 from mind_mlir.lowering.schedule.emission.decision import Choice
 from mind_mlir.lowering.schedule.emission.split import split
+from mind_mlir.ops.accumulation import BLOCK
 
 if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.contraction.geometry import Geometry
@@ -220,9 +221,11 @@ def choose_matmul_schedule(
     alone = len(geometry.depth) == 1
     longest = _SUM if alone else _WINDOW_SUM
     kc = _strip(m) if streamed else max(longest, _round_up(math.isqrt(k), 4))
+    if alone and not streamed and k <= BLOCK:
+        kc = max(kc, k)  # results go to memory once
     if group > 1:  # as many terms
         kc = max(_WORDS, _round_up(math.isqrt(geometry.steps) // group, 4))
-    plain = not is_strided(geometry) and not ragged and kc <= COPIED_STEPS - 4
+    plain = not is_strided(geometry) and not ragged and min(k, _round_up(kc, 4)) <= COPIED_STEPS
     near = not far or (m * planes <= _COPIED_FOR and not outside)
     copy = plain and alone and often and near and right > target.l1_bytes // 2 and group == 1
     copy = copy and not has_panels
@@ -311,9 +314,10 @@ _WORDS = 128
 #: Words of so many terms are packed a column at a time: their sums are noted, too.
 _WHOLE = 4
 #: Products that one accumulator sums where there are several reductions.
-_TAPS = 64
-#: Bytes of a left factor from which on it is packed, and the least number of columns that pays for it.
-_PACK_LEFT = 2 << 20, 256
+_TAPS = 192
+#: Bytes of a left factor from which on it is packed, and the least number of columns that pays for it: what
+#: is packed goes through memory twice more.
+_PACK_LEFT = 2 << 20, 1024
 #: The same bytes where elements are converted, which packing does once.
 _CONVERTED = 32 << 10
 #: Rows of tiles whose left factor can be packed.
