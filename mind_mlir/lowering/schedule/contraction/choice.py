@@ -55,20 +55,12 @@ _IN_WORDS = {
     "i8:zext i32": "i8:zext i16",
 }
 #: Columns and terms that a product has at least for its factors to be packed into words, and how many rows
-#: pay for that: fewer where the right factor is to be packed anyway, or has been.
-_LEAST_COLUMNS, _LEAST_TERMS = 16, 16
-_LEAST_ROWS, _LEAST_ROWS_PACKED, _LEAST_ROWS_GIVEN = 8, 4, 2
+#: pay for that: fewer where the right factor is to be packed anyway.
+_LEAST_COLUMNS, _LEAST_TERMS, _LEAST_ROWS, _LEAST_ROWS_PACKED = 16, 16, 8, 4
 
 
-def words_of(contraction: Contraction, geometry: Geometry, target: Target, *, given: bool = False) -> int:
-    """Return how many terms of both factors go into a word, to be multiplied by one instruction; else 1.
-
-    Args:
-        contraction: What is computed.
-        geometry: Its loops.
-        target: The processor.
-        given: Whether the right factor is packed when the program is compiled.
-    """
+def words_of(contraction: Contraction, geometry: Geometry, target: Target) -> int:
+    """Return how many terms of both factors go into a word, to be multiplied by one instruction; else 1."""
     left, right = (_steps(operand) for operand in (contraction.left, contraction.right))
     has = target.bf16_dots if contraction.floating else target.integer_dots
     if left != right or left not in _DOTS or not (has and target.masks):
@@ -78,8 +70,7 @@ def words_of(contraction: Contraction, geometry: Geometry, target: Target, *, gi
     rows, columns, depth = geometry.rows[0], geometry.columns, geometry.depth[0]
     if 1 not in (rows.left, depth.left) or 1 not in (columns.right, depth.right):
         return 1
-    least = _LEAST_ROWS_PACKED if is_strided(geometry) else _LEAST_ROWS
-    few = rows.extent < (_LEAST_ROWS_GIVEN if given else least)
+    few = rows.extent < (_LEAST_ROWS_PACKED if is_strided(geometry) else _LEAST_ROWS)
     if few or columns.extent < _LEAST_COLUMNS or depth.extent < _LEAST_TERMS:
         return 1
     return _DOTS[left][1]

@@ -121,8 +121,7 @@ def packed(data: Array, layout: Layout, kernel: PackKernel, casts: Sequence[Oper
         casts: What converts them to accumulators, each of them exact.
     """
     width, group = kernel.columns, kernel.group
-    (n, _), (depth, _) = layout.columns, layout.inner
-    panels = -(-n // width)
+    panels = -(-layout.columns[0] // width)
     before, around = layout.batch[::-1], layout.outer[::-1]
     axes = (*before, layout.columns, *around, layout.inner)
     strides = [stride * data.itemsize for _, stride in axes]
@@ -130,7 +129,8 @@ def packed(data: Array, layout: Layout, kernel: PackKernel, casts: Sequence[Oper
     outer = [extent for extent, _ in around]
     shape = [*(extent for extent, _ in before), panels * width, *outer, layout.steps * group]
     padded = np.zeros(shape, data.dtype)
-    padded[(..., slice(n), *(slice(None) for _ in outer), slice(depth))] = source
+    part: tuple[slice, ...] = tuple(slice(extent) for extent in source.shape)
+    padded[part] = source
     batches = int(np.prod([extent for extent, _ in before]))
     split = padded.reshape(batches, panels, width, int(np.prod(outer)), layout.steps, group)
     ordered = np.ascontiguousarray(split.transpose(0, 1, 3, 4, 2, 5))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.contraction.matmul_schedule import MatmulSchedule, is_strided
+from mind_mlir.lowering.schedule.contraction.few_rows import JOINED
+from mind_mlir.lowering.schedule.contraction.matmul_schedule import MatmulSchedule, even_block, is_strided
 from mind_mlir.lowering.schedule.emission.constants import BYTE_NS, WAKING_NS
 from mind_mlir.lowering.schedule.emission.split import split
 
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
 #: The most rows of a sweep, which loads and stores each result once a step, and of dot products: with more,
 #: that takes longer than reading.
 _SWEPT_ROWS, _DOT_ROWS = 4, 8
-#: Rows from where on a right factor that has been packed is multiplied in tiles.
-_GIVEN_ROWS = 2
 #: Bytes of the results that a sweep adds to again and again, and bytes of a row of the right factor that it
 #: reads in one go, at least.
 _RESULTS, _LONG = 32 << 10, 2048
@@ -30,7 +29,7 @@ _ACCUMULATORS, _SHORTEST = 8, 4
 
 
 def few_rows_schedule(
-    geometry: Geometry, *, bits: int, target: Target, outside: int = 0, given: bool = False
+    geometry: Geometry, *, bits: int, target: Target, outside: int = 0
 ) -> MatmulSchedule | None:
     """Return the schedule of a contraction that reads its right factor once; None if another one is better.
 
@@ -40,18 +39,26 @@ def few_rows_schedule(
         target: The processor.
         outside: Out of how many loops the packing of its right factor could be taken: then a factor that fits
             the cache is rather packed once.
-        given: Whether the right factor can be packed when the program is compiled.
     """
     alone = len(geometry.rows) == 1 and not geometry.batch and len(geometry.depth) == 1
     if not alone or geometry.columns.out != 1:
         return None
     rows = geometry.rows[0].extent
-    if given and rows >= _GIVEN_ROWS:
-        return None
     far = geometry.steps * geometry.columns.extent * bits // 8 > target.l2_bytes // 2
     if is_strided(geometry):
         return _dots(geometry, bits, target) if rows <= _DOT_ROWS and (far or not outside) else None
     return _sweep(geometry, bits, target) if rows <= _SWEPT_ROWS and far else None
+
+
+def may_be_tiled(schedule: MatmulSchedule, geometry: Geometry) -> bool:
+    """Return whether tiles compute the bits of ``schedule`` with its products in a sum, and gain by panels.
+
+    A sweep has the same blocks of products, whose sums it adds up in the same order if they are one group.
+    All starts from zero, so that it does not matter which sum is added first. One row gains nothing.
+    """
+    blocks = -(-geometry.steps // schedule.kc)
+    whole = even_block(geometry.steps, schedule.kc) == schedule.kc
+    return schedule.sweeps and schedule.rows > 1 and blocks <= JOINED and whole
 
 
 def _sweep(geometry: Geometry, bits: int, target: Target) -> MatmulSchedule | None:

@@ -161,13 +161,13 @@ def reduction(depth: tuple[Loop, ...], kc: int) -> Reduction:
     """Return how to run through the reductions ``depth``, innermost first, at most about ``kc`` at once."""
     first, *rest = depth or (ONCE,)
     if first.extent > kc:
-        size = _even_block(first.extent, kc, 4)
+        size = even_block(first.extent, kc)
         step, block, last = _blocks(first, size)
         return Reduction(step, last, ONCE, 1, block, tuple(rest))
     if not rest:
         return Reduction(first, first.extent, ONCE, 1, ONCE, ())
     most = max(1, _TAPS // first.extent)
-    tap, block, last = _blocks(rest[0], _even_block(rest[0].extent, most, 1))
+    tap, block, last = _blocks(rest[0], even_block(rest[0].extent, most, 1))
     around = tuple(rest[1:])
     if block.extent == 1 and around:
         block, around = around[0], around[1:]
@@ -190,6 +190,7 @@ def choose_matmul_schedule(
     group: int = 1,
     converts: bool = False,
     given: tuple[bool, bool] = (False, False),
+    sums: int = 0,
 ) -> MatmulSchedule:
     """Return the schedule of a contraction.
 
@@ -201,6 +202,8 @@ def choose_matmul_schedule(
         group: How many terms of both factors go into a word, which one instruction multiplies.
         converts: Whether elements of the left factor are not accumulators in memory.
         given: Whether the left factor, and the right one, can be packed when the program is compiled.
+            What is summed up in which order does not depend on it.
+        sums: How many products an accumulator sums, if that is settled.
     """
     lanes = target.lanes(bits)
     size = bits // 8
@@ -212,12 +215,13 @@ def choose_matmul_schedule(
     far = right > target.l2_bytes // 2
     tolerance = 1.3 if nanoseconds <= _SMALL_NS else 1.05 if far and group == 1 else 1.02
     packs = group > 1 or (converts and _packs_left(geometry, _SQUARES[0], size, converts=True))
-    rows, vectors = _tile(m, -(-n // lanes), target, tolerance, packs=packs)
+    has_panels = given[1] and right > target.l1_bytes // 2
+    least = min(m, _PANEL_ROWS) if has_panels and far else 1
+    rows, vectors = _tile(m, -(-n // lanes), target, tolerance, packs=packs, least=least)
     columns = lanes * vectors
     ragged = n % columns > 0 and not target.masks
     often = m * planes >= _PACK_ROWS
-    has_panels = given[1] and right > target.l1_bytes // 2
-    streamed = far and group == 1 and not (often or ragged or is_strided(geometry) or has_panels)
+    streamed = far and group == 1 and not (often or ragged or is_strided(geometry))
     alone = len(geometry.depth) == 1
     longest = _SUM if alone else _WINDOW_SUM
     kc = _strip(m) if streamed else max(longest, _round_up(math.isqrt(k), 4))
@@ -225,6 +229,8 @@ def choose_matmul_schedule(
         kc = max(kc, k)  # results go to memory once
     if group > 1:  # as many terms
         kc = max(_WORDS, _round_up(math.isqrt(geometry.steps) // group, 4))
+    kc = sums or kc
+    streamed = streamed and not has_panels
     plain = not is_strided(geometry) and not ragged and min(k, _round_up(kc, 4)) <= COPIED_STEPS
     near = not far or (m * planes <= _COPIED_FOR and not outside)
     copy = plain and alone and often and near and right > target.l1_bytes // 2 and group == 1
@@ -329,6 +335,8 @@ _SHARES, _PACKED_SHARES = (4, 4), (24, 6)
 _COPY_ROWS = 64
 #: For more rows than this, a large right factor is packed once rather than copied for each piece.
 _COPIED_FOR = 640
+#: Rows of a tile, at most, that are looked for where panels are packed when compiled, and read from afar.
+_PANEL_ROWS = 4
 #: Bytes of panels that a piece packs for itself, at most; of their steps, a multiple of so many is there.
 _PANEL_BYTES, _PADDED_STEPS = 256 << 10, 16
 #: Fewer rows than this do not pay for packing.
@@ -391,14 +399,16 @@ def _strip(rows: int) -> int:
     return 16 if 1 < rows <= 16 else 32
 
 
-def _tile(m: int, vectors: int, target: Target, tolerance: float, *, packs: bool) -> tuple[int, int]:
+def _tile(
+    m: int, vectors: int, target: Target, tolerance: float, *, packs: bool, least: int
+) -> tuple[int, int]:
     """Return the first of the tiles whose modelled time is within ``tolerance`` of the lowest.
 
     The first ones are the most efficient where the result is large. There are few of them, so that the
     contractions of a program share their kernels. Where the left factor is packed for certain (``packs``), it
-    is in squares of as many rows as a tile has.
+    is in squares of as many rows as a tile has. Of ``least`` rows it has, panels come from afar once.
     """
-    tiles = [(rows, width) for rows, width in _TILES if not packs or rows in _SQUARES]
+    tiles = [(rows, width) for rows, width in _TILES if rows >= least and (not packs or rows in _SQUARES)]
     fitting = [(rows, width) for rows, width in tiles if rows * width + width + 1 <= target.vector_registers]
     costs = [-(-m // rows) * -(-vectors // width) * _tile_cost(rows, width) for rows, width in fitting]
     return next(tile for tile, cost in zip(fitting, costs, strict=True) if cost <= min(costs) * tolerance)
@@ -427,7 +437,7 @@ def _tile_cost(rows: int, width: int) -> float:
     return max(rows * width / 2, (rows + width) / 2, 4.0)
 
 
-def _even_block(extent: int, most: int, multiple: int) -> int:
+def even_block(extent: int, most: int, multiple: int = 4) -> int:
     """Return the block of at most about ``most`` that splits ``extent`` into blocks of nearly equal size."""
     blocks = -(-extent // most)
     return min(extent, _round_up(-(-extent // blocks), multiple))
