@@ -43,7 +43,9 @@ from mind_mlir.lowering.schedule.reading.values import (
 )
 from mind_mlir.lowering.schedule.reading.view import Views
 from mind_mlir.lowering.schedule.sharing.nests import SharedNests
+from mind_mlir.lowering.schedule.windows.elementwise import compute_on_patches
 from mind_mlir.lowering.schedule.windows.implicit import read_through_patches
+from mind_mlir.lowering.schedule.windows.padded import read_through_margins
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
@@ -85,6 +87,8 @@ class FunctionScheduler:
         """Schedule all blocks of the function."""
         carry_margins(self._function)
         read_through_patches(self._function, self._views)
+        compute_on_patches(self._function, self._views)
+        read_through_margins(self._function, self._views)
         self._given = constants_for_products(self._function, self._views)
         self._regions(self._function)
 
@@ -119,7 +123,7 @@ class FunctionScheduler:
                 fills[op] = self._decisions.place
             elif op.name.startswith("linalg."):
                 self._plain(op, view)
-            elif not share_rows(op, self._emitter, self._decisions):
+            elif op.name != "tensor.pad" and not share_rows(op, self._emitter, self._decisions):
                 self._regions(op)
         groups.close_all()
         sweep(block)

@@ -106,7 +106,7 @@ class Products(Accesses):
             if s.skips:  # all are zero at first
                 adds = e.constant(self._bit, ir.BoolAttr.get(True))
         own = place.own.outputs.get(number)
-        blocks, size, last = self._blocks(steps)
+        blocks, size, last = self._blocks(steps, s.kc)
         stride = values.strides.get(summed, 0)
         numbers = {
             "left_first": 0,
@@ -130,9 +130,9 @@ class Products(Accesses):
         sums = out.base if own is None else base_of(own)
         self._call(kernel, [base_of(place.own.arrays[array]), values.base, sums], numbers, adds)
 
-    def _blocks(self, steps: Index) -> tuple[Index, int, Index]:
-        """Return blocks of ``steps``, steps of each, and of the last one."""
-        e, most = self._e, self._s.kc
+    def _blocks(self, steps: Index, most: int) -> tuple[Index, int, Index]:
+        """Return blocks of ``steps``, steps of each, ``most`` or fewer, and of the last one."""
+        e = self._e
         if isinstance(steps, int):
             blocks = -(-steps // most)
             size = -(-steps // blocks)

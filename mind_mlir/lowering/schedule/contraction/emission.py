@@ -22,6 +22,7 @@ from mind_mlir.lowering.schedule.contraction.library import Library
 from mind_mlir.lowering.schedule.contraction.marked import SCHEDULE_ATTRIBUTE, START_ATTRIBUTE, schedule_of
 from mind_mlir.lowering.schedule.contraction.match import match_contraction
 from mind_mlir.lowering.schedule.contraction.matmul_schedule import packs_steps, reduction
+from mind_mlir.lowering.schedule.contraction.pieces import parts_of
 from mind_mlir.lowering.schedule.contraction.runs import LoopNumbers, runs_together, same_memory
 from mind_mlir.lowering.schedule.contraction.text import byte_width
 from mind_mlir.lowering.schedule.emission.constants import BYTE_NS
@@ -35,18 +36,30 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mind_mlir.bindings import Attribute, Module, Operation, Value
+    from mind_mlir.lowering.schedule.contraction.epilogue import Epilogue
     from mind_mlir.lowering.schedule.contraction.match import Contraction, Operand
     from mind_mlir.lowering.schedule.contraction.matmul_schedule import MatmulSchedule
     from mind_mlir.lowering.schedule.contraction.packing import PackKernel
+    from mind_mlir.lowering.schedule.contraction.pieces import Part
     from mind_mlir.lowering.schedule.emission.emitter import Index
+
+    #: Marked products in the order of a block, each with the loops over its result.
+    Products: TypeAlias = Sequence[tuple[Operation, tuple[Part, ...]]]
+    #: The same, each with what ends its pieces, in runs that are computed together.
+    Ended: TypeAlias = list[list[tuple[Operation, Epilogue | None]]]
 
 #: What has been packed for products that are computed together, by what it is.
 _Rooms: TypeAlias = "dict[object, _Buffer]"
 _LOOPS = ("scf.for", "scf.while")
 
 
-def emit_contractions(module: Module) -> None:
-    """Replace the marked contractions of a bufferized ``module`` by loops around calls of kernels."""
+def emit_contractions(module: Module, end: Callable[[Products], Ended]) -> None:
+    """Replace the marked contractions of a bufferized ``module`` by loops around calls of kernels.
+
+    Args:
+        module: Functions on memory.
+        end: Says of products that may be computed together which ones are, and what ends their pieces.
+    """
     library = Library(module)
     views = Views()
     numbers = LoopNumbers()
@@ -56,18 +69,53 @@ def emit_contractions(module: Module) -> None:
             continue
         marked = [op for op in find_all(function, linalg.GenericOp) if SCHEDULE_ATTRIBUTE in op.attributes]
         emitter = Emitter(function) if marked else None
-        for run in runs_together(marked):
+        for together in runs_together(marked):
             assert emitter is not None
-            packed: _Rooms | None = {} if len(run) > 1 else None
-            with ir.InsertionPoint(run[-1]), run[-1].location:
-                emissions = [_emission(op, run[-1], emitter, library, constants, views, packed) for op in run]
-                for phase in (_Emission.prepare, _Emission.check, _Emission.compute, _Emission.finish):
-                    with numbers.next_of(emitter, len(run)):
-                        for emission in emissions:
-                            phase(emission)
-            for op in run:
-                op.erase()
+            for run in end([(op, _parts(op, views)) for op in together]):
+                _emit(run, emitter, library, constants, views, numbers)
     constants.drop_replaced()
+
+
+def _emit(
+    run: Sequence[tuple[Operation, Epilogue | None]],
+    emitter: Emitter,
+    library: Library,
+    constants: PackedConstants,
+    views: Views,
+    numbers: LoopNumbers,
+) -> None:
+    """Emit the products of ``run`` in the place of the last of them, or of what ends the last pieces."""
+    place = run[-1][0]
+    for _, epilogue in run:
+        if epilogue is not None and place.is_before_in_block(epilogue.loop):
+            place.move_before(epilogue.loop)
+    packed: _Rooms | None = {} if len(run) > 1 else None
+    with ir.InsertionPoint(place), place.location:
+        emissions = [_emission(op, place, emitter, library, constants, views, packed, end) for op, end in run]
+        for phase in (_Emission.prepare, _Emission.check, _Emission.compute, _Emission.finish):
+            with numbers.next_of(emitter, len(run)):
+                for emission in emissions:
+                    phase(emission)
+    for op, _ in run:
+        op.erase()
+    for _, epilogue in run:
+        if epilogue is not None:
+            epilogue.erase()
+
+
+def _contraction(op: Operation, views: Views) -> Contraction:
+    view = views.of(op)
+    contraction = None if view is None else match_contraction(view)
+    assert contraction is not None, "what has been marked is a contraction"
+    return contraction
+
+
+def _parts(op: Operation, views: Views) -> tuple[Part, ...]:
+    """Return the loops over the result of ``op``, a marked product."""
+    contraction = _contraction(op, views)
+    operands = contraction.left.value, contraction.right.value, contraction.view.operands[2]
+    strides = [ir.MemRefType(operand.type).get_strides_and_offset()[0] for operand in operands]
+    return parts_of(geometry(contraction, strides), schedule_of(op))
 
 
 def _emission(
@@ -78,16 +126,15 @@ def _emission(
     constants: PackedConstants,
     views: Views,
     packed: _Rooms | None,
+    epilogue: Epilogue | None,
 ) -> _Emission:
-    view = views.of(op)
-    contraction = None if view is None else match_contraction(view)
-    assert contraction is not None, "what has been marked is a contraction"
+    contraction = _contraction(op, views)
     out = contraction.view.operands[2]
     schedule = schedule_of(op)
     streams = schedule.streams and _only_written(out, op)
     buffers = _Buffer.of(contraction.left.value), _Buffer.of(contraction.right.value), _Buffer.of(out)
     return _Emission(
-        contraction, schedule, buffers, emitter, library, constants, place, packed, streams=streams
+        contraction, schedule, buffers, emitter, library, constants, place, packed, epilogue, streams=streams
     )
 
 
@@ -139,10 +186,12 @@ class _Emission:
         constants: PackedConstants,
         place: Operation,
         packed: _Rooms | None,
+        epilogue: Epilogue | None,
         *,
         streams: bool,
     ) -> None:
         self._streams = streams
+        self._epilogue = epilogue
         #: The operation that all is emitted before.
         self._place = place
         #: What the products that are computed together have packed so far; None for a product by itself.
@@ -167,6 +216,9 @@ class _Emission:
         #: By how many elements the left factor moves: from one row to the next, and from one tile.
         self._row = self._g.rows[0].left
         self._tile = schedule.rows * self._row
+        #: By how many elements the result moves: from one row to the next, and from one plane.
+        self._row_out = self._g.rows[0].out
+        self._plane_out = self._g.rows[1].out if len(self._g.rows) > 1 else 0
 
         self._few: FewRows | None = None
         if schedule.sweeps or schedule.dots:
@@ -229,10 +281,26 @@ class _Emission:
             sums = self._notes
             for digit, width in zip(digits, noted, strict=True):
                 sums = self._e.add(sums, self._e.mul(digit, width))
+            own = self._own_result(is_shared=math.prod(counts) > s.pieces)
             self._product(list(zip(digits, loops, strict=True)), bounds, planes, sums)
+            if self._epilogue is not None:
+                self._epilogue.emit(self._e, digits, own)
 
+        if self._epilogue is not None and self._epilogue.accesses:
+            # Each piece begins in its own memory.
+            loops = [dataclasses.replace(loop, out=0) for loop in loops]
+            strides = self._epilogue.own_strides()
+            self._row_out, self._plane_out = strides.get(0, 0), strides.get(1, 0)
         counts = [loop.extent for loop in loops]
         self._chunks(counts, s.pieces, piece)
+
+    def _own_result(self, *, is_shared: bool) -> Value | None:
+        """Emit memory for a piece, if that is not to be in its place of the result, and compute it there."""
+        if self._epilogue is None or not self._epilogue.accesses:
+            return None
+        own = self._epilogue.own(is_shared=is_shared)
+        self._out = _Buffer.of(own)
+        return own
 
     def _chunks(self, counts: Sequence[int], together: int, body: Callable[[Sequence[Index]], None]) -> None:
         """Emit ``body`` for each index of nested loops, innermost first, in chunks of ``together``."""
@@ -293,8 +361,8 @@ class _Emission:
             "right_step": plan.step.right,
             "right_tap": plan.tap.right,
             "right_block": plan.block.right,
-            "out_row": g.rows[0].out,
-            "out_plane": planes.out,
+            "out_row": self._row_out,
+            "out_plane": self._plane_out,
             "sums_first": sums,
         }
         self._reduce(plan.around, left, right, rest, self._starts()[1])
