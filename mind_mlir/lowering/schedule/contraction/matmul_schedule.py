@@ -90,7 +90,7 @@ class MatmulSchedule:
         packed = f"{self.columns} columns and {self.kc} steps at a time" if self.copy else packed
         packed = f"packed by each piece, {packed}" if self.pack_pieces else packed
         left, right = (
-            "packed where each row is on other pages",
+            "packed where its steps are far apart, or converted",
             "packed where it is strided, or read often enough from afar",
         )
         if self.group > 1:
@@ -202,7 +202,7 @@ def choose_matmul_schedule(
     right = k * n * size
     far = right > target.l2_bytes // 2
     tolerance = 1.3 if nanoseconds <= _SMALL_NS else 1.05 if far and group == 1 else 1.02
-    packs = group > 1 or (converts and _packs_left(geometry, _SQUARES[0], size, converts=True))
+    packs = group > 1 or _packs_left(geometry, _SQUARES[0], size, converts=converts)
     rows, vectors = _tile(m, -(-n // lanes), target, tolerance, packs=packs)
     columns = lanes * vectors
     ragged = n % columns > 0 and not target.masks
@@ -214,11 +214,15 @@ def choose_matmul_schedule(
     if group > 1:  # as many terms
         kc = max(_WORDS, _round_up(math.isqrt(geometry.steps) // group, 4))
     plain = not is_strided(geometry) and not ragged and kc <= COPIED_STEPS - 4
-    near = not far or (m * planes <= _COPIED_FOR and not outside)
-    copy = plain and alone and often and near and right > target.l1_bytes // 2 and group == 1
-    windows = not alone and right > target.l1_bytes
+    wide = columns * size >= _WIDE
+    step = geometry.depth[0].right * size
+    few = m * planes <= (_READ_FOR if wide and step <= _PAGE else _COPIED_FOR)
+    stays = plain and alone and often and few and not (far and outside) and group == 1
+    stays = stays and right > target.l1_bytes // 2
+    copy = stays and not wide
+    again = not (alone and few) and right > target.l1_bytes
     deep = not alone and k > _DEEP * max(m * planes, n)
-    pack = is_strided(geometry) or ragged or (often and (far or windows) and not (copy or deep)) or group > 1
+    pack = is_strided(geometry) or ragged or (often and (far or again) and not (stays or deep)) or group > 1
     pack_left = _packs_left(geometry, rows, size, converts=converts) or group > 1
     panel = _round_up(k, _PADDED_STEPS) * columns * size
     pack_pieces = is_strided(geometry) and far and alone and len(geometry.rows) == batch == 1 and not outside
@@ -276,13 +280,14 @@ def packs_steps(geometry: Geometry) -> bool:
 
 
 def _packs_left(geometry: Geometry, rows: int, size: int, *, converts: bool) -> bool:
-    """Return whether the left factor is packed, in tiles of ``rows`` rows: it is large, or converted."""
+    """Return whether the left factor is packed, in tiles of ``rows``: steps are far apart, or converted."""
     plain = len(geometry.rows) == 1 and not geometry.batch and len(geometry.depth) == 1
     if not plain or rows not in _SQUARES:
         return False
     far = geometry.rows[0].extent * geometry.steps * size >= (_CONVERTED if converts else _PACK_LEFT[0])
-    along = 1 in (geometry.rows[0].left, geometry.depth[0].left)
-    return far and along and geometry.columns.extent >= _PACK_LEFT[1]
+    apart = geometry.rows[0].left == 1 and geometry.depth[0].left != 1
+    along = converts and geometry.depth[0].left == 1
+    return far and (apart or along) and geometry.columns.extent >= _PACK_LEFT[1]
 
 
 #: Nanoseconds for a vector multiply-add among others, about.
@@ -310,8 +315,9 @@ _SQUARES = (2, 4, 8)
 _SHARES, _PACKED_SHARES = (4, 4), (24, 6)
 #: The fewest rows of a piece whose kernel copies: copying takes a thirtieth of the time then.
 _COPY_ROWS = 64
-#: For more rows than this, a large right factor is packed once rather than copied for each piece.
-_COPIED_FOR = 640
+#: For more rows than this, a large right factor is packed once rather than copied for each piece; or rather
+#: than read in place, where a panel has so many bytes of each row, and rows are no further apart than a page.
+_COPIED_FOR, _READ_FOR, _WIDE, _PAGE = 640, 1024, 256, 4096
 #: Bytes of panels that a piece packs for itself, at most; of their steps, a multiple of so many is there.
 _PANEL_BYTES, _PADDED_STEPS = 256 << 10, 16
 #: Fewer rows than this do not pay for packing.
@@ -389,6 +395,7 @@ def _tile(m: int, vectors: int, target: Target, tolerance: float, *, packs: bool
 
 #: Rows and vectors of the tiles there are.
 _TILES = (
+    (6, 4),
     (8, 3),
     (8, 2),
     (6, 2),
