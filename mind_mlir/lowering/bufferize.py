@@ -18,6 +18,7 @@ from mind_mlir.lowering.buffers.carried import align_carried_tensors, carry_in_p
 from mind_mlir.lowering.buffers.coalesce import coalesce_copies
 from mind_mlir.lowering.buffers.concatenation import concatenate_loops
 from mind_mlir.lowering.buffers.destination import create_alloc, pass_destinations
+from mind_mlir.lowering.buffers.epilogues import end_pieces
 from mind_mlir.lowering.buffers.fan_out import split_fan_out
 from mind_mlir.lowering.buffers.insert_chains import bufferize_insert_chains
 from mind_mlir.lowering.buffers.merging import merge_parallel_loops
@@ -66,7 +67,7 @@ def bufferize(module: Module, *, verify: bool = False) -> None:
             keep_prefetches_of_arguments(module)
             coalesce_copies(module)
             emit_attentions(module)
-            emit_contractions(module)
+            emit_contractions(module, end_pieces)
             merge_parallel_loops(module)
             concatenate_loops(module)
             leave_stack(module)

@@ -23,17 +23,22 @@ Index: TypeAlias = "int | Value"
 PARALLEL_ATTRIBUTE = "mind.parallel"
 #: Marks those among them that are over so soon that no thread is to be woken for them.
 BRIEF_ATTRIBUTE = "mind.brief"
+#: Marks a product, and an `scf.for` over its pieces that works on each of them, with the same number.
+EPILOGUE_ATTRIBUTE = "mind.epilogue"
 #: Marks an `scf.for` that is compiled as a function of its own: a pass of a row program over a block of rows.
 #: Else LLVM would keep the constants of all passes in registers at once, of which there are not enough.
 APART_ATTRIBUTE = "mind.apart"
 #: Marks parallel loops that may be one, which goes through their chunks one loop after the other: those with
 #: the same number (see `buffers/concatenation.py`).
 TOGETHER_ATTRIBUTE = "mind.together"
+#: Marks memory of a chunk: what is written there by a chunk is not read by another one.
+PRIVATE_ATTRIBUTE = "mind.private"
 #: Marks an `scf.for` whose vectors are stored at multiples of so many elements from the start of a buffer,
 #: and may go past the cache (see `lowering/streaming.py`).
 STREAMING_ATTRIBUTE = "mind.streaming"
-#: Marks memory of a chunk: what is written there by a chunk is not read by another one.
-PRIVATE_ATTRIBUTE = "mind.private"
+#: Mark loads of f32: of what was rounded to bf16; of numbers whose NaNs, if any, are quiet ones with a lower
+#: half of zero, as those of sums of products of bf16 are.
+EXACT_ATTRIBUTE, PLAIN_ATTRIBUTE = "mind.exact", "mind.plain"
 
 
 class Emitter:
@@ -228,6 +233,8 @@ class Emitter:
         loop.attributes[PARALLEL_ATTRIBUTE] = ir.UnitAttr.get()
         if split.brief:
             loop.attributes[BRIEF_ATTRIBUTE] = ir.UnitAttr.get()
+        if split.epilogue is not None:
+            loop.attributes[EPILOGUE_ATTRIBUTE] = ir.IntegerAttr.get(self.index_type, split.epilogue)
         if self.together is not None:
             loop.attributes[TOGETHER_ATTRIBUTE] = self.together
         return list(loop.results)

@@ -17,12 +17,13 @@ if TYPE_CHECKING:
 
     from mind_mlir.bindings import Value
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
+    from mind_mlir.lowering.schedule.fusion.ahead import Ahead
     from mind_mlir.lowering.schedule.fusion.combiner import Combiner
     from mind_mlir.lowering.schedule.fusion.elements import Chunk, Known
     from mind_mlir.lowering.schedule.fusion.group import Group
     from mind_mlir.lowering.schedule.fusion.output import Output
     from mind_mlir.lowering.schedule.fusion.schedule import FusedSchedule
-    from mind_mlir.lowering.schedule.reading.view import Access, Env
+    from mind_mlir.lowering.schedule.reading.view import Env
     from mind_mlir.target import Target
 
 
@@ -34,11 +35,13 @@ class Range:
         lower: The first one.
         upper: The one behind the last.
         end: For the vector loop: whether what follows its last full step belongs to it.
+        last: For the vector loop: what follows its last full step belongs to it if that is before this.
     """
 
     lower: Index
     upper: Index
     end: bool = True
+    last: Index | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,23 +65,6 @@ class Place:
     def at(self, env: Env, known: Known) -> Place:
         """Return the place within further loops."""
         return dataclasses.replace(self, env=env, known=known)
-
-
-@dataclasses.dataclass(frozen=True)
-class Ahead:
-    """A tensor of which each step of the vector loop asks for what is soon to be read or written.
-
-    Attributes:
-        tensor: The tensor.
-        access: How it is indexed.
-        env: Where all loops but the vector loop are to be.
-        write: Whether it is to be written.
-    """
-
-    tensor: Value
-    access: Access
-    env: Env
-    write: bool
 
 
 class Body:

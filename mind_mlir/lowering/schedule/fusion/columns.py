@@ -95,7 +95,16 @@ class Columns:
             lambda i, inside: step(place, strip, Chunk(i), inside),
             streaming=self._s.lanes if self._s.streaming else 0,
         )
-        if self._g.extents[self._g.vector] == self._b.full or not columns.end:
+        extent = self._g.extents[self._g.vector]
+        if extent == self._b.full:
+            return carried
+        if columns.last is not None:
+            return self._e.loop(
+                (self._b.full, self._e.minimum(columns.last, extent), self._s.width),
+                carried,
+                lambda _, inside: self._step(place, strip, self._end(), inside),
+            )
+        if not columns.end:
             return carried
         return step(place, strip, self._end(), carried)
 

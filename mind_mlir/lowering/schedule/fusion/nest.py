@@ -85,7 +85,7 @@ class GroupEmitter:
         place = Place({}, known, {})
         carried = chunks.emit(self._s.cuts, place, carried, self._chunk, parallel=self._s.parallel)
         along = self._s.cut(self._g.vector)
-        if along is None or not self._has_end():
+        if along is None or not self._has_end() or self._s.epilogue is not None:
             return carried
         others = [cut for cut in self._s.cuts if cut is not along]
         end = {self._g.vector: Range(self._b.full, self._b.full, end=True)}
