@@ -122,17 +122,25 @@ def _lower_slice(context: LoweringContext) -> Any:
 
 
 def _read_positions(context: LoweringContext, positions: Sequence[range]) -> Any:
-    # `tensor.extract_slice` has no negative strides.
+    # `tensor.extract_slice` has no negative strides: it takes what lies in order, and the rest is read by its
+    # position. Rows that lie in order are then read in vectors.
     arith, linalg, result = context.mlir.arith, context.mlir.linalg, context.result_type
+    (operand,), (type_,) = context.operands, context.operand_types
+    taken = [r if r.step > 0 else range(extent) for r, extent in zip(positions, type_.extents, strict=True)]
+    if taken != [range(extent) for extent in type_.extents]:
+        offsets, sizes, strides = zip(*((r.start, len(r), r.step) for r in taken), strict=True)
+        slice_type = context.mlir.ir.RankedTensorType.get(list(sizes), context.element(type_.dtype))
+        operand = context.mlir.tensor.extract_slice(slice_type, operand, [], [], [], offsets, sizes, strides)
 
     def position(axis: int, r: range) -> Any:
+        place = linalg.IndexOp(axis).result
+        if r.step > 0:
+            return place
         start, step = (arith.constant(context.mlir.ir.IndexType.get(), n) for n in (r.start, r.step))
-        return arith.addi(start, arith.muli(linalg.IndexOp(axis).result, step))
+        return arith.addi(start, arith.muli(place, step))
 
     def body(_: Any) -> Any:
-        return context.mlir.tensor.extract(
-            context.operands[0], [position(axis, r) for axis, r in enumerate(positions)]
-        )
+        return context.mlir.tensor.extract(operand, [position(axis, r) for axis, r in enumerate(positions)])
 
     identity = context.mlir.ir.AffineMap.get_identity(result.rank)
     (read,) = context.generic([], [identity], [context.empty(result)], ["parallel"] * result.rank, body)
