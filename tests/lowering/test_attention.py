@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import guarded
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -19,7 +20,7 @@ from mind_mlir.ptir.to_module import to_module
 from mind_mlir.target import named_target
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from mind_mlir.ir.module import Module
 
@@ -58,14 +59,20 @@ def attention(
     dtype: DType = DType.F32,
     mask: Shape | None = None,
     hidden: tuple[str, int, float] | None = None,
+    seen: Shape | None = None,
+    turned: bool = False,
 ) -> Module:
-    """Return attention of ``(batch, heads, queries, keys, depth, width)``, with a mask that is added."""
+    """Return attention of ``(batch, heads, queries, keys, depth, width)``, with a mask that is added.
+
+    Or with one of conditions, of a shape that broadcasts, the last two dimensions swapped if ``turned``.
+    """
     batch, heads, queries, keys, depth, width = sizes
     body = Body([])
     q = body.parameter(dtype, batch, heads, queries, depth)
     k = body.parameter(dtype, batch, heads, keys, depth)
     v = body.parameter(dtype, batch, heads, keys, width)
     added = None if mask is None else body.parameter(dtype, *mask)
+    flags = None if seen is None else body.parameter(DType.I1, *seen)
     scores = body.binary(
         "Mul", body.product(q, body.transpose(k, 0, 1, 3, 2), 2, (3, 2)), 1 / math.sqrt(depth)
     )
@@ -73,16 +80,23 @@ def attention(
         scores = body.binary("Add", scores, added)
     if hidden is not None:
         scores = compared(body, scores, *hidden)
+    if flags is not None:
+        rank = len(flags.shape)
+        flags = body.transpose(flags, *range(rank - 2), rank - 1, rank - 2) if turned else flags
+        low = body.stretch(body.number(-math.inf, dtype), scores.shape)
+        scores = body.apply("Select", body.stretch(flags, scores.shape), scores, low)
     found = body.product(softmax(body, scores), v, 2, (3, 2))
     return to_module(program(body, [found]))
 
 
 def arguments_of(module: Module, seed: int = 0) -> dict[str, Array]:
     rng = np.random.default_rng(seed)
-    return {
-        parameter.name: rng.standard_normal(parameter.type.extents).astype(parameter.type.dtype.numpy)
-        for parameter in mind_mlir.compile(module).parameters
-    }
+    found = {}
+    for parameter in mind_mlir.compile(module).parameters:
+        numbers = rng.standard_normal(parameter.type.extents)
+        is_flag = parameter.type.dtype is DType.I1
+        found[parameter.name] = numbers > -0.5 if is_flag else numbers.astype(parameter.type.dtype.numpy)
+    return found
 
 
 def nests(executable: mind_mlir.Executable) -> list[str]:
@@ -96,8 +110,9 @@ def check(module: Module, arguments: Mapping[str, Array], *, fused: int = 1) -> 
     found = guarded.call_executable(executable, arguments)
     with np.errstate(all="ignore"):
         expected = interpret(module, arguments)
-    for one, other in zip(found, expected, strict=True):
-        unit = float(np.finfo(other.dtype).eps)
+    for result, right in zip(found, expected, strict=True):
+        unit = float(ml_dtypes.finfo(right.dtype).eps)  # type: ignore[no-untyped-call] # it has no types
+        one, other = (each.astype(np.float64) for each in (result, right))
         finite = np.isfinite(other)
         assert np.array_equal(np.isnan(one), np.isnan(other))
         assert np.array_equal(one[~finite], other[~finite], equal_nan=True)
@@ -132,9 +147,18 @@ CASES: dict[str, Callable[[], Module]] = {
     "added, each": lambda: attention((2, 2, 37, 41, 16, 16), mask=(2, 2, 37, 41)),
     "added to keys": lambda: attention((2, 2, 37, 41, 16, 16), mask=(2, 1, 1, 41)),
     "added to queries": lambda: attention((2, 2, 37, 41, 16, 16), mask=(2, 1, 37, 1), hidden=CAUSAL),
+    "seen": lambda: attention((2, 2, 37, 41, 16, 16), seen=(2, 1, 37, 41), hidden=CAUSAL),
+    "seen, turned": lambda: attention((2, 2, 37, 41, 16, 16), seen=(41, 37), turned=True),
+    "seen keys": lambda: attention((2, 2, 37, 41, 16, 16), seen=(2, 1, 1, 41)),
+    "seen queries": lambda: attention((2, 2, 37, 41, 16, 16), seen=(2, 37, 1)),
     "plain": lambda: attention((1, 3, 33, 65, 16, 16), plain),
     "logarithmic": lambda: attention((1, 3, 33, 65, 16, 16), logarithmic, hidden=CAUSAL),
     "f64": lambda: attention((1, 2, 45, 45, 24, 8), dtype=DType.F64, hidden=CAUSAL),
+    "bf16": lambda: attention((2, 2, 67, 53, 24, 16), dtype=DType.BF16, mask=(67, 53)),
+    "bf16, causal": lambda: attention((1, 2, 67, 67, 24, 16), dtype=DType.BF16, hidden=CAUSAL),
+    "bf16, seen": lambda: attention((1, 2, 33, 47, 8, 32), plain, dtype=DType.BF16, seen=(33, 47)),
+    "f16": lambda: attention((2, 1, 45, 67, 24, 16), dtype=DType.F16, mask=(2, 1, 1, 67)),
+    "f16, causal": lambda: attention((1, 2, 67, 67, 16, 16), logarithmic, dtype=DType.F16, hidden=CAUSAL),
     "one head": lambda: attention((3, 1, 17, 20, 8, 16)),
     "deep": lambda: attention((1, 1, 30, 30, 200, 150)),
 }
@@ -154,7 +178,9 @@ def test_forward(case: str) -> None:
     check(module, arguments_of(module), fused=expected_of(case))
 
 
-@pytest.mark.parametrize("case", ["prime", "causal", "added, each", "plain", "logarithmic", "f64"])
+@pytest.mark.parametrize(
+    "case", ["prime", "causal", "added, each", "seen", "bf16, causal", "f16", "plain", "logarithmic", "f64"]
+)
 def test_gradients(case: str) -> None:
     """All of the gradients of queries, keys and values, of one mask too, come of a single nest."""
     module = mind_mlir.differentiate(CASES[case](), wrt=["arg0", "arg1", "arg2"], cotangents="given").module
@@ -195,6 +221,17 @@ def test_rows_of_minus_infinity() -> None:
     arguments["arg3"][11, 20:] = -math.inf
     arguments["arg3"][13, 33] = math.inf
     check(module, arguments)
+
+
+@pytest.mark.parametrize(("name", "number", "alone"), [("Mul", -0.25, 1), ("Div", 8.0, 1), ("Mul", 3.0, 0)])
+def test_scaled_queries(name: str, number: float, alone: int) -> None:
+    """A number that makes queries no greater scales them on their way, and no tensor of them is written."""
+    body = Body([])
+    q, k, v = (body.parameter(DType.F32, 2, length, 16) for length in (37, 53, 53))
+    scores = body.product(body.binary(name, q, number), k, 1, (2, 2))
+    module = to_module(program(body, [body.product(body.softmax(scores), v, 1, (2, 1))]))
+    check(module, arguments_of(module))
+    assert (nests(mind_mlir.compile(module)) == ["attention"]) == alone
 
 
 def test_what_needs_its_scores_keeps_them() -> None:
@@ -247,3 +284,18 @@ def test_threads_change_no_bit() -> None:
     finally:
         mind_mlir.set_num_threads(before)
     assert len(found) == 1
+
+
+@pytest.mark.parametrize("scale", [1e-39, 1e-20])
+@pytest.mark.parametrize("places", [("arg2",), ("arg0", "arg1", "arg2")])
+def test_small_numbers_of_bf16(places: Sequence[str], scale: float) -> None:
+    """Neither factors nor products that are subnormal are lost; one of 37 keys has no other beside it."""
+    module = attention((2, 1, 33, 37, 16, 24), dtype=DType.BF16)
+    arguments = arguments_of(module)
+    for place in places:
+        small = arguments[place].astype(np.float32) * np.float32(scale)
+        arguments[place] = small.astype(arguments[place].dtype)
+    (found,) = guarded.call_executable(mind_mlir.compile(module), arguments)
+    (expected,) = interpret(module, arguments)
+    wide = expected.astype(np.float64)
+    np.testing.assert_allclose(found.astype(np.float64), wide, rtol=0, atol=np.abs(wide).max() / 64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir, vector
+from mind_mlir.bindings import arith, ir, vector
 from mind_mlir.lowering.schedule.attention.elements import load, store
 from mind_mlir.lowering.schedule.attention.marked import read
 from mind_mlir.lowering.schedule.attention.memory import Buffer, extents_of
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from mind_mlir.bindings import Operation, Type, Value
     from mind_mlir.lowering.schedule.attention.marked import Marked
+    from mind_mlir.lowering.schedule.attention.memory import Place
     from mind_mlir.lowering.schedule.attention.nodes import Node
     from mind_mlir.lowering.schedule.contraction.library import Library
     from mind_mlir.lowering.schedule.emission.emitter import Index
@@ -36,7 +37,12 @@ class Accesses:
         self._extents = extents_of(op, accesses)
         self._row, self._column = self._p.row, self._p.column
         self._element: Type = self._p.scores[0].type
+        self._stored: Type = op.operands[self._m.values[0]].type.element_type
         self._bit = ir.IntegerType.get_signless(1)
+        self._word = ir.IntegerType.get_signless(32)
+        self._words = emitter.vector_type(self._s.lanes, self._word)
+        #: Words of two keys of a value, which fill a column of its panel.
+        self._value_words = -(-self._extents[self._column] // 2)
         self._queries = self._extents[self._row]
         self._keys = self._extents[self._column]
         self._depths = [self._row + 2 + number for number in range(len(self._m.scores))]
@@ -50,10 +56,13 @@ class Accesses:
         type_ = self._e.vector_type(self._s.lanes, self._element)
         return self._e.splat(type_, ir.FloatAttr.get(self._element, number))
 
-    def _load_masked(self, source: Value, indices: Sequence[Index], offset: int, live: Index) -> Value:
+    def _load_masked(
+        self, source: Value, indices: Sequence[Index], offset: int, live: Index, lanes: int = 0
+    ) -> Value:
         e = self._e
-        type_ = e.vector_type(self._s.lanes, source.type.element_type)
-        mask = vector.CreateMaskOp(ir.VectorType.get([self._s.lanes], self._bit), [e.index(live)]).result
+        lanes = lanes or self._s.lanes
+        type_ = e.vector_type(lanes, source.type.element_type)
+        mask = vector.CreateMaskOp(ir.VectorType.get([lanes], self._bit), [e.index(live)]).result
         places = [e.index(each) for each in (*indices[:-1], e.add(indices[-1], offset))]
         off = e.splat(type_, zero(source.type.element_type))
         return vector.MaskedLoadOp(type_, source, places, mask, off).result
@@ -63,8 +72,28 @@ class Accesses:
         e, lanes = self._e, self._s.lanes
         indices = buffer.indices(e, env)
         if live >= lanes:
-            return load(e, lanes, buffer.value, indices)
-        return self._load_masked(buffer.value, indices, 0, live)
+            value = load(e, lanes, buffer.value, indices)
+        else:
+            value = self._load_masked(buffer.value, indices, 0, live)
+        type_ = e.vector_type(lanes, self._element)
+        return value if value.type == type_ else arith.ExtFOp(type_, value).result
+
+    def _rounds(self, number: int) -> bool:
+        """Return whether sums of an output are rounded when they are complete."""
+        return bool(self._buffers[self._m.outputs[number]].value.type.element_type != self._element)
+
+    def _load_sums(self, place: Place, env: Env, local: Index, column: int, number: int) -> Value:
+        """Emit what the row ``local`` of an output is so far."""
+        if self._rounds(number):
+            return load(self._e, self._s.lanes, place.own.outputs[number], [local, column])
+        return self._load_columns(self._buffers[self._m.outputs[number]], env, column, number)
+
+    def _store_sums(self, value: Value, place: Place, env: Env, local: Index, column: int) -> None:
+        """Emit a store of the row ``local`` of the only output."""
+        if self._rounds(0):
+            store(self._e, value, place.own.outputs[0], [local, column])
+        else:
+            self._store_columns(value, self._buffers[self._m.outputs[0]], env, column, 0)
 
     def _load_columns(self, buffer: Buffer, env: Env, column: int, number: int) -> Value:
         return self._load_row(buffer, env, self._extents[self._widths[number]] - column)
@@ -73,6 +102,9 @@ class Accesses:
         e, lanes = self._e, self._s.lanes
         live = self._extents[self._widths[number]] - column
         indices = buffer.indices(e, env)
+        type_ = e.vector_type(lanes, buffer.value.type.element_type)
+        if value.type != type_:
+            value = arith.TruncFOp(type_, value).result
         if live >= lanes:
             store(e, value, buffer.value, indices)
             return

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING
 
+from mind_mlir.bindings import ir
+from mind_mlir.lowering.schedule.contraction.dots import BF16, LEAST, WIDENED, WORD
 from mind_mlir.lowering.schedule.contraction.kernels import ProductKernel
 from mind_mlir.lowering.schedule.contraction.packing import PackKernel
+from mind_mlir.lowering.schedule.contraction.text import HALF, OF, PAIR, SHORT
 
 if TYPE_CHECKING:
+    from mind_mlir.bindings import Type
     from mind_mlir.lowering.schedule.attention.marked import Factors
+    from mind_mlir.lowering.schedule.attention.nodes import Node
     from mind_mlir.lowering.schedule.attention.program import Program
     from mind_mlir.lowering.schedule.attention.schedule import AttentionSchedule
     from mind_mlir.lowering.schedule.contraction.library import Kernel
@@ -18,30 +24,71 @@ if TYPE_CHECKING:
 def kernels_of(program: Program, factors: Factors, schedule: AttentionSchedule) -> list[Kernel]:
     """Return all kernels that an attention calls."""
     element = str(program.scores[0].type)
-    found: list[Kernel] = [score_kernel(schedule, element)]
-    for queries, _ in factors.scores:
-        found.append(query_pack(schedule, element, turned=queries.access[-1].dim != program.row))
+    stored = factors.scores[0][0].value.type.element_type
+    found: list[Kernel] = []
+    turned = [queries.access[-1].dim != program.row for queries, _ in factors.scores]
+    if schedule.pairs:
+        found += [make(schedule, dot) for make in (pair_score_kernel, pair_output_kernel) for dot in _DOTS]
+        found += [*(pair_query_pack(schedule, turned=each) for each in turned), value_pack(schedule)]
+    else:
+        widths = [factors.extents[output[-1].dim or 0] for output in factors.outputs]
+        found.append(score_kernel(schedule, element, stored))
+        found += [query_pack(schedule, element, stored, turned=each) for each in turned]
+        found += [output_kernel(schedule, element, stored, width) for width in widths]
     for node, source in zip(program.inputs, factors.inputs, strict=True):
-        if is_turned(program, source.access):
-            found.append(query_pack(schedule, str(node.type), turned=True))
-    widths = [factors.extents[output[-1].dim or 0] for output in factors.outputs]
-    return [*found, *(output_kernel(schedule, element, width) for width in widths)]
+        if has_tiles(program, node, source.access):
+            found.append(tile_pack(schedule, program, node, source.access))
+    return found
 
 
-def is_turned(program: Program, access: Access) -> bool:
-    """Return whether tiles of an input, contiguous along the keys, have to be transposed."""
+def has_tiles(program: Program, node: Node, access: Access) -> bool:
+    """Return whether elements of an input go through memory of the thread, in tiles.
+
+    That is so where they are contiguous along the keys and have to be transposed, and for conditions, which
+    are bytes in memory and bits in a vector.
+    """
     dims = {dim for index in access for dim, _ in index.terms}
-    return program.row in dims and access[-1].dim == program.column
+    return program.row in dims and (str(node.type) == "i1" or access[-1].dim == program.column)
 
 
-def score_kernel(schedule: AttentionSchedule, element: str) -> ProductKernel:
+def tile_pack(schedule: AttentionSchedule, program: Program, node: Node, access: Access) -> PackKernel:
+    """Return the kernel that writes such tiles."""
+    type_ = str(node.type)
+    moved = _MOVED.get(type_, type_)
+    return PackKernel(
+        columns=schedule.queries,
+        lanes=schedule.lanes,
+        element=moved,
+        source=moved if moved == type_ else f"{moved}:{OF} {type_}",
+        transposes=access[-1].dim == program.column,
+        masks=schedule.masks,
+    )
+
+
+#: What elements are moved as, where that is something else.
+_MOVED = {"i1": "i8", "bf16": "i16", "f16": "i16"}
+
+
+def query_pack(schedule: AttentionSchedule, element: str, stored: Type, *, turned: bool) -> PackKernel:
+    """Return the kernel that brings rows of queries into columns."""
+    return PackKernel(
+        columns=schedule.queries,
+        lanes=schedule.lanes,
+        element=element,
+        source=_conversions(schedule, element, stored),
+        transposes=turned,
+        masks=schedule.masks,
+    )
+
+
+def score_kernel(schedule: AttentionSchedule, element: str, stored: Type) -> ProductKernel:
     """Return the kernel that multiplies keys and queries."""
     return ProductKernel(
         rows=schedule.rows,
         vectors=schedule.vectors,
         lanes=schedule.lanes,
         element=element,
-        left=element,
+        left=_conversions(schedule, element, stored),
         right=element,
         fma=schedule.fma,
         masks=schedule.masks,
@@ -50,7 +97,7 @@ def score_kernel(schedule: AttentionSchedule, element: str) -> ProductKernel:
     )
 
 
-def output_kernel(schedule: AttentionSchedule, element: str, width: int) -> ProductKernel:
+def output_kernel(schedule: AttentionSchedule, element: str, stored: Type, width: int) -> ProductKernel:
     """Return the kernel that multiplies what scores became and values of so many columns."""
     return ProductKernel(
         rows=schedule.out_rows,
@@ -58,7 +105,7 @@ def output_kernel(schedule: AttentionSchedule, element: str, width: int) -> Prod
         lanes=schedule.lanes,
         element=element,
         left=element,
-        right=element,
+        right=_conversions(schedule, element, stored),
         fma=schedule.fma,
         masks=schedule.masks,
         ragged=width % (schedule.lanes * schedule.out_vectors) > 0,
@@ -66,13 +113,43 @@ def output_kernel(schedule: AttentionSchedule, element: str, width: int) -> Prod
     )
 
 
-def query_pack(schedule: AttentionSchedule, element: str, *, turned: bool) -> PackKernel:
-    """Return the kernel that brings rows of queries, or of an input, into columns."""
-    return PackKernel(
-        columns=schedule.queries,
-        lanes=schedule.lanes,
-        element=element,
-        source=element,
-        transposes=turned,
-        masks=schedule.masks,
+#: Kinds of dot products: the second one where the first one would flush numbers.
+_DOTS = (BF16, WIDENED)
+
+
+def pair_score_kernel(schedule: AttentionSchedule, dot: str) -> ProductKernel:
+    """Return the kernel that multiplies keys, in pairs where they lie, and words of queries."""
+    return dataclasses.replace(
+        score_kernel(schedule, "f32", ir.F32Type.get()), left=f"i16:{PAIR} {WORD}", right=WORD, dot=dot
     )
+
+
+def pair_output_kernel(schedule: AttentionSchedule, dot: str) -> ProductKernel:
+    """Return the kernel that multiplies words of what scores became and of values."""
+    return dataclasses.replace(
+        output_kernel(schedule, "f32", ir.F32Type.get(), 0), left=f"{WORD}:{OF} f32", right=WORD, dot=dot
+    )
+
+
+def pair_query_pack(schedule: AttentionSchedule, *, turned: bool) -> PackKernel:
+    """Return the kernel that brings rows of queries into columns of words."""
+    return _in_pairs(query_pack(schedule, WORD, ir.BF16Type.get(), turned=turned))
+
+
+def value_pack(schedule: AttentionSchedule) -> PackKernel:
+    """Return the kernel that packs values in panels of words."""
+    columns = schedule.out_vectors * schedule.lanes
+    return dataclasses.replace(pair_query_pack(schedule, turned=False), columns=columns)
+
+
+def _in_pairs(kernel: PackKernel) -> PackKernel:
+    return dataclasses.replace(kernel, source="i16", group=2, notes=LEAST)
+
+
+def _conversions(schedule: AttentionSchedule, element: str, stored: Type) -> str:
+    """Return the type of elements in memory, and what makes accumulators of them, as kernels take it."""
+    if str(stored) == "bf16":
+        return f"i16:{SHORT} {element}"
+    if str(stored) == "f16":
+        return f"i16:bitcast f16:fpext {element}" if schedule.half else f"i16:{HALF} {element}"
+    return element if str(stored) == element else f"{stored}:fpext {element}"

@@ -19,8 +19,8 @@ from mind_mlir.lowering.schedule.reading.body import repeat
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.bindings import Attribute, Block, Operation, Value
-    from mind_mlir.lowering.schedule.attention.expression import Source
+    from mind_mlir.bindings import Attribute, Block, Operation, Type, Value
+    from mind_mlir.lowering.schedule.attention.expression import Scale, Source
     from mind_mlir.lowering.schedule.reading.view import Access
 
 #: The schedule of an attention, a dictionary.
@@ -38,27 +38,30 @@ class Factors:
     Attributes:
         extents: Of all dimensions: batches, queries, keys, depths, widths.
         scores: Queries and keys of each kind of scores.
+        scales: How these queries are scaled.
         inputs: What graphs read elements of.
         values: What each output is a product with.
         outputs: How each output is indexed.
+        results: The element type of each output.
     """
 
     extents: tuple[int, ...]
     scores: tuple[tuple[Source, Source], ...]
+    scales: tuple[Scale | None, ...]
     inputs: tuple[Source, ...]
     values: tuple[Source, ...]
     outputs: tuple[Access, ...]
+    results: tuple[Type, ...]
 
 
 def mark(program: Program, factors: Factors, schedule: AttentionSchedule) -> list[Value]:
     """Emit an attention as a marked operation at the insertion point and return its results."""
     sources = [*(each for pair in factors.scores for each in pair), *factors.inputs, *factors.values]
-    element = program.scores[0].type
     inits = [
         tensor.EmptyOp(
             [1 if index.dim is None else factors.extents[index.dim] for index in access], element
         ).result
-        for access in factors.outputs
+        for access, element in zip(factors.outputs, factors.results, strict=True)
     ]
     accesses = [*(source.access for source in sources), *factors.outputs]
     dims = len(factors.extents)
@@ -95,17 +98,40 @@ def _body(program: Program, factors: Factors, block: Block) -> None:
         if node.kind == "input":
             done[node] = inputs[place - len(program.scores)]
         elif node.kind == "score":
-            done[node] = _score(place, arguments)
+            done[node] = _score(place, node, factors.scales[place], arguments)
         else:
             done[node] = _emitted(node, [done[operand] for operand in node.operands])
-    products = zip(program.outputs, values, strict=True)
-    linalg.YieldOp([arith.RemFOp(done[output.node], value).result for output, value in products])
+    products = zip(program.outputs, values, factors.results, strict=True)
+    linalg.YieldOp([_output(done[output.node], value, result) for output, value, result in products])
 
 
-def _score(number: int, arguments: Sequence[Value]) -> Value:
-    product = arith.RemFOp(arguments[2 * number], arguments[2 * number + 1])
+def _score(number: int, node: Node, scale: Scale | None, arguments: Sequence[Value]) -> Value:
+    query, key = (_widened(arguments[2 * number + place], node.type) for place in (0, 1))
+    if scale is not None:
+        operands = [query, arith.ConstantOp(node.type, scale.number).result]
+        (query,) = repeat(scale.op, operands[::-1] if scale.swapped else operands, ())
+    product = arith.RemFOp(query, key)
     product.operation.attributes[_SCORE] = _word(number)
     return product.result
+
+
+def _output(term: Value, value: Value, result: Type) -> Value:
+    product = arith.RemFOp(term, _widened(value, term.type)).result
+    return product if product.type == result else arith.TruncFOp(result, product).result
+
+
+def _widened(value: Value, type_: Type) -> Value:
+    return value if value.type == type_ else arith.ExtFOp(type_, value).result
+
+
+def is_constant(value: Value) -> bool:
+    """Return whether ``value`` is a number of the body."""
+    return not isinstance(value, ir.BlockArgument) and value.owner.operation.name == "arith.constant"
+
+
+def _unwidened(value: Value) -> Value:
+    """Return the argument that `_widened` was given."""
+    return value if isinstance(value, ir.BlockArgument) else value.owner.operands[0]
 
 
 def _emitted(node: Node, operands: Sequence[Value]) -> Value:
@@ -123,10 +149,14 @@ def _emitted(node: Node, operands: Sequence[Value]) -> Value:
 
 @dataclasses.dataclass(frozen=True)
 class Marked:
-    """A marked operation, taken apart: operands by their roles, each with its access."""
+    """A marked operation, taken apart: operands by their roles, each with its access.
+
+    Of scaled queries, ``scales`` has the operation, one operand of which is a constant.
+    """
 
     program: Program
     scores: tuple[tuple[int, int], ...]
+    scales: tuple[Operation | None, ...]
     inputs: tuple[int, ...]
     values: tuple[int, ...]
     outputs: tuple[int, ...]
@@ -144,14 +174,16 @@ def read(op: Operation, accesses: Sequence[Access]) -> Marked:
     outputs: list[Output] = []
     values: list[int] = []
     first = len(accesses) - outs
-    for number, product in enumerate(end.operands):
-        term, value = product.owner.operands
+    for number, result in enumerate(end.operands):
+        product = result.owner
+        term, value = (product.operands[0].owner if product.name == "arith.truncf" else product).operands
         by_row = any(index.uses(row) for index in accesses[first + number])
         outputs.append(Output(reader.node(term), by_row))
-        values.append(value.arg_number)
+        values.append(_unwidened(value).arg_number)
     return Marked(
         Program(tuple(outputs), row, row + 1),
         tuple(reader.scores[number] for number in sorted(reader.scores)),
+        tuple(reader.scales.get(number) for number in sorted(reader.scores)),
         tuple(reader.inputs),
         tuple(values),
         tuple(range(first, len(accesses))),
@@ -164,6 +196,7 @@ class _Reader:
 
     def __init__(self, accesses: Sequence[Access], row: int) -> None:
         self.scores: dict[int, tuple[int, int]] = {}
+        self.scales: dict[int, Operation] = {}
         self.inputs: list[int] = []
         self._accesses = accesses
         self._row = row
@@ -188,7 +221,12 @@ class _Reader:
             return Node("index", value.type, (), frozenset((dim,)), number=dim)
         if _SCORE in op.attributes:
             number = int(ir.IntegerAttr(op.attributes[_SCORE]).value)
-            queries, keys = (operand.arg_number for operand in op.operands)
+            query, key = op.operands
+            scale = None if isinstance(query, ir.BlockArgument) else query.owner.operation
+            if scale is not None and scale.name != "arith.extf":
+                self.scales[number] = scale
+                query = next(each for each in scale.operands if not is_constant(each))
+            queries, keys = (_unwidened(each).arg_number for each in (query, key))
             self.scores[number] = queries, keys
             used = self._dims(queries) | self._dims(keys)
             dims = frozenset(dim for dim in used if dim <= self._row + 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir, linalg, tensor
+from mind_mlir.bindings import arith, ir, linalg, tensor
 from mind_mlir.interrupts import deliver
 from mind_mlir.lowering.schedule.attention.choice import kernels_of
 from mind_mlir.lowering.schedule.attention.marked import mark
@@ -17,7 +17,7 @@ from mind_mlir.lowering.schedule.reading.values import used
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mind_mlir.bindings import Block, Value
+    from mind_mlir.bindings import Block, Type, Value
     from mind_mlir.lowering.schedule.attention.marked import Factors
     from mind_mlir.lowering.schedule.attention.match import Attention
     from mind_mlir.lowering.schedule.attention.program import Program
@@ -77,6 +77,7 @@ def _shape(program: Program, factors: Factors) -> Shape:
     row = program.row
     first = row + 2
     last = first + len(factors.scores)
+    short = str(factors.values[0].value.type.element_type) == "bf16"
     return Shape(
         batch=math.prod(factors.extents[:row]),
         queries=factors.extents[row],
@@ -86,7 +87,23 @@ def _shape(program: Program, factors: Factors) -> Shape:
         by_row=tuple(output.by_row for output in program.outputs),
         arrays=program.arrays,
         bits=program.scores[0].type.width,
+        short=short,
+        pairs=short and _in_pairs(program, factors),
     )
+
+
+def _in_pairs(program: Program, factors: Factors) -> bool:
+    """Return whether two terms of each product may go into a word.
+
+    Keys are read where they lie: their features are contiguous, and of an even number. The only output has a
+    row for each query, and its terms are what the last pass over the scores computes.
+    """
+    depth = program.row + 2
+    for number, (_, keys) in enumerate(factors.scores):
+        if keys.access[-1].dim != depth + number or factors.extents[depth + number] % 2:
+            return False
+    is_alone = len(program.outputs) == 1 and program.outputs[0].by_row
+    return is_alone and [node for _, node in program.stages[-1].stores] == list(program.terms)
 
 
 def _replace(attention: Attention, program: Program, factors: Factors, schedule: AttentionSchedule) -> None:
@@ -95,7 +112,8 @@ def _replace(attention: Attention, program: Program, factors: Factors, schedule:
         results = mark(program, factors, schedule)
         for number, result in enumerate(results):
             old, access = attention.target(number)
-            new = _reshaped(_transposed(result, access), list(old.type.shape))
+            rounded = _rounded(result, old.type.element_type)
+            new = _reshaped(_transposed(rounded, access), list(old.type.shape))
             old.replace_all_uses_with(new)
 
 
@@ -115,7 +133,25 @@ def _transposed(value: Value, access: Access) -> Value:
     permutation = [before.index(place) if place in before else rank - 1 for place in range(rank)]
     shape = [value.type.shape[place] for place in permutation]
     init = tensor.EmptyOp(shape, value.type.element_type).result
-    return linalg.transpose(value, outs=[init], permutation=permutation)
+    found: Value = linalg.transpose(value, outs=[init], permutation=permutation).results[0]
+    return found
+
+
+def _rounded(value: Value, element: Type) -> Value:
+    """Emit ``value`` with elements of a type, which may be narrower."""
+    shape = list(value.type.shape)
+    if value.type.element_type == element:
+        return value
+    maps = [ir.AffineMapAttr.get(ir.AffineMap.get_identity(len(shape)))] * 2
+    kinds = [ir.Attribute.parse("#linalg.iterator_type<parallel>")] * len(shape)
+    init = tensor.EmptyOp(shape, element).result
+    op = linalg.GenericOp([init.type], [value], [init], ir.ArrayAttr.get(maps), ir.ArrayAttr.get(kinds))
+    types = [value.type.element_type, element]
+    block = ir.Block.create_at_start(op.regions[0], types, [op.location] * 2)
+    with ir.InsertionPoint(block):
+        linalg.YieldOp([arith.TruncFOp(element, block.arguments[0]).result])
+    found: Value = op.results[0]
+    return found
 
 
 def _reshaped(value: Value, shape: list[int]) -> Value:

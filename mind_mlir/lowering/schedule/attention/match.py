@@ -126,13 +126,18 @@ class Attention:
         return Factors(
             extents=tuple(ex.extents[dim] for dim in kept),
             scores=tuple((_renamed(each.queries, moved), _renamed(each.keys, moved)) for each in used),
+            scales=tuple(each.scale for each in used),
             inputs=tuple(ex.inputs[node.number] for node in program.inputs),
             values=tuple(_renamed(each, moved) for each in self.values),
             outputs=tuple(tuple(substituted(index, moved) for index in each) for each in outputs),
+            results=tuple(self._result(number) for number in range(len(self.roots))),
         )
 
     def target(self, number: int) -> tuple[Value, Access]:
-        """Return what output ``number`` is in the end, transposed or reshaped, and how that is indexed."""
+        """Return what output ``number`` is in the end, and how that is indexed.
+
+        It may be transposed or reshaped, and rounded to narrower floats.
+        """
         root, ex = self.roots[number], self.expressions
         value = root.view.op.results[0]
         access = tuple(substituted(index, self.dims[number]) for index in root.view.accesses[2])
@@ -141,6 +146,8 @@ class Attention:
             if user.name == "linalg.transpose" and uses[0].operand_number == 0:
                 permutation = list(ir.DenseI64ArrayAttr(user.attributes["permutation"]))
                 access = tuple(access[place] for place in permutation)
+            elif is_narrowing(user):
+                pass
             elif user.name == "tensor.expand_shape":
                 shape = list(user.results[0].type.shape)
                 try:
@@ -155,6 +162,11 @@ class Attention:
                 break
             value = user.results[0]
         return value, access
+
+    def _result(self, number: int) -> ir.Type:
+        """Return the element type of output ``number``: of one that many queries add to, of its sums."""
+        root = self.roots[number]
+        return _element(self.target(number)[0] if root.by_row else root.view.op.results[0])
 
     def _output(self, number: int) -> Access:
         """Return how output ``number`` is computed: an index for each dimension, that of the width last."""
@@ -251,11 +263,21 @@ def _is_of_rows(op: Operation, size: int) -> bool:
     return product and reduction
 
 
+def is_narrowing(op: Operation) -> bool:
+    """Return whether ``op`` rounds each element of a tensor to a narrower float, and does nothing else."""
+    if op.name != "linalg.generic" or len(op.operands) != 2:
+        return False
+    maps = [ir.AffineMapAttr(each).value for each in ir.ArrayAttr(op.attributes["indexing_maps"])]
+    identity = ir.AffineMap.get_identity(len(op.results[0].type.shape))
+    names = [each.operation.name for each in op.regions[0].blocks[0].operations]
+    return names == ["arith.truncf", "linalg.yield"] and all(each == identity for each in maps)
+
+
 def _is_product(view: View) -> bool:
-    """Return whether ``view`` is sums of products that start at zero, of tensors of one type of floats."""
+    """Return whether ``view`` is sums of products of floats that start at zero, in f32 or f64."""
     product = match_multiply_add(view.body)
     element = ir.ShapedType(view.inits[0].type).element_type
-    if product is None or any(product.casts) or str(element) not in ("f32", "f64"):
+    if product is None or not product.extends or str(element) not in ("f32", "f64"):
         return False
     start = filler(view.inits[0])
     if start is None or constant_value(start) != ir.FloatAttr.get(element, 0.0):
@@ -336,6 +358,9 @@ def _graph(root: _Root, expressions: Expressions, dims: dict[int, Linear]) -> tu
         raise OpaqueError
     dims[root.width] = Linear(((expressions.dimension(view.extents[root.width]), 1),))
     access = tuple(substituted(index, dims) for index in view.accesses[1 - factor])
+    product = match_multiply_add(view.body)
+    assert product is not None, "roots are products"
+    node = expressions.converted(product.casts[factor], node)
     return node, expressions.source(view.operands[1 - factor], access)
 
 

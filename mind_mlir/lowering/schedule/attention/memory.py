@@ -71,20 +71,26 @@ class Scratch:
     """Memory of a thread.
 
     Attributes:
-        queries: The rows of each kind of scores, ``[depth][query]``.
+        queries: The rows of each kind of scores, ``[depth][query]``; of words, a row more, for what is noted.
+        values: The values of each output in words, panel after panel, and a row for what is noted.
+        least: What is noted of the keys of each kind of scores.
         arrays: Scores and what becomes of them, ``[key][query]``.
         tiles: Elements of inputs that were turned, ``[key][query]``, by number.
         row: A number for each query.
         greatest: The greatest score of each query so far.
         sums: The sum of each query so far.
+        outputs: The sums of outputs that are rounded when they are complete, ``[query][column]``, by number.
     """
 
     queries: list[Value]
+    values: list[Value]
+    least: Value
     arrays: list[Value]
     tiles: dict[int, Value]
     row: Value
     greatest: Value
     sums: Value
+    outputs: dict[int, Value]
 
 
 @dataclasses.dataclass(frozen=True)

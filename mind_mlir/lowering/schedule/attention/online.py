@@ -37,7 +37,7 @@ class Online(Skipping):
             for c, value in enumerate(place.elements.vectors(scaling.factor)):
                 store(self._e, value, place.own.row, [0, c * self._s.lanes])
         skips = self._s.skips and not self._p.needs_finite
-        if scaling is not None or skips:
+        if scaling is not None or skips or self._rounds(number):
             self._rows(place, number, scaling, limit)
 
     def _rows(self, place: Place, number: int, scaling: Scaling | None, limit: Index) -> None:
@@ -69,7 +69,7 @@ class Online(Skipping):
                 factor = e.broadcast(type_, element(e, place.own.row, [0, local]))
             for c, column in enumerate(columns):
                 env = {**place.env, self._row: e.add(first, local), self._widths[number]: column}
-                value = self._load_columns(out, env, column, number)
+                value = self._load_sums(place, env, local, column, number)
                 if skipped:
                     value = arith.AddFOp(value, skipped[c]).result
                 if scaling is not None and factor is not None:
@@ -137,7 +137,6 @@ class Online(Skipping):
     def _shrink(self, place: Place, later: Value) -> None:
         """Emit the scaling of the output so far, if there is any."""
         e, s = self._e, self._s
-        out = self._buffers[self._m.outputs[0]]
         type_ = e.vector_type(s.lanes, self._element)
         first = place.env[self._row]
         rows = arith.SelectOp(later, e.index(place.live), e.index(0)).result
@@ -146,8 +145,8 @@ class Online(Skipping):
             factor = e.broadcast(type_, element(e, place.own.row, [0, local]))
             for column in range(0, self._extents[self._widths[0]], s.lanes):
                 env = {**place.env, self._row: e.add(first, local), self._widths[0]: column}
-                value = self._load_columns(out, env, column, 0)
-                self._store_columns(arith.MulFOp(value, factor).result, out, env, column, 0)
+                value = self._load_sums(place, env, local, column, 0)
+                self._store_sums(arith.MulFOp(value, factor).result, place, env, local, column)
             return []
 
         e.loop((0, rows, 1), [], row)

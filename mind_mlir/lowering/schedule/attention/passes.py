@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir
-from mind_mlir.lowering.schedule.attention.choice import query_pack
+from mind_mlir.bindings import arith, ir
+from mind_mlir.lowering.schedule.attention.choice import tile_pack
 from mind_mlir.lowering.schedule.attention.elements import Elements, element, load, store
 from mind_mlir.lowering.schedule.attention.products import Products
+from mind_mlir.lowering.schedule.emission.emitter import EXACT_ATTRIBUTE, PLAIN_ATTRIBUTE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mind_mlir.bindings import Value
+    from mind_mlir.bindings import Type, Value
     from mind_mlir.lowering.schedule.attention.memory import Place, Scratch
     from mind_mlir.lowering.schedule.attention.nodes import Node
     from mind_mlir.lowering.schedule.attention.program import Stage
@@ -42,19 +43,12 @@ class Passes(Products):
         neutral = [value for row in stage.rows for value in [self._neutral(row)] * s.vectors]
 
         def one(local: Index, carried: list[Value], elements: Elements) -> list[Value]:
-            for node, array in stored.items():
-                elements.know(
-                    node,
-                    [
-                        load(e, s.lanes, place.own.arrays[array], [local, c * s.lanes])
-                        for c in range(s.vectors)
-                    ],
-                )
+            self._recall(place, elements, stored, local)
             terms = [value for row in stage.rows for value in elements.vectors(row.operands[0])]
             kept = [(array, elements.vectors(node)) for array, node in stage.stores]
             for array, several in kept:
                 for c, value in enumerate(several):
-                    store(e, value, place.own.arrays[array], [local, c * s.lanes])
+                    store(e, self._as(value, self._element), place.own.arrays[array], [local, c * s.lanes])
             return self._combined(stage, carried, terms)
 
         first, count = keys
@@ -78,6 +72,34 @@ class Passes(Products):
             place.elements.know(row, results[number * s.vectors : (number + 1) * s.vectors])
         return results
 
+    def _recall(self, place: Place, elements: Elements, stored: Mapping[Node, int], local: Index) -> None:
+        """Emit loads of what is ``stored`` of a key."""
+        e, s = self._e, self._s
+        for node, array in stored.items():
+            found = [
+                load(e, s.lanes, place.own.arrays[array], [local, c * s.lanes]) for c in range(s.vectors)
+            ]
+            mark = self._marks(node)
+            for each in found:
+                if mark:
+                    each.owner.attributes[mark] = ir.UnitAttr.get()
+            elements.know(node, [self._as(each, node.type) for each in found])
+
+    def _marks(self, node: Node) -> str:
+        """Return what is known of the numbers of bf16 that ``node`` is, or is a sum of products of."""
+        if str(self._stored) == "bf16" and node.kind == "score":
+            return PLAIN_ATTRIBUTE
+        is_short = node.name == "arith.extf" and str(node.operands[0].type) == "bf16"
+        return EXACT_ATTRIBUTE if is_short else ""
+
+    def _as(self, value: Value, element: Type) -> Value:
+        """Emit ``value``, a vector of accumulators or of floats that fit them, with elements of a type."""
+        type_ = self._e.vector_type(self._s.lanes, element)
+        if value.type == type_:
+            return value
+        cast = arith.TruncFOp if value.type.element_type == self._element else arith.ExtFOp
+        return cast(type_, value).result
+
     def _neutral(self, row: Node) -> Value:
         type_ = self._e.vector_type(self._s.lanes, row.type)
         value = -0.0 if row.combiner == "arith.addf" else -_INFINITY
@@ -99,7 +121,8 @@ class Passes(Products):
             return element(e, buffer.value, buffer.indices(e, env))
         if node.number in own.tiles:
             source = own.tiles[node.number]
-            return [load(e, s.lanes, source, [tile, c * s.lanes]) for c in range(s.vectors)]
+            found = [load(e, s.lanes, source, [tile, c * s.lanes]) for c in range(s.vectors)]
+            return [self._condition(each) for each in found] if node.type == self._bit else found
         indices = buffer.indices(e, env)
         if self._queries % s.queries == 0:
             return [
@@ -111,18 +134,24 @@ class Passes(Products):
             for c in range(s.vectors)
         ]
 
+    def _condition(self, bytes_: Value) -> Value:
+        """Emit conditions of the bytes that they are in memory."""
+        off = self._e.splat(bytes_.type, ir.IntegerAttr.get(bytes_.type.element_type, 0))
+        return arith.CmpIOp(arith.CmpIPredicate.ne, bytes_, off).result
+
     def _turn(
         self, place: Place, roots: Sequence[Node], stored: Mapping[Node, int], first: Index, count: Index
     ) -> None:
-        """Emit tiles of the inputs that ``roots`` need and that are contiguous along the keys."""
+        """Emit tiles of the inputs that ``roots`` need and that have any."""
         needed = elements_below(roots, stored)
         for node in self._p.inputs:
             if node in needed and node.number in place.own.tiles:
                 buffer = self._buffers[self._input(node)]
                 start = buffer.at(self._e, {**place.env, self._column: first})
-                kernel = query_pack(self._s, str(node.type), turned=True)
+                kernel = tile_pack(self._s, self._p, node, buffer.access)
                 target = place.own.tiles[node.number]
-                bounds = (place.live, count, buffer.strides[self._row])
+                step = buffer.strides.get(self._row if kernel.transposes else self._column, 0)
+                bounds = (place.live, count, step)
                 self._pack(kernel, buffer.base, target, start, bounds)
 
 

@@ -292,6 +292,8 @@ _SIMPLE: dict[str, Callable[[float], float | None]] = {
     "math.exp": lambda value: 0.0 if value == -math.inf else None,
     "arith.negf": lambda value: 0.0 if value == 0.0 else None,
     "arith.uitofp": lambda value: value,
+    "arith.extf": lambda value: value,
+    "arith.truncf": lambda value: value if value in (0.0, -math.inf) else None,
 }
 _BOTH: dict[str, Callable[[float, float], float | None]] = {
     "arith.addf": lambda left, right: left + right if math.inf not in (left, right) else None,

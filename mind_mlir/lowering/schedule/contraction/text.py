@@ -242,6 +242,10 @@ def _list(values: Sequence[Typed], colon: str = "") -> str:
 #: Conversions of the bits of f16 and bf16 to f32 where no instruction does them, or code generators call for
 #: help even where numbers are only moved.
 HALF, SHORT = "half", "short"
+#: A step that converts nothing: it says what type of a program the elements, which are only moved, are of.
+OF = "of"
+#: A step that takes two elements side by side as a word.
+PAIR = "pair"
 
 
 def byte_width(element: str) -> int:
@@ -254,6 +258,8 @@ def convert(t: Text, conversions: str, value: str, lanes: int) -> str:
     element, *steps = conversions.split(":")
     for step in steps:
         op, result = step.split(" ")
+        if op == OF:
+            continue
         before, after = (vector(lanes, each) if lanes else each for each in (element, result))
         if op in (HALF, SHORT):
             value = _half(t, value, lanes) if op == HALF else _short(t, value, lanes)

@@ -36,6 +36,11 @@ class MultiplyAdd:
     floating: bool
     casts: tuple[tuple[Operation, ...], tuple[Operation, ...]]
 
+    @property
+    def extends(self) -> bool:
+        """Whether the inputs are at most floats that are narrower than the accumulator."""
+        return all(len(chain) <= 1 and all(op.name == "arith.extf" for op in chain) for chain in self.casts)
+
 
 def match_multiply_add(block: Block) -> MultiplyAdd | None:
     """Return ``block``, of two inputs and one accumulator, as a :class:`MultiplyAdd` if it is one."""
