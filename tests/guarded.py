@@ -13,7 +13,7 @@ import os
 import resource
 import signal
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -38,10 +38,16 @@ def call(native: NativeFunction, inputs: Sequence[Array], outputs: Sequence[Arra
     It must read and write its arguments and its scratch memory only, write no input, and give the same bits
     wherever the buffers lie and whatever outputs and scratch memory hold before.
     """
-    results = [
-        _run(native, inputs, outputs, at_end=True, fill=0xA5),
-        _run(native, inputs, outputs, at_end=False, fill=0x5A),
+    placements = [
+        _Placement(native, inputs, outputs, at_end=True, fill=0xA5),
+        _Placement(native, inputs, outputs, at_end=False, fill=0x5A),
     ]
+    failure = _in_child([placement.call for placement in placements])
+    results = []
+    for number, placement in enumerate(placements):
+        if failure and failure.number == number:
+            raise AssertionError(f"the function {failure.words}; {placement.where}")
+        results.append(placement.results())
     for first, second, array in zip(*results, outputs, strict=True):
         assert first == second, "the results depend on where buffers lie or on what was in them"
         array[...] = np.frombuffer(first, array.dtype).reshape(array.shape)
@@ -58,31 +64,55 @@ def call_executable(executable: Executable, arguments: Mapping[str, Array]) -> l
     return results
 
 
-def _run(
-    native: NativeFunction, inputs: Sequence[Array], outputs: Sequence[Array], *, at_end: bool, fill: int
-) -> list[bytes]:
-    given = [_Fenced(array.nbytes, at_end=at_end, fill=fill) for array in inputs]
-    for memory, array in zip(given, inputs, strict=True):
-        memory.contents[:] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-    results = [_Fenced(array.nbytes, at_end=at_end, fill=fill) for array in outputs]
-    scratch = _Fenced(native.scratch_bytes, at_end=at_end, fill=fill)
-    values = [memory.address for memory in (*given, *results, scratch)]
-    frame = Frame(native.parameters, 0, takes_table=native.takes_table)
-    for index, value in enumerate(values):
-        frame.values[index] = value
-    function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(native.address)
-    argument = frame.address
-    _in_child(lambda: function(argument), f"buffers lie {'before' if at_end else 'behind'} the guard pages")
-    for memory, array in zip(given, inputs, strict=True):
-        memory.check("an input")
-        assert memory.contents.tobytes() == array.tobytes(), "an input was written"
-    for memory in results:
-        memory.check("an output")
-    scratch.check("scratch memory")
-    return [memory.contents.tobytes() for memory in results]
+class _Placement:
+    """All buffers of a call flush with one of the guard pages around each."""
+
+    def __init__(
+        self,
+        native: NativeFunction,
+        inputs: Sequence[Array],
+        outputs: Sequence[Array],
+        *,
+        at_end: bool,
+        fill: int,
+    ) -> None:
+        self._inputs = inputs
+        self._given = [_Fenced(array.nbytes, at_end=at_end, fill=fill) for array in inputs]
+        for memory, array in zip(self._given, inputs, strict=True):
+            memory.contents[:] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        self._results = [_Fenced(array.nbytes, at_end=at_end, fill=fill) for array in outputs]
+        self._scratch = _Fenced(native.scratch_bytes, at_end=at_end, fill=fill)
+        self._frame = Frame(native.parameters, 0, takes_table=native.takes_table)
+        for index, memory in enumerate((*self._given, *self._results, self._scratch)):
+            self._frame.values[index] = memory.address
+        self._function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(native.address)
+        self.where = f"buffers lie {'before' if at_end else 'behind'} the guard pages"
+
+    def call(self) -> None:
+        """Call the function."""
+        self._function(self._frame.address)
+
+    def results(self) -> list[bytes]:
+        """Return the outputs; fails where the call wrote anything else."""
+        for memory, array in zip(self._given, self._inputs, strict=True):
+            memory.check("an input")
+            assert memory.contents.tobytes() == array.tobytes(), "an input was written"
+        for memory in self._results:
+            memory.check("an output")
+        self._scratch.check("scratch memory")
+        return [memory.contents.tobytes() for memory in self._results]
 
 
-def _in_child(action: Callable[[], object], where: str) -> None:
+class _Failure(NamedTuple):
+    """Which action ended a child, and how."""
+
+    number: int
+    words: str
+
+
+def _in_child(actions: Sequence[Callable[[], object]]) -> _Failure | None:
+    """Take the actions, one after the other, in one child: a fork of a large process takes milliseconds."""
+    done = mmap.mmap(-1, 1)
     with warnings.catch_warnings():
         # Python warns of other threads that hold locks; the child only runs native code, which takes none.
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -91,14 +121,17 @@ def _in_child(action: Callable[[], object], where: str) -> None:
         try:
             faulthandler.disable()
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-            action()
+            for action in actions:
+                action()
+                done[0] += 1
             os._exit(0)
         finally:
             os._exit(1)
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    if -status in (signal.SIGSEGV, signal.SIGBUS):
-        raise AssertionError(f"the function reads or writes outside of its memory; {where}")
-    assert status == 0, f"the function ends with {status}; {where}"
+    if not status:
+        return None
+    outside = -status in (signal.SIGSEGV, signal.SIGBUS)
+    return _Failure(done[0], "reads or writes outside of its memory" if outside else f"ends with {status}")
 
 
 class _Fenced:
