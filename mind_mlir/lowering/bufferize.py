@@ -12,17 +12,20 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.abi import SCRATCH_ATTRIBUTE
 from mind_mlir.bindings import MLIRError, func, ir, memref
-from mind_mlir.lowering.buffers.aliases import EscapeError, root_of
+from mind_mlir.lowering.buffers.aliases import EscapeError
 from mind_mlir.lowering.buffers.arena import place_buffers
 from mind_mlir.lowering.buffers.carried import align_carried_tensors, carry_in_place
 from mind_mlir.lowering.buffers.coalesce import coalesce_copies
+from mind_mlir.lowering.buffers.concatenation import concatenate_loops
 from mind_mlir.lowering.buffers.destination import create_alloc, pass_destinations
+from mind_mlir.lowering.buffers.epilogues import end_pieces
 from mind_mlir.lowering.buffers.fan_out import split_fan_out
 from mind_mlir.lowering.buffers.insert_chains import bufferize_insert_chains
 from mind_mlir.lowering.buffers.merging import merge_parallel_loops
 from mind_mlir.lowering.buffers.private import leave_stack
 from mind_mlir.lowering.schedule.attention.emission import emit_attentions
 from mind_mlir.lowering.schedule.contraction.emission import emit_contractions
+from mind_mlir.mlir.memory import root_of
 from mind_mlir.mlir.passes import find_all, run_passes, survey
 
 if TYPE_CHECKING:
@@ -64,8 +67,9 @@ def bufferize(module: Module, *, verify: bool = False) -> None:
             keep_prefetches_of_arguments(module)
             coalesce_copies(module)
             emit_attentions(module)
-            emit_contractions(module)
+            emit_contractions(module, end_pieces)
             merge_parallel_loops(module)
+            concatenate_loops(module)
             leave_stack(module)
             scratch = _place_all(module)
         except (MLIRError, EscapeError, CycleError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""What memref types say about memory."""
+"""What memref types say about memory, and where it comes from."""
 
 from __future__ import annotations
 
@@ -8,7 +8,21 @@ from typing import TYPE_CHECKING
 from mind_mlir.bindings import ir
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Type
+    from mind_mlir.bindings import Type, Value
+
+#: Operations that compute a view of their first operand, and access no memory.
+VIEWS = (
+    "memref.assume_alignment",
+    "memref.cast",
+    "memref.collapse_shape",
+    "memref.expand_shape",
+    "memref.reinterpret_cast",
+    "memref.subview",
+    "memref.transpose",
+    "memref.view",
+)
+#: What says where a view lies, for calls of kernels.
+METADATA = "memref.extract_strided_metadata"
 
 
 def is_contiguous(type_: Type) -> bool:
@@ -55,3 +69,18 @@ def element_bytes(type_: Type) -> int:
     if isinstance(type_, ir.VectorType):
         return int(math.prod(type_.shape)) * element_bytes(type_.element_type)
     return (int(type_.width) + 7) // 8
+
+
+def root_of(value: Value) -> Value | None:
+    """Return the buffer that ``value`` is a view of, or None if that is not known.
+
+    A buffer is an allocation, a global or an argument of a function.
+    """
+    while not isinstance(value, ir.BlockArgument):
+        owner = value.owner.operation
+        if owner.name in ("memref.alloc", "memref.get_global"):
+            return value
+        if owner.name not in VIEWS:
+            return None
+        value = owner.operands[0]
+    return value if value.owner.owner.operation.name == "func.func" else None

@@ -237,9 +237,11 @@ def test_choices_say_what_and_why() -> None:
     ("target", "shape", "tile", "right", "pack_left"),
     [
         # Eight rows of three vectors fill the registers of AVX-512, six of two those of AVX2.
-        (AVX512, (1000, 1000, 1000), (8, 3), "packed", True),
+        (AVX512, (1000, 1000, 1000), (8, 3), "packed", False),
         (AVX512, (2048, 2048, 2048), (8, 3), "packed", True),
         (AVX512, (512, 512, 512), (8, 2), "copied", False),
+        # Sums that one block holds, and a left factor that is not read often enough to be packed.
+        (AVX512, (6272, 256, 256), (8, 2), "copied", False),
         (AVX512, (64, 64, 64), (8, 2), "in place", False),
         (AVX512, (100, 10, 50), (8, 1), "in place", False),
         # Few rows: the right factor is read once, rows of it side by side, in wide tiles.
@@ -257,11 +259,11 @@ def test_schedules_of_well_known_products(
     assert (schedule.rows, schedule.vectors) == tile
     assert (schedule.pack, schedule.copy) == (right == "packed", right == "copied")
     assert schedule.pack_left == pack_left
-    assert schedule.kc == (32 if shape[0] == 1 else 160)
+    assert schedule.kc == (32 if shape[0] == 1 else 256 if shape[2] == 256 else 160)
 
 
 @pytest.mark.parametrize("layout", ["nn", "tn"])
-@pytest.mark.parametrize("shape", [(1030, 300, 2060), (1025, 257, 2049)], ids=str)
+@pytest.mark.parametrize("shape", [(1030, 1100, 560), (1025, 1027, 521)], ids=str)
 def test_packed_left_factors(shape: tuple[int, int, int], layout: str) -> None:
     m, n, k = shape
     target = Target(64, 32, fma=True, masks=True, l2_bytes=1 << 20) if host_target().masks else host_target()

@@ -6,7 +6,8 @@ import bisect
 from functools import cmp_to_key
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mind_mlir.lowering.buffers.aliases import VIEWS, Use, buffer_uses
+from mind_mlir.lowering.buffers.aliases import Use, buffer_uses
+from mind_mlir.mlir.memory import VIEWS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -12,17 +12,6 @@ if TYPE_CHECKING:
     from mind_mlir.bindings import Block, Operation, Value
 
 LOOPS = ("scf.for", "scf.forall", "scf.parallel", "scf.while")
-#: Operations that compute a view of their first operand, and access no memory.
-VIEWS = (
-    "memref.assume_alignment",
-    "memref.cast",
-    "memref.collapse_shape",
-    "memref.expand_shape",
-    "memref.reinterpret_cast",
-    "memref.subview",
-    "memref.transpose",
-    "memref.view",
-)
 _TERMINATORS = ("scf.yield", "scf.condition", "memref.alloca_scope.return")
 
 
@@ -77,21 +66,6 @@ def buffer_uses(root: Value, *, escapes: bool = False) -> Uses:
                     aliases.add(alias)
                     pending.append(alias)
     return Uses(found, aliases)
-
-
-def root_of(value: Value) -> Value | None:
-    """Return the buffer that ``value`` is a view of, or None if that is not known.
-
-    A buffer is an allocation, a global or an argument of a function.
-    """
-    while not isinstance(value, ir.BlockArgument):
-        owner = value.owner.operation
-        if owner.name in ("memref.alloc", "memref.get_global"):
-            return value
-        if owner.name not in VIEWS:
-            return None
-        value = owner.operands[0]
-    return value if value.owner.owner.operation.name == "func.func" else None
 
 
 def _check_escape(user: Operation, root: Value) -> None:

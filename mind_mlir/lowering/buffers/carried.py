@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import arith, ir, scf
 from mind_mlir.interrupts import deliver
-from mind_mlir.lowering.buffers.aliases import buffer_uses, is_inside, root_of, within
+from mind_mlir.lowering.buffers.aliases import buffer_uses, is_inside, within
 from mind_mlir.lowering.buffers.destination import create_alloc, is_tensor
 from mind_mlir.lowering.buffers.while_slots import align_slots
-from mind_mlir.mlir.memory import is_contiguous
+from mind_mlir.mlir.memory import is_contiguous, root_of
 from mind_mlir.mlir.passes import find_all
 
 if TYPE_CHECKING:

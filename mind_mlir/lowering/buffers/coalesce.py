@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from mind_mlir.bindings import ir, linalg, memref
 from mind_mlir.lowering.buffers.accesses import Accesses
-from mind_mlir.lowering.buffers.aliases import VIEWS, Use, Uses, buffer_uses, root_of, within
+from mind_mlir.lowering.buffers.aliases import Use, Uses, buffer_uses, within
 from mind_mlir.lowering.buffers.destination import reshaped
-from mind_mlir.mlir.memory import is_contiguous
+from mind_mlir.mlir.memory import VIEWS, is_contiguous, root_of
 from mind_mlir.mlir.passes import find_all
 
 if TYPE_CHECKING:

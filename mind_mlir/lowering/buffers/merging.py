@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mind_mlir.bindings import arith, func, ir, scf
 from mind_mlir.interrupts import deliver
-from mind_mlir.lowering.buffers.aliases import VIEWS
 from mind_mlir.lowering.buffers.footprint import Span, Touch, bounds_of, hull, touched
 from mind_mlir.lowering.buffers.kernel_footprint import ProductKernels
 from mind_mlir.lowering.buffers.private import make_private
 from mind_mlir.lowering.schedule.emission.emitter import BRIEF_ATTRIBUTE, PARALLEL_ATTRIBUTE
+from mind_mlir.mlir.memory import VIEWS
 from mind_mlir.mlir.passes import find_all
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mind_mlir.bindings import Block, Module, Operation, Value
 
 #: Operations between two loops that may as well stand before both.
-_MOVABLE = (
+MOVABLE = (
     *VIEWS,
     "arith.constant",
     "memref.alloc",
@@ -101,7 +101,7 @@ def _neighbours(block: Block) -> list[list[Operation]]:
         name = op.name
         if name == "scf.for" and not op.results:
             found[-1].append(op)
-        elif name not in _MOVABLE and found[-1]:
+        elif name not in MOVABLE and found[-1]:
             found.append([])
     return [loops for loops in found if len(loops) > 1 and any(is_parallel(loop) for loop in loops)]
 
@@ -241,7 +241,7 @@ def _merge(run: list[_Part]) -> None:
         bounds = bounds_of(loop)
         assert bounds is not None
         if count == 1:
-            _append_iteration(body, loop, _multiple(body, loop, bounds[2]))
+            append_iteration(body, loop, _multiple(body, loop, bounds[2]))
             continue
         loop.detach_from_parent()
         body.append(loop)
@@ -269,7 +269,7 @@ def _multiple(body: Block, loop: Operation, step: int) -> Value:
         return arith.MulIOp(number, arith.ConstantOp(ir.IndexType.get(), step).result).result
 
 
-def _append_iteration(body: Block, loop: Operation, number: Value) -> None:
+def append_iteration(body: Block, loop: Operation, number: Value) -> None:
     """Append the iteration of ``loop`` whose variable is ``number`` to ``body``, in the place of the loop."""
     inner = loop.regions[0].blocks[0]
     inner.arguments[0].replace_all_uses_with(number)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir
 from mind_mlir.lowering.schedule.emission.decision import Decision, computed
+from mind_mlir.lowering.schedule.epilogues import ending_of
 from mind_mlir.lowering.schedule.fusion.collapse import collapse, collapse_value, expand_value, merged_loops
 from mind_mlir.lowering.schedule.fusion.elements import Known
 from mind_mlir.lowering.schedule.fusion.in_place import overwritten
@@ -45,6 +47,7 @@ class GroupEmission:
         self._shared = shared
         self._target = target
         self._decisions = decisions
+        self._numbers = itertools.count()  # of products whose pieces groups end
 
     def emit(self, group: Group, pending: Container[Value]) -> None:
         """Replace the members of ``group`` by a nest.
@@ -75,16 +78,26 @@ class GroupEmission:
         location = ir.Location.fused([operation.location for operation in operations])
         with ir.InsertionPoint(operations[-1]), location:
             written = [operations[number].results[place] for number, place in results]
-            targets = targets_of(group, written, pending)
-            loops = merged_loops(group.members)
+            ending = ending_of(group, self._target)
+            spared = None if ending is None else ending.result
+            targets = targets_of(group, written, pending, spared)
+            if ending is not None and not collapse(group, ending.loops):
+                ending = None
+            loops = merged_loops(group.members) if ending is None else None
             if loops is not None:
                 collapse(group, loops)
-            schedule = choose_schedule(work_of(group, written), self._target)
+            work = work_of(group, written)
+            if ending is None:
+                schedule = choose_schedule(work, self._target)
+            else:
+                schedule = ending.schedule(work, self._target, next(self._numbers))
             outputs = [
                 self._output(group, schedule, number, place, operations[number], target)
                 for (number, place), target in zip(results, targets, strict=True)
             ]
-            tensors = share_group(self._shared, group, outputs, schedule, self._target)
+            tensors = None
+            if ending is None:
+                tensors = share_group(self._shared, group, outputs, schedule, self._target)
             shared = choices_of_sharing(tensors)
             self._decisions.add(
                 lambda: Decision(
@@ -120,13 +133,15 @@ class GroupEmission:
         return Output(view, place, self._emitter.empty(shape, element), start)
 
 
-def targets_of(group: Group, results: list[Value], pending: Container[Value]) -> list[Value | None]:
+def targets_of(
+    group: Group, results: list[Value], pending: Container[Value], spared: Value | None = None
+) -> list[Value | None]:
     """Return for each of ``results`` the value that it may overwrite, if there is one (see `overwritten`)."""
     taken: dict[Value, None] = {}
     targets: list[Value | None] = []
     for result in results:
         reduced = group.produced[result].reductions
-        target = None if reduced else overwritten(group, result, pending)
+        target = None if reduced else overwritten(group, result, pending, spared)
         targets.append(None if target in taken else target)
         if target is not None:
             taken[target] = None

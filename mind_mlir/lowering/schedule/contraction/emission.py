@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.abi import ALIGNMENT
 from mind_mlir.bindings import arith, func, ir, linalg, memref, scf
 from mind_mlir.lowering.schedule.contraction.choice import dots_of, left_pack, product_kernel, right_pack
+from mind_mlir.lowering.schedule.contraction.constant_factors import Layout, PackedConstants
 from mind_mlir.lowering.schedule.contraction.dots import LEAST, NO_MAGNITUDE, SUMS, are_normal
 from mind_mlir.lowering.schedule.contraction.few_rows_emission import FewRows
 from mind_mlir.lowering.schedule.contraction.geometry import ONCE, Loop, geometry
@@ -21,6 +22,8 @@ from mind_mlir.lowering.schedule.contraction.library import Library
 from mind_mlir.lowering.schedule.contraction.marked import SCHEDULE_ATTRIBUTE, START_ATTRIBUTE, schedule_of
 from mind_mlir.lowering.schedule.contraction.match import match_contraction
 from mind_mlir.lowering.schedule.contraction.matmul_schedule import packs_steps, reduction
+from mind_mlir.lowering.schedule.contraction.pieces import parts_of
+from mind_mlir.lowering.schedule.contraction.runs import LoopNumbers, runs_together, same_memory
 from mind_mlir.lowering.schedule.contraction.text import byte_width
 from mind_mlir.lowering.schedule.emission.constants import BYTE_NS
 from mind_mlir.lowering.schedule.emission.emitter import PRIVATE_ATTRIBUTE, Emitter, zero
@@ -33,39 +36,106 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mind_mlir.bindings import Attribute, Module, Operation, Value
-    from mind_mlir.lowering.schedule.contraction.match import Contraction
+    from mind_mlir.lowering.schedule.contraction.epilogue import Epilogue
+    from mind_mlir.lowering.schedule.contraction.match import Contraction, Operand
     from mind_mlir.lowering.schedule.contraction.matmul_schedule import MatmulSchedule
     from mind_mlir.lowering.schedule.contraction.packing import PackKernel
+    from mind_mlir.lowering.schedule.contraction.pieces import Part
     from mind_mlir.lowering.schedule.emission.emitter import Index
 
+    #: Marked products in the order of a block, each with the loops over its result.
+    Products: TypeAlias = Sequence[tuple[Operation, tuple[Part, ...]]]
+    #: The same, each with what ends its pieces, in runs that are computed together.
+    Ended: TypeAlias = list[list[tuple[Operation, Epilogue | None]]]
+
+#: What has been packed for products that are computed together, by what it is.
+_Rooms: TypeAlias = "dict[object, _Buffer]"
 _LOOPS = ("scf.for", "scf.while")
 
 
-def emit_contractions(module: Module) -> None:
-    """Replace the marked contractions of a bufferized ``module`` by loops around calls of kernels."""
+def emit_contractions(module: Module, end: Callable[[Products], Ended]) -> None:
+    """Replace the marked contractions of a bufferized ``module`` by loops around calls of kernels.
+
+    Args:
+        module: Functions on memory.
+        end: Says of products that may be computed together which ones are, and what ends their pieces.
+    """
     library = Library(module)
     views = Views()
+    numbers = LoopNumbers()
+    constants = PackedConstants(module)
     for function in list(module.body.operations):
         if not isinstance(function, func.FuncOp) or not function.regions[0].blocks:
             continue
         marked = [op for op in find_all(function, linalg.GenericOp) if SCHEDULE_ATTRIBUTE in op.attributes]
         emitter = Emitter(function) if marked else None
-        for op in marked:
+        for together in runs_together(marked):
             assert emitter is not None
-            with ir.InsertionPoint(op), op.location:
-                _emit(op.operation, emitter, library, views)
-            op.operation.erase()
+            for run in end([(op, _parts(op, views)) for op in together]):
+                _emit(run, emitter, library, constants, views, numbers)
+    constants.drop_replaced()
 
 
-def _emit(op: Operation, emitter: Emitter, library: Library, views: Views) -> None:
+def _emit(
+    run: Sequence[tuple[Operation, Epilogue | None]],
+    emitter: Emitter,
+    library: Library,
+    constants: PackedConstants,
+    views: Views,
+    numbers: LoopNumbers,
+) -> None:
+    """Emit the products of ``run`` in the place of the last of them, or of what ends the last pieces."""
+    place = run[-1][0]
+    for _, epilogue in run:
+        if epilogue is not None and place.is_before_in_block(epilogue.loop):
+            place.move_before(epilogue.loop)
+    packed: _Rooms | None = {} if len(run) > 1 else None
+    with ir.InsertionPoint(place), place.location:
+        emissions = [_emission(op, place, emitter, library, constants, views, packed, end) for op, end in run]
+        for phase in (_Emission.prepare, _Emission.check, _Emission.compute, _Emission.finish):
+            with numbers.next_of(emitter, len(run)):
+                for emission in emissions:
+                    phase(emission)
+    for op, _ in run:
+        op.erase()
+    for _, epilogue in run:
+        if epilogue is not None:
+            epilogue.erase()
+
+
+def _contraction(op: Operation, views: Views) -> Contraction:
     view = views.of(op)
     contraction = None if view is None else match_contraction(view)
     assert contraction is not None, "what has been marked is a contraction"
+    return contraction
+
+
+def _parts(op: Operation, views: Views) -> tuple[Part, ...]:
+    """Return the loops over the result of ``op``, a marked product."""
+    contraction = _contraction(op, views)
+    operands = contraction.left.value, contraction.right.value, contraction.view.operands[2]
+    strides = [ir.MemRefType(operand.type).get_strides_and_offset()[0] for operand in operands]
+    return parts_of(geometry(contraction, strides), schedule_of(op))
+
+
+def _emission(
+    op: Operation,
+    place: Operation,
+    emitter: Emitter,
+    library: Library,
+    constants: PackedConstants,
+    views: Views,
+    packed: _Rooms | None,
+    epilogue: Epilogue | None,
+) -> _Emission:
+    contraction = _contraction(op, views)
     out = contraction.view.operands[2]
     schedule = schedule_of(op)
     streams = schedule.streams and _only_written(out, op)
     buffers = _Buffer.of(contraction.left.value), _Buffer.of(contraction.right.value), _Buffer.of(out)
-    _Emission(contraction, schedule, buffers, emitter, library, streams=streams).emit()
+    return _Emission(
+        contraction, schedule, buffers, emitter, library, constants, place, packed, epilogue, streams=streams
+    )
 
 
 def _only_written(buffer: Value, op: Operation) -> bool:
@@ -113,16 +183,26 @@ class _Emission:
         buffers: tuple[_Buffer, _Buffer, _Buffer],
         emitter: Emitter,
         library: Library,
+        constants: PackedConstants,
+        place: Operation,
+        packed: _Rooms | None,
+        epilogue: Epilogue | None,
         *,
         streams: bool,
     ) -> None:
         self._streams = streams
+        self._epilogue = epilogue
+        #: The operation that all is emitted before.
+        self._place = place
+        #: What the products that are computed together have packed so far; None for a product by itself.
+        self._packed = packed
         self._c = contraction
         self._s = schedule
         self._left, self._right, self._out = buffers
         self._g = geometry(contraction, [buffer.strides for buffer in buffers])
         self._e = emitter
         self._library = library
+        self._constants = constants
         self._depth = self._g.depth
         #: By how many elements the right factor moves: from one panel to the next, and in each batch loop.
         self._panel = schedule.columns
@@ -136,21 +216,42 @@ class _Emission:
         #: By how many elements the left factor moves: from one row to the next, and from one tile.
         self._row = self._g.rows[0].left
         self._tile = schedule.rows * self._row
+        #: By how many elements the result moves: from one row to the next, and from one plane.
+        self._row_out = self._g.rows[0].out
+        self._plane_out = self._g.rows[1].out if len(self._g.rows) > 1 else 0
 
-    def emit(self) -> None:
-        """Emit the packing and the pieces."""
-        g, s = self._g, self._s
-        if s.sweeps or s.dots:
-            buffers = self._left, self._right, self._out
+        self._few: FewRows | None = None
+        if schedule.sweeps or schedule.dots:
             bases, firsts = [each.base for each in buffers], [each.first for each in buffers]
-            FewRows(self._c, g, s, self._e, self._library, bases, firsts, self._starts()).emit()
+            self._few = FewRows(
+                contraction, self._g, schedule, emitter, library, bases, firsts, self._starts()
+            )
+
+    def prepare(self) -> None:
+        """Emit the packing."""
+        if self._few is not None:
             return
-        if s.pack and not s.pack_pieces:
-            self._pack()
-        if s.pack_left:
+        if self._s.pack_left:
             self._pack_left()
-        if len(dots_of(self._c, s)) > 1:
+        if self._s.pack and not self._s.pack_pieces:
+            self._pack()
+
+    def check(self) -> None:
+        """Emit what tells which kernel to call."""
+        if self._few is None and len(dots_of(self._c, self._s)) > 1:
             self._is_first = self._factors_are_normal()
+
+    def finish(self) -> None:
+        """Emit what is done with the results of parts."""
+        if self._few is not None:
+            self._few.finish()
+
+    def compute(self) -> None:
+        """Emit the pieces."""
+        g, s = self._g, self._s
+        if self._few is not None:
+            self._few.compute()
+            return
         planes = g.rows[1] if len(g.rows) > 1 else ONCE
         extents = (g.rows[0].extent, planes.extent, g.columns.extent)
         sizes = (s.mc, s.planes, s.nc)
@@ -180,10 +281,26 @@ class _Emission:
             sums = self._notes
             for digit, width in zip(digits, noted, strict=True):
                 sums = self._e.add(sums, self._e.mul(digit, width))
+            own = self._own_result(is_shared=math.prod(counts) > s.pieces)
             self._product(list(zip(digits, loops, strict=True)), bounds, planes, sums)
+            if self._epilogue is not None:
+                self._epilogue.emit(self._e, digits, own)
 
+        if self._epilogue is not None and self._epilogue.accesses:
+            # Each piece begins in its own memory.
+            loops = [dataclasses.replace(loop, out=0) for loop in loops]
+            strides = self._epilogue.own_strides()
+            self._row_out, self._plane_out = strides.get(0, 0), strides.get(1, 0)
         counts = [loop.extent for loop in loops]
         self._chunks(counts, s.pieces, piece)
+
+    def _own_result(self, *, is_shared: bool) -> Value | None:
+        """Emit memory for a piece, if that is not to be in its place of the result, and compute it there."""
+        if self._epilogue is None or not self._epilogue.accesses:
+            return None
+        own = self._epilogue.own(is_shared=is_shared)
+        self._out = _Buffer.of(own)
+        return own
 
     def _chunks(self, counts: Sequence[int], together: int, body: Callable[[Sequence[Index]], None]) -> None:
         """Emit ``body`` for each index of nested loops, innermost first, in chunks of ``together``."""
@@ -244,8 +361,8 @@ class _Emission:
             "right_step": plan.step.right,
             "right_tap": plan.tap.right,
             "right_block": plan.block.right,
-            "out_row": g.rows[0].out,
-            "out_plane": planes.out,
+            "out_row": self._row_out,
+            "out_plane": self._plane_out,
             "sums_first": sums,
         }
         self._reduce(plan.around, left, right, rest, self._starts()[1])
@@ -328,7 +445,15 @@ class _Emission:
         with ir.InsertionPoint(anchor):
             batches = math.prod(loop.extent for loop in g.batch)
             size = panels * panel * batches
-            packed = self._room(kernel, size, panels * s.columns * batches)
+            batch = tuple((loop.extent, loop.right) for loop in g.batch)
+            source_is = g.columns.extent, g.columns.right, g.packed, batch, g.first[1], anchor
+            columns = g.columns.extent, g.columns.right
+            outside = tuple((loop.extent, loop.right) for loop in outer)
+            layout = Layout(g.first[1], batch, columns, outside, (inner.extent, inner.right), steps)
+            given = self._constant(self._c.right, kernel, layout) if s.given else None
+            packed, is_new = given or self._room(
+                kernel, size, panels * s.columns * batches, self._right, source_is
+            )
             grouped = not g.batch
             source = e.add(self._right.first, g.first[1])
             buffers = self._right.base, packed.base
@@ -358,7 +483,9 @@ class _Emission:
                 bounds = (live, inner.extent, stride, panel, notes)
                 self._pack_call(kernel, buffers, (here, there, *bounds), outer, steps * s.columns)
 
-            if packs_steps(g) and kernel.notes != SUMS:
+            if not is_new:
+                pass
+            elif packs_steps(g) and kernel.notes != SUMS:
                 self._chunks([-(-inner.extent // s.packings)], 1, pack_steps)
             else:
                 counts = [-(-panels // s.packings) if grouped else 1, *(loop.extent for loop in g.batch)]
@@ -373,8 +500,32 @@ class _Emission:
         words = -(-extent // kernel.group)
         return -(-words // kernel.square) * kernel.square if kernel.transposes else words
 
-    def _room(self, kernel: PackKernel, size: int, columns: int) -> _Buffer:
-        """Emit memory for ``size`` packed elements of ``columns`` columns, and for what is noted besides."""
+    def _constant(self, factor: Operand, kernel: PackKernel, layout: Layout) -> tuple[_Buffer, bool] | None:
+        """Return ``factor``, a constant, as it is packed, and that nothing is left to do for it."""
+        value = self._constants.get(factor.value, kernel, layout, factor.casts)
+        return None if value is None else (_Buffer.of(value), False)
+
+    def _room(
+        self, kernel: PackKernel, size: int, columns: int, source: _Buffer, what: object
+    ) -> tuple[_Buffer, bool]:
+        """Return memory for packed elements, and whether they are still to be packed.
+
+        Args:
+            kernel: Packs them.
+            size: How many there are.
+            columns: In how many columns; there is memory for what is noted besides, too.
+            source: Where they come from.
+            what: Which of them they are.
+        """
+        if self._packed is None:
+            return self._new_room(kernel, size, columns), True
+        key = kernel, size, same_memory(source.value), what
+        is_new = key not in self._packed
+        if is_new:
+            self._packed[key] = self._new_room(kernel, size, columns)
+        return self._packed[key], is_new
+
+    def _new_room(self, kernel: PackKernel, size: int, columns: int) -> _Buffer:
         element = ir.Type.parse(kernel.element)
         notes = {SUMS: columns, LEAST: 1}.get(kernel.notes, 0)
         value = memref.AllocOp(ir.MemRefType.get([size + notes], element), [], []).result
@@ -439,7 +590,12 @@ class _Emission:
         tiles = -(-rows.extent // s.rows)
         batches = math.prod(loop.extent for loop in g.batch)
         size = tiles * tile * batches
-        packed = self._room(kernel, size, 0)
+        batch = tuple((loop.extent, loop.left) for loop in g.batch)
+        source_is = rows.extent, rows.left, depth.extent, depth.left, batch, g.first[0]
+        lines = rows.extent, rows.left
+        layout = Layout(g.first[0], batch, lines, (), (depth.extent, depth.left), tile // s.rows)
+        given = self._constant(self._c.left, kernel, layout) if s.given_left else None
+        packed, is_new = given or self._room(kernel, size, 0, self._left, source_is)
         source = e.add(self._left.first, g.first[0])
         buffers = self._left.base, packed.base
         together = split(tiles, 2 * rows.extent * depth.extent * byte_width(kernel.element) * BYTE_NS).step
@@ -460,7 +616,8 @@ class _Emission:
         for loop in g.batch:
             self._left_batch.append(width)
             width *= loop.extent
-        self._chunks([-(-tiles // together), *(loop.extent for loop in g.batch)], 1, pack)
+        if is_new:
+            self._chunks([-(-tiles // together), *(loop.extent for loop in g.batch)], 1, pack)
         self._depth = (dataclasses.replace(self._depth[0], left=s.rows), *self._depth[1:])
         self._row, self._tile, self._left = 1, tile, packed
 
@@ -470,7 +627,7 @@ class _Emission:
         inner = self._g.packed[0].extent if self._g.packed else 1
         depth: list[Loop] = []
         steps = 1
-        for loop in self._g.depth:
+        for loop in self._depth:
             extent = -(-loop.extent // kernel.group)
             depth.append(dataclasses.replace(loop, extent=extent, right=steps * columns))
             steps *= extent
@@ -491,13 +648,13 @@ class _Emission:
         A buffer from outside of a loop that does not change the tensor in it is the same in each iteration.
         """
         value = self._right.value
-        anchor = self._c.view.op
+        anchor = self._place
         for _ in range(self._s.outside):
             parent = anchor.parent.operation
             if parent.name not in _LOOPS or is_defined_inside(value, parent):
                 break
             anchor = parent
-        if anchor != self._c.view.op:
+        if anchor != self._place:
             with ir.InsertionPoint(anchor):
                 self._right = _Buffer.of(value)
         return anchor

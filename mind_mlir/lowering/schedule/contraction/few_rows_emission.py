@@ -15,7 +15,7 @@ from mind_mlir.lowering.schedule.emission.constants import BYTE_NS, WAKING_NS
 from mind_mlir.lowering.schedule.emission.split import Split, split
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mind_mlir.bindings import Value
     from mind_mlir.lowering.schedule.contraction.geometry import Geometry
@@ -57,12 +57,19 @@ class FewRows:
         self._firsts = [emitter.add(*pair) for pair in zip(firsts, loops.first, strict=True)]
         self._start = start
 
-    def emit(self) -> None:
-        """Emit the product."""
+        self._join: Callable[[], None] | None = None
+
+    def compute(self) -> None:
+        """Emit the product, or its parts."""
         if self._s.dots:
             self._dots()
         else:
             self._sweep()
+
+    def finish(self) -> None:
+        """Emit what adds up the parts, if there are any."""
+        if self._join is not None:
+            self._join()
 
     def _call(
         self, kernel: Kernel, names: Sequence[str], buffers: Sequence[Value], numbers: Mapping[str, Index]
@@ -150,7 +157,11 @@ class FewRows:
 
         nanoseconds = parts * part * element.width // 8 * BYTE_NS
         cut = split(n, nanoseconds, multiple=s.lanes)
-        if nanoseconds < WAKING_NS:
-            joined(0, n, [])
-        else:
-            e.chunks(cut, n, [], joined)
+
+        def join() -> None:
+            if nanoseconds < WAKING_NS:
+                joined(0, n, [])
+            else:
+                e.chunks(cut, n, [], joined)
+
+        self._join = join

@@ -6,6 +6,7 @@ arithmetic costs no operations, loops of one trip are emitted as their body and 
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.bindings import Attribute, Operation, Type, Value, arith, ir, memref, scf, tensor, vector
@@ -22,10 +23,15 @@ Index: TypeAlias = "int | Value"
 PARALLEL_ATTRIBUTE = "mind.parallel"
 #: Marks those among them that are over so soon that no thread is to be woken for them.
 BRIEF_ATTRIBUTE = "mind.brief"
+#: Marks a product, and an `scf.for` over its pieces that works on each of them, with the same number.
+EPILOGUE_ATTRIBUTE = "mind.epilogue"
 #: Marks an `scf.for` that is compiled as a function of its own: a pass of a row program over a block of rows.
 #: Else LLVM would keep the constants of all passes in registers at once, of which there are not enough.
 APART_ATTRIBUTE = "mind.apart"
-#: Marks memory of a chunk: what a chunk writes there is not read by another one.
+#: Marks parallel loops that may be one, which goes through their chunks one loop after the other: those with
+#: the same number (see `buffers/concatenation.py`).
+TOGETHER_ATTRIBUTE = "mind.together"
+#: Marks memory of a chunk: what is written there by a chunk is not read by another one.
 PRIVATE_ATTRIBUTE = "mind.private"
 #: Marks an `scf.for` whose vectors are stored at multiples of so many elements from the start of a buffer,
 #: and may go past the cache (see `lowering/streaming.py`).
@@ -51,6 +57,8 @@ class Emitter:
         self.index_type = ir.IndexType.get()
         self._boolean = ir.IntegerType.get_signless(1)
         self._live: dict[Value, int] = {}  # lanes that are on in the masks that are constants
+        #: What parallel loops are marked with that may be one.
+        self.together: Attribute | None = None
 
     # Constants and index arithmetic.
 
@@ -120,6 +128,29 @@ class Emitter:
         if isinstance(left, int) and isinstance(right, int):
             return min(left, right)
         return arith.MinUIOp(self.index(left), self.index(right)).result
+
+    def compare(self, predicate: str, left: Index, right: Index) -> Value:
+        """Return whether ``left`` is to ``right`` as ``predicate``, one of `arith.cmpi`, says."""
+        kind = getattr(arith.CmpIPredicate, predicate)
+        return arith.CmpIOp(kind, self.index(left), self.index(right)).result
+
+    def all(self, conditions: Sequence[Value]) -> Value:
+        """Return whether all of ``conditions``, at least one, hold."""
+        return functools.reduce(lambda left, right: arith.AndIOp(left, right).result, conditions)
+
+    def either(
+        self,
+        condition: Value,
+        carried: Sequence[Value],
+        then: Callable[[list[Value]], list[Value]],
+        otherwise: Callable[[list[Value]], list[Value]],
+    ) -> list[Value]:
+        """Emit what either of two functions makes of ``carried``, and return that."""
+        branch = scf.IfOp(condition, [value.type for value in carried], has_else=True)
+        for block, body in ((branch.then_block, then), (branch.else_block, otherwise)):
+            with ir.InsertionPoint(block):
+                scf.YieldOp(body(list(carried)))
+        return list(branch.results)
 
     # Loops.
 
@@ -202,6 +233,10 @@ class Emitter:
         loop.attributes[PARALLEL_ATTRIBUTE] = ir.UnitAttr.get()
         if split.brief:
             loop.attributes[BRIEF_ATTRIBUTE] = ir.UnitAttr.get()
+        if split.epilogue is not None:
+            loop.attributes[EPILOGUE_ATTRIBUTE] = ir.IntegerAttr.get(self.index_type, split.epilogue)
+        if self.together is not None:
+            loop.attributes[TOGETHER_ATTRIBUTE] = self.together
         return list(loop.results)
 
     # Vector and scalar access to tensors.

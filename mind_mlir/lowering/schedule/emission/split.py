@@ -21,12 +21,14 @@ class Split:
         count: Chunks; with one, the loop is not parallel.
         reason: Why so many, for people.
         brief: Whether it is so little work that no thread is to be woken for it.
+        epilogue: The number of the product whose pieces the chunks are, if they are such.
     """
 
     step: int
     count: int
     reason: str
     brief: bool = False
+    epilogue: int | None = None
 
 
 def split(extent: int, nanoseconds: float, *, multiple: int = 1) -> Split:

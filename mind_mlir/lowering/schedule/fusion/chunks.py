@@ -61,7 +61,7 @@ class Chunks:
 
         if not parallel:
             return self._e.loop((0, count, 1), carried, chunk)
-        split = Split(1, count, self._s.reason, self._s.brief)
+        split = Split(1, count, self._s.reason, self._s.brief, self._s.epilogue)
         return self._e.chunks(split, count, carried, lambda first, _, inside: chunk(first, inside))
 
     def _piece(self, cuts: Sequence[Cut], number: Index, place: Place) -> Place:
@@ -84,4 +84,6 @@ class Chunks:
         lower = self._e.mul(number, cut.step)
         upper = self._e.add(lower, cut.step)
         end = cut.dim != self._vector
-        return Range(lower, self._e.minimum(upper, extent) if extent % cut.step else upper, end=end)
+        last = None if end or self._s.epilogue is None else upper
+        upper = self._e.minimum(upper, extent) if extent % cut.step else upper
+        return Range(lower, upper, end=end, last=last)

@@ -92,9 +92,48 @@ def merged_loops(views: Sequence[View]) -> Loops | None:
     return Loops(extents, tuple(runs))
 
 
+def loops_of(views: Sequence[View], extents: Sequence[int]) -> Loops | None:
+    """Return the loops of ``views``, which are all parallel, merged into such of ``extents``.
+
+    Returns:
+        None if they do not merge so, or cannot.
+    """
+    old = views[0].extents
+    runs = _runs_of(old, extents)
+    if runs is None or len(runs) == len(old):
+        return None if runs is None else Loops(old, runs)  # nothing merges
+    pairs = [pair for run in runs for pair in itertools.pairwise(run)]
+    for view in views:
+        if _has_index(view) or not all(_reshapable(value) for value in view.operands):
+            return None
+        operands = zip(view.accesses, view.shapes, strict=True)
+        if not all(_consecutive(*operand, *pair) for operand in operands for pair in pairs):
+            return None
+    return Loops(old, runs)
+
+
+def _runs_of(old: Sequence[int], new: Sequence[int]) -> tuple[tuple[int, ...], ...] | None:
+    """Return which loops of extents ``old`` make up each one of ``new``; None if they do not."""
+    runs: list[tuple[int, ...]] = []
+    dims = [dim for dim, extent in enumerate(old) if extent != 1]
+    for extent in new:
+        count, whole = 0, 1
+        while whole < extent and count < len(dims):
+            whole *= old[dims[count]]
+            count += 1
+        if whole != extent:
+            return None
+        runs.append(tuple(dims[:count]))
+        dims = dims[count:]
+    return None if dims else tuple(runs)
+
+
 def _reshapable(value: Value) -> bool:
     """Return whether ``value`` lies contiguous in memory for all that is known."""
-    return isinstance(value, ir.BlockArgument) or value.owner.name != "tensor.extract_slice"
+    return isinstance(value, ir.BlockArgument) or value.owner.name not in (
+        "tensor.extract_slice",
+        "tensor.pad",
+    )
 
 
 def _has_index(view: View) -> bool:

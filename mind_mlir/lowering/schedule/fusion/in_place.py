@@ -31,21 +31,24 @@ _COMPUTING = ("func.call", "scf.for")
 _MANY = 16
 
 
-def overwritten(group: Group, result: Value, pending: Container[Value]) -> Value | None:
+def overwritten(
+    group: Group, result: Value, pending: Container[Value], spared: Value | None = None
+) -> Value | None:
     """Return the value that ``result`` of a member of ``group`` may be written over, or None.
 
     Args:
         group: It is to be emitted in the place of its last member.
         result: One of its results, which is used outside of it and is no reduction.
         pending: Results of operations that stand in the block, but are emitted later.
+        spared: A value that is not to be overwritten, nor are views of it.
     """
     if group.vector < 0:
         return None
     carried = _next_in_loop(group, result, pending)
-    return carried if carried is not None else _read_last(group, result, pending)
+    return carried if carried is not None else _read_last(group, result, pending, spared)
 
 
-def _read_last(group: Group, result: Value, pending: Container[Value]) -> Value | None:
+def _read_last(group: Group, result: Value, pending: Container[Value], spared: Value | None) -> Value | None:
     """Return an intermediate value like ``result`` that nothing but ``group`` still reads, or None."""
     last = group.members[-1].op
     for view in group.members:
@@ -55,7 +58,9 @@ def _read_last(group: Group, result: Value, pending: Container[Value]) -> Value 
             source = value
             while (op := definition(source)) is not None and op.name in _RESHAPES:
                 source = op.operands[0]
-            if op is None or not (op.name in _COMPUTING or op.name.startswith("linalg.")):
+            if op is None or (spared is not None and source == spared):
+                continue
+            if not (op.name in _COMPUTING or op.name.startswith("linalg.")):
                 continue
             if op.operation.block == last.block and _dies(group, source, last, pending):
                 return value

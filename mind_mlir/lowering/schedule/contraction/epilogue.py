@@ -1,0 +1,100 @@
+"""Elementwise work on a product's result, done piece by piece while a piece is in the cache."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING
+
+from mind_mlir.abi import ALIGNMENT
+from mind_mlir.bindings import ir
+from mind_mlir.lowering.schedule.emission.emitter import PRIVATE_ATTRIBUTE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mind_mlir.bindings import Attribute, Operation, Type, Value
+    from mind_mlir.lowering.schedule.contraction.pieces import Part
+    from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
+
+
+@dataclasses.dataclass(frozen=True)
+class Epilogue:
+    """What is done to each piece of a product once it is complete.
+
+    Attributes:
+        loop: A loop over the pieces, whose body does it.
+        parts: The loops over the result, in the order in which pieces are numbered.
+        dims: Which of them the dimensions of the result are, as the loop sees it.
+        element: The type of the elements of the result.
+        accesses: If the product and the loop alone use the result, the operations in the loop that do, and
+            which of their operands it is; else nothing. The result needs no memory then.
+        views: The buffer of that result, and views of it.
+    """
+
+    loop: Operation
+    parts: tuple[Part, ...]
+    dims: tuple[int, ...]
+    element: Type
+    accesses: tuple[tuple[Operation, int], ...] = ()
+    views: tuple[Value, ...] = ()
+
+    @property
+    def own_shape(self) -> list[int]:
+        """The extents of the memory of one piece."""
+        *outer, columns = (self.parts[number] for number in self.dims)
+        return [*(min(part.size, part.extent) for part in outer), columns.size]
+
+    def own(self, *, is_shared: bool) -> Value:
+        """Emit the memory of one piece.
+
+        Args:
+            is_shared: Whether threads share the pieces.
+        """
+        type_ = ir.MemRefType.get(self.own_shape, self.element)
+        attributes: dict[str, Attribute] = {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 0])}
+        if not is_shared:
+            return ir.Operation.create("memref.alloc", [type_], [], attributes).result
+        alignment = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), ALIGNMENT)
+        attributes |= {"alignment": alignment, PRIVATE_ATTRIBUTE: ir.UnitAttr.get()}
+        return ir.Operation.create("memref.alloca", [type_], [], attributes).result
+
+    def own_strides(self) -> dict[int, int]:
+        """Return by how many elements each of the parts moves in the memory of one piece."""
+        shape = self.own_shape
+        return {number: math.prod(shape[place + 1 :]) for place, number in enumerate(self.dims)}
+
+    def emit(self, emitter: Emitter, digits: Sequence[Index], own: Value | None) -> None:
+        """Put the body of the loop at the insertion point, once.
+
+        Args:
+            emitter: Emits there.
+            digits: The piece: its number along each of the parts.
+            own: The memory of the piece, if it is not in its place of the result.
+        """
+        number: Index = 0
+        whole = 1
+        for digit, part in zip(digits, self.parts, strict=True):
+            number = emitter.add(number, emitter.mul(digit, whole))
+            whole *= part.count
+        firsts = [emitter.mul(digits[place], self.parts[place].size) for place in self.dims]
+        body = self.loop.regions[0].blocks[0]
+        body.arguments[0].replace_all_uses_with(emitter.index(number))
+        point = ir.InsertionPoint.current
+        *operations, _ = (op.operation for op in body.operations)
+        for op in operations:
+            op.detach_from_parent()
+            point.insert(op)
+        for user, place in self.accesses if own is not None else ():
+            user.operands[place] = own
+            with ir.InsertionPoint(user), user.location:
+                for index, first in enumerate(firsts, place + 1):
+                    user.operands[index] = emitter.index(emitter.sub(user.operands[index], first))
+
+    def erase(self) -> None:
+        """Erase the loop, whose body is elsewhere, and the result if it needs no memory."""
+        self.loop.erase()
+        for view in reversed(self.views):
+            for use in list(view.uses):
+                use.owner.operation.erase()  # says where it lies, which nobody asks
+            view.owner.operation.erase()

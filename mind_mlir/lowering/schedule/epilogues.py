@@ -1,0 +1,144 @@
+"""Groups that end the pieces of a product: elementwise work on its result, cut like the product.
+
+A group of elementwise operations that reads a marked contraction element by element gets one chunk for each
+piece of it, and both get the same number. So `buffers/epilogues` can do the group's work piece by piece while
+a piece is in the cache: a bias, an activation, a residual, a conversion, an optimiser's update.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING
+
+from mind_mlir.bindings import ir
+from mind_mlir.lowering.schedule.contraction.geometry import contiguous_strides, geometry
+from mind_mlir.lowering.schedule.contraction.marked import SCHEDULE_ATTRIBUTE, schedule_of
+from mind_mlir.lowering.schedule.contraction.match import match_contraction
+from mind_mlir.lowering.schedule.contraction.pieces import COLUMNS, in_memory_order, parts_of
+from mind_mlir.lowering.schedule.emission.emitter import EPILOGUE_ATTRIBUTE
+from mind_mlir.lowering.schedule.fusion.collapse import loops_of
+from mind_mlir.lowering.schedule.fusion.group import is_identity
+from mind_mlir.lowering.schedule.fusion.schedule import Cut, FusedSchedule, streams, vectors
+from mind_mlir.lowering.schedule.reading.view import Views
+from mind_mlir.mlir.values import definition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mind_mlir.bindings import Operation, Value
+    from mind_mlir.lowering.schedule.contraction.pieces import Part
+    from mind_mlir.lowering.schedule.fusion.collapse import Loops
+    from mind_mlir.lowering.schedule.fusion.group import Group
+    from mind_mlir.lowering.schedule.fusion.work import Work
+    from mind_mlir.lowering.schedule.reading.view import View
+    from mind_mlir.target import Target
+
+_RESHAPES = ("tensor.collapse_shape", "tensor.expand_shape")
+
+
+@dataclasses.dataclass(frozen=True)
+class Ending:
+    """A product, and how a group runs over its pieces.
+
+    Attributes:
+        product: The marked contraction.
+        loops: What the loops of the group become: those over the result that is in pieces.
+        parts: The loops over the result, in the order in which pieces are numbered.
+        dims: Which of them the loops of the group are.
+    """
+
+    product: Operation
+    loops: Loops
+    parts: tuple[Part, ...]
+    dims: tuple[int, ...]
+
+    @property
+    def result(self) -> Value:
+        """The result of the product."""
+        return self.product.results[0]
+
+    def schedule(self, work: Work, target: Target, number: int) -> FusedSchedule:
+        """Mark the product with ``number`` and return the schedule of the group, which does ``work``."""
+        lanes = target.lanes(work.bits)
+        streaming = streams(work, target)
+        side = vectors(work, lanes, streaming=streaming)
+        while self.parts[COLUMNS].size % (side * lanes):
+            side //= 2
+        cuts = tuple(
+            Cut(self.dims.index(place), part.size, part.count)
+            for place, part in reversed(list(enumerate(self.parts)))
+            if part.count > 1
+        )
+        index = ir.IndexType.get()
+        self.product.attributes[EPILOGUE_ATTRIBUTE] = ir.IntegerAttr.get(index, number)
+        brief = schedule_of(self.product).brief
+        reason = "the pieces of the product, while they are in the cache"
+        return FusedSchedule(
+            lanes,
+            side,
+            0,
+            cuts,
+            None,
+            parallel=True,
+            brief=brief,
+            streaming=streaming,
+            reason=reason,
+            epilogue=number,
+        )
+
+
+def ending_of(group: Group, target: Target) -> Ending | None:
+    """Return the product whose pieces ``group`` may end, the last one that it reads; None if there is none.
+
+    Args:
+        group: What is about to be emitted behind its last member.
+        target: The processor.
+    """
+    if group.reductions or group.vector != len(group.extents) - 1 or not group.extents:
+        return None
+    last = group.members[-1].op
+    products = {product: None for product, _, _ in _read(group) if product.block == last.block}
+    product = next(iter(products), None)
+    for other in products:
+        product = other if product is not None and product.is_before_in_block(other) else product
+    if product is None or not all(_element_by_element(group, product)):
+        return None
+    parts = _parts(product)
+    dims = None if parts is None else in_memory_order(parts)
+    if parts is None or dims is None or math.prod(part.count for part in parts) == 1:
+        return None
+    loops = loops_of(group.members, [parts[place].extent for place in dims])
+    if loops is None or parts[COLUMNS].size % max(1, target.vector_bytes // 4):
+        return None
+    return Ending(product, loops, parts, dims)
+
+
+def _read(group: Group) -> Iterator[tuple[Operation, View, int]]:
+    """Iterate over the marked contractions that ``group`` reads, each with the reader and the operand."""
+    for view in group.members:
+        for number, value in enumerate(view.operands):
+            op = definition(value)
+            while op is not None and op.name in _RESHAPES:
+                op = definition(op.operands[0])
+            if op is not None and SCHEDULE_ATTRIBUTE in op.attributes and view.used(number):
+                yield op.operation, view, number
+
+
+def _element_by_element(group: Group, product: Operation) -> Iterator[bool]:
+    """Iterate over the reads of ``product`` in ``group``: whether they are in the order of its loops."""
+    for op, view, number in _read(group):
+        if op == product:
+            yield number < len(view.inputs) and is_identity(view.accesses[number], len(group.extents))
+
+
+def _parts(product: Operation) -> tuple[Part, ...] | None:
+    """Return the loops over the result of ``product``; None if another group ends its pieces, or none can."""
+    schedule = schedule_of(product)
+    view = Views().of(product)
+    contraction = None if view is None else match_contraction(view)
+    if contraction is None or schedule.sweeps or schedule.dots or EPILOGUE_ATTRIBUTE in product.attributes:
+        return None
+    operands = contraction.left.value, contraction.right.value, product.results[0]
+    found = geometry(contraction, [contiguous_strides(operand.type.shape) for operand in operands])
+    return None if found.first[2] else parts_of(found, schedule)
