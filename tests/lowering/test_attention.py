@@ -64,15 +64,18 @@ def attention(
 ) -> Module:
     """Return attention of ``(batch, heads, queries, keys, depth, width)``, with a mask that is added.
 
-    Or with one of conditions, of a shape that broadcasts, the last two dimensions swapped if ``turned``.
+    Or with one of conditions, of a shape that broadcasts. If ``turned``, its last two dimensions are swapped;
+    where there is none, those of the queries.
     """
     batch, heads, queries, keys, depth, width = sizes
     body = Body([])
-    q = body.parameter(dtype, batch, heads, queries, depth)
+    is_turned = turned and seen is None
+    q = body.parameter(dtype, batch, heads, *((depth, queries) if is_turned else (queries, depth)))
     k = body.parameter(dtype, batch, heads, keys, depth)
     v = body.parameter(dtype, batch, heads, keys, width)
     added = None if mask is None else body.parameter(dtype, *mask)
     flags = None if seen is None else body.parameter(DType.I1, *seen)
+    q = body.transpose(q, 0, 1, 3, 2) if is_turned else q
     scores = body.binary(
         "Mul", body.product(q, body.transpose(k, 0, 1, 3, 2), 2, (3, 2)), 1 / math.sqrt(depth)
     )
@@ -159,6 +162,7 @@ CASES: dict[str, Callable[[], Module]] = {
     "bf16, seen": lambda: attention((1, 2, 33, 47, 8, 32), plain, dtype=DType.BF16, seen=(33, 47)),
     "f16": lambda: attention((2, 1, 45, 67, 24, 16), dtype=DType.F16, mask=(2, 1, 1, 67)),
     "f16, causal": lambda: attention((1, 2, 67, 67, 16, 16), logarithmic, dtype=DType.F16, hidden=CAUSAL),
+    "one feature": lambda: attention((2, 1, 48, 32, 1, 16), turned=True),
     "one head": lambda: attention((3, 1, 17, 20, 8, 16)),
     "deep": lambda: attention((1, 1, 30, 30, 200, 150)),
 }
@@ -179,7 +183,19 @@ def test_forward(case: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "case", ["prime", "causal", "added, each", "seen", "bf16, causal", "f16", "plain", "logarithmic", "f64"]
+    "case",
+    [
+        "prime",
+        "causal",
+        "first rows see nothing",
+        "added, each",
+        "seen",
+        "bf16, causal",
+        "f16",
+        "plain",
+        "logarithmic",
+        "f64",
+    ],
 )
 def test_gradients(case: str) -> None:
     """All of the gradients of queries, keys and values, of one mask too, come of a single nest."""

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir
 from mind_mlir.lowering.schedule.attention.nodes import Node, ordered
+from mind_mlir.lowering.schedule.attention.scaling import match_scale
+from mind_mlir.lowering.schedule.attention.sources import (
+    OpaqueError,
+    Score,
+    Source,
+    SplitError,
+    joined,
+    reassociation,
+    substituted,
+)
 from mind_mlir.lowering.schedule.fusion.combiner import combined_value, match_combiners
 from mind_mlir.lowering.schedule.reading.body import match_multiply_add
 from mind_mlir.lowering.schedule.reading.values import constant_value, filler
@@ -18,84 +27,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mind_mlir.bindings import Attribute, Operation, Value
-    from mind_mlir.lowering.schedule.reading.view import Access, View, Views
+    from mind_mlir.lowering.schedule.attention.sources import Scale, SeenViews
+    from mind_mlir.lowering.schedule.reading.view import Access, View
 
 #: Values that a graph has at most: more would not stay in registers anyway.
 _LIMIT = 192
 _RESHAPES = ("tensor.expand_shape", "tensor.collapse_shape")
 _ZERO = Linear(())
 _FLOATS = ("f32", "f64")
-
-
-class OpaqueError(Exception):
-    """A value that no graph can be made of."""
-
-
-class SplitError(Exception):
-    """A batch dimension has to be several: somebody sees it so."""
-
-    def __init__(self, dim: int, extents: tuple[int, ...]) -> None:
-        super().__init__()
-        self.dim = dim
-        self.extents = extents
-
-
-@dataclasses.dataclass(frozen=True)
-class Source:
-    """A tensor in memory, and how it is indexed."""
-
-    value: Value
-    access: Access
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether each index is a dimension or a number."""
-        return all(index.dim is not None or not index.terms for index in self.access)
-
-    def uses(self, dim: int) -> bool:
-        """Return whether the element depends on ``dim``."""
-        return any(index.uses(dim) for index in self.access)
-
-
-@dataclasses.dataclass(frozen=True)
-class Scale:
-    """An operation of an element and a number, in this order or, if ``swapped``, in the other one."""
-
-    op: Operation
-    number: Attribute
-    swapped: bool
-
-
-@dataclasses.dataclass(frozen=True)
-class Score:
-    """Sums of products: of a row of ``queries`` and one of ``keys``, along dimension ``depth``.
-
-    Queries are scaled on their way, if ``scale`` says how.
-    """
-
-    op: Operation
-    queries: Source
-    keys: Source
-    depth: int
-    scale: Scale | None = None
-
-
-class SeenViews:
-    """Views of what computes values, each made once; good for as long as nothing changes.
-
-    Args:
-        views: Makes views.
-    """
-
-    def __init__(self, views: Views) -> None:
-        self._views = views
-        self._seen: dict[Value, View | None] = {}
-
-    def of(self, value: Value) -> View | None:
-        """Return the view of the operation that computes ``value``."""
-        if value not in self._seen:
-            self._seen[value] = self._views.of(value.owner.operation)
-        return self._seen[value]
 
 
 class Expressions:
@@ -220,7 +159,7 @@ class Expressions:
         source = op.operands[0]
         if op.name == "tensor.expand_shape":
             shape = list(op.results[0].type.shape)
-            return source, tuple(_joined([(access[each], shape[each]) for each in group]) for group in groups)
+            return source, tuple(joined([(access[each], shape[each]) for each in group]) for group in groups)
         shape = list(source.type.shape)
         digits: list[Linear] = []
         for index, group in zip(access, groups, strict=True):
@@ -362,32 +301,19 @@ class Expressions:
         return self._only(key, Node("score", element, (), dims, scored=True, number=number))
 
     def _unscaled(self, source: Source) -> tuple[Source, Scale | None]:
-        """Return what ``source`` is scaled from by a number, if nothing else needs it, and how.
-
-        The number makes nothing greater: what is finite stays so.
-        """
-        op = definition(source.value)
-        view = None if op is None or len(list(source.value.uses)) != 1 else self._views.of(source.value)
-        if view is None or view.reductions or view.results != 1 or len(view.body.operations) != 2:
+        """Return what ``source`` is scaled from by a number, if nothing else needs it, and how."""
+        is_needed = definition(source.value) is None or len(list(source.value.uses)) != 1
+        view = None if is_needed else self._views.of(source.value)
+        found = None if view is None else match_scale(view)
+        if view is None or found is None:
             return source, None
-        scaling = view.body.operations[0].operation
-        if scaling.name not in ("arith.mulf", "arith.divf") or str(scaling.results[0].type) not in _FLOATS:
+        place, scale = found
+        try:
+            env = self._bound(view, view.accesses[-1], source.access)
+        except OpaqueError:
             return source, None
-        for place in (1, 0) if scaling.name == "arith.mulf" else (1,):
-            number, argument = (scaling.operands[each] for each in (place, 1 - place))
-            value = _number(number, view)
-            if value is None or not isinstance(argument, ir.BlockArgument):
-                continue
-            magnitude = abs(float(ir.FloatAttr(value).value))
-            if not (magnitude <= 1 if scaling.name == "arith.mulf" else magnitude >= 1):
-                continue
-            try:
-                env = self._bound(view, view.accesses[-1], source.access)
-            except OpaqueError:
-                continue
-            moved = tuple(substituted(index, env) for index in view.accesses[argument.arg_number])
-            return self.source(view.operands[argument.arg_number], moved), Scale(scaling, value, place == 0)
-        return source, None
+        moved = tuple(substituted(index, env) for index in view.accesses[place])
+        return self.source(view.operands[place], moved), scale
 
     # Nodes, each of which there is once.
 
@@ -453,52 +379,6 @@ class Expressions:
             for places in users
         )
         return plain and (users[0] == [last] or users[1] == [last])
-
-
-def _number(value: Value, view: View) -> Attribute | None:
-    """Return the number that ``value`` in the body of ``view`` is everywhere; None if it is no such."""
-    if not isinstance(value, ir.BlockArgument):
-        return constant_value(value)
-    operand = view.operands[value.arg_number]
-    if not isinstance(operand.type, ir.RankedTensorType):
-        return constant_value(operand)
-    filled, op = filler(operand), definition(operand)
-    if filled is not None:
-        return constant_value(filled)
-    attribute = op.attributes["value"] if op is not None and op.name == "arith.constant" else None
-    is_splat = isinstance(attribute, ir.DenseElementsAttr) and attribute.is_splat
-    return ir.DenseElementsAttr(attribute).get_splat_value() if is_splat else None
-
-
-def reassociation(op: Operation) -> list[list[int]]:
-    """Return which dimensions of the longer shape of a reshape each of the shorter one is."""
-    return [[int(each) for each in group] for group in ir.ArrayAttr(op.attributes["reassociation"])]
-
-
-def substituted(index: Linear, env: Mapping[int, Linear]) -> Linear:
-    """Return ``index`` with the dimensions that ``env`` says."""
-    terms: dict[int, int] = {}
-    constant = index.constant
-    for dim, factor in index.terms:
-        constant += factor * env[dim].constant
-        for inner, coefficient in env[dim].terms:
-            terms[inner] = terms.get(inner, 0) + factor * coefficient
-    return Linear(tuple(sorted(terms.items())), constant)
-
-
-def _joined(digits: Sequence[tuple[Linear, int]]) -> Linear:
-    """Return the number of ``digits``, each with its extent, the most significant first."""
-    terms: dict[int, int] = {}
-    constant = 0
-    factor = 1
-    for index, extent in reversed(digits):
-        if extent == 1:
-            continue
-        constant += factor * index.constant
-        for dim, coefficient in index.terms:
-            terms[dim] = terms.get(dim, 0) + factor * coefficient
-        factor *= extent
-    return Linear(tuple(sorted(terms.items())), constant)
 
 
 def _is_cheap(node: Node) -> bool:

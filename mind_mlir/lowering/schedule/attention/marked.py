@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mind_mlir.bindings import Attribute, Block, Operation, Type, Value
-    from mind_mlir.lowering.schedule.attention.expression import Scale, Source
+    from mind_mlir.lowering.schedule.attention.sources import Scale, Source
     from mind_mlir.lowering.schedule.reading.view import Access
 
 #: The schedule of an attention, a dictionary.

@@ -12,8 +12,12 @@ import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir
-from mind_mlir.lowering.schedule.attention.expression import (
-    Expressions,
+from mind_mlir.lowering.schedule.attention.expression import Expressions
+from mind_mlir.lowering.schedule.attention.marked import Factors
+from mind_mlir.lowering.schedule.attention.nodes import Node, ordered
+from mind_mlir.lowering.schedule.attention.program import Output, Program
+from mind_mlir.lowering.schedule.attention.roots import roots_of
+from mind_mlir.lowering.schedule.attention.sources import (
     OpaqueError,
     SeenViews,
     Source,
@@ -21,12 +25,7 @@ from mind_mlir.lowering.schedule.attention.expression import (
     reassociation,
     substituted,
 )
-from mind_mlir.lowering.schedule.attention.marked import Factors
-from mind_mlir.lowering.schedule.attention.nodes import Node, ordered
-from mind_mlir.lowering.schedule.attention.program import Output, Program
-from mind_mlir.lowering.schedule.attention.schedule import WIDEST
 from mind_mlir.lowering.schedule.reading.body import match_multiply_add
-from mind_mlir.lowering.schedule.reading.values import constant_value, filler
 from mind_mlir.lowering.schedule.reading.view import Linear
 from mind_mlir.mlir.values import definition
 
@@ -34,39 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mind_mlir.bindings import Block, Operation, Value
-    from mind_mlir.lowering.schedule.reading.view import Access, View, Views
-
-#: Rows and columns of scores that there are at least.
-_FEWEST = 16
-
-
-@dataclasses.dataclass(frozen=True)
-class _Root:
-    """An output: a product of what is computed from scores with other values.
-
-    Attributes:
-        view: The product.
-        place: Its place in its block.
-        factor: The number of the operand that is computed from scores.
-        batch: The dimensions of the product that both factors have.
-        outer: The one that only the first one has; the product reduces the other one.
-        reduced: That one.
-        width: The dimension that only the values have.
-        by_row: Whether scores are reduced along their rows.
-    """
-
-    view: View
-    place: int
-    factor: int
-    batch: tuple[int, ...]
-    outer: int
-    reduced: int
-    width: int
-    by_row: bool
-
-    def domain(self) -> tuple[int, int]:
-        """Return the dimensions of the product that are rows and columns of the scores."""
-        return (self.outer, self.reduced) if self.by_row else (self.reduced, self.outer)
+    from mind_mlir.lowering.schedule.attention.roots import Root
+    from mind_mlir.lowering.schedule.reading.view import Access, Views
 
 
 @dataclasses.dataclass
@@ -82,7 +50,7 @@ class Attention:
     """
 
     expressions: Expressions
-    roots: list[_Root]
+    roots: list[Root]
     nodes: list[Node]
     dims: list[dict[int, Linear]]
     values: list[Source]
@@ -146,7 +114,7 @@ class Attention:
             if user.name == "linalg.transpose" and uses[0].operand_number == 0:
                 permutation = list(ir.DenseI64ArrayAttr(user.attributes["permutation"]))
                 access = tuple(access[place] for place in permutation)
-            elif is_narrowing(user):
+            elif _is_narrowing(user):
                 pass
             elif user.name == "tensor.expand_shape":
                 shape = list(user.results[0].type.shape)
@@ -185,7 +153,7 @@ def find_attentions(block: Block, views: Views, fits: Callable[[Attention], bool
     found: list[Attention] = []
     of_score: dict[Operation, Attention] = {}
     for op, place in places.items():
-        for root in _roots(op, place, seen):
+        for root in roots_of(op, place, seen):
             attention = _attention(root, seen)
             if attention is None:
                 continue
@@ -204,66 +172,7 @@ def find_attentions(block: Block, views: Views, fits: Callable[[Attention], bool
         found = kept
 
 
-def _roots(op: Operation, place: int, views: SeenViews) -> list[_Root]:
-    """Return how ``op`` could be an output."""
-    if not op.name.startswith("linalg.") or len(op.operands) != 3 or len(op.results) != 1:
-        return []
-    view = views.of(op.results[0])
-    if view is None or len(view.reductions) != 1 or len(view.inputs) != 2:
-        return []
-    if not _is_product(view):
-        return []
-    dims = [tuple(index.terms[0][0] for index in access) for access in view.accesses]
-    (reduced,) = view.reductions
-    found = []
-    for factor in (0, 1):
-        own, other = dims[factor], dims[1 - factor]
-        outer = [dim for dim in own if dim not in other]
-        width = [dim for dim in other if dim not in own]
-        source = definition(view.operands[factor])
-        if len(outer) != 1 or len(width) != 1 or source is None or not source.name.startswith(_COMPUTED):
-            continue
-        extents = view.extents[outer[0]], view.extents[reduced], view.extents[width[0]]
-        if min(extents[:2]) < _FEWEST or extents[2] > WIDEST:
-            continue
-        if not _is_of_rows(source, math.prod(view.shapes[factor])):
-            continue
-        batch = tuple(dim for dim in own if dim not in (outer[0], reduced))
-        found += [
-            _Root(view, place, factor, batch, outer[0], reduced, width[0], by_row) for by_row in (True, False)
-        ]
-    return found
-
-
-_COMPUTED = ("linalg.", "tensor.collapse_shape", "tensor.expand_shape")
-
-
-def _is_of_rows(op: Operation, size: int) -> bool:
-    """Return whether ``op`` may be computed from products and reductions; looks at a few operations only."""
-    seen = {op.operation}
-    work = [op.operation]
-    product = reduction = False
-    while work and len(seen) < _LOOKED_AT and not (product and reduction):
-        current = work.pop()
-        is_reduction = current.name == "linalg.reduce"
-        if current.name == "linalg.generic":
-            is_reduction = "reduction" in str(current.attributes["iterator_types"])
-        elif current.name.endswith("matmul"):
-            is_reduction = True
-        is_wide = math.prod(current.results[0].type.shape) == size
-        product |= is_reduction and is_wide
-        reduction |= is_reduction and not is_wide
-        if is_reduction and is_wide:
-            continue
-        for operand in current.operands:
-            below = definition(operand)
-            if below is not None and below.operation not in seen and below.name.startswith(_COMPUTED):
-                seen.add(below.operation)
-                work.append(below.operation)
-    return product and reduction
-
-
-def is_narrowing(op: Operation) -> bool:
+def _is_narrowing(op: Operation) -> bool:
     """Return whether ``op`` rounds each element of a tensor to a narrower float, and does nothing else."""
     if op.name != "linalg.generic" or len(op.operands) != 2:
         return False
@@ -273,23 +182,7 @@ def is_narrowing(op: Operation) -> bool:
     return names == ["arith.truncf", "linalg.yield"] and all(each == identity for each in maps)
 
 
-def _is_product(view: View) -> bool:
-    """Return whether ``view`` is sums of products of floats that start at zero, in f32 or f64."""
-    product = match_multiply_add(view.body)
-    element = ir.ShapedType(view.inits[0].type).element_type
-    if product is None or not product.extends or str(element) not in ("f32", "f64"):
-        return False
-    start = filler(view.inits[0])
-    if start is None or constant_value(start) != ir.FloatAttr.get(element, 0.0):
-        return False
-    return all(index.dim is not None for access in view.accesses for index in access)
-
-
-#: Operations that are looked at to tell whether it is worth looking closer.
-_LOOKED_AT = 64
-
-
-def _attention(root: _Root, views: SeenViews) -> Attention | None:
+def _attention(root: Root, views: SeenViews) -> Attention | None:
     """Return ``root`` as an attention with a single output, or None."""
     batch: list[tuple[int, ...]] = [(root.view.extents[dim],) for dim in root.batch]
     for _ in range(8):
@@ -319,7 +212,7 @@ def _split(batch: list[tuple[int, ...]], split: SplitError) -> list[tuple[int, .
     return found
 
 
-def _dims(root: _Root, expressions: Expressions) -> dict[int, Linear] | None:
+def _dims(root: Root, expressions: Expressions) -> dict[int, Linear] | None:
     """Return where the dimensions of ``root`` are among those of ``expressions``; None if they do not fit."""
     found: dict[int, Linear] = {}
     number = 0
@@ -342,7 +235,7 @@ def _dims(root: _Root, expressions: Expressions) -> dict[int, Linear] | None:
     return {**found, row: Linear(((number, 1),)), column: Linear(((number + 1, 1),))}
 
 
-def _graph(root: _Root, expressions: Expressions, dims: dict[int, Linear]) -> tuple[Node, Source]:
+def _graph(root: Root, expressions: Expressions, dims: dict[int, Linear]) -> tuple[Node, Source]:
     """Return the graph of the computed factor of ``root``, and the other one; enters the width in ``dims``.
 
     Raises:
@@ -364,7 +257,7 @@ def _graph(root: _Root, expressions: Expressions, dims: dict[int, Linear]) -> tu
     return node, expressions.source(view.operands[1 - factor], access)
 
 
-def _joins(attention: Attention, root: _Root, places: dict[Operation, int]) -> bool:
+def _joins(attention: Attention, root: Root, places: dict[Operation, int]) -> bool:
     """Add ``root`` to ``attention`` and return True, if it is an output of the same scores."""
     ex = attention.expressions.copy()
     dims = _dims(root, ex)

@@ -124,4 +124,5 @@ def extents_of(op: Operation, accesses: Sequence[Access]) -> list[int]:
         for extent, index in zip(operand.type.shape, access, strict=True):
             if index.dim is not None:
                 found[index.dim] = extent
-    return [found[dim] for dim in range(len(found))]
+    dims = len(ir.ArrayAttr(op.attributes["iterator_types"]))
+    return [found.get(dim, 1) for dim in range(dims)]  # nobody has to index a dimension of one

@@ -131,7 +131,7 @@ class Pairs(Passes):
             return
         depth = self._depths[number]
         kernel = pair_query_pack(self._s, turned=queries.access[-1].dim != self._row)
-        stride = queries.strides[self._row if kernel.transposes else depth] if self._queries > 1 else 1
+        stride = queries.strides.get(self._row if kernel.transposes else depth, 1)
         target = own.queries[number]
         bounds = (live, self._extents[depth], stride)
         self._pack_words(kernel, queries, env, target, bounds, target.type.shape[0] - 1)

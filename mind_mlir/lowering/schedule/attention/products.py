@@ -34,7 +34,7 @@ class Products(Accesses):
         kernel = query_pack(
             self._s, str(self._element), self._stored, turned=queries.access[-1].dim != self._row
         )
-        stride = queries.strides[self._row if kernel.transposes else depth] if self._queries > 1 else 1
+        stride = queries.strides.get(self._row if kernel.transposes else depth, 1)
         self._pack(
             kernel,
             queries.base,

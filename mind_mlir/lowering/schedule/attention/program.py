@@ -157,7 +157,7 @@ class Program:
         """
         for node in self.nodes:
             bound = _hides(node, self.row, self.column)
-            if bound is not None and self._without(node):
+            if bound is not None and self._without(node) and self._leaves_some(node, bound):
                 return bound
         return None
 
@@ -165,6 +165,17 @@ class Program:
     def needs_finite(self) -> bool:
         """Whether `visible` holds only where all queries, keys and values are finite."""
         return not all(output.by_row for output in self.outputs)
+
+    def _leaves_some(self, hidden: Node, bound: int) -> bool:
+        """Return whether rows have a key that ``hidden`` leaves, and nothing else hides, where that matters.
+
+        Outputs for keys have a share of rows that see no key, whose sums are not finite.
+        """
+        if not self.needs_finite:
+            return True
+        below = ordered(node.operands[0] for node in self.nodes if node.kind == "row")
+        others = [node for node in below if node.name in ("arith.select", "input") and node is not hidden]
+        return bound >= 0 and hidden.operands[0].name == "arith.cmpi" and not others
 
     def _without(self, hidden: Node) -> bool:
         """Return whether an element has no share in anything where ``hidden`` is minus infinity."""

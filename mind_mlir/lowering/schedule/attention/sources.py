@@ -1,0 +1,117 @@
+"""Tensors in memory and how they are indexed: what is shared by all who read expressions."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from mind_mlir.bindings import ir
+from mind_mlir.lowering.schedule.reading.view import Linear
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mind_mlir.bindings import Attribute, Operation, Value
+    from mind_mlir.lowering.schedule.reading.view import Access, View, Views
+
+
+class OpaqueError(Exception):
+    """A value that no graph can be made of."""
+
+
+class SplitError(Exception):
+    """A batch dimension has to be several: somebody sees it so."""
+
+    def __init__(self, dim: int, extents: tuple[int, ...]) -> None:
+        super().__init__()
+        self.dim = dim
+        self.extents = extents
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """A tensor in memory, and how it is indexed."""
+
+    value: Value
+    access: Access
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether each index is a dimension or a number."""
+        return all(index.dim is not None or not index.terms for index in self.access)
+
+    def uses(self, dim: int) -> bool:
+        """Return whether the element depends on ``dim``."""
+        return any(index.uses(dim) for index in self.access)
+
+
+@dataclasses.dataclass(frozen=True)
+class Scale:
+    """An operation of an element and a number, in this order or, if ``swapped``, in the other one."""
+
+    op: Operation
+    number: Attribute
+    swapped: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Score:
+    """Sums of products: of a row of ``queries`` and one of ``keys``, along dimension ``depth``.
+
+    Queries are scaled on their way, if ``scale`` says how.
+    """
+
+    op: Operation
+    queries: Source
+    keys: Source
+    depth: int
+    scale: Scale | None = None
+
+
+class SeenViews:
+    """Views of what computes values, each made once; good for as long as nothing changes.
+
+    Args:
+        views: Makes views.
+    """
+
+    def __init__(self, views: Views) -> None:
+        self._views = views
+        self._seen: dict[Value, View | None] = {}
+
+    def of(self, value: Value) -> View | None:
+        """Return the view of the operation that computes ``value``."""
+        if value not in self._seen:
+            self._seen[value] = self._views.of(value.owner.operation)
+        return self._seen[value]
+
+
+def reassociation(op: Operation) -> list[list[int]]:
+    """Return which dimensions of the longer shape of a reshape each of the shorter one is."""
+    return [[int(each) for each in group] for group in ir.ArrayAttr(op.attributes["reassociation"])]
+
+
+def substituted(index: Linear, env: Mapping[int, Linear]) -> Linear:
+    """Return ``index`` with the dimensions that ``env`` says."""
+    terms: dict[int, int] = {}
+    constant = index.constant
+    for dim, factor in index.terms:
+        constant += factor * env[dim].constant
+        for inner, coefficient in env[dim].terms:
+            terms[inner] = terms.get(inner, 0) + factor * coefficient
+    return Linear(tuple(sorted(terms.items())), constant)
+
+
+def joined(digits: Sequence[tuple[Linear, int]]) -> Linear:
+    """Return the number of ``digits``, each with its extent, the most significant first."""
+    terms: dict[int, int] = {}
+    constant = 0
+    factor = 1
+    for index, extent in reversed(digits):
+        if extent == 1:
+            continue
+        constant += factor * index.constant
+        for dim, coefficient in index.terms:
+            terms[dim] = terms.get(dim, 0) + factor * coefficient
+        factor *= extent
+    return Linear(tuple(sorted(terms.items())), constant)
