@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import arith, ir
 from mind_mlir.lowering import bit_arithmetic as emit
+from mind_mlir.lowering.schedule.emission.emitter import EXACT_ATTRIBUTE, PLAIN_ATTRIBUTE
 
 if TYPE_CHECKING:
     from mind_mlir.bindings import Operation, Type, Value
@@ -137,6 +138,8 @@ class ShortFloats:
         op = number.owner.operation
         if op.name == "arith.constant":
             return _is_short(op.attributes["value"]) or not _is_nan(op.attributes["value"])
+        if PLAIN_ATTRIBUTE in op.attributes or EXACT_ATTRIBUTE in op.attributes:
+            return True  # what was kept was rounded before
         if op.name in _ARITHMETIC or _is_function(op):
             return all(self._is_plain(each) or each in self._exact for each in op.operands)
         if op.name in _CHOICES:
@@ -152,6 +155,8 @@ class ShortFloats:
         op = number.owner.operation
         if op.name == "arith.constant":
             return _is_short(op.attributes["value"])
+        if EXACT_ATTRIBUTE in op.attributes:
+            return True
         places = _CHOICES.get(op.name, ())
         return bool(places) and all(self._is_exact(op.operands[place], depth - 1) for place in places)
 

@@ -21,6 +21,8 @@ VIEWS = (
     "memref.transpose",
     "memref.view",
 )
+#: What says where a view lies, for calls of kernels.
+METADATA = "memref.extract_strided_metadata"
 
 
 def is_contiguous(type_: Type) -> bool:

@@ -34,6 +34,7 @@ class References:
 
     def __init__(self) -> None:
         self._literals: dict[str, TensorLiteral] = {}
+        self._aligned: set[str] = set()
 
     @contextmanager
     def offered(self) -> Iterator[None]:
@@ -44,11 +45,23 @@ class References:
         finally:
             _offered.reset(token)
 
-    def add(self, literal: TensorLiteral, type_: Type) -> Attribute:
-        """Return an attribute of ``type_``, a tensor type, that stands for ``literal``."""
+    def add(self, literal: TensorLiteral, type_: Type, *, aligned: bool = False) -> Attribute:
+        """Return an attribute of ``type_``, a tensor type, that stands for ``literal``.
+
+        Args:
+            literal: The data.
+            type_: Its type.
+            aligned: Whether compiled code reads an aligned copy, which takes its place.
+        """
         attribute = ir.Attribute.parse(f"dense_resource<literal> : {type_}")
         self._literals[_name(attribute)] = literal
+        if aligned:
+            self._aligned.add(_name(attribute))
         return attribute
+
+    def is_aligned(self, attribute: Attribute) -> bool:
+        """Return whether compiled code reads an aligned copy of what ``attribute`` stands for."""
+        return _name(attribute) in self._aligned
 
     def literal(self, attribute: Attribute) -> TensorLiteral | None:
         """Return what ``attribute`` stands for, or None if it is no reference."""
@@ -63,14 +76,14 @@ class References:
 _offered: ContextVar[References | None] = ContextVar("offered", default=None)
 
 
-def reference(literal: TensorLiteral, type_: Type) -> Attribute | None:
-    """Return an attribute that stands for ``literal``; None if its data is wanted."""
+def reference(literal: TensorLiteral, type_: Type, *, aligned: bool = False) -> Attribute | None:
+    """Return an attribute that stands for ``literal``, as `References.add`; None if its data is wanted."""
     references = _offered.get()
     if references is None or len(literal.data) < LARGE or _may_be_splat(literal):
         return None
     if literal.type.dtype is DType.SI4:
         return None  # compiled code reads these from bytes whose upper half follows from the lower one
-    return references.add(literal, type_)
+    return references.add(literal, type_, aligned=aligned)
 
 
 def referenced(attribute: Attribute) -> TensorLiteral | None:

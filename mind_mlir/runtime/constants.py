@@ -16,7 +16,9 @@ from mind_mlir.bindings import ir
 from mind_mlir.mlir.memory import element_bytes
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Attribute, ExecutionEngine, Module
+    import numpy.typing as npt
+
+    from mind_mlir.bindings import ExecutionEngine, Module
     from mind_mlir.ir.attributes import TensorLiteral
     from mind_mlir.mlir.references import References
 
@@ -44,7 +46,11 @@ class Constants:
             if literal is None and not _is_large(value):
                 continue
             name = ir.StringAttr(op.attributes["sym_name"]).value
-            self._data[name] = _Copy(value) if literal is None else _Reference(literal)
+            if literal is not None and references is not None and references.is_aligned(value):
+                self._data[name] = _Copy(literal.array)
+                literal = None
+            else:
+                self._data[name] = _Copy(np.array(value)) if literal is None else _Reference(literal)
             del op.attributes["value"]
             op.attributes["linkage"] = ir.Attribute.parse("#llvm.linkage<external>", module.context)
             if literal is not None and "alignment" in op.attributes:
@@ -67,8 +73,7 @@ class _Reference:
 class _Copy:
     """An aligned copy of a constant's data, in the form in which the engine takes addresses."""
 
-    def __init__(self, value: Attribute) -> None:
-        data = np.array(value)
+    def __init__(self, data: npt.NDArray[Any]) -> None:
         self._memory = np.empty(data.nbytes + ALIGNMENT, np.uint8)
         start = -self._memory.ctypes.data % ALIGNMENT
         self._memory[start : start + data.nbytes] = np.ascontiguousarray(data).reshape(-1).view(np.uint8)

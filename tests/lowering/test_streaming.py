@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,10 +20,10 @@ from schedule_harness import (
     tensor_type,
 )
 
-from mind_mlir.target import host_target
+from mind_mlir.target import Target, host_target
 
 #: Anything exceeds the caches of this machine.
-SMALL = dataclasses.replace(host_target(), l1_bytes=64, l2_bytes=64)
+SMALL = replace(host_target(), l1_bytes=64, l2_bytes=64, l3_bytes=64)
 SHAPES = [(2048,), (2050,), (64, 256), (61, 256), (61, 250), (3, 5, 256)]
 
 
@@ -73,8 +73,9 @@ def test_only_where_every_vector_of_an_aligned_buffer_is(shape: tuple[int, ...],
     assert ("llvm.fence" in text) == streams
 
 
-def test_not_for_results_that_fit_the_cache() -> None:
-    assert "nontemporal" not in lowered(program((64, 256)), dataclasses.replace(SMALL, l2_bytes=1 << 20))
+@pytest.mark.parametrize("target", [replace(SMALL, l2_bytes=1 << 20), replace(SMALL, l3_bytes=1 << 20)])
+def test_not_for_results_that_fit_a_cache(target: Target) -> None:
+    assert "nontemporal" not in lowered(program((64, 256)), target)
 
 
 def test_not_for_what_is_read_again() -> None:

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 from mind_mlir.abi import OWN_BYTES
 from mind_mlir.bindings import ir
 from mind_mlir.lowering.buffers.aliases import Use, buffer_uses, within
-from mind_mlir.lowering.buffers.footprint import METADATA, bounds_of
+from mind_mlir.lowering.buffers.footprint import bounds_of
 from mind_mlir.lowering.schedule.contraction.epilogue import Epilogue
 from mind_mlir.lowering.schedule.contraction.marked import START_ATTRIBUTE
 from mind_mlir.lowering.schedule.contraction.pieces import in_memory_order
 from mind_mlir.lowering.schedule.emission.emitter import EPILOGUE_ATTRIBUTE
-from mind_mlir.mlir.memory import VIEWS, element_bytes, is_contiguous, root_of
+from mind_mlir.mlir.memory import METADATA, VIEWS, element_bytes, is_contiguous, root_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

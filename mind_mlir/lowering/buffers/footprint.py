@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mind_mlir.bindings import ir
 from mind_mlir.lowering.schedule.contraction.kernels import PRODUCT_ARGUMENTS
-from mind_mlir.mlir.memory import root_of
+from mind_mlir.mlir.memory import METADATA, root_of
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
@@ -88,9 +88,6 @@ class Touch:
     span: Span | None
     users: list[Operation]
 
-
-#: What says where a view lies, for calls of kernels.
-METADATA = "memref.extract_strided_metadata"
 
 #: Operations that access no memory, by dialect, besides `vector` ones that are none of those below.
 _PURE = ("arith.", "math.", "vector.", "ub.")

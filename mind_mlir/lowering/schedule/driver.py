@@ -10,7 +10,12 @@ from mind_mlir.interrupts import deliver
 from mind_mlir.lowering.schedule.attention.marked import ATTENTION_ATTRIBUTE
 from mind_mlir.lowering.schedule.attention.marking import mark_attentions
 from mind_mlir.lowering.schedule.contraction.choice import kernels_of, words_of
-from mind_mlir.lowering.schedule.contraction.few_rows_schedule import few_rows_schedule
+from mind_mlir.lowering.schedule.contraction.constant_factors import (
+    constant_of,
+    constants_for_products,
+    is_exact,
+)
+from mind_mlir.lowering.schedule.contraction.few_rows_schedule import few_rows_schedule, may_be_tiled
 from mind_mlir.lowering.schedule.contraction.geometry import contiguous_strides, geometry
 from mind_mlir.lowering.schedule.contraction.marked import mark
 from mind_mlir.lowering.schedule.contraction.match import Contraction, match_contraction
@@ -19,7 +24,7 @@ from mind_mlir.lowering.schedule.contraction.shared_factors import compute_toget
 from mind_mlir.lowering.schedule.contraction.turned import turn_products
 from mind_mlir.lowering.schedule.emission.constants import FEW_ROWS
 from mind_mlir.lowering.schedule.emission.decision import Choice, Decision, computed
-from mind_mlir.lowering.schedule.emission.emitter import Emitter
+from mind_mlir.lowering.schedule.emission.emitter import Emitter, zero
 from mind_mlir.lowering.schedule.fusion.collapse import collapsed, expand_value, merged_loops
 from mind_mlir.lowering.schedule.fusion.group import vector_dims
 from mind_mlir.lowering.schedule.grouping import Grouping
@@ -40,7 +45,9 @@ from mind_mlir.lowering.schedule.reading.values import (
 )
 from mind_mlir.lowering.schedule.reading.view import Views
 from mind_mlir.lowering.schedule.sharing.nests import SharedNests
+from mind_mlir.lowering.schedule.windows.elementwise import compute_on_patches
 from mind_mlir.lowering.schedule.windows.implicit import read_through_patches
+from mind_mlir.lowering.schedule.windows.padded import read_through_margins
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
@@ -75,11 +82,16 @@ class FunctionScheduler:
         self._emitter = Emitter(function)
         self._views = Views()
         self._shared = SharedNests(function)
+        #: Constants that only products read: these take them as kernels do, packed when compiled.
+        self._given: set[Value] = set()
 
     def run(self) -> None:
         """Schedule all blocks of the function."""
         carry_margins(self._function)
         read_through_patches(self._function, self._views)
+        compute_on_patches(self._function, self._views)
+        read_through_margins(self._function, self._views)
+        self._given = constants_for_products(self._function, self._views)
         self._regions(self._function)
 
     def _regions(self, op: Operation) -> None:
@@ -114,7 +126,7 @@ class FunctionScheduler:
                 fills[op] = self._decisions.place
             elif op.name.startswith("linalg."):
                 self._plain(op, view)
-            elif not share_rows(op, self._emitter, self._decisions):
+            elif op.name != "tensor.pad" and not share_rows(op, self._emitter, self._decisions):
                 self._regions(op)
         groups.close_all()
         sweep(block)
@@ -225,18 +237,27 @@ class FunctionScheduler:
         loops = geometry(contraction, [*strides, contiguous_strides(init.type.shape)])
         bits = contraction.element.width
         outside = loops_without(contraction.view.op, contraction.right.value)
-        chosen = few_rows_schedule(
-            loops, bits=bits, target=self._target, outside=outside
-        ) or choose_matmul_schedule(
-            loops,
-            bits=bits,
-            target=self._target,
-            outside=outside,
-            group=words_of(contraction, loops, self._target),
-            converts=bool(contraction.left.casts),
-        )
-        self._kernels.update(dict.fromkeys(kernels_of(contraction, loops, chosen)))
         start = filler(init)
+        first = None if start is None else constant_value(start)
+        given = [
+            constant_of(factor.value) in self._given and is_exact(factor)
+            for factor in (contraction.left, contraction.right)
+        ]
+        chosen = few_rows_schedule(loops, bits=bits, target=self._target, outside=outside)
+        if chosen is None or (
+            given[1] and first == zero(contraction.element) and may_be_tiled(chosen, loops)
+        ):
+            chosen = choose_matmul_schedule(
+                loops,
+                bits=bits,
+                target=self._target,
+                outside=outside,
+                group=words_of(contraction, loops, self._target) if chosen is None else 1,
+                converts=bool(contraction.left.casts),
+                given=(given[0], given[1]),
+                sums=0 if chosen is None else chosen.kc,
+            )
+        self._kernels.update(dict.fromkeys(kernels_of(contraction, loops, chosen)))
         self._decisions.add(
             lambda: Decision(
                 "product",
@@ -245,7 +266,7 @@ class FunctionScheduler:
                 chosen.choices(),
             )
         )
-        return mark(contraction, chosen, None if start is None else constant_value(start))
+        return mark(contraction, chosen, first)
 
 
 #: What the regions of operations are called; a function's is called as the function, others by number.

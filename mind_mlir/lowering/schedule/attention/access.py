@@ -39,6 +39,10 @@ class Accesses:
         self._element: Type = self._p.scores[0].type
         self._stored: Type = op.operands[self._m.values[0]].type.element_type
         self._bit = ir.IntegerType.get_signless(1)
+        self._word = ir.IntegerType.get_signless(32)
+        self._words = emitter.vector_type(self._s.lanes, self._word)
+        #: Words of two keys of a value, which fill a column of its panel.
+        self._value_words = -(-self._extents[self._column] // 2)
         self._queries = self._extents[self._row]
         self._keys = self._extents[self._column]
         self._depths = [self._row + 2 + number for number in range(len(self._m.scores))]
@@ -52,10 +56,13 @@ class Accesses:
         type_ = self._e.vector_type(self._s.lanes, self._element)
         return self._e.splat(type_, ir.FloatAttr.get(self._element, number))
 
-    def _load_masked(self, source: Value, indices: Sequence[Index], offset: int, live: Index) -> Value:
+    def _load_masked(
+        self, source: Value, indices: Sequence[Index], offset: int, live: Index, lanes: int = 0
+    ) -> Value:
         e = self._e
-        type_ = e.vector_type(self._s.lanes, source.type.element_type)
-        mask = vector.CreateMaskOp(ir.VectorType.get([self._s.lanes], self._bit), [e.index(live)]).result
+        lanes = lanes or self._s.lanes
+        type_ = e.vector_type(lanes, source.type.element_type)
+        mask = vector.CreateMaskOp(ir.VectorType.get([lanes], self._bit), [e.index(live)]).result
         places = [e.index(each) for each in (*indices[:-1], e.add(indices[-1], offset))]
         off = e.splat(type_, zero(source.type.element_type))
         return vector.MaskedLoadOp(type_, source, places, mask, off).result

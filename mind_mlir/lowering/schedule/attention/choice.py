@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING
 
+from mind_mlir.bindings import ir
+from mind_mlir.lowering.schedule.contraction.dots import BF16, LEAST, WIDENED, WORD
 from mind_mlir.lowering.schedule.contraction.kernels import ProductKernel
 from mind_mlir.lowering.schedule.contraction.packing import PackKernel
-from mind_mlir.lowering.schedule.contraction.text import HALF, OF, SHORT
+from mind_mlir.lowering.schedule.contraction.text import HALF, OF, PAIR, SHORT
 
 if TYPE_CHECKING:
     from mind_mlir.bindings import Type
@@ -22,15 +25,20 @@ def kernels_of(program: Program, factors: Factors, schedule: AttentionSchedule) 
     """Return all kernels that an attention calls."""
     element = str(program.scores[0].type)
     stored = factors.scores[0][0].value.type.element_type
-    found: list[Kernel] = [score_kernel(schedule, element, stored)]
-    for queries, _ in factors.scores:
-        turned = queries.access[-1].dim != program.row
-        found.append(query_pack(schedule, element, stored, turned=turned))
+    found: list[Kernel] = []
+    turned = [queries.access[-1].dim != program.row for queries, _ in factors.scores]
+    if schedule.pairs:
+        found += [make(schedule, dot) for make in (pair_score_kernel, pair_output_kernel) for dot in _DOTS]
+        found += [*(pair_query_pack(schedule, turned=each) for each in turned), value_pack(schedule)]
+    else:
+        widths = [factors.extents[output[-1].dim or 0] for output in factors.outputs]
+        found.append(score_kernel(schedule, element, stored))
+        found += [query_pack(schedule, element, stored, turned=each) for each in turned]
+        found += [output_kernel(schedule, element, stored, width) for width in widths]
     for node, source in zip(program.inputs, factors.inputs, strict=True):
         if has_tiles(program, node, source.access):
             found.append(tile_pack(schedule, program, node, source.access))
-    widths = [factors.extents[output[-1].dim or 0] for output in factors.outputs]
-    return [*found, *(output_kernel(schedule, element, stored, width) for width in widths)]
+    return found
 
 
 def has_tiles(program: Program, node: Node, access: Access) -> bool:
@@ -103,6 +111,39 @@ def output_kernel(schedule: AttentionSchedule, element: str, stored: Type, width
         ragged=width % (schedule.lanes * schedule.out_vectors) > 0,
         copies=False,
     )
+
+
+#: Kinds of dot products: the second one where the first one would flush numbers.
+_DOTS = (BF16, WIDENED)
+
+
+def pair_score_kernel(schedule: AttentionSchedule, dot: str) -> ProductKernel:
+    """Return the kernel that multiplies keys, in pairs where they lie, and words of queries."""
+    return dataclasses.replace(
+        score_kernel(schedule, "f32", ir.F32Type.get()), left=f"i16:{PAIR} {WORD}", right=WORD, dot=dot
+    )
+
+
+def pair_output_kernel(schedule: AttentionSchedule, dot: str) -> ProductKernel:
+    """Return the kernel that multiplies words of what scores became and of values."""
+    return dataclasses.replace(
+        output_kernel(schedule, "f32", ir.F32Type.get(), 0), left=f"{WORD}:{OF} f32", right=WORD, dot=dot
+    )
+
+
+def pair_query_pack(schedule: AttentionSchedule, *, turned: bool) -> PackKernel:
+    """Return the kernel that brings rows of queries into columns of words."""
+    return _in_pairs(query_pack(schedule, WORD, ir.BF16Type.get(), turned=turned))
+
+
+def value_pack(schedule: AttentionSchedule) -> PackKernel:
+    """Return the kernel that packs values in panels of words."""
+    columns = schedule.out_vectors * schedule.lanes
+    return dataclasses.replace(pair_query_pack(schedule, turned=False), columns=columns)
+
+
+def _in_pairs(kernel: PackKernel) -> PackKernel:
+    return dataclasses.replace(kernel, source="i16", group=2, notes=LEAST)
 
 
 def _conversions(schedule: AttentionSchedule, element: str, stored: Type) -> str:

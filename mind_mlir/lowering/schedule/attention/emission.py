@@ -57,13 +57,16 @@ class _Emission(Online):
         count = -(-total // s.units)
         scratch = self._scratch(parallel=False) if count == 1 else None
 
-        def one(number: Index, own: Scratch) -> list[Value]:
+        def one(first: Index, number: Index, own: Scratch) -> list[Value]:
+            starts = number
             digits: list[Index] = []
             for place, extent in enumerate(counts):
                 is_last = math.prod(counts[place:]) == extent
                 digits.append(0 if extent == 1 else number if is_last else e.modulo(number, extent))
                 number = 0 if is_last else e.floordiv(number, extent)
             env = dict(zip(reversed(range(self._row)), digits[1:], strict=True))
+            if s.pairs:
+                self._prepare(env, own, self._is_new(starts, first, digits[0]))
             if by_row:
                 self._block(env, digits[0], own, None)
                 return []
@@ -75,9 +78,17 @@ class _Emission(Online):
 
         def chunk(first: Index, end: Index, _: list[Value]) -> list[Value]:
             own = scratch or self._scratch(parallel=True)
-            return e.loop((first, end, 1), [], lambda number, _: one(number, own))
+            return e.loop((first, end, 1), [], lambda number, _: one(first, number, own))
 
         e.chunks(Split(s.units, count, "", s.brief), total, [], chunk)
+
+    def _is_new(self, number: Index, first: Index, block: Index) -> Value | None:
+        """Emit whether a chunk that starts with block ``first`` is at another head; None if it always is."""
+        if isinstance(block, int):
+            return None
+        e, equal = self._e, arith.CmpIPredicate.eq
+        starts = arith.CmpIOp(equal, e.index(number), e.index(first)).result
+        return arith.OrIOp(starts, arith.CmpIOp(equal, block, e.index(0)).result).result
 
     def _scratch(self, *, parallel: bool) -> Scratch:
         """Emit the memory of a chunk."""
@@ -100,9 +111,16 @@ class _Emission(Online):
             }
             return ir.Operation.create("memref.alloca", [shape], [], attributes).result
 
+        columns = s.out_vectors * s.lanes
+        panels = [-(-self._extents[width] // columns) for width in self._widths] if s.pairs else []
+        values = [memory(count * self._value_words + 1, self._word, columns) for count in panels]
+        halves = [-(-self._extents[dim] // 2 // square) * square for dim in self._depths]
+        words = [memory(depth + 1, self._word) for depth in halves] if s.pairs else []
         row, greatest, sums = (memory(1, self._element) for _ in range(3))
         return Scratch(
-            queries=[memory(depth, self._element) for depth in rounded],
+            queries=[memory(depth, self._element) for depth in rounded] if not s.pairs else words,
+            values=values,
+            least=memory(len(self._m.scores), self._word, 1),
             arrays=[memory(s.keys, self._element) for _ in range(self._p.arrays)],
             tiles={
                 node.number: memory(-(-TERMS // square) * square, _in_memory(node.type)) for node in turned
@@ -141,18 +159,25 @@ class _Emission(Online):
 
     def _whole(self, place: Place, limit: Index) -> None:
         """Emit all keys at once."""
-        e = self._e
+        e, s = self._e, self._s
         for number in range(len(self._m.scores)):
             self._score(place, number, 0, limit)
         stored = dict(zip(self._p.scores, range(len(self._p.scores)), strict=True))
+        noted = None
         for stage in self._p.stages:
-            self._stage(place, stage, stored, (0, limit))
+            if s.pairs and stage is self._p.stages[-1]:
+                noted = self._in_pairs(place, stage, stored, limit)
+            else:
+                self._stage(place, stage, stored, (0, limit))
             kept = {array for array, _ in stage.stores}
             stored = {node: array for node, array in stored.items() if array not in kept}
             stored |= {node: array for array, node in stage.stores}
         for number, term in enumerate(self._p.terms):
-            is_first = e.constant(self._bit, ir.BoolAttr.get(False))
-            self._product(place, number, stored[term], (0, limit), is_first)
+            if noted is not None:
+                self._pair_product(place, number, stored[term], limit, noted)
+            else:
+                is_first = e.constant(self._bit, ir.BoolAttr.get(False))
+                self._product(place, number, stored[term], (0, limit), is_first)
             self._finish(place, number, limit)
 
 

@@ -77,6 +77,7 @@ def _shape(program: Program, factors: Factors) -> Shape:
     row = program.row
     first = row + 2
     last = first + len(factors.scores)
+    short = str(factors.values[0].value.type.element_type) == "bf16"
     return Shape(
         batch=math.prod(factors.extents[:row]),
         queries=factors.extents[row],
@@ -86,8 +87,23 @@ def _shape(program: Program, factors: Factors) -> Shape:
         by_row=tuple(output.by_row for output in program.outputs),
         arrays=program.arrays,
         bits=program.scores[0].type.width,
-        short=str(factors.values[0].value.type.element_type) == "bf16",
+        short=short,
+        pairs=short and _in_pairs(program, factors),
     )
+
+
+def _in_pairs(program: Program, factors: Factors) -> bool:
+    """Return whether two terms of each product may go into a word.
+
+    Keys are read where they lie: their features are contiguous, and of an even number. The only output has a
+    row for each query, and its terms are what the last pass over the scores computes.
+    """
+    depth = program.row + 2
+    for number, (_, keys) in enumerate(factors.scores):
+        if keys.access[-1].dim != depth + number or factors.extents[depth + number] % 2:
+            return False
+    is_alone = len(program.outputs) == 1 and program.outputs[0].by_row
+    return is_alone and [node for _, node in program.stages[-1].stores] == list(program.terms)
 
 
 def _replace(attention: Attention, program: Program, factors: Factors, schedule: AttentionSchedule) -> None:

@@ -71,7 +71,9 @@ class Scratch:
     """Memory of a thread.
 
     Attributes:
-        queries: The rows of each kind of scores, ``[depth][query]``.
+        queries: The rows of each kind of scores, ``[depth][query]``; of words, a row more, for what is noted.
+        values: The values of each output in words, panel after panel, and a row for what is noted.
+        least: What is noted of the keys of each kind of scores.
         arrays: Scores and what becomes of them, ``[key][query]``.
         tiles: Elements of inputs that were turned, ``[key][query]``, by number.
         row: A number for each query.
@@ -81,6 +83,8 @@ class Scratch:
     """
 
     queries: list[Value]
+    values: list[Value]
+    least: Value
     arrays: list[Value]
     tiles: dict[int, Value]
     row: Value

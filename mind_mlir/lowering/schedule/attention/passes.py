@@ -8,6 +8,7 @@ from mind_mlir.bindings import arith, ir
 from mind_mlir.lowering.schedule.attention.choice import tile_pack
 from mind_mlir.lowering.schedule.attention.elements import Elements, element, load, store
 from mind_mlir.lowering.schedule.attention.products import Products
+from mind_mlir.lowering.schedule.emission.emitter import EXACT_ATTRIBUTE, PLAIN_ATTRIBUTE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -42,11 +43,7 @@ class Passes(Products):
         neutral = [value for row in stage.rows for value in [self._neutral(row)] * s.vectors]
 
         def one(local: Index, carried: list[Value], elements: Elements) -> list[Value]:
-            for node, array in stored.items():
-                found = [
-                    load(e, s.lanes, place.own.arrays[array], [local, c * s.lanes]) for c in range(s.vectors)
-                ]
-                elements.know(node, [self._as(each, node.type) for each in found])
+            self._recall(place, elements, stored, local)
             terms = [value for row in stage.rows for value in elements.vectors(row.operands[0])]
             kept = [(array, elements.vectors(node)) for array, node in stage.stores]
             for array, several in kept:
@@ -74,6 +71,26 @@ class Passes(Products):
         for number, row in enumerate(stage.rows):
             place.elements.know(row, results[number * s.vectors : (number + 1) * s.vectors])
         return results
+
+    def _recall(self, place: Place, elements: Elements, stored: Mapping[Node, int], local: Index) -> None:
+        """Emit loads of what is ``stored`` of a key."""
+        e, s = self._e, self._s
+        for node, array in stored.items():
+            found = [
+                load(e, s.lanes, place.own.arrays[array], [local, c * s.lanes]) for c in range(s.vectors)
+            ]
+            mark = self._marks(node)
+            for each in found:
+                if mark:
+                    each.owner.attributes[mark] = ir.UnitAttr.get()
+            elements.know(node, [self._as(each, node.type) for each in found])
+
+    def _marks(self, node: Node) -> str:
+        """Return what is known of the numbers of bf16 that ``node`` is, or is a sum of products of."""
+        if str(self._stored) == "bf16" and node.kind == "score":
+            return PLAIN_ATTRIBUTE
+        is_short = node.name == "arith.extf" and str(node.operands[0].type) == "bf16"
+        return EXACT_ATTRIBUTE if is_short else ""
 
     def _as(self, value: Value, element: Type) -> Value:
         """Emit ``value``, a vector of accumulators or of floats that fit them, with elements of a type."""

@@ -29,6 +29,7 @@ class Shape:
         arrays: Arrays of scores that are kept.
         bits: Width of an accumulator in bits.
         short: Whether the factors are bf16.
+        pairs: Whether two of their terms may go into a word.
     """
 
     batch: int
@@ -40,6 +41,7 @@ class Shape:
     arrays: int
     bits: int
     short: bool
+    pairs: bool
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,6 +65,7 @@ class AttentionSchedule:
         fma: Whether products are fused with their addition.
         masks: Whether vectors at edges are masked.
         half: Whether an instruction converts f16.
+        pairs: Whether products are of words of two terms of bf16.
     """
 
     lanes: int
@@ -79,6 +82,7 @@ class AttentionSchedule:
     fma: bool
     masks: bool
     half: bool
+    pairs: bool
 
     @property
     def queries(self) -> int:
@@ -101,6 +105,8 @@ class AttentionSchedule:
             ),
             Choice("chunk", str(self.units), "enough work to be worth a claim"),
         ]
+        if self.pairs:
+            found.append(Choice("terms", "2 at a time", "one instruction multiplies and adds as many"))
         if self.skips:
             found.append(
                 Choice("skipped", f"keys beyond query + {self.visible}", "a mask hides them from the query")
@@ -123,19 +129,23 @@ def choose_attention_schedule(
     size = shape.bits // 8
     if min(shape.queries, shape.keys) < _FEWEST or max(*shape.depths, *shape.widths) > WIDEST:
         return None
-    if shape.short and target.bf16_dots and visible is None:
-        return None  # products one after the other have an instruction that is twice as fast
     if not target.masks and any(width % lanes for width in shape.widths):
         return None
     rows, vectors = _score_tile(-(-shape.queries // lanes), target)
     row = lanes * vectors * size
-    whole = shape.keys * row * shape.arrays <= _ROOM
+    out_rows, out_vectors = _out_tile([-(-width // lanes) for width in shape.widths], target)
+    pairs = shape.pairs and target.bf16_dots and target.masks
+    words = _word_bytes(shape, lanes * out_vectors) if pairs else 0
+    if shape.keys * lanes * size * shape.arrays + words > _ROOM:
+        pairs, words = False, 0
+    if shape.short and target.bf16_dots and not pairs and visible is None:
+        return None  # products one after the other have an instruction that is twice as fast
+    whole = shape.keys * row * shape.arrays + words <= _ROOM
     while not (whole or online) and vectors > 1:  # rows have to stay whole: fewer of them at a time
         rows, vectors = _NARROWER[vectors]
         row = lanes * vectors * size
-        whole = shape.keys * row * shape.arrays <= _ROOM
+        whole = shape.keys * row * shape.arrays + words <= _ROOM
     keys = _BLOCK if online and shape.keys > _WHOLE else shape.keys
-    out_rows, out_vectors = _out_tile([-(-width // lanes) for width in shape.widths], target)
     blocks = -(-shape.queries // (lanes * vectors)) if all(shape.by_row) else 1
     products = shape.queries * shape.keys * sum((*shape.depths, *shape.widths))
     hidden = 0.5 if visible is not None and visible < shape.keys // 2 else 1.0
@@ -156,7 +166,13 @@ def choose_attention_schedule(
         fma=target.fma,
         masks=target.masks,
         half=target.half,
+        pairs=pairs,
     )
+
+
+def _word_bytes(shape: Shape, columns: int) -> int:
+    """Return the bytes of the values of a head as words of two keys, in panels of so many columns."""
+    return sum(-(-shape.keys // 2) * 4 * -(-width // columns) * columns for width in shape.widths)
 
 
 def _score_tile(vectors: int, target: Target) -> tuple[int, int]:

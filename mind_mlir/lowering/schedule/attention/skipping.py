@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import arith, ir, vector
-from mind_mlir.lowering.schedule.attention.passes import Passes
+from mind_mlir.lowering.schedule.attention.pairs import Pairs
 from mind_mlir.lowering.schedule.emission.emitter import zero
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SIDE_BY_SIDE = 4
 
 
-class Skipping(Passes):
+class Skipping(Pairs):
     """Emits bounds of the keys of one attention, and what of the others counts after all."""
 
     def _limit(self, first: Index, live: Index) -> Index:
@@ -31,6 +31,8 @@ class Skipping(Passes):
         seen = e.add(e.add(first, live), s.visible)
         if s.visible < 0:
             seen = arith.MaxSIOp(e.index(seen), e.index(1)).result
+        if s.pairs:
+            seen = e.mul(e.floordiv(e.add(seen, 1), 2), 2)
         return e.minimum(seen, self._keys)
 
     def _clear(self, env: Env) -> None:

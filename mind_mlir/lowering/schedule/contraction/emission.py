@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from mind_mlir.abi import ALIGNMENT
 from mind_mlir.bindings import arith, func, ir, linalg, memref, scf
 from mind_mlir.lowering.schedule.contraction.choice import dots_of, left_pack, product_kernel, right_pack
+from mind_mlir.lowering.schedule.contraction.constant_factors import Layout, PackedConstants
 from mind_mlir.lowering.schedule.contraction.dots import LEAST, NO_MAGNITUDE, SUMS, are_normal
 from mind_mlir.lowering.schedule.contraction.few_rows_emission import FewRows
 from mind_mlir.lowering.schedule.contraction.geometry import ONCE, Loop, geometry
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
     from mind_mlir.bindings import Attribute, Module, Operation, Value
     from mind_mlir.lowering.schedule.contraction.epilogue import Epilogue
-    from mind_mlir.lowering.schedule.contraction.match import Contraction
+    from mind_mlir.lowering.schedule.contraction.match import Contraction, Operand
     from mind_mlir.lowering.schedule.contraction.matmul_schedule import MatmulSchedule
     from mind_mlir.lowering.schedule.contraction.packing import PackKernel
     from mind_mlir.lowering.schedule.contraction.pieces import Part
@@ -62,6 +63,7 @@ def emit_contractions(module: Module, end: Callable[[Products], Ended]) -> None:
     library = Library(module)
     views = Views()
     numbers = LoopNumbers()
+    constants = PackedConstants(module)
     for function in list(module.body.operations):
         if not isinstance(function, func.FuncOp) or not function.regions[0].blocks:
             continue
@@ -70,13 +72,15 @@ def emit_contractions(module: Module, end: Callable[[Products], Ended]) -> None:
         for together in runs_together(marked):
             assert emitter is not None
             for run in end([(op, _parts(op, views)) for op in together]):
-                _emit(run, emitter, library, views, numbers)
+                _emit(run, emitter, library, constants, views, numbers)
+    constants.drop_replaced()
 
 
 def _emit(
     run: Sequence[tuple[Operation, Epilogue | None]],
     emitter: Emitter,
     library: Library,
+    constants: PackedConstants,
     views: Views,
     numbers: LoopNumbers,
 ) -> None:
@@ -87,7 +91,7 @@ def _emit(
             place.move_before(epilogue.loop)
     packed: _Rooms | None = {} if len(run) > 1 else None
     with ir.InsertionPoint(place), place.location:
-        emissions = [_emission(op, place, emitter, library, views, packed, end) for op, end in run]
+        emissions = [_emission(op, place, emitter, library, constants, views, packed, end) for op, end in run]
         for phase in (_Emission.prepare, _Emission.check, _Emission.compute, _Emission.finish):
             with numbers.next_of(emitter, len(run)):
                 for emission in emissions:
@@ -119,6 +123,7 @@ def _emission(
     place: Operation,
     emitter: Emitter,
     library: Library,
+    constants: PackedConstants,
     views: Views,
     packed: _Rooms | None,
     epilogue: Epilogue | None,
@@ -129,7 +134,7 @@ def _emission(
     streams = schedule.streams and _only_written(out, op)
     buffers = _Buffer.of(contraction.left.value), _Buffer.of(contraction.right.value), _Buffer.of(out)
     return _Emission(
-        contraction, schedule, buffers, emitter, library, place, packed, epilogue, streams=streams
+        contraction, schedule, buffers, emitter, library, constants, place, packed, epilogue, streams=streams
     )
 
 
@@ -178,6 +183,7 @@ class _Emission:
         buffers: tuple[_Buffer, _Buffer, _Buffer],
         emitter: Emitter,
         library: Library,
+        constants: PackedConstants,
         place: Operation,
         packed: _Rooms | None,
         epilogue: Epilogue | None,
@@ -196,6 +202,7 @@ class _Emission:
         self._g = geometry(contraction, [buffer.strides for buffer in buffers])
         self._e = emitter
         self._library = library
+        self._constants = constants
         self._depth = self._g.depth
         #: By how many elements the right factor moves: from one panel to the next, and in each batch loop.
         self._panel = schedule.columns
@@ -440,7 +447,13 @@ class _Emission:
             size = panels * panel * batches
             batch = tuple((loop.extent, loop.right) for loop in g.batch)
             source_is = g.columns.extent, g.columns.right, g.packed, batch, g.first[1], anchor
-            packed, is_new = self._room(kernel, size, panels * s.columns * batches, self._right, source_is)
+            columns = g.columns.extent, g.columns.right
+            outside = tuple((loop.extent, loop.right) for loop in outer)
+            layout = Layout(g.first[1], batch, columns, outside, (inner.extent, inner.right), steps)
+            given = self._constant(self._c.right, kernel, layout) if s.given else None
+            packed, is_new = given or self._room(
+                kernel, size, panels * s.columns * batches, self._right, source_is
+            )
             grouped = not g.batch
             source = e.add(self._right.first, g.first[1])
             buffers = self._right.base, packed.base
@@ -486,6 +499,11 @@ class _Emission:
         """Return how many steps, of words where there are any, panels of ``kernel`` have for ``extent``."""
         words = -(-extent // kernel.group)
         return -(-words // kernel.square) * kernel.square if kernel.transposes else words
+
+    def _constant(self, factor: Operand, kernel: PackKernel, layout: Layout) -> tuple[_Buffer, bool] | None:
+        """Return ``factor``, a constant, as it is packed, and that nothing is left to do for it."""
+        value = self._constants.get(factor.value, kernel, layout, factor.casts)
+        return None if value is None else (_Buffer.of(value), False)
 
     def _room(
         self, kernel: PackKernel, size: int, columns: int, source: _Buffer, what: object
@@ -574,7 +592,10 @@ class _Emission:
         size = tiles * tile * batches
         batch = tuple((loop.extent, loop.left) for loop in g.batch)
         source_is = rows.extent, rows.left, depth.extent, depth.left, batch, g.first[0]
-        packed, is_new = self._room(kernel, size, 0, self._left, source_is)
+        lines = rows.extent, rows.left
+        layout = Layout(g.first[0], batch, lines, (), (depth.extent, depth.left), tile // s.rows)
+        given = self._constant(self._c.left, kernel, layout) if s.given_left else None
+        packed, is_new = given or self._room(kernel, size, 0, self._left, source_is)
         source = e.add(self._left.first, g.first[0])
         buffers = self._left.base, packed.base
         together = split(tiles, 2 * rows.extent * depth.extent * byte_width(kernel.element) * BYTE_NS).step

@@ -34,7 +34,7 @@ DOT_ARGUMENTS = (
 #: Vectors of a row of the right factor that a sweep takes at once.
 _UNROLLED = 4
 #: Partial results that one accumulator of a join sums.
-_JOINED = 32
+JOINED = 32
 
 
 @dataclasses.dataclass(frozen=True)
@@ -261,8 +261,8 @@ def _join_text(kernel: JoinKernel) -> str:
     t, element = Text(), kernel.element
     source, out = t.step("%source", "%source_first", element), t.step("%out", "%out_first", element)
     start = t.splat("%start", kernel.lanes, element)
-    most = t.number(_JOINED)
-    groups = t.binary("udiv", t.add("%parts", t.number(_JOINED - 1)), most)
+    most = t.number(JOINED)
+    groups = t.binary("udiv", t.add("%parts", t.number(JOINED - 1)), most)
 
     def columns(source: str, out: str, first: str, vectors: int, mask: str | None) -> None:
         lanes = kernel.lanes if vectors else 0

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.contraction.matmul_schedule import MatmulSchedule, is_strided
+from mind_mlir.lowering.schedule.contraction.few_rows import JOINED
+from mind_mlir.lowering.schedule.contraction.matmul_schedule import MatmulSchedule, even_block, is_strided
 from mind_mlir.lowering.schedule.emission.constants import BYTE_NS, WAKING_NS
 from mind_mlir.lowering.schedule.emission.split import split
 
@@ -47,6 +48,17 @@ def few_rows_schedule(
     if is_strided(geometry):
         return _dots(geometry, bits, target) if rows <= _DOT_ROWS and (far or not outside) else None
     return _sweep(geometry, bits, target) if rows <= _SWEPT_ROWS and far else None
+
+
+def may_be_tiled(schedule: MatmulSchedule, geometry: Geometry) -> bool:
+    """Return whether tiles compute the bits of ``schedule`` with its products in a sum, and gain by panels.
+
+    A sweep has the same blocks of products, whose sums it adds up in the same order if they are one group.
+    All starts from zero, so that it does not matter which sum is added first. One row gains nothing.
+    """
+    blocks = -(-geometry.steps // schedule.kc)
+    whole = even_block(geometry.steps, schedule.kc) == schedule.kc
+    return schedule.sweeps and schedule.rows > 1 and blocks <= JOINED and whole
 
 
 def _sweep(geometry: Geometry, bits: int, target: Target) -> MatmulSchedule | None:

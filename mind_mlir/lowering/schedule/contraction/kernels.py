@@ -56,8 +56,9 @@ class ProductKernel:
             at most.
         streams: Whether results that start a sum go past the cache where whole vectors of them are aligned.
         dot: The kind of dot products, one of those of `contraction.dots`, or empty. Then factors are words,
-            steps are of words, and sums of ``I8`` start from those that were noted behind the right factor,
-            column by column from ``sums_first`` on.
+            but for a left factor of pairs that lie side by side, whose strides count elements; steps are of
+            words, and sums of ``I8`` start from those that were noted behind the right factor, column by
+            column from ``sums_first`` on.
     """
 
     rows: int
@@ -341,9 +342,10 @@ class _Product:
 
     def _left(self, pointer: str) -> str:
         t = self._t
-        scalar = t.load(pointer, self._stored["left"], byte_width(self._stored["left"]))
+        width = byte_width(self._stored["left"])
         if self._kernel.dot:
-            return t.splat(scalar, self._kernel.lanes, WORD)
+            return t.splat(t.load(pointer, WORD, width), self._kernel.lanes, WORD)
+        scalar = t.load(pointer, self._stored["left"], width)
         return t.splat(convert(t, self._kernel.left, scalar, 0), self._kernel.lanes, self._element)
 
     def _copies(self, pointer: str) -> list[str]:

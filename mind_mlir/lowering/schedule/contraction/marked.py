@@ -56,7 +56,7 @@ def generic_like(
     """Emit a `linalg.generic` that does to elements what ``source`` does, at the insertion point.
 
     Args:
-        source: An operation on two inputs and one init.
+        source: An operation with one init.
         operands: Of the new one.
         accesses: How each operand is indexed.
         loops: How many loops there are.
@@ -70,7 +70,7 @@ def generic_like(
         "iterator_types": ir.ArrayAttr.get(
             [ir.Attribute.parse(f"#linalg.iterator_type<{kind}>") for kind in kinds]
         ),
-        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([2, 1]),
+        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(operands) - 1, 1]),
         **attributes,
     }
     op = ir.Operation.create("linalg.generic", [operands[-1].type], operands, all_attributes, regions=1)

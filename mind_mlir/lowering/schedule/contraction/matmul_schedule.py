@@ -51,6 +51,8 @@ class MatmulSchedule:
         sweeps: Whether rows of the right factor are read one after the other (see `SweepKernel`), ``kc`` of
             them in a part.
         dots: Whether columns of it are, each of which is contiguous (see `DotKernel`).
+        given_left: Whether the left factor is a constant, which is packed when the program is compiled.
+        given: Whether the right factor is.
     """
 
     lanes: int
@@ -75,6 +77,8 @@ class MatmulSchedule:
     pack_pieces: bool = False
     sweeps: bool = False
     dots: bool = False
+    given_left: bool = False
+    given: bool = False
 
     @property
     def columns(self) -> int:
@@ -96,6 +100,8 @@ class MatmulSchedule:
         )
         if self.group > 1:
             left = right = "packed for the instruction that multiplies several terms"
+        constant = "a constant, packed when the program is compiled"
+        left, right = constant if self.given_left else left, constant if self.given else right
         return (
             Choice("tile", f"{self.rows} x {self.columns}", "fits the vector registers, and the result"),
             Choice(
@@ -155,13 +161,13 @@ def reduction(depth: tuple[Loop, ...], kc: int) -> Reduction:
     """Return how to run through the reductions ``depth``, innermost first, at most about ``kc`` at once."""
     first, *rest = depth or (ONCE,)
     if first.extent > kc:
-        size = _even_block(first.extent, kc, 4)
+        size = even_block(first.extent, kc)
         step, block, last = _blocks(first, size)
         return Reduction(step, last, ONCE, 1, block, tuple(rest))
     if not rest:
         return Reduction(first, first.extent, ONCE, 1, ONCE, ())
     most = max(1, _TAPS // first.extent)
-    tap, block, last = _blocks(rest[0], _even_block(rest[0].extent, most, 1))
+    tap, block, last = _blocks(rest[0], even_block(rest[0].extent, most, 1))
     around = tuple(rest[1:])
     if block.extent == 1 and around:
         block, around = around[0], around[1:]
@@ -183,6 +189,8 @@ def choose_matmul_schedule(
     outside: int = 0,
     group: int = 1,
     converts: bool = False,
+    given: tuple[bool, bool] = (False, False),
+    sums: int = 0,
 ) -> MatmulSchedule:
     """Return the schedule of a contraction.
 
@@ -193,6 +201,9 @@ def choose_matmul_schedule(
         outside: Out of how many loops the packing of its right factor can be taken.
         group: How many terms of both factors go into a word, which one instruction multiplies.
         converts: Whether elements of the left factor are not accumulators in memory.
+        given: Whether the left factor, and the right one, can be packed when the program is compiled.
+            What is summed up in which order does not depend on it.
+        sums: How many products an accumulator sums, if that is settled.
     """
     lanes = target.lanes(bits)
     size = bits // 8
@@ -204,7 +215,9 @@ def choose_matmul_schedule(
     far = right > target.l2_bytes // 2
     tolerance = 1.3 if nanoseconds <= _SMALL_NS else 1.05 if far and group == 1 else 1.02
     packs = group > 1 or (converts and _packs_left(geometry, _SQUARES[0], size, converts=True))
-    rows, vectors = _tile(m, -(-n // lanes), target, tolerance, packs=packs)
+    has_panels = given[1] and right > target.l1_bytes // 2
+    least = min(m, _PANEL_ROWS) if has_panels and far else 1
+    rows, vectors = _tile(m, -(-n // lanes), target, tolerance, packs=packs, least=least)
     columns = lanes * vectors
     ragged = n % columns > 0 and not target.masks
     often = m * planes >= _PACK_ROWS
@@ -216,16 +229,20 @@ def choose_matmul_schedule(
         kc = max(kc, k)  # results go to memory once
     if group > 1:  # as many terms
         kc = max(_WORDS, _round_up(math.isqrt(geometry.steps) // group, 4))
+    kc = sums or kc
+    streamed = streamed and not has_panels
     plain = not is_strided(geometry) and not ragged and min(k, _round_up(kc, 4)) <= COPIED_STEPS
     near = not far or (m * planes <= _COPIED_FOR and not outside)
     copy = plain and alone and often and near and right > target.l1_bytes // 2 and group == 1
+    copy = copy and not has_panels
     windows = not alone and right > target.l1_bytes
     deep = not alone and k > _DEEP * max(m * planes, n)
     pack = is_strided(geometry) or ragged or (often and (far or windows) and not (copy or deep)) or group > 1
+    pack = pack or has_panels
     pack_left = _packs_left(geometry, rows, size, converts=converts) or group > 1
     panel = _round_up(k, _PADDED_STEPS) * columns * size
     pack_pieces = is_strided(geometry) and far and alone and len(geometry.rows) == batch == 1 and not outside
-    pack_pieces = pack_pieces and m <= _COPIED_FOR and panel <= _PANEL_BYTES and group == 1
+    pack_pieces = pack_pieces and not given[1] and m <= _COPIED_FOR and panel <= _PANEL_BYTES and group == 1
     most = _PACKED_SHARES if pack_left else _SHARES
     room = [target.l2_bytes // share // (min(kc, k) * size) for share in most]
     room = [m * planes, n] if deep else room
@@ -265,6 +282,8 @@ def choose_matmul_schedule(
         half=target.half,
         group=group,
         pack_pieces=pack_pieces,
+        given_left=given[0] and pack_left,
+        given=given[1] and pack,
     )
 
 
@@ -316,6 +335,8 @@ _SHARES, _PACKED_SHARES = (4, 4), (24, 6)
 _COPY_ROWS = 64
 #: For more rows than this, a large right factor is packed once rather than copied for each piece.
 _COPIED_FOR = 640
+#: Rows of a tile, at most, that are looked for where panels are packed when compiled, and read from afar.
+_PANEL_ROWS = 4
 #: Bytes of panels that a piece packs for itself, at most; of their steps, a multiple of so many is there.
 _PANEL_BYTES, _PADDED_STEPS = 256 << 10, 16
 #: Fewer rows than this do not pay for packing.
@@ -378,14 +399,16 @@ def _strip(rows: int) -> int:
     return 16 if 1 < rows <= 16 else 32
 
 
-def _tile(m: int, vectors: int, target: Target, tolerance: float, *, packs: bool) -> tuple[int, int]:
+def _tile(
+    m: int, vectors: int, target: Target, tolerance: float, *, packs: bool, least: int
+) -> tuple[int, int]:
     """Return the first of the tiles whose modelled time is within ``tolerance`` of the lowest.
 
     The first ones are the most efficient where the result is large. There are few of them, so that the
     contractions of a program share their kernels. Where the left factor is packed for certain (``packs``), it
-    is in squares of as many rows as a tile has.
+    is in squares of as many rows as a tile has. Of ``least`` rows it has, panels come from afar once.
     """
-    tiles = [(rows, width) for rows, width in _TILES if not packs or rows in _SQUARES]
+    tiles = [(rows, width) for rows, width in _TILES if rows >= least and (not packs or rows in _SQUARES)]
     fitting = [(rows, width) for rows, width in tiles if rows * width + width + 1 <= target.vector_registers]
     costs = [-(-m // rows) * -(-vectors // width) * _tile_cost(rows, width) for rows, width in fitting]
     return next(tile for tile, cost in zip(fitting, costs, strict=True) if cost <= min(costs) * tolerance)
@@ -414,7 +437,7 @@ def _tile_cost(rows: int, width: int) -> float:
     return max(rows * width / 2, (rows + width) / 2, 4.0)
 
 
-def _even_block(extent: int, most: int, multiple: int) -> int:
+def even_block(extent: int, most: int, multiple: int = 4) -> int:
     """Return the block of at most about ``most`` that splits ``extent`` into blocks of nearly equal size."""
     blocks = -(-extent // most)
     return min(extent, _round_up(-(-extent // blocks), multiple))

@@ -110,9 +110,11 @@ def _product(op: Operation, views: Views) -> _Product | None:
 
     factors = contraction.left, contraction.right
     left, right = (_source(factor.value) for factor in factors)
-    return _Product(
-        op, (left, right), (taken(factors[0], schedule.pack_left), taken(factors[1], schedule.pack))
+    packed = (
+        taken(factors[0], schedule.pack_left and not schedule.given_left),
+        taken(factors[1], schedule.pack and not schedule.given),
     )
+    return _Product(op, (left, right), packed)
 
 
 def _source(value: Value) -> Value:

@@ -244,6 +244,8 @@ def _list(values: Sequence[Typed], colon: str = "") -> str:
 HALF, SHORT = "half", "short"
 #: A step that converts nothing: it says what type of a program the elements, which are only moved, are of.
 OF = "of"
+#: A step that takes two elements side by side as a word.
+PAIR = "pair"
 
 
 def byte_width(element: str) -> int:

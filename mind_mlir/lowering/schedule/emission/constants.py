@@ -26,8 +26,12 @@ BYTE_NS = 0.05
 #: Nanoseconds for a vector operation (`python -m benchmarks.threads`).
 VECTOR_NS = 0.2
 
-#: Results that are so many times as large as the second-level cache are stored past the caches.
+#: Results that are so many times as large as the second-level cache are stored past the caches ...
 STREAMED_CACHES = 4
+
+#: ... where they and what they are computed from take this part of the last one: then lines that are written
+#: push out what the next call reads.
+STREAMED_SHARE = 2
 
 
 # Fused groups: `python -m benchmarks.sweep NAME VALUE... --only softmax,layernorm,sum_axis0,ew_chain`.
@@ -53,12 +57,17 @@ CACHE_SPEEDUP = 4
 #: Vectors in a step of a loop that stores past the cache, for bodies of up to so many operations each.
 STEPS = ((2, 4), (8, 2))
 
+#: Rows that are computed at once where they read the same elements, as those of a sliding window do: what is
+#: read for all of them fits the registers.
+BESIDE = 4
+
 #: Accumulators of a reduction, for bodies that take the time of up to so many operations: as many as hide the
 #: latency of an addition.
 ACCUMULATORS = ((12, 4), (48, 2))
 
-#: Bytes of a tensor that one chunk works on, at most: a few such fit the second-level cache.
-CHUNK_BYTES = 64 << 10
+#: Bytes of a tensor that one chunk works on, at most: a few such fit the second-level cache. Two threads that
+#: read memory in pieces of 64 KB get a fifth less of it than in pieces of 256 KB.
+CHUNK_BYTES = 256 << 10
 
 #: Chunks that are looked for even if they are smaller: enough for a few threads to finish together.
 FEWEST_CHUNKS = 16

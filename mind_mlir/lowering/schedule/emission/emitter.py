@@ -6,6 +6,7 @@ arithmetic costs no operations, loops of one trip are emitted as their body and 
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.bindings import Attribute, Operation, Type, Value, arith, ir, memref, scf, tensor, vector
@@ -30,11 +31,14 @@ APART_ATTRIBUTE = "mind.apart"
 #: Marks parallel loops that may be one, which goes through their chunks one loop after the other: those with
 #: the same number (see `buffers/concatenation.py`).
 TOGETHER_ATTRIBUTE = "mind.together"
+#: Marks memory of a chunk: what is written there by a chunk is not read by another one.
+PRIVATE_ATTRIBUTE = "mind.private"
 #: Marks an `scf.for` whose vectors are stored at multiples of so many elements from the start of a buffer,
 #: and may go past the cache (see `lowering/streaming.py`).
 STREAMING_ATTRIBUTE = "mind.streaming"
-#: Marks memory of a chunk: what is written there by a chunk is not read by another one.
-PRIVATE_ATTRIBUTE = "mind.private"
+#: Mark loads of f32: of what was rounded to bf16; of numbers whose NaNs, if any, are quiet ones with a lower
+#: half of zero, as those of sums of products of bf16 are.
+EXACT_ATTRIBUTE, PLAIN_ATTRIBUTE = "mind.exact", "mind.plain"
 
 
 class Emitter:
@@ -124,6 +128,29 @@ class Emitter:
         if isinstance(left, int) and isinstance(right, int):
             return min(left, right)
         return arith.MinUIOp(self.index(left), self.index(right)).result
+
+    def compare(self, predicate: str, left: Index, right: Index) -> Value:
+        """Return whether ``left`` is to ``right`` as ``predicate``, one of `arith.cmpi`, says."""
+        kind = getattr(arith.CmpIPredicate, predicate)
+        return arith.CmpIOp(kind, self.index(left), self.index(right)).result
+
+    def all(self, conditions: Sequence[Value]) -> Value:
+        """Return whether all of ``conditions``, at least one, hold."""
+        return functools.reduce(lambda left, right: arith.AndIOp(left, right).result, conditions)
+
+    def either(
+        self,
+        condition: Value,
+        carried: Sequence[Value],
+        then: Callable[[list[Value]], list[Value]],
+        otherwise: Callable[[list[Value]], list[Value]],
+    ) -> list[Value]:
+        """Emit what either of two functions makes of ``carried``, and return that."""
+        branch = scf.IfOp(condition, [value.type for value in carried], has_else=True)
+        for block, body in ((branch.then_block, then), (branch.else_block, otherwise)):
+            with ir.InsertionPoint(block):
+                scf.YieldOp(body(list(carried)))
+        return list(branch.results)
 
     # Loops.
 

@@ -9,7 +9,7 @@ from mind_mlir.bindings import arith, ir, vector
 from mind_mlir.lowering.schedule.emission.constants import LINE
 from mind_mlir.lowering.schedule.fusion.cascade import Accumulators
 from mind_mlir.lowering.schedule.fusion.combiner import match_combiners
-from mind_mlir.lowering.schedule.fusion.elements import Elements
+from mind_mlir.lowering.schedule.fusion.elements import Beside, Elements
 from mind_mlir.lowering.schedule.fusion.output import Stores, wanted_values
 
 if TYPE_CHECKING:
@@ -17,12 +17,13 @@ if TYPE_CHECKING:
 
     from mind_mlir.bindings import Value
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
+    from mind_mlir.lowering.schedule.fusion.ahead import Ahead
     from mind_mlir.lowering.schedule.fusion.combiner import Combiner
     from mind_mlir.lowering.schedule.fusion.elements import Chunk, Known
     from mind_mlir.lowering.schedule.fusion.group import Group
     from mind_mlir.lowering.schedule.fusion.output import Output
     from mind_mlir.lowering.schedule.fusion.schedule import FusedSchedule
-    from mind_mlir.lowering.schedule.reading.view import Access, Env
+    from mind_mlir.lowering.schedule.reading.view import Env
     from mind_mlir.target import Target
 
 
@@ -66,23 +67,6 @@ class Place:
         return dataclasses.replace(self, env=env, known=known)
 
 
-@dataclasses.dataclass(frozen=True)
-class Ahead:
-    """A tensor of which each step of the vector loop asks for what is soon to be read or written.
-
-    Attributes:
-        tensor: The tensor.
-        access: How it is indexed.
-        env: Where all loops but the vector loop are to be.
-        write: Whether it is to be written.
-    """
-
-    tensor: Value
-    access: Access
-    env: Env
-    write: bool
-
-
 class Body:
     """The innermost part of the nest of one group.
 
@@ -112,7 +96,8 @@ class Body:
         self.schedule = schedule
         self._fma = target.fma
         wanted = [value for output in outputs for value in wanted_values(output)]
-        self.elements = Elements(emitter, group, schedule.width, wanted, given)
+        through = schedule.beside > 1
+        self.elements = Elements(emitter, group, schedule.width, wanted, given, through=through)
         self.stores = Stores(emitter, group, schedule.lanes, schedule.vectors)
         self.reducers = [output for output in outputs if output.member.reductions]
         self.streams = [output for output in outputs if not output.member.reductions]
@@ -163,6 +148,18 @@ class Body:
         """Compute and store one chunk of a group without reductions."""
         computed = self.elements.chunk(place.env, place.known, chunk, self._now(place, carried))
         return self.store_streams(place, chunk, computed, carried)
+
+    def stream_beside(self, place: Place, dim: int, chunk: Chunk, carried: list[Value]) -> list[Value]:
+        """Compute and store one chunk of several rows, which are iterations of ``dim`` from ``place`` on."""
+        now = self._now(place, carried)
+        beside, rows = Beside(dim, 0), []
+        for _ in range(self.schedule.beside):
+            rows.append(self.elements.chunk(place.env, place.known, chunk, now, beside))
+            beside = beside.next()
+        for row, computed in enumerate(rows):
+            env = place.env | {dim: self.e.add(place.env[dim], row)}
+            carried = self.store_streams(place.at(env, place.known), chunk, computed, carried)
+        return carried
 
     def store_streams(self, place: Place, chunk: Chunk, computed: Known, carried: list[Value]) -> list[Value]:
         """Store the results that are not reduced, which ``carried`` starts with."""

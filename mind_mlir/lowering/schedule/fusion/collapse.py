@@ -130,7 +130,10 @@ def _runs_of(old: Sequence[int], new: Sequence[int]) -> tuple[tuple[int, ...], .
 
 def _reshapable(value: Value) -> bool:
     """Return whether ``value`` lies contiguous in memory for all that is known."""
-    return isinstance(value, ir.BlockArgument) or value.owner.name != "tensor.extract_slice"
+    return isinstance(value, ir.BlockArgument) or value.owner.name not in (
+        "tensor.extract_slice",
+        "tensor.pad",
+    )
 
 
 def _has_index(view: View) -> bool:

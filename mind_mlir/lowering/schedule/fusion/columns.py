@@ -13,6 +13,8 @@ from mind_mlir.lowering.schedule.fusion.body import Range
 from mind_mlir.lowering.schedule.fusion.elements import Chunk
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mind_mlir.bindings import Value
     from mind_mlir.lowering.schedule.emission.emitter import Index
     from mind_mlir.lowering.schedule.fusion.body import Body, Place
@@ -45,6 +47,14 @@ class Columns:
 
         return self._e.loop((rows.lower, rows.upper, strip), carried, rows_from)
 
+    def emit_beside(self, place: Place, dim: int, carried: list[Value]) -> list[Value]:
+        """Emit it for several iterations of ``dim`` from ``place`` on at once; nothing is reduced."""
+
+        def rows(_: Place, __: object, chunk: Chunk, inside: list[Value]) -> list[Value]:
+            return self._b.stream_beside(place, dim, chunk, inside)
+
+        return self._steps(place, {}, carried, rows)
+
     def _clear(self, place: Place, carried: list[Value]) -> list[Value]:
         """Write what changes nothing to the partial results of ``place``."""
         count, width = len(self._b.streams), self._s.width
@@ -69,13 +79,20 @@ class Columns:
         full = self._b.full
         return Chunk(full, self._e.mask(self._s.width, self._g.extents[self._g.vector] - full))
 
-    def _steps(self, place: Place, strip: dict[int, Range], carried: list[Value]) -> list[Value]:
+    def _steps(
+        self,
+        place: Place,
+        strip: dict[int, Range],
+        carried: list[Value],
+        step: Callable[[Place, dict[int, Range], Chunk, list[Value]], list[Value]] | None = None,
+    ) -> list[Value]:
         """Run the vector loop; what is left after its full steps is one masked step."""
+        step = step or self._step
         columns = self._b.range_of(place, self._g.vector)
         carried = self._e.loop(
             (columns.lower, columns.upper, self._s.width),
             carried,
-            lambda i, inside: self._step(place, strip, Chunk(i), inside),
+            lambda i, inside: step(place, strip, Chunk(i), inside),
             streaming=self._s.lanes if self._s.streaming else 0,
         )
         extent = self._g.extents[self._g.vector]
@@ -89,7 +106,7 @@ class Columns:
             )
         if not columns.end:
             return carried
-        return self._step(place, strip, self._end(), carried)
+        return step(place, strip, self._end(), carried)
 
     def _step(self, place: Place, strip: dict[int, Range], chunk: Chunk, carried: list[Value]) -> list[Value]:
         if not self._g.reductions:

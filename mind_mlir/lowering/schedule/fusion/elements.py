@@ -9,6 +9,8 @@ from mind_mlir.bindings import arith, ir, vector
 from mind_mlir.lowering.schedule.fusion.plan import Plan, Read
 from mind_mlir.lowering.schedule.reading.body import repeat
 from mind_mlir.lowering.schedule.reading.values import filler
+from mind_mlir.lowering.schedule.reading.view import Linear
+from mind_mlir.lowering.schedule.reading.windows import reach
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.fusion.group import Group
     from mind_mlir.lowering.schedule.fusion.plan import Root, Step
-    from mind_mlir.lowering.schedule.reading.view import Env
+    from mind_mlir.lowering.schedule.reading.view import Access, Env
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,6 +43,27 @@ class Known:
     vectors: dict[Root, Value] = dataclasses.field(default_factory=dict)
 
 
+@dataclasses.dataclass(frozen=True)
+class Beside:
+    """One of several rows side by side.
+
+    Attributes:
+        dim: The loop over the rows; where it is, is the first of them.
+        row: Which one.
+        read: What they have read so far.
+        places: The indices that this took.
+    """
+
+    dim: int
+    row: int
+    read: dict[tuple[Value, Access], Value] = dataclasses.field(default_factory=dict)
+    places: dict[Linear, Index] = dataclasses.field(default_factory=dict)
+
+    def next(self) -> Beside:
+        """Return the next row."""
+        return dataclasses.replace(self, row=self.row + 1)
+
+
 class Elements:
     """Emits elements of one group in vectors of ``lanes``.
 
@@ -50,6 +73,7 @@ class Elements:
         lanes: elements in a vector.
         wanted: values of the bodies, or results, that will be asked for as vectors.
         given: Results that are known as single elements (see `Plan`).
+        through: Whether windows of tensors are read where these lie (see `Plan`).
     """
 
     def __init__(
@@ -59,12 +83,18 @@ class Elements:
         lanes: int,
         wanted: Iterable[Value],
         given: Mapping[Value, frozenset[int]] | None = None,
+        *,
+        through: bool = False,
     ) -> None:
         self._e = emitter
+        self._extents = group.extents
         self._dim = group.vector
         self._lanes = lanes
-        self._plan = Plan(group, given or {})
+        self._plan = Plan(group, given or {}, through=through)
         self._now: Mapping[Value, Value] = {}
+        self._beside: Beside | None = None
+        #: Whether indices that may leave a tensor are within it, and the same ones where they are.
+        self._bounded: dict[tuple[Linear, int], tuple[Value, Value]] = {}
         self._wide = self._plan.needed(group.vector, wanted) if group.vector >= 0 else set()
 
     def scalar(self, value: Value, known: Known) -> Value:
@@ -78,6 +108,7 @@ class Elements:
     def advance(self, env: Env, known: Known) -> Known:
         """Return ``known`` and all that the loops in ``env`` determine, computed once for all lanes."""
         new = Known(dict(known.scalars), dict(known.vectors))
+        self._bounded = {}
         for step in self._plan.steps:
             if step.root not in new.scalars and self._dim not in step.dims and step.dims <= env.keys():
                 new.scalars[step.root] = self._single(step, env, new)
@@ -91,7 +122,14 @@ class Elements:
             if root in self._wide and root not in known.vectors:
                 known.vectors[root] = self._e.broadcast(self._e.vector_type(self._lanes, scalar.type), scalar)
 
-    def chunk(self, env: Env, known: Known, chunk: Chunk, now: Mapping[Value, Value]) -> Known:
+    def chunk(
+        self,
+        env: Env,
+        known: Known,
+        chunk: Chunk,
+        now: Mapping[Value, Value],
+        beside: Beside | None = None,
+    ) -> Known:
         """Return what is known of ``chunk``.
 
         Args:
@@ -99,14 +137,43 @@ class Elements:
             known: What is known outside of the vector loop.
             chunk: Where the vectors are.
             now: Tensors that results are written over, and what they are by now.
+            beside: Which of several rows side by side it is of.
         """
-        self._now = now
+        self._now, self._beside, self._bounded = now, beside, {}
         here = env | {self._dim: chunk.start}
         new = Known(known.scalars, dict(known.vectors))
         for step in self._plan.steps:
             if self._dim in step.dims:
                 new.vectors[step.root] = self._many(step, here, new, chunk.mask)
         return new
+
+    def fits(self, env: Env, dim: int, rows: int) -> Value | None:
+        """Emit whether no read leaves its tensor.
+
+        Args:
+            env: All loops but the vector loop.
+            dim: The innermost of these.
+            rows: So many iterations of it are meant, from the one in ``env`` on.
+
+        Returns:
+            None where none ever does.
+        """
+        reads = [step.root for step in self._plan.steps if isinstance(step.root, Read)]
+        spans: dict[tuple[tuple[tuple[int, int], ...], int], tuple[int, int]] = {}
+        for read in (read for read in reads if read.margin is not None):
+            for index, extent in zip(read.access, read.value.type.shape, strict=True):
+                first, last = spans.get((index.terms, extent), (index.constant, index.constant))
+                spans[index.terms, extent] = min(first, index.constant), max(last, index.constant)
+        conditions = []
+        for (terms, extent), (first, last) in spans.items():
+            low, high = reach((Linear(terms),), self._extents)[0]
+            end = last + sum(factor * (rows - 1) for term, factor in terms if term == dim)
+            place = Linear(terms).emit(self._e, env | {self._dim: 0})
+            if low + first < 0:
+                conditions.append(self._e.compare("uge", place, -first))
+            if high + last >= extent:
+                conditions.append(self._e.compare("ult", place, max(extent - end, 0)))
+        return self._e.all(conditions) if conditions else None
 
     def _scalar(self, root: Root, known: Known) -> Value:
         return known.scalars.get(root, root)
@@ -138,7 +205,27 @@ class Elements:
             return number
         if not isinstance(read.value.type, ir.RankedTensorType):
             return read.value
-        return self._e.extract(read.value, [index.emit(self._e, env) for index in read.access])
+        indices = [index.emit(self._e, env) for index in read.access]
+        if read.margin is None:
+            return self._e.extract(read.value, indices)
+        inside, indices = self._inside(read, indices)
+        value = self._e.extract(read.value, indices)
+        return value if inside is None else self._e.select(inside, value, read.margin)
+
+    def _inside(self, read: Read, indices: list[Index]) -> tuple[Value | None, list[Index]]:
+        """Return whether ``indices`` are within the tensor, None if always, and indices that always are."""
+        conditions, places = [], list(indices)
+        spans = zip(read.value.type.shape, reach(read.access, self._extents), strict=True)
+        for number, (extent, (low, high)) in enumerate(spans):
+            if low < 0 or high >= extent:
+                key = read.access[number], extent
+                if key not in self._bounded:
+                    place = self._e.index(indices[number])
+                    inside = self._e.compare("ult", place, extent)
+                    self._bounded[key] = inside, self._e.select(inside, place, self._e.index(0))
+                inside, places[number] = self._bounded[key]
+                conditions.append(inside)
+        return (self._e.all(conditions) if conditions else None), places
 
     def _spread(self, step: Step, scalar: Value) -> Value:
         type_ = self._e.vector_type(self._lanes, scalar.type)
@@ -151,9 +238,7 @@ class Elements:
     def _many(self, step: Step, env: Env, known: Known, mask: Value | None) -> Value:
         root, op = step.root, step.op
         if isinstance(root, Read):
-            source = self._now.get(root.value, root.value)
-            indices = [index.emit(self._e, env) for index in root.access]
-            return read_vector(self._e, self._lanes, source, indices, mask)
+            return self._read(root, env, mask)
         assert op is not None
         if op.name == "linalg.index":
             return self._positions(env[self._dim])
@@ -161,6 +246,36 @@ class Elements:
             return self._row(op, env, known, mask)
         operands = [self._vector(self._plan.root(operand), known) for operand in op.operands]
         return repeat(op, operands, (self._lanes,))[root.result_number]
+
+    def _read(self, read: Read, env: Env, mask: Value | None) -> Value:
+        if self._beside is not None:
+            return self._read_beside(read, env, mask, self._beside)
+        indices = [index.emit(self._e, env) for index in read.access]
+        if read.margin is None:
+            source = read.value if read.elsewhere else self._now.get(read.value, read.value)
+            return read_vector(self._e, self._lanes, source, indices, mask)
+        inside, indices = self._inside(read, indices)
+        value = read_vector(self._e, self._lanes, read.value, indices, mask)
+        if inside is None:
+            return value
+        lanes = self._e.broadcast(self._e.vector_type(self._lanes, inside.type), inside)
+        return self._e.select(lanes, value, self._e.broadcast(value.type, read.margin))
+
+    def _read_beside(self, read: Read, env: Env, mask: Value | None, beside: Beside) -> Value:
+        """Emit what one of several rows reads, unless another one has read it; nothing leaves its tensor."""
+        access = tuple(
+            Linear(index.terms, index.constant + beside.row * dict(index.terms).get(beside.dim, 0))
+            for index in read.access
+        )
+        source = read.value if read.elsewhere else self._now.get(read.value, read.value)
+        key = (source, access)
+        if key not in beside.read:
+            for index in access:
+                if index not in beside.places:
+                    beside.places[index] = index.emit(self._e, env)
+            indices = [beside.places[index] for index in access]
+            beside.read[key] = read_vector(self._e, self._lanes, source, indices, mask)
+        return beside.read[key]
 
     def _positions(self, first: Index) -> Value:
         type_ = self._e.vector_type(self._lanes, self._e.index_type)

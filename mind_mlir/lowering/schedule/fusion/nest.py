@@ -101,6 +101,8 @@ class GroupEmitter:
     def _outer(self, dims: list[int], place: Place, carried: list[Value]) -> list[Value]:
         if not dims:
             return self._inside.emit(place, carried)
+        if len(dims) == 1 and self._s.beside > 1:
+            return self._beside(dims[0], place, carried)
 
         def body(i: Index, inside: list[Value]) -> list[Value]:
             env = place.env | {dims[0]: i}
@@ -109,3 +111,33 @@ class GroupEmitter:
 
         rows = self._b.range_of(place, dims[0])
         return self._e.loop((rows.lower, rows.upper, 1), carried, body)
+
+    def _beside(self, dim: int, place: Place, carried: list[Value]) -> list[Value]:
+        """Emit the loop ``dim`` for some rows at once, and one by one where these are not all there."""
+        assert isinstance(self._inside, Columns), "nothing is reduced"
+        columns, side = self._inside, self._s.beside
+        rows = self._b.range_of(place, dim)
+        whole = self._b.most(dim) % side == 0 and self._g.extents[dim] % side == 0
+
+        def one(i: Index, inside: list[Value]) -> list[Value]:
+            env = place.env | {dim: i}
+            return columns.emit(place.at(env, self._b.elements.advance(env, place.known)), inside)
+
+        def some(i: Index, inside: list[Value]) -> list[Value]:
+            env = place.env | {dim: i}
+            end = self._e.add(i, side)
+            fits = self._b.elements.fits(env, dim, side)
+            conditions = [] if whole else [self._e.compare("ule", end, rows.upper)]
+            conditions += [] if fits is None else [fits]
+            here = place.at(env, place.known)
+            if not conditions:
+                return columns.emit_beside(here, dim, inside)
+            last = end if whole else self._e.minimum(end, rows.upper)
+            return self._e.either(
+                self._e.all(conditions),
+                inside,
+                lambda now: columns.emit_beside(here, dim, now),
+                lambda now: self._e.loop((i, last, 1), now, one),
+            )
+
+        return self._e.loop((rows.lower, rows.upper, side), carried, some)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.bindings import Operation, Value, ir
 from mind_mlir.lowering.schedule.reading.values import filler
+from mind_mlir.lowering.schedule.reading.windows import window_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -26,10 +27,14 @@ class Read:
     Attributes:
         value: the operand, a tensor or a scalar.
         access: how it is indexed.
+        margin: What lies beyond the tensor where the access leaves it; None where it does not.
+        elsewhere: Whether these are elements of a window of ``value``, at other places than results are.
     """
 
     value: Value
     access: Access
+    margin: Value | None = None
+    elsewhere: bool = False
 
 
 #: Where an element comes from: memory, an operation of a body, or outside of the bodies.
@@ -57,12 +62,14 @@ class Plan:
     Args:
         group: The group.
         given: Of values that are known, as the elements that they are: the loops that they depend on.
+        through: Whether all windows of tensors are read where these lie, not only those with margins.
 
     Attributes:
         steps: all steps; the combinations of reductions, which happen on accumulators, are not among them.
     """
 
-    def __init__(self, group: Group, given: Mapping[Value, frozenset[int]]) -> None:
+    def __init__(self, group: Group, given: Mapping[Value, frozenset[int]], *, through: bool = False) -> None:
+        self._through = through
         self.steps: list[Step] = []
         self._roots: dict[Value, Root] = {value: value for value in given}
         self._dims: dict[Root, frozenset[int] | None] = dict(given)  # None: depends on an accumulator
@@ -107,11 +114,17 @@ class Plan:
             return self._roots[value]  # another member's result
         key = (value, id(access))
         if key not in self._reads:
-            read = Read(value, access)
+            read = self._read(value, access)
             dims = frozenset(dim for index in access for dim, _ in index.terms)
             self._reads[key] = read
             self._step(read, None, frozenset() if filler(value) is not None else dims)
         return self._reads[key]
+
+    def _read(self, value: Value, access: Access) -> Read:
+        window = window_of(value)
+        if window is None or (window.margin is None and not self._through):
+            return Read(value, access)
+        return Read(window.source, window.access(access), window.margin, elsewhere=True)
 
     def _operation(self, op: Operation) -> None:
         if op.name == "linalg.index":

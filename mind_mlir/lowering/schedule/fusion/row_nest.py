@@ -10,7 +10,8 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir
-from mind_mlir.lowering.schedule.fusion.body import Ahead, Body, Place
+from mind_mlir.lowering.schedule.fusion.ahead import Ahead
+from mind_mlir.lowering.schedule.fusion.body import Body, Place
 from mind_mlir.lowering.schedule.fusion.chunks import Chunks
 from mind_mlir.lowering.schedule.fusion.columns import Columns
 from mind_mlir.lowering.schedule.fusion.elements import Elements, Known

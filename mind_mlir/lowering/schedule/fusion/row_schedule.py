@@ -128,7 +128,7 @@ def _block(group: Group, rows: FusedSchedule, row_bytes: int, target: Target) ->
         return 1
     cut = rows.cut(group.vector - 1)
     most = group.extents[group.vector - 1] if cut is None else cut.step
-    wanted = max(1, min(target.l1_bytes * BLOCK_CACHES // row_bytes, most))
+    wanted = max(1, min(int(target.l1_bytes * BLOCK_CACHES) // row_bytes, most))
     return int(1 << (wanted.bit_length() - 1))
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.emission.constants import (
     ACCUMULATORS,
+    BESIDE,
     CHUNK_BYTES,
     FEWEST_CHUNKS,
     LONG_ROW,
@@ -24,6 +25,7 @@ from mind_mlir.lowering.schedule.emission.constants import (
     PART_ROWS,
     STEPS,
     STREAMED_CACHES,
+    STREAMED_SHARE,
     STRIP,
     STRIP_BYTES,
     WAKING_NS,
@@ -66,6 +68,7 @@ class FusedSchedule:
         streaming: Whether stores may go past the cache.
         reason: Why it is cut so, for people.
         epilogue: The number of the product whose pieces the chunks are, if they are such.
+        beside: Iterations of the loop around the vector loop that are computed at once, with what they read.
     """
 
     lanes: int
@@ -78,6 +81,7 @@ class FusedSchedule:
     streaming: bool
     reason: str
     epilogue: int | None = None
+    beside: int = 1
 
     @property
     def width(self) -> int:
@@ -107,6 +111,8 @@ class FusedSchedule:
             )
         pieces = " x ".join(f"d{cut.dim} by {cut.step}" for cut in self.cuts)
         found.append(Choice("chunks", f"{self.chunks} ({pieces})" if pieces else "1", self.reason))
+        if self.beside > 1:
+            found.append(Choice("rows", f"{self.beside} at once", "they read the same elements"))
         if self.streaming:
             found.append(Choice("stores", "past the cache", "the results are larger than it"))
         if self.parts is not None:
@@ -155,7 +161,10 @@ def choose_schedule(work: Work, target: Target) -> FusedSchedule:
     about = f"about {nanoseconds / 1000:.1f} us of work"
     parallel = parallel and bool(cuts)
     reason = about if parallel else f"one thread: {about}"
-    return FusedSchedule(lanes, side, strip, tuple(cuts), parts, parallel, brief, streaming, reason)
+    beside = BESIDE if work.overlaps and work.extents[work.outer[-1]] >= BESIDE else 1
+    return FusedSchedule(
+        lanes, side, strip, tuple(cuts), parts, parallel, brief, streaming, reason, beside=beside
+    )
 
 
 def chunked(work: Work, lanes: int, target: Target) -> FusedSchedule | None:
@@ -184,12 +193,24 @@ def streams(work: Work, target: Target) -> bool:
 
     What is only written, as a broadcast row, is as fast by plain stores: processors see whole lines coming.
     """
-    if work.reductions or work.stored < STREAMED_CACHES * target.l2_bytes:
+    if work.reductions or not exceeds_caches(work.stored, work.bytes, target):
         return False
     if work.bytes - work.stored < work.stored // 2:
         return False
     aligned = work.row_bytes % target.vector_bytes == 0 or not work.outer
     return aligned and work.extents[work.vector] >= target.lanes(work.bits)
+
+
+def exceeds_caches(stored: int, touched: int, target: Target) -> bool:
+    """Return whether results of ``stored`` bytes and what they are computed from exceed the cache.
+
+    Args:
+        stored: Bytes of the results.
+        touched: Bytes of all that is read or written.
+        target: The processor.
+    """
+    large = stored >= STREAMED_CACHES * target.l2_bytes
+    return large and touched * STREAMED_SHARE >= target.l3_bytes
 
 
 def vectors(work: Work, lanes: int, *, streaming: bool) -> int:

@@ -10,6 +10,7 @@ from mind_mlir.bindings import ir
 from mind_mlir.lowering.schedule.emission.constants import BYTE_NS, CACHE_SPEEDUP, SLOW, VECTOR_NS
 from mind_mlir.lowering.schedule.fusion.group import widest
 from mind_mlir.lowering.schedule.reading.values import filler
+from mind_mlir.lowering.schedule.reading.windows import overlap, window_of
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from mind_mlir.bindings import Type, Value
     from mind_mlir.lowering.schedule.fusion.group import Group
-    from mind_mlir.lowering.schedule.reading.view import View
+    from mind_mlir.lowering.schedule.reading.view import Access, View
     from mind_mlir.target import Target
 
 
@@ -35,6 +36,7 @@ class Work:
         bytes: Bytes that are read or written, each once.
         stored: Bytes of the results, those of reductions left out.
         sums: Whether floating-point numbers are summed: then the order matters for accuracy.
+        overlaps: Whether iterations of the innermost of the outer loops read the same elements.
     """
 
     extents: tuple[int, ...]
@@ -46,6 +48,7 @@ class Work:
     bytes: int
     stored: int
     sums: bool
+    overlaps: bool = False
 
     @property
     def outer(self) -> tuple[int, ...]:
@@ -89,7 +92,33 @@ def work_of(group: Group, results: Iterable[Value]) -> Work:
         touched_bytes(dict.fromkeys((*written, *read))),
         sum(bytes_of(result) for result in written if not group.produced[result].reductions),
         any(_sums(view) for view in group.members),
+        _overlaps(group),
     )
+
+
+def _overlaps(group: Group) -> bool:
+    """Return whether windows of one tensor overlap that next iterations of the loop over rows read."""
+    outer = [dim for dim in range(len(group.extents)) if dim != group.vector]
+    if group.reductions or group.vector < 0 or not outer:
+        return False
+    dim = outer[-1]
+    found: dict[Value, list[Access]] = {}
+    for view in group.members:
+        if any(op.operation.name in ("linalg.index", "tensor.extract") for op in view.body.operations):
+            return False
+        for number, value in enumerate(view.inputs):
+            if not view.used(number) or value in group.produced or filler(value) is not None:
+                continue
+            if not isinstance(value.type, ir.RankedTensorType):
+                continue
+            access = view.accesses[number]
+            used = {term for index in access for term, _ in index.terms}
+            if dim in used and group.vector not in used:
+                return False
+            window = window_of(value)
+            if window is not None:
+                found.setdefault(window.source, []).append(window.access(access))
+    return any(overlap(accesses, dim) for accesses in found.values())
 
 
 def read_by(members: Iterable[View], produced: Container[Value]) -> list[Value]:
@@ -107,7 +136,9 @@ def touched_bytes(values: Iterable[Value]) -> int:
     whole: dict[Value, int] = {}
     for value in values:
         op = definition(value)
+        window = window_of(value)
         source = op.operands[0] if op is not None and op.name == "tensor.extract_slice" else value
+        source = source if window is None else window.source
         whole[source] = min(bytes_of(source), whole.get(source, 0) + bytes_of(value))
     return sum(whole.values())
 

@@ -20,6 +20,7 @@ from mind_mlir.lowering.schedule.emission.constants import (
     FEWEST_SHARED,
     LARGEST_SQUARE,
     STREAMED_CACHES,
+    STREAMED_SHARE,
 )
 from mind_mlir.lowering.schedule.emission.decision import Choice
 from mind_mlir.lowering.schedule.emission.emitter import zero
@@ -133,7 +134,8 @@ def choose_transposition_schedule(
         step = chosen.step + lanes
         chosen = dataclasses.replace(chosen, step=step, count=-(-extents[column] // step))
     size = max(8, bits) // 8
-    large = math.prod(extents) * size >= STREAMED_CACHES * target.l2_bytes
+    result = math.prod(extents) * size
+    large = result >= STREAMED_CACHES * target.l2_bytes and 2 * result * STREAMED_SHARE >= target.l3_bytes
     whole = lanes * size == target.vector_bytes and extents[column] % lanes == 0
     return TranspositionSchedule(lanes, band, shared, chosen, large and whole)
 

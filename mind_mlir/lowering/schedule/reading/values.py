@@ -19,7 +19,9 @@ _REMOVABLE = (
     "tensor.empty",
     "tensor.collapse_shape",
     "tensor.expand_shape",
+    "tensor.extract_slice",
     "tensor.from_elements",
+    "tensor.pad",
 )
 
 

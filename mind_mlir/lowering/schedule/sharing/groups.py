@@ -12,6 +12,7 @@ from mind_mlir.lowering.schedule.fusion.passes import passes_of
 from mind_mlir.lowering.schedule.fusion.row_nest import RowEmitter, starts_of
 from mind_mlir.lowering.schedule.fusion.row_space import RowSpace
 from mind_mlir.lowering.schedule.reading.values import constant_value, filler
+from mind_mlir.lowering.schedule.reading.windows import window_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -191,6 +192,9 @@ def _operands(
         elif view.used(number):
             if not isinstance(value.type, ir.RankedTensorType) or filler(value) is not None:
                 return None
+            window = window_of(value)
+            if window is not None and window.margin is not None:
+                return None  # what lies beyond a tensor is no tensor
             found.append((value.type, description.inputs.setdefault(value, len(description.inputs))))
     return tuple(found)
 

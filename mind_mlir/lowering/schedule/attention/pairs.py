@@ -1,0 +1,258 @@
+"""Emits the products of an attention of bf16 by an instruction that multiplies and adds two terms at a time.
+
+Keys are read where they lie, two features at a time. Queries and values are packed in words of two terms, the
+values of a head once for all of its queries that a chunk computes, and the last pass over the scores puts two
+keys in a word. The least magnitude in each of the factors is noted, as `contraction.dots` says.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mind_mlir.bindings import arith, ir, memref, scf, vector
+from mind_mlir.lowering.schedule.attention.choice import (
+    pair_output_kernel,
+    pair_query_pack,
+    pair_score_kernel,
+    value_pack,
+)
+from mind_mlir.lowering.schedule.attention.elements import load, store
+from mind_mlir.lowering.schedule.attention.memory import base_of
+from mind_mlir.lowering.schedule.attention.passes import TERMS, Passes
+from mind_mlir.lowering.schedule.contraction.dots import BF16, NO_MAGNITUDE, WIDENED, are_normal
+from mind_mlir.lowering.schedule.contraction.packing import PACK_ARGUMENTS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from mind_mlir.bindings import Value
+    from mind_mlir.lowering.schedule.attention.memory import Buffer, Place, Scratch
+    from mind_mlir.lowering.schedule.attention.nodes import Node
+    from mind_mlir.lowering.schedule.attention.program import Stage
+    from mind_mlir.lowering.schedule.contraction.packing import PackKernel
+    from mind_mlir.lowering.schedule.emission.emitter import Index
+    from mind_mlir.lowering.schedule.reading.view import Env
+
+
+class Pairs(Passes):
+    """Emits one attention, in pairs of terms if its schedule says so."""
+
+    def _prepare(self, env: Env, own: Scratch, needed: Value | None) -> None:
+        """Emit what is done once for all queries of a head, where it is ``needed``: always if that is None.
+
+        Values are packed, and the least magnitude among the keys is noted.
+        """
+        if needed is not None:
+            branch = scf.IfOp(needed)
+            with ir.InsertionPoint(branch.then_block):
+                self._prepare(env, own, None)
+                scf.YieldOp([])
+            return
+        for number, (_, keys) in enumerate(self._m.scores):
+            self._note_keys(self._buffers[keys], env, number, own)
+        for number, values in enumerate(self._m.values):
+            kernel = value_pack(self._s)
+            buffer, width = self._buffers[values], self._widths[number]
+            bounds = (self._extents[width], self._keys, buffer.strides.get(self._column, 0))
+            self._pack_words(kernel, buffer, env, own.values[number], bounds, self._value_words)
+
+    def _note_keys(self, keys: Buffer, env: Env, number: int, own: Scratch) -> None:
+        """Emit the least magnitude, less one, of the keys of a head."""
+        e = self._e
+        lanes, depth = 2 * self._s.lanes, self._depths[number]
+        halves = e.vector_type(lanes, ir.IntegerType.get_signless(16))
+        columns = range(0, self._extents[depth], lanes)
+
+        def key(index: Index, carried: list[Value]) -> list[Value]:
+            found = []
+            for column, least in zip(columns, carried, strict=True):
+                indices = keys.indices(e, {**env, self._column: index, depth: column})
+                live = self._extents[depth] - column
+                value = (
+                    load(e, lanes, keys.value, indices)
+                    if live >= lanes
+                    else self._load_masked(keys.value, indices, 0, live, lanes)
+                )
+                found.append(self._least(arith.BitcastOp(halves, value).result, least))
+            return found
+
+        start = e.splat(halves, ir.IntegerAttr.get(halves.element_type, -1))
+        results = e.loop((0, self._keys, 1), [start] * len(columns), key)
+        for other in results[1:]:
+            results[0] = arith.MinUIOp(results[0], other).result
+        self._store_note(self._reduced(results[0]), own.least, number)
+
+    def _least(self, halves: Value, least: Value) -> Value:
+        """Emit the lesser of magnitudes less one: zero less one is the greatest number of all."""
+        e, type_ = self._e, halves.type
+        magnitude = arith.AndIOp(halves, e.splat(type_, ir.IntegerAttr.get(type_.element_type, 0x7FFF)))
+        less = arith.AddIOp(magnitude.result, e.splat(type_, ir.IntegerAttr.get(type_.element_type, -1)))
+        return arith.MinUIOp(less.result, least).result
+
+    def _reduced(self, least: Value) -> Value:
+        kind = ir.Attribute.parse("#vector.kind<minui>")
+        lowest = vector.ReductionOp(least.type.element_type, kind, least).result
+        return arith.ExtUIOp(self._word, lowest).result
+
+    def _store_note(self, note: Value, memory: Value, row: int) -> None:
+        memref.StoreOp(note, memory, [self._e.index(row), self._e.index(0)])
+
+    def _noted(self, memory: Value, row: int) -> Value:
+        return memref.LoadOp(memory, [self._e.index(row), self._e.index(0)]).result
+
+    def _pack_words(
+        self,
+        kernel: PackKernel,
+        source: Buffer,
+        env: Env,
+        target: Value,
+        bounds: tuple[Index, int, int],
+        words: int,
+    ) -> None:
+        """Emit a packing into panels of so many words; the last row of ``target`` has the note."""
+        e = self._e
+        rows, columns = target.type.shape
+        nothing = e.constant(self._word, ir.IntegerAttr.get(self._word, NO_MAGNITUDE))
+        self._store_note(nothing, target, rows - 1)
+        given: dict[str, Index] = {
+            "source_first": source.at(e, env),
+            "columns": bounds[0],
+            "depth": bounds[1],
+            "stride": bounds[2],
+            "panel": words * columns,
+            "notes_first": (rows - 1) * columns,
+        }
+        numbers = [e.index(given.get(name, 0)) for name in PACK_ARGUMENTS]
+        self._library.call(kernel, [source.base, base_of(target), *numbers])
+
+    def _pack_queries(self, queries: Buffer, env: Env, live: Index, number: int, own: Scratch) -> None:
+        if not self._s.pairs:
+            super()._pack_queries(queries, env, live, number, own)
+            return
+        depth = self._depths[number]
+        kernel = pair_query_pack(self._s, turned=queries.access[-1].dim != self._row)
+        stride = queries.strides[self._row if kernel.transposes else depth] if self._queries > 1 else 1
+        target = own.queries[number]
+        bounds = (live, self._extents[depth], stride)
+        self._pack_words(kernel, queries, env, target, bounds, target.type.shape[0] - 1)
+
+    def _score(self, place: Place, number: int, first: Index, count: Index) -> None:
+        if not self._s.pairs:
+            super()._score(place, number, first, count)
+            return
+        e, s = self._e, self._s
+        keys, queries = self._buffers[self._m.scores[number][1]], place.own.queries[number]
+        row = keys.strides.get(self._column, 0)
+        blocks, size, last = self._blocks(self._extents[self._depths[number]] // 2, s.kc // 2)
+        target = place.own.arrays[number]
+        numbers: dict[str, Index] = {
+            "left_first": keys.at(e, {**place.env, self._column: first}),
+            "rows": count,
+            "columns": s.queries,
+            "depth": size,
+            "last_depth": last,
+            "blocks": blocks,
+            "left_row": row,
+            "left_tile": row * s.rows,
+            "left_step": 2,
+            "left_block": 2 * size,
+            "right_panel": s.queries,
+            "right_step": s.queries,
+            "right_block": s.queries * size,
+            "out_row": s.queries,
+        }
+        buffers = [keys.base, base_of(queries), base_of(target)]
+        notes = self._noted(queries, queries.type.shape[0] - 1), self._noted(place.own.least, number)
+        adds = e.constant(self._bit, ir.BoolAttr.get(False))
+        self._either(notes, lambda dot: self._call(pair_score_kernel(s, dot), buffers, numbers, adds))
+
+    def _either(self, notes: tuple[Value, Value], call: Callable[[str], None]) -> None:
+        """Emit a call by the instruction where both factors allow it, else one that widens them."""
+        branch = scf.IfOp(are_normal(*notes), has_else=True)
+        for block, dot in ((branch.then_block, BF16), (branch.else_block, WIDENED)):
+            with ir.InsertionPoint(block):
+                call(dot)
+                scf.YieldOp([])
+
+    def _in_pairs(self, place: Place, stage: Stage, stored: Mapping[Node, int], count: Index) -> Value:
+        """Emit the last pass: terms of two keys in a word, in half of the rows; return what is noted of them.
+
+        A key without another one has zero beside it.
+        """
+        e, s = self._e, self._s
+        ((array, node),) = stage.stores
+        place.elements.compute([node], stored.keys(), self._column)
+        halves = e.vector_type(2 * s.lanes, ir.IntegerType.get_signless(16))
+        nothing = e.splat(halves, ir.IntegerAttr.get(halves.element_type, -1))
+        is_even = self._keys % 2 == 0  # then so is `count`
+
+        def several(start: Index, carried: list[Value]) -> list[Value]:
+            end = e.minimum(e.add(start, TERMS), count)
+            self._turn(place, [node], stored, start, e.sub(end, start))
+
+            def one(local: Index) -> list[Value]:
+                env = {**place.env, self._column: local}
+                memory, tile = (place.own, place.live), e.sub(local, start)
+                elements = place.elements.inside(env, lambda each: self._read(memory, each, env, tile))
+                self._recall(place, elements, stored, local)
+                return [arith.BitcastOp(self._words, each).result for each in elements.vectors(node)]
+
+            def two(local: Index, inside: list[Value]) -> list[Value]:
+                after = e.add(local, 1)
+                lower = one(local)
+                upper = one(after if is_even else e.minimum(after, e.sub(count, 1)))
+                least = inside[0]
+                for c, (low, high) in enumerate(zip(lower, upper, strict=True)):
+                    word = self._word_of(low, self._there(high, after, count, is_even))
+                    least = self._least(vector.BitCastOp(halves, word).result, least)
+                    kept = arith.BitcastOp(e.vector_type(s.lanes, self._element), word).result
+                    store(e, kept, place.own.arrays[array], [e.floordiv(local, 2), c * s.lanes])
+                return [least]
+
+            return e.loop((start, end, 2), carried, two)
+
+        return self._reduced(e.loop((0, count, TERMS), [nothing], several)[0])
+
+    def _there(self, high: Value, after: Index, count: Index, is_even: bool) -> Value:
+        """Emit ``high``, of key ``after``, or zero if there is no such key."""
+        if is_even:
+            return high
+        e = self._e
+        is_there = arith.CmpIOp(arith.CmpIPredicate.ult, e.index(after), e.index(count)).result
+        return arith.SelectOp(is_there, high, e.splat(high.type, ir.IntegerAttr.get(self._word, 0))).result
+
+    def _word_of(self, low: Value, high: Value) -> Value:
+        """Emit words of two numbers of bf16, each the upper half of an f32."""
+        e, type_ = self._e, low.type
+        upper = arith.AndIOp(high, e.splat(type_, ir.IntegerAttr.get(self._word, -(1 << 16)))).result
+        lower = arith.ShRUIOp(low, e.splat(type_, ir.IntegerAttr.get(self._word, 16))).result
+        return arith.OrIOp(upper, lower).result
+
+    def _pair_product(self, place: Place, number: int, array: int, count: Index, noted: Value) -> None:
+        """Emit the product of the words of ``array`` with values; ``noted`` is what was noted of them."""
+        e, s, own = self._e, self._s, place.own
+        out, width = self._buffers[self._m.outputs[number]], self._widths[number]
+        sums, values = own.outputs.get(number), own.values[number]
+        columns = s.out_vectors * s.lanes
+        blocks, size, last = self._blocks(e.floordiv(e.add(count, 1), 2), s.kc // 2)
+        numbers: dict[str, Index] = {
+            "out_first": 0 if sums is not None else out.at(e, place.env),
+            "rows": place.live,
+            "columns": self._extents[width],
+            "depth": size,
+            "last_depth": last,
+            "blocks": blocks,
+            "left_row": 1,
+            "left_tile": s.out_rows,
+            "left_step": s.queries,
+            "left_block": s.queries * size,
+            "right_panel": self._value_words * columns,
+            "right_step": columns,
+            "right_block": columns * size,
+            "out_row": sums.type.shape[1] if sums is not None else out.strides.get(self._row, 0),
+        }
+        target = out.base if sums is None else base_of(sums)
+        buffers = [base_of(own.arrays[array]), base_of(values), target]
+        adds = e.constant(self._bit, ir.BoolAttr.get(False))
+        notes = noted, self._noted(values, values.type.shape[0] - 1)
+        self._either(notes, lambda dot: self._call(pair_output_kernel(s, dot), buffers, numbers, adds))

@@ -1,0 +1,253 @@
+"""Factors that are constants of the program: laid out as kernels read them when the program is compiled.
+
+No call packs them then, and the constant as it was goes where nothing else reads it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+
+from mind_mlir.abi import ALIGNMENT
+from mind_mlir.bindings import arith, ir, memref, raw_elements
+from mind_mlir.ir.attributes import TensorLiteral
+from mind_mlir.lowering.schedule.contraction.dots import LEAST, NO_MAGNITUDE, RAISED, SUMS
+from mind_mlir.lowering.schedule.contraction.match import match_contraction
+from mind_mlir.mlir.memory import METADATA, VIEWS, is_contiguous, root_of
+from mind_mlir.mlir.passes import find_all
+from mind_mlir.mlir.references import reference, referenced
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from mind_mlir.bindings import Attribute, Module, Operation, OpOperand, Value
+    from mind_mlir.lowering.schedule.contraction.match import Operand
+    from mind_mlir.lowering.schedule.contraction.packing import PackKernel
+    from mind_mlir.lowering.schedule.reading.view import Views
+
+Array: TypeAlias = npt.NDArray[Any]
+
+#: Extent and stride of a loop over memory.
+Axis: TypeAlias = "tuple[int, int]"
+
+#: What a product reads through.
+_FORMS = ("tensor.collapse_shape", "tensor.expand_shape", "linalg.transpose")
+#: Conversions of factors that are exact, and so the same wherever they are made.
+_EXACT = ("arith.extf", "arith.extsi", "arith.extui")
+_NUMPY = {
+    "f16": np.dtype(np.float16),
+    "bf16": np.dtype(ml_dtypes.bfloat16),
+    "f32": np.dtype(np.float32),
+    "f64": np.dtype(np.float64),
+    **{f"i{bits}": np.dtype(f"i{bits // 8}") for bits in (8, 16, 32, 64)},
+}
+
+
+def constants_for_products(function: Operation, views: Views) -> set[Value]:
+    """Return the constants of ``function`` that nothing but products reads, all of them in the same way."""
+    found = set()
+    for op in find_all(function, arith.ConstantOp):
+        value = op.operation.results[0]
+        if not isinstance(value.type, ir.RankedTensorType):
+            continue
+        uses = [_way(use, views) for use in _uses(value)]
+        if uses and uses[0] is not None and all(use == uses[0] for use in uses):
+            found.add(value)
+    return found
+
+
+def constant_of(value: Value) -> Value:
+    """Return what ``value`` is a form of, as products read it."""
+    while not isinstance(value, ir.BlockArgument) and value.owner.operation.name in _FORMS:
+        value = value.owner.operation.operands[0]
+    return value
+
+
+def is_exact(factor: Operand) -> bool:
+    """Return whether the elements of ``factor`` are converted without rounding, if at all."""
+    return all(op.name in _EXACT for op in factor.casts)
+
+
+def _uses(value: Value) -> Iterator[OpOperand]:
+    for use in value.uses:
+        owner = use.owner.operation
+        if owner.name in _FORMS and use.operand_number == 0:
+            yield from _uses(owner.results[0])
+        else:
+            yield use
+
+
+def _way(use: OpOperand, views: Views) -> object:
+    """Return what says how a product reads a constant; None for anything else."""
+    view = views.of(use.owner.operation)
+    if view is None or use.operand_number >= len(view.inputs) or match_contraction(view) is None:
+        return None
+    types = [str(operand.type) for operand in view.operands]
+    return use.operand_number, types, str(view.accesses), view.extents
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """Which elements of a factor are packed, and how: ``[batch][panel][outer][step][column]``.
+
+    Attributes:
+        first: The first of them.
+        batch: The loops over batches, innermost first.
+        columns: The loop over columns.
+        outer: The loops over steps but for the innermost, innermost first.
+        inner: The innermost loop over steps.
+        steps: Steps that a panel has for it: words, where there are any.
+    """
+
+    first: int
+    batch: tuple[Axis, ...]
+    columns: Axis
+    outer: tuple[Axis, ...]
+    inner: Axis
+    steps: int
+
+
+def packed(data: Array, layout: Layout, kernel: PackKernel, casts: Sequence[Operation]) -> Array:
+    """Return what ``kernel`` makes of the factor ``data``, and its notes; zeros where it writes anything.
+
+    Args:
+        data: The elements as they lie in memory.
+        layout: Which of them, and where they go.
+        kernel: Packs them at run time.
+        casts: What converts them to accumulators, each of them exact.
+    """
+    width, group = kernel.columns, kernel.group
+    panels = -(-layout.columns[0] // width)
+    before, around = layout.batch[::-1], layout.outer[::-1]
+    axes = (*before, layout.columns, *around, layout.inner)
+    strides = [stride * data.itemsize for _, stride in axes]
+    source = np.lib.stride_tricks.as_strided(data[layout.first :], [extent for extent, _ in axes], strides)
+    outer = [extent for extent, _ in around]
+    shape = [*(extent for extent, _ in before), panels * width, *outer, layout.steps * group]
+    padded = np.zeros(shape, data.dtype)
+    part: tuple[slice, ...] = tuple(slice(extent) for extent in source.shape)
+    padded[part] = source
+    batches = int(np.prod([extent for extent, _ in before]))
+    split = padded.reshape(batches, panels, width, int(np.prod(outer)), layout.steps, group)
+    ordered = np.ascontiguousarray(split.transpose(0, 1, 3, 4, 2, 5))
+    return _words(ordered, kernel) if group > 1 else _converted(ordered, casts).reshape(-1)
+
+
+def _converted(array: Array, casts: Sequence[Operation]) -> Array:
+    for op in casts:
+        if op.name == "arith.extui":
+            array = array.view(f"u{array.itemsize}")
+        array = array.astype(_NUMPY[str(op.results[0].type)])
+    return array
+
+
+def _words(array: Array, kernel: PackKernel) -> Array:
+    """Return the words of ``array[batch][panel][1][step][column][term]`` and what is noted of them."""
+    if kernel.source == "i8:zext i16":
+        array = array.view(np.uint8).astype(np.int16)
+    words = array.view(np.int32).reshape(-1)
+    notes = np.zeros(0, np.int32)
+    if kernel.notes == RAISED:
+        words = words ^ np.array(0x80808080, np.uint32).view(np.int32)
+    elif kernel.notes == SUMS:
+        sums = array.astype(np.int32).sum(axis=(2, 3, 5), dtype=np.int32)
+        notes = (sums * np.int32(-128)).reshape(-1)
+    elif kernel.notes == LEAST:
+        less_one = (array.view(np.uint16) & np.uint16(0x7FFF)) - np.uint16(1)
+        notes = np.array([less_one.min(initial=NO_MAGNITUDE)], np.int32)
+    return np.concatenate([words, notes])
+
+
+class PackedConstants:
+    """The constants of a bufferized module that have been packed, as further constants."""
+
+    def __init__(self, module: Module) -> None:
+        self._module = module
+        self._globals: dict[str, Operation] | None = None
+        self._made: dict[object, tuple[str, Any]] = {}
+        self._replaced: dict[str, None] = {}
+
+    def get(
+        self, source: Value, kernel: PackKernel, layout: Layout, casts: Sequence[Operation]
+    ) -> Value | None:
+        """Emit and return what ``kernel`` makes of ``source``; None if that is not a whole constant."""
+        root = root_of(source)
+        owner = None if root is None or isinstance(root, ir.BlockArgument) else root.owner.operation
+        if owner is None or owner.name != "memref.get_global" or not is_contiguous(source.type):
+            return None
+        name = str(ir.FlatSymbolRefAttr(owner.attributes["name"]).value)
+        key = name, kernel, layout
+        if key not in self._made:
+            definition = self._global(name)
+            data = _data(definition.attributes["initial_value"])
+            self._made[key] = self._add(f"{name}_packed", definition, packed(data, layout, kernel, casts))
+            self._replaced[name] = None
+        symbol, type_ = self._made[key]
+        return memref.GetGlobalOp(type_, symbol).result
+
+    def _global(self, name: str) -> Operation:
+        if self._globals is None:
+            ops = [op.operation for op in self._module.body.operations]
+            self._globals = {
+                ir.StringAttr(op.attributes["sym_name"]).value: op for op in ops if op.name == "memref.global"
+            }
+        return self._globals[name]
+
+    def _add(self, name: str, before: Operation, data: Array) -> tuple[str, Any]:
+        """Add a constant that holds ``data``; return its name and type."""
+        name = f"{name}_{len(self._made)}"
+        literal = TensorLiteral.from_array(data)
+        element = next(each for each, dtype in _NUMPY.items() if dtype == data.dtype)
+        type_ = ir.RankedTensorType.get(list(data.shape), ir.Type.parse(element))
+        value = reference(literal, type_, aligned=True) or ir.DenseElementsAttr.get(data, type=type_)
+        memory = ir.MemRefType.get(type_.shape, type_.element_type)
+        word = ir.IntegerType.get_signless(64)
+        with ir.InsertionPoint(before), ir.Location.unknown():
+            memref.GlobalOp(
+                name,
+                ir.TypeAttr.get(memory),
+                sym_visibility="private",
+                initial_value=value,
+                constant=True,
+                alignment=ir.IntegerAttr.get(word, ALIGNMENT),
+            )
+        return name, memory
+
+    def drop_replaced(self) -> None:
+        """Erase the constants that have been packed and that nothing reads any more."""
+        if not self._replaced:
+            return
+        names = set()
+        for op in find_all(self._module, memref.GetGlobalOp):
+            name = str(ir.FlatSymbolRefAttr(op.operation.attributes["name"]).value)
+            if name in self._replaced and not _erased(op.operation):
+                names.add(name)
+        for name in self._replaced:
+            if name not in names:
+                self._global(name).erase()
+
+
+def _erased(op: Operation) -> bool:
+    """Return whether ``op``, which says where memory lies, is read by nothing else, and erase it if so."""
+    for user in [use.owner.operation for use in op.results[0].uses]:
+        if user.name not in (*VIEWS, METADATA) or not _erased(user):
+            return False
+    if any(True for result in op.results for _ in result.uses):
+        return False
+    op.erase()
+    return True
+
+
+def _data(value: Attribute) -> Array:
+    """Return the elements of a constant, one after the other."""
+    literal = referenced(value)
+    if literal is not None:
+        return literal.array.reshape(-1)
+    dtype = _NUMPY[str(value.type.element_type)]
+    elements = np.frombuffer(raw_elements(value, dtype.itemsize), dtype)
+    count = int(np.prod(value.type.shape))
+    return np.broadcast_to(elements, count).copy() if value.is_splat else elements

@@ -1,0 +1,134 @@
+"""Elementwise operations and reductions of patches read the image, as products of patches do.
+
+An operation that reads reshaped patches is given the loops of the windows, and so is what reads its result:
+then all of them are one nest over the image, and neither patches nor what is made of them are written.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mind_mlir.bindings import ir, linalg, tensor
+from mind_mlir.lowering.schedule.contraction.match import match_contraction
+from mind_mlir.lowering.schedule.fusion.group import vector_dims
+from mind_mlir.lowering.schedule.reading.values import used
+from mind_mlir.lowering.schedule.reading.view import Linear
+from mind_mlir.lowering.schedule.windows.division import DividedLoops, Division
+from mind_mlir.lowering.schedule.windows.implicit import copied_windows
+from mind_mlir.mlir.passes import find_all
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mind_mlir.bindings import Operation, Value
+    from mind_mlir.lowering.schedule.reading.view import Access, Views
+
+_RESHAPES = ("tensor.collapse_shape", "tensor.expand_shape")
+
+
+def compute_on_patches(function: Operation, views: Views) -> None:
+    """Let operations of ``function`` that compute something of patches, and are no products, read the image.
+
+    Args:
+        function: A function of linalg operations on tensors.
+        views: Makes views of them.
+    """
+    for operation in find_all(function, linalg.GenericOp):
+        view = copied_windows(operation.operation, views)
+        if view is None:
+            continue
+        copy = view.op.results[0]
+        waiting: list[tuple[Value, Value, Access]] = [(copy, view.operands[0], view.accesses[0])]
+        while waiting:
+            value, source, access = waiting.pop()
+            for form in _forms(value):
+                groups = grouped(list(value.type.shape), list(form.type.shape))
+                if groups is None:
+                    continue
+                division = Division(source, access, tuple(value.type.shape), groups)
+                for user in dict.fromkeys(use.owner.operation for use in form.uses):
+                    new = _rewritten(user, form, division, views)
+                    if new is not None:
+                        waiting.append((new, new, tuple(Linear(((dim, 1),)) for dim in range(new.type.rank))))
+            _erase_unused_forms(value)
+        if not used(copy):
+            view.op.erase()
+
+
+def grouped(fine: Sequence[int], coarse: Sequence[int]) -> tuple[tuple[int, ...], ...] | None:
+    """Return the consecutive dimensions of ``fine`` that each of ``coarse`` stands for, if that can be said.
+
+    Example:
+        >>> grouped([8, 3, 3, 16], [8, 9, 16])
+        ((0,), (1, 2), (3,))
+        >>> grouped([8, 6], [16, 3]) is None
+        True
+    """
+    groups = []
+    place = 0
+    for extent in coarse:
+        first, count = place, 1
+        while place < len(fine) and (count < extent or place == first):
+            count *= fine[place]
+            place += 1
+        if count != extent or place == first:
+            return None
+        groups.append(tuple(range(first, place)))
+    return tuple(groups) if place == len(fine) else None
+
+
+def _forms(value: Value) -> list[Value]:
+    """Return what reshapes make of ``value``."""
+    found: list[Value] = []
+    waiting = [value]
+    while waiting:
+        for use in waiting.pop().uses:
+            user = use.owner.operation
+            if user.name in _RESHAPES:
+                found.append(user.results[0])
+                waiting.append(user.results[0])
+    return found
+
+
+def _erase_unused_forms(value: Value) -> None:
+    for form in reversed(_forms(value)):
+        if not used(form):
+            form.owner.operation.erase()
+
+
+def _rewritten(op: Operation, value: Value, division: Division, views: Views) -> Value | None:
+    """Put an operation over the loops of ``division`` in the place of ``op``, which reads ``value``.
+
+    Returns:
+        Its result where others may read that with divided loops, too; else None.
+    """
+    view = views.of(op)
+    if view is None or view.results != 1 or not vector_dims(view) or match_contraction(view) is not None:
+        return None
+    numbers = [number for number, operand in enumerate(view.operands) if operand == value]
+    if len(numbers) > 1 or numbers[0] >= len(view.inputs) or len(view.body.operations) < 2:
+        return None
+    if any(each.operation.name == "linalg.index" for each in view.body.operations):
+        return None
+    dims = [index.dim for index in view.accesses[numbers[0]]]
+    if None in dims or len({*dims}) < len(dims):
+        return None
+    loops = DividedLoops(
+        view, {dim: group for dim, group in zip(dims, division.groups, strict=True) if dim is not None}
+    )
+    others = [number for number in range(len(view.operands)) if number not in numbers]
+    if not all(loops.divides(view.accesses[number]) for number in others):
+        return None
+    with ir.InsertionPoint(view.op), view.op.location:
+        new = loops.emit(numbers[0], division)
+        found = views.of(new)
+        if found is None or not vector_dims(found):
+            new.erase()
+            return None
+        old, result = view.op.results[0], new.results[0]
+        if result.type != old.type:
+            groups = loops.shape(view.accesses[-1], division.shape)[1]
+            result = tensor.CollapseShapeOp(old.type, result, groups).result
+    old.replace_all_uses_with(result)
+    view.op.erase()
+    return None if result == new.results[0] else new.results[0]
