@@ -136,3 +136,16 @@ def test_a_training_loop_updates_weights_and_momentum_in_place() -> None:
         expected = expected - v * np.float32(0.01)
     (found,) = compiled(x, y, w)
     np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3)
+
+
+def test_a_product_that_is_transposed_at_once_is_computed_so() -> None:
+    rng = np.random.default_rng(3)
+    x, y = (rng.normal(size=shape).astype(np.float32) for shape in ((64, 67), (64, 509)))
+    b = Builder()
+    left, right = (b.input(name, TensorType(DType.F32, each.shape)) for name, each in (("x", x), ("y", y)))
+    product = b.emit("MatMul", b.emit("Transpose", left, permutation=(1, 0)), right)
+    turned = b.emit("Transpose", product, permutation=(1, 0))
+    compiled = mind_mlir.compile(b.build([b.emit("Add", turned, turned)]))
+    assert "transposition" not in compiled.as_text("schedule")
+    assert not re.search(r"memref.view .* to memref<(509x67|67x509)xf32>", compiled.as_text("bufferized"))
+    np.testing.assert_allclose(_several(compiled(x, y))[0], 2 * (y.T @ x), rtol=1e-4, atol=1e-4)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir
@@ -20,6 +21,7 @@ from mind_mlir.lowering.schedule.contraction.marked import mark
 from mind_mlir.lowering.schedule.contraction.match import Contraction, match_contraction
 from mind_mlir.lowering.schedule.contraction.matmul_schedule import choose_matmul_schedule
 from mind_mlir.lowering.schedule.contraction.shared_factors import compute_together
+from mind_mlir.lowering.schedule.contraction.turned import turn_products
 from mind_mlir.lowering.schedule.emission.constants import FEW_ROWS
 from mind_mlir.lowering.schedule.emission.decision import Choice, Decision, computed
 from mind_mlir.lowering.schedule.emission.emitter import Emitter, zero
@@ -100,6 +102,7 @@ class FunctionScheduler:
 
     def _block(self, block: Block) -> None:
         attentions = mark_attentions(block, self._views, self._target, self._kernels)
+        turn_products(block, self._views, partial(_absorbs, self._views))
         groups = Grouping(self._emitter, self._shared, self._target, self._decisions)
         fills: dict[Operation, int] = {}
         for operation in list(block.operations):

@@ -85,5 +85,5 @@ class Chunks:
         upper = self._e.add(lower, cut.step)
         end = cut.dim != self._vector
         last = None if end or self._s.epilogue is None else upper
-        upper = self._e.minimum(upper, extent) if extent % cut.step else upper
+        upper = self._e.minimum(upper, extent) if extent != cut.count * cut.step else upper
         return Range(lower, upper, end=end, last=last)
