@@ -59,8 +59,19 @@ def _gains(loop: Operation) -> bool:
 
     They can do nothing about calls, which copies of what lies together are, too.
     """
-    names = (op.operation.name for op in loop.regions[0].blocks[0].operations)
-    return not any(name in _OTHERS or name.startswith("vector.") for name in names)
+    return not _has_more(loop)
+
+
+def _has_more(op: Operation) -> bool:
+    """Return whether more than arithmetic on scalars is right inside of a loop, or a branch of it."""
+    for block in (block for region in op.regions for block in region.blocks):
+        for operation in block.operations:
+            inner = operation.operation
+            if inner.name in _OTHERS or inner.name.startswith("vector."):
+                return True
+            if inner.name == "scf.if" and _has_more(inner):
+                return True
+    return False
 
 
 def _function_of(op: Operation) -> Operation:

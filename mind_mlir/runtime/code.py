@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.abi import PARALLEL_SYMBOL
 from mind_mlir.bindings import ExecutionEngine, code_maker, ir
+from mind_mlir.diagnostics import InternalError
 from mind_mlir.lowering.schedule.contraction.library import declared_kernels
 from mind_mlir.lowering.to_llvm import linked
 from mind_mlir.runtime.constants import Constants
@@ -64,6 +65,7 @@ class MachineCode:
 
         Raises:
             RuntimeError: Threads are to share its loops, and there is no pool of them for this system.
+            InternalError: LLVM does not take the module, or it refers to what this process does not have.
         """
         self._constants = None if standalone else Constants(module, references)
         shares_loops = _declares(module, PARALLEL_SYMBOL)
@@ -85,11 +87,15 @@ class MachineCode:
         self._engines = [self._engine(unit, pic=standalone) for unit in units]
         if slots:
             self._generate(units)
+        _look_up(self._engines[0], units[0], units[0].function)
         # What threads have been making meanwhile.
         self._table.enter([address() for address in elsewhere.values()])
 
     def _engine(self, unit: Unit, *, pic: bool) -> ExecutionEngine:
-        engine = ExecutionEngine(unit.module, opt_level=unit.level, enable_pic=pic)
+        try:
+            engine = ExecutionEngine(unit.module, opt_level=unit.level, enable_pic=pic)
+        except RuntimeError as error:
+            raise InternalError("codegen", f"LLVM refuses the module: {error}", str(unit.module)) from error
         if self._constants is not None:
             self._constants.define_in(engine)
         if self._parallel is not None:
@@ -114,7 +120,7 @@ class MachineCode:
             thread.join()
         for engine, unit in made:
             if unit.publishes:
-                fill_table(engine.raw_lookup(PUBLISH), self._table.value)
+                fill_table(_look_up(engine, unit, PUBLISH), self._table.value)
 
     def address_of(self, function: str) -> int:
         """Return where the code of a public function is (see `NativeFunction.address`)."""
@@ -124,6 +130,14 @@ class MachineCode:
         """Write the code, whose functions have all been asked for, as an object file."""
         (engine,) = self._engines
         engine.dump_to_object_file(path)
+
+
+def _look_up(engine: ExecutionEngine, unit: Unit, function: str) -> int:
+    """Return the address of a public function of ``unit``; what LLVM has to say is on standard error."""
+    address = engine.raw_lookup(function)
+    if not address:
+        raise InternalError("codegen", f"LLVM makes no code of @{function}", str(unit.module))
+    return int(address)
 
 
 def _declared_kernels(module: Module, target: Target) -> dict[str, Callable[[], int]]:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import deque
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mind_mlir.analysis.call_graph import operations_of
 from mind_mlir.bindings import new_context
 from mind_mlir.ir.attributes import TensorLiteral
+from mind_mlir.mlir.passes import keeping
 from mind_mlir.runtime.memory import at_release
 
 if TYPE_CHECKING:
@@ -26,8 +27,8 @@ _USES = 16
 #: The most operations of a small program, and bytes of its literals.
 _OPERATIONS, _BYTES = 256, 1 << 16
 
-#: The context that waits to be used again, if any, and how often it has been used.
-_idle: deque[tuple[Context, int]] = deque(maxlen=1)
+#: The context that waits to be used again, if any, how often it has been used, and its pass managers.
+_idle: deque[tuple[Context, int, dict[str, Any]]] = deque(maxlen=1)
 at_release.append(_idle.clear)
 
 
@@ -55,9 +56,10 @@ def borrowed(*, keep: bool) -> Iterator[Context]:
         yield new_context(unregistered=True)
         return
     try:
-        context, uses = _idle.pop()
+        context, uses, managers = _idle.pop()
     except IndexError:
-        context, uses = new_context(unregistered=True), 0
-    yield context
+        context, uses, managers = new_context(unregistered=True), 0, {}
+    with keeping(context, managers):
+        yield context
     if uses + 1 < _USES:
-        _idle.append((context, uses + 1))
+        _idle.append((context, uses + 1, managers))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 #: Operations that are worth a unit of their own: another one costs 3 ms, an operation 30 us.
 _WORTHWHILE = 200
+#: Operations of a light function: by itself, one takes LLVM 0.4 ms.
+_LIGHT = 40
+#: So many of them become parts of their callers; each may need some of the caller's stack.
+_MOST_JOINED = 8
 #: An operation takes so many times as long where LLVM's passes go through it.
 _OPTIMISED = 2
 
@@ -29,15 +33,18 @@ class Function:
         op: The function.
         name: Its name.
         size: How many operations it has.
-        refers: What it calls, takes the address of or reads, by name.
+        refers: What it calls, takes the address of or reads, by name, and from how many places; an address
+            may be called from several.
         stays: Whether it has to be in the first unit.
+        light: Whether it may become a part of its caller, where there is one: it has no loop over data.
     """
 
     op: Operation
     name: str
     size: int
-    refers: frozenset[str]
+    refers: Counter[str]
     stays: bool
+    light: bool
 
 
 @dataclass(slots=True)
@@ -67,6 +74,14 @@ class Share:
     def refers(self) -> set[str]:
         """Return what the functions refer to."""
         return {name for function in self.functions for name in function.refers}
+
+    def called_once(self) -> list[Function]:
+        """Return the first few light functions that are called from one place, within the share."""
+        places: Counter[str] = Counter()
+        for function in self.functions:
+            places.update(function.refers)
+        found = [each for each in self.functions if each.light and places[each.name] == 1]
+        return found[:_MOST_JOINED]
 
 
 def shares(module: Module, level: int, most: int, *, whole: bool) -> list[Share]:
@@ -148,34 +163,35 @@ def _functions(module: Module) -> list[Function]:
     staying = {function.name for function in found if function.stays} | returning
     pending = returning
     while pending:
-        pending = {function.name for function in found if function.refers & pending} - staying
+        pending = {function.name for function in found if not pending.isdisjoint(function.refers)} - staying
         staying |= pending
-    return [
-        Function(each.op, each.name, each.size, each.refers, each.name in staying) if returning else each
-        for each in found
-    ]
+    return [replace(each, stays=each.name in staying) for each in found] if returning else found
 
 
 def _function(op: Operation) -> Function:
     attributes = op.attributes
     size = 0
-    refers: set[str] = set()
+    stores = False
+    refers: Counter[str] = Counter()
     advance = ir.WalkResult.ADVANCE
 
     def visit(inner: Operation) -> object:
-        nonlocal size
+        nonlocal size, stores
         size += 1
         name = inner.name
         if name == "llvm.call":
             if "callee" in inner.attributes:
-                refers.add(str(inner.attributes["callee"].value))
+                refers[str(inner.attributes["callee"].value)] += 1
         elif name == "llvm.mlir.addressof":
-            refers.add(str(inner.attributes["global_name"].value))
+            refers[str(inner.attributes["global_name"].value)] += 2
+        elif name == "llvm.store":
+            stores = True
         return advance
 
     op.operation.walk(visit)
     stays = "sym_visibility" not in attributes or SCALAR_ATTRIBUTE in attributes
-    return Function(op, str(attributes["sym_name"].value), size - 1, frozenset(refers), stays)
+    light = size <= _LIGHT and not stays and not (stores and len(op.regions[0].blocks) > 1)
+    return Function(op, str(attributes["sym_name"].value), size - 1, refers, stays, light)
 
 
 def _returns_nothing(function: Operation) -> bool:

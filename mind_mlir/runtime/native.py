@@ -86,6 +86,7 @@ class NativeModule:
 
         Raises:
             RuntimeError: Threads are to share its loops, and there is no pool of them for this system.
+            InternalError: LLVM does not take the module, or it refers to what this process does not have.
         """
         self.signatures: Mapping[str, _Signature] = MappingProxyType(_signatures(module))
         self._code = MachineCode(

@@ -20,7 +20,7 @@ from mind_mlir.runtime.cutting import shares
 from mind_mlir.runtime.library import append_table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from mind_mlir.bindings import Module, Operation
     from mind_mlir.runtime.cutting import Share
@@ -77,11 +77,13 @@ def _cut(
     first, *others = shares(module, level, most, whole=_has_variables(module))
     table = _Table(dict(elsewhere))
     if not others:
+        _join(first, ())
         table.connect(module, first)
         return [whole(module, opt_level)], len(elsewhere)
     outside = {name for share in (first, *others) for name in share.refers() - share.names()}
     for share in (first, *others):
         table.functions.update((each.name, each.op) for each in share.functions if each.name in outside)
+        _join(share, outside)
     units = [
         Unit(table.unit(module, share), share.level, publishes=True, function=PUBLISH) for share in others
     ]
@@ -93,6 +95,16 @@ def _cut(
 def whole(module: Module, opt_level: int) -> Unit:
     """Return ``module`` as one unit, at ``opt_level`` where that gains anything."""
     return Unit(module, _level(module, opt_level), publishes=False, function=_public(module))
+
+
+def _join(share: Share, outside: Collection[str]) -> None:
+    """Make what is called from one place a part of its caller, but for what units ``outside`` call."""
+    if share.level:
+        return  # LLVM's passes decide
+    for function in share.called_once():
+        if function.name not in outside:
+            del function.op.attributes["no_inline"]
+            function.op.attributes["always_inline"] = ir.UnitAttr.get()
 
 
 def inline_in_wrappers(unit: Unit) -> None:

@@ -223,6 +223,17 @@ def test_rows_of_minus_infinity() -> None:
     check(module, arguments)
 
 
+@pytest.mark.parametrize(("name", "number", "alone"), [("Mul", -0.25, 1), ("Div", 8.0, 1), ("Mul", 3.0, 0)])
+def test_scaled_queries(name: str, number: float, alone: int) -> None:
+    """A number that makes queries no greater scales them on their way, and no tensor of them is written."""
+    body = Body([])
+    q, k, v = (body.parameter(DType.F32, 2, length, 16) for length in (37, 53, 53))
+    scores = body.product(body.binary(name, q, number), k, 1, (2, 2))
+    module = to_module(program(body, [body.product(body.softmax(scores), v, 1, (2, 1))]))
+    check(module, arguments_of(module))
+    assert (nests(mind_mlir.compile(module)) == ["attention"]) == alone
+
+
 def test_what_needs_its_scores_keeps_them() -> None:
     """Weights that are a result of the program are computed, and then read, as ever."""
     body = Body([])

@@ -50,10 +50,11 @@ def test_patches_are_read_where_they_lie(case: tuple[tuple[int, ...], ...], targ
     shape, lists = named(case)
     module = depthwise(shape, lists)
     draw = np.random.default_rng(1)
-    arguments = {
-        each.attributes["name"]: (draw.integers(-9, 9, each.result_type.extents) / 4).astype(np.float32)
-        for each in module.inputs
-    }
+    arguments: dict[str, object] = {}
+    for each in module.inputs:
+        type_ = each.result_type
+        assert isinstance(type_, TensorType)
+        arguments[str(each.attributes["name"])] = (draw.integers(-9, 9, type_.extents) / 4).astype(np.float32)
     compiled = mind_mlir.compile(module, target=target)
     expected = mind_mlir.interpret(module, arguments)[0]
     np.testing.assert_array_equal(compiled(**arguments)[0], expected)  # all sums are exact

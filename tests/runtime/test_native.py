@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from mind_mlir.bindings import ir, new_context
+from mind_mlir.diagnostics import InternalError
 from mind_mlir.lowering.bufferize import bufferize
 from mind_mlir.lowering.to_llvm import to_llvm
 from mind_mlir.runtime.native import NativeFunction
@@ -246,3 +247,21 @@ def test_dropped_functions_give_their_memory_back() -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_calls_do_not_leak() -> None:
     assert growth(CALL) < 256 << 10
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ('llvm.call_intrinsic "llvm.nonsense"() : () -> ()', "LLVM refuses the module"),
+        ("llvm.call @nowhere() : () -> ()", "LLVM makes no code of @main"),
+    ],
+)
+def test_what_llvm_does_not_take_is_an_internal_error(body: str, words: str) -> None:
+    text = f"""module attributes {{mind.scratch_bytes = 0 : i64}} {{
+      llvm.func @nowhere()
+      llvm.func @main(%a: !llvm.ptr) {{ {body} llvm.return }}
+    }}"""
+    with new_context(), pytest.raises(InternalError, match=words) as raised:
+        NativeFunction(ir.Module.parse(text))
+    assert raised.value.stage == "codegen"
+    assert body.split("(", maxsplit=1)[0] in raised.value.reproducer

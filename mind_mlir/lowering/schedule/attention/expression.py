@@ -58,13 +58,26 @@ class Source:
 
 
 @dataclasses.dataclass(frozen=True)
+class Scale:
+    """An operation of an element and a number, in this order or, if ``swapped``, in the other one."""
+
+    op: Operation
+    number: Attribute
+    swapped: bool
+
+
+@dataclasses.dataclass(frozen=True)
 class Score:
-    """Sums of products: of a row of ``queries`` and one of ``keys``, along dimension ``depth``."""
+    """Sums of products: of a row of ``queries`` and one of ``keys``, along dimension ``depth``.
+
+    Queries are scaled on their way, if ``scale`` says how.
+    """
 
     op: Operation
     queries: Source
     keys: Source
     depth: int
+    scale: Scale | None = None
 
 
 class SeenViews:
@@ -342,10 +355,39 @@ class Expressions:
         keys = [each for each in factors if each.uses(self.column) and not each.uses(self.row)]
         if len(queries) != 1 or len(keys) != 1:
             raise OpaqueError
-        self.scores.append(Score(view.op, queries[0], keys[0], depth))
+        unscaled, scale = self._unscaled(queries[0])
+        self.scores.append(Score(view.op, unscaled, keys[0], depth, scale))
         dims = frozenset(dim for index in access for dim, _ in index.terms)
         number = len(self.scores) - 1
         return self._only(key, Node("score", element, (), dims, scored=True, number=number))
+
+    def _unscaled(self, source: Source) -> tuple[Source, Scale | None]:
+        """Return what ``source`` is scaled from by a number, if nothing else needs it, and how.
+
+        The number makes nothing greater: what is finite stays so.
+        """
+        op = definition(source.value)
+        view = None if op is None or len(list(source.value.uses)) != 1 else self._views.of(source.value)
+        if view is None or view.reductions or view.results != 1 or len(view.body.operations) != 2:
+            return source, None
+        scaling = view.body.operations[0].operation
+        if scaling.name not in ("arith.mulf", "arith.divf") or str(scaling.results[0].type) not in _FLOATS:
+            return source, None
+        for place in (1, 0) if scaling.name == "arith.mulf" else (1,):
+            number, argument = (scaling.operands[each] for each in (place, 1 - place))
+            value = _number(number, view)
+            if value is None or not isinstance(argument, ir.BlockArgument):
+                continue
+            magnitude = abs(float(ir.FloatAttr(value).value))
+            if not (magnitude <= 1 if scaling.name == "arith.mulf" else magnitude >= 1):
+                continue
+            try:
+                env = self._bound(view, view.accesses[-1], source.access)
+            except OpaqueError:
+                continue
+            moved = tuple(substituted(index, env) for index in view.accesses[argument.arg_number])
+            return self.source(view.operands[argument.arg_number], moved), Scale(scaling, value, place == 0)
+        return source, None
 
     # Nodes, each of which there is once.
 
@@ -411,6 +453,21 @@ class Expressions:
             for places in users
         )
         return plain and (users[0] == [last] or users[1] == [last])
+
+
+def _number(value: Value, view: View) -> Attribute | None:
+    """Return the number that ``value`` in the body of ``view`` is everywhere; None if it is no such."""
+    if not isinstance(value, ir.BlockArgument):
+        return constant_value(value)
+    operand = view.operands[value.arg_number]
+    if not isinstance(operand.type, ir.RankedTensorType):
+        return constant_value(operand)
+    filled, op = filler(operand), definition(operand)
+    if filled is not None:
+        return constant_value(filled)
+    attribute = op.attributes["value"] if op is not None and op.name == "arith.constant" else None
+    is_splat = isinstance(attribute, ir.DenseElementsAttr) and attribute.is_splat
+    return ir.DenseElementsAttr(attribute).get_splat_value() if is_splat else None
 
 
 def reassociation(op: Operation) -> list[list[int]]:

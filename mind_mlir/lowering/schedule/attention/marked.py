@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mind_mlir.bindings import Attribute, Block, Operation, Type, Value
-    from mind_mlir.lowering.schedule.attention.expression import Source
+    from mind_mlir.lowering.schedule.attention.expression import Scale, Source
     from mind_mlir.lowering.schedule.reading.view import Access
 
 #: The schedule of an attention, a dictionary.
@@ -38,6 +38,7 @@ class Factors:
     Attributes:
         extents: Of all dimensions: batches, queries, keys, depths, widths.
         scores: Queries and keys of each kind of scores.
+        scales: How these queries are scaled.
         inputs: What graphs read elements of.
         values: What each output is a product with.
         outputs: How each output is indexed.
@@ -46,6 +47,7 @@ class Factors:
 
     extents: tuple[int, ...]
     scores: tuple[tuple[Source, Source], ...]
+    scales: tuple[Scale | None, ...]
     inputs: tuple[Source, ...]
     values: tuple[Source, ...]
     outputs: tuple[Access, ...]
@@ -96,16 +98,19 @@ def _body(program: Program, factors: Factors, block: Block) -> None:
         if node.kind == "input":
             done[node] = inputs[place - len(program.scores)]
         elif node.kind == "score":
-            done[node] = _score(place, node, arguments)
+            done[node] = _score(place, node, factors.scales[place], arguments)
         else:
             done[node] = _emitted(node, [done[operand] for operand in node.operands])
     products = zip(program.outputs, values, factors.results, strict=True)
     linalg.YieldOp([_output(done[output.node], value, result) for output, value, result in products])
 
 
-def _score(number: int, node: Node, arguments: Sequence[Value]) -> Value:
-    factors = (_widened(arguments[2 * number + place], node.type) for place in (0, 1))
-    product = arith.RemFOp(*factors)
+def _score(number: int, node: Node, scale: Scale | None, arguments: Sequence[Value]) -> Value:
+    query, key = (_widened(arguments[2 * number + place], node.type) for place in (0, 1))
+    if scale is not None:
+        operands = [query, arith.ConstantOp(node.type, scale.number).result]
+        (query,) = repeat(scale.op, operands[::-1] if scale.swapped else operands, ())
+    product = arith.RemFOp(query, key)
     product.operation.attributes[_SCORE] = _word(number)
     return product.result
 
@@ -117,6 +122,11 @@ def _output(term: Value, value: Value, result: Type) -> Value:
 
 def _widened(value: Value, type_: Type) -> Value:
     return value if value.type == type_ else arith.ExtFOp(type_, value).result
+
+
+def is_constant(value: Value) -> bool:
+    """Return whether ``value`` is a number of the body."""
+    return not isinstance(value, ir.BlockArgument) and value.owner.operation.name == "arith.constant"
 
 
 def _unwidened(value: Value) -> Value:
@@ -139,10 +149,14 @@ def _emitted(node: Node, operands: Sequence[Value]) -> Value:
 
 @dataclasses.dataclass(frozen=True)
 class Marked:
-    """A marked operation, taken apart: operands by their roles, each with its access."""
+    """A marked operation, taken apart: operands by their roles, each with its access.
+
+    Of scaled queries, ``scales`` has the operation, one operand of which is a constant.
+    """
 
     program: Program
     scores: tuple[tuple[int, int], ...]
+    scales: tuple[Operation | None, ...]
     inputs: tuple[int, ...]
     values: tuple[int, ...]
     outputs: tuple[int, ...]
@@ -169,6 +183,7 @@ def read(op: Operation, accesses: Sequence[Access]) -> Marked:
     return Marked(
         Program(tuple(outputs), row, row + 1),
         tuple(reader.scores[number] for number in sorted(reader.scores)),
+        tuple(reader.scales.get(number) for number in sorted(reader.scores)),
         tuple(reader.inputs),
         tuple(values),
         tuple(range(first, len(accesses))),
@@ -181,6 +196,7 @@ class _Reader:
 
     def __init__(self, accesses: Sequence[Access], row: int) -> None:
         self.scores: dict[int, tuple[int, int]] = {}
+        self.scales: dict[int, Operation] = {}
         self.inputs: list[int] = []
         self._accesses = accesses
         self._row = row
@@ -205,7 +221,12 @@ class _Reader:
             return Node("index", value.type, (), frozenset((dim,)), number=dim)
         if _SCORE in op.attributes:
             number = int(ir.IntegerAttr(op.attributes[_SCORE]).value)
-            queries, keys = (_unwidened(operand).arg_number for operand in op.operands)
+            query, key = op.operands
+            scale = None if isinstance(query, ir.BlockArgument) else query.owner.operation
+            if scale is not None and scale.name != "arith.extf":
+                self.scales[number] = scale
+                query = next(each for each in scale.operands if not is_constant(each))
+            queries, keys = (_unwidened(each).arg_number for each in (query, key))
             self.scores[number] = queries, keys
             used = self._dims(queries) | self._dims(keys)
             dims = frozenset(dim for dim in used if dim <= self._row + 1)

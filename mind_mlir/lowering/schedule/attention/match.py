@@ -126,6 +126,7 @@ class Attention:
         return Factors(
             extents=tuple(ex.extents[dim] for dim in kept),
             scores=tuple((_renamed(each.queries, moved), _renamed(each.keys, moved)) for each in used),
+            scales=tuple(each.scale for each in used),
             inputs=tuple(ex.inputs[node.number] for node in program.inputs),
             values=tuple(_renamed(each, moved) for each in self.values),
             outputs=tuple(tuple(substituted(index, moved) for index in each) for each in outputs),

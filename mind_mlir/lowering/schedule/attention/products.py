@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING
 from mind_mlir.bindings import arith, ir
 from mind_mlir.lowering.schedule.attention.access import Accesses
 from mind_mlir.lowering.schedule.attention.choice import output_kernel, query_pack, score_kernel
+from mind_mlir.lowering.schedule.attention.elements import load, store
+from mind_mlir.lowering.schedule.attention.marked import is_constant
 from mind_mlir.lowering.schedule.attention.memory import Buffer, Place, Scratch, base_of
 from mind_mlir.lowering.schedule.contraction.kernels import PRODUCT_ARGUMENTS
 from mind_mlir.lowering.schedule.contraction.packing import PACK_ARGUMENTS
 from mind_mlir.lowering.schedule.emission.emitter import zero
+from mind_mlir.lowering.schedule.reading.body import repeat
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mind_mlir.bindings import Value
+    from mind_mlir.bindings import Operation, Value
     from mind_mlir.lowering.schedule.contraction.kernels import ProductKernel
     from mind_mlir.lowering.schedule.contraction.packing import PackKernel
     from mind_mlir.lowering.schedule.emission.emitter import Index
@@ -39,6 +42,27 @@ class Products(Accesses):
             queries.at(self._e, env),
             (live, self._extents[depth], stride),
         )
+        scale = self._m.scales[number]
+        if scale is not None:
+            self._scale_queries(scale, own.queries[number], self._extents[depth])
+
+    def _scale_queries(self, scale: Operation, queries: Value, depth: int) -> None:
+        """Emit what scales so many rows of packed queries."""
+        e, s = self._e, self._s
+        type_ = e.vector_type(s.lanes, self._element)
+
+        def row(index: Index, _: list[Value]) -> list[Value]:
+            for c in range(s.vectors):
+                at = [index, c * s.lanes]
+                value = load(e, s.lanes, queries, at)
+                operands = [
+                    e.splat(type_, each.owner.operation.attributes["value"]) if is_constant(each) else value
+                    for each in scale.operands
+                ]
+                store(e, repeat(scale, operands, (s.lanes,))[0], queries, at)
+            return []
+
+        e.loop((0, depth, 1), [], row)
 
     def _pack(
         self, kernel: PackKernel, source: Value, target: Value, first: Index, bounds: tuple[Index, Index, int]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from typing import NamedTuple
 
 from mind_mlir.lowering.schedule.contraction.dots import I8, WORD, dot_products
 from mind_mlir.lowering.schedule.contraction.text import Text, byte_width, convert, vector
@@ -87,6 +88,15 @@ class ProductKernel:
         return _product_text(self)
 
 
+class _Walk(NamedTuple):
+    """A pointer, and by how many elements of a type it moves with each step and with each tap."""
+
+    pointer: str
+    step: str
+    tap: str
+    element: str
+
+
 @functools.cache
 def _product_text(kernel: ProductKernel) -> str:
     return _Product(kernel).text()
@@ -104,6 +114,7 @@ class _Product:
         self._stored = {"left": kernel.left.split(":")[0], "right": kernel.right.split(":")[0]}
         self._float = kernel.element[0] == "f"
         self._zero = "dense<0.0>" if self._float else "dense<0>"
+        self._fetches = kernel.rows >= _FETCHING_ROWS
         self._cells = [(row, v) for row in range(kernel.rows) for v in range(kernel.vectors)]
 
     def text(self) -> str:
@@ -113,8 +124,9 @@ class _Product:
             for name in ("left", "right", "out")
         )
         start = t.splat("%start", kernel.lanes, self._element)
-        self._start = start
         self._edge = "" if kernel.masks else self._buffer(kernel.rows)
+        self._starts = self._start_values(start)
+        self._spare = self._buffer(1)
         self._copy = self._buffer(COPIED_STEPS) if kernel.copies else ""
         self._aligned = self._alignment(out) if kernel.streams else ""
         last = t.binary("sub", "%blocks", t.number(1))
@@ -156,6 +168,15 @@ class _Product:
             f"llvm.alloca {cells} x {self._element} {{alignment = 64 : i64}} : (i64) -> !llvm.ptr"
         )
 
+    def _start_values(self, start: str) -> str:
+        """Append memory for a row of a tile that holds what sums start from."""
+        t, lanes = self._t, self._kernel.lanes
+        values = self._buffer(1)
+        for v in range(self._kernel.vectors):
+            place = t.step(values, v * lanes, self._element)
+            t.store(start, place, self._vector, lanes * byte_width(self._element))
+        return values
+
     def _panels(
         self,
         left: str,
@@ -171,16 +192,16 @@ class _Product:
 
         def panel(_: str, inside: list[str]) -> list[str]:
             there, result, live, *noted = inside
-            masks = self._masks(live, adds)
+            masks = self._masks(live)
             self._first = self._first_sums(first, noted)
-            right = self._copied(there, depth, masks[0]) if self._kernel.copies else there
+            right = self._copied(there, depth, masks) if self._kernel.copies else there
             following = t.step(there, "%right_panel", self._stored["right"])
             is_last = t.compare("ule", live, width)
             ahead = t.select(is_last, blocks[1], following, "!llvm.ptr")
             t.loop(
                 "%planes",
-                [(left, "!llvm.ptr"), (result, "!llvm.ptr"), (ahead, "!llvm.ptr")],
-                lambda _, plane: self._plane(plane, right, depth, masks, (live, adds)),
+                [(left, "!llvm.ptr"), (result, "!llvm.ptr")],
+                lambda _, plane: self._plane(plane, (right, ahead), depth, masks, (live, adds)),
             )
             return [
                 following,
@@ -221,7 +242,7 @@ class _Product:
 
         def step(_: str, inside: list[str]) -> list[str]:
             source, target = inside
-            for v, value in enumerate(self._rights(source, masks if self._kernel.ragged else [])):
+            for v, value in enumerate(self._rights(source, masks)):
                 place = t.step(target, v * lanes, self._element)
                 t.store(value, place, self._vector, lanes * byte_width(self._element))
             after = t.step(source, "%right_step", self._stored["right"])
@@ -235,93 +256,89 @@ class _Product:
         t.loop(depth[1], [(right, "!llvm.ptr"), (self._copy, "!llvm.ptr")], tap)
         return self._copy
 
-    def _masks(self, live: str, adds: str) -> tuple[list[str], list[str]]:
-        """Append the masks of the columns, and of those whose results are added to what there is."""
+    def _masks(self, live: str) -> list[str]:
+        """Append the masks of the columns."""
         if not self._kernel.masks:
-            return [], []
+            return []
         lanes = self._kernel.lanes
-        added = self._t.select(adds, live, self._t.number(0), "i64")
-        firsts = [v * lanes for v in range(self._kernel.vectors)]
-        return (
-            [self._t.mask(live, first, lanes) for first in firsts],
-            [self._t.mask(added, first, lanes) for first in firsts],
-        )
+        return [self._t.mask(live, v * lanes, lanes) for v in range(self._kernel.vectors)]
 
     def _plane(
         self,
         plane: list[str],
-        right: str,
+        panels: tuple[str, str],
         depth: tuple[str, str],
-        masks: tuple[list[str], list[str]],
+        masks: list[str],
         bounds: tuple[str, str],
     ) -> list[str]:
-        t = self._t
-        rows = t.number(self._kernel.rows)
-        count = t.binary("udiv", t.add("%rows", t.number(self._kernel.rows - 1)), rows)
+        t, kernel = self._t, self._kernel
+        rows = t.number(kernel.rows)
+        count = t.binary("udiv", t.add("%rows", t.number(kernel.rows - 1)), rows)
         next_out = t.mul("%out_row", rows)
-        left, out, ahead = plane
-        tiles = t.mul(count, "%planes")
-        fetched = t.binary("udiv", t.add(depth[0], t.binary("sub", tiles, t.number(1))), tiles)
-        fetches = self._kernel.rows >= _FETCHING_ROWS
+        left, out = plane
 
-        def tile(_: str, inside: list[str]) -> list[str]:
-            left, out, live, ahead = inside
-            last = t.binary("sub", t.minimum(live, rows), t.number(1))
-            numbers = [t.minimum(t.number(row), last) for row in range(self._kernel.rows)]
-            lefts = [t.step(left, t.mul(n, "%left_row"), self._stored["left"]) for n in numbers]
-            outs = [t.step(out, t.mul(n, "%out_row"), self._element) for n in numbers]
-            if not self._kernel.streams:  # what sums are added to is on its way meanwhile
-                for row, v in self._cells:
-                    t.prefetch(t.step(outs[row], v * self._kernel.lanes, self._element))
-            after = self._fetched(ahead, fetched) if fetches else ahead
-            sums = self._taps(lefts, right, depth, masks[0] if self._kernel.ragged else [])
-            if self._kernel.streams:
-                self._stream(outs, sums, masks, bounds)
-            elif self._kernel.masks:
-                self._add_masked(outs, sums, masks)
+        def tile(number: str, inside: list[str]) -> list[str]:
+            left, out, live = inside
+            lefts = [left]
+            for row in range(1, kernel.rows):  # those past the last one repeat it
+                following = t.step(lefts[-1], "%left_row", self._stored["left"])
+                lefts.append(t.select(self._has(live, row), following, lefts[-1], "!llvm.ptr"))
+            sums = self._taps(lefts, (*panels, number), depth, masks)
+            if kernel.streams:
+                self._stream(self._outs(out, live), sums, masks, bounds)
+            elif kernel.masks:
+                self._add_masked(self._outs(out, live), sums, masks, bounds[1])
             else:
-                self._add_by_way_of_buffer(outs, sums, last, bounds)
+                self._add_by_way_of_buffer(self._outs(out, live), sums, t.minimum(live, rows), bounds)
             return [
                 t.step(left, "%left_tile", self._stored["left"]),
                 t.step(out, next_out, self._element),
                 t.binary("sub", live, rows),
-                after,
             ]
 
-        carried = [(left, "!llvm.ptr"), (out, "!llvm.ptr"), ("%rows", "i64"), (ahead, "!llvm.ptr")]
-        *_, ahead = t.loop(count, carried, tile)
+        t.loop(count, [(left, "!llvm.ptr"), (out, "!llvm.ptr"), ("%rows", "i64")], tile)
         return [
             t.step(left, "%left_plane", self._stored["left"]),
             t.step(out, "%out_plane", self._element),
-            ahead,
         ]
 
-    def _fetched(self, pointer: str, steps: str) -> str:
-        """Append hints that so many steps of a panel will be read soon; return where the next ones are.
+    def _has(self, live: str, row: int) -> str:
+        """Append whether a tile that ``live`` rows are left for has row ``row``."""
+        return self._t.compare("ugt", live, self._t.number(row))
 
-        The processor follows a panel by itself, but not on to the next page, nor from one panel to the next.
-        """
-        t, lanes, stored = self._t, self._kernel.lanes, self._stored["right"]
-
-        def step(_: str, inside: list[str]) -> list[str]:
-            for v in range(self._kernel.vectors):
-                t.prefetch(t.step(inside[0], v * lanes, stored), level=2)
-            return [t.step(inside[0], "%right_step", stored)]
-
-        return t.loop(steps, [(pointer, "!llvm.ptr")], step)[0]
-
-    def _taps(self, lefts: list[str], right: str, depth: tuple[str, str], masks: list[str]) -> list[str]:
-        """Append the loops over taps and steps around the accumulators."""
+    def _outs(self, out: str, live: str) -> list[str]:
+        """Append where the rows of a tile are stored: those past the last one where nobody reads them."""
         t = self._t
+        found = [out]
+        for row in range(1, self._kernel.rows):
+            out = t.step(out, "%out_row", self._element)
+            found.append(t.select(self._has(live, row), out, self._spare, "!llvm.ptr"))
+        return found
+
+    def _taps(
+        self,
+        lefts: list[str],
+        panels: tuple[str, str, str],
+        depth: tuple[str, str],
+        masks: list[str],
+    ) -> list[str]:
+        """Append the loops over taps and steps around the accumulators.
+
+        The processor follows a panel by itself, but not from one panel to the next, nor on to the next page.
+        So each tile asks for a vector of each step of the next panel, which it takes no time for: the
+        multiply-adds of a step take longer than all else.
+        """
+        t = self._t
+        walks = self._walks(*panels, depth[0])
         zeros = [(self._first[v], self._vector) for _, v in self._cells]
-        copied = self._kernel.copies
-        right_type = self._element if copied else self._stored["right"]
-        right_step: str | int = self._columns if copied else "%right_step"
-        right_tap = t.mul(depth[0], t.number(self._columns)) if copied else "%right_tap"
+        copies = self._kernel.copies
 
         def step(inside: list[str]) -> list[str]:
-            offset, pointer, *sums = inside
-            rights = self._copies(pointer) if copied else self._rights(pointer, masks)
+            offset, *rest = inside
+            pointers, sums = rest[: len(walks)], rest[len(walks) :]
+            rights = self._copies(pointers[0]) if copies else self._rights(pointers[0], masks)
+            if self._fetches:
+                t.prefetch(pointers[-1], level=2)
             following = list(sums)
             for row, left in enumerate(lefts):
                 value = self._left(t.step(left, offset, self._stored["left"]))
@@ -329,16 +346,36 @@ class _Product:
                     cell = row * self._kernel.vectors + v
                     following[cell] = self._multiply_add(value, factor, sums[cell])
             after = t.add(offset, "%left_step")
-            return [after, t.step(pointer, right_step, right_type), *following]
+            moved = [
+                t.step(each, walk.step, walk.element) for each, walk in zip(pointers, walks, strict=True)
+            ]
+            return [after, *moved, *following]
 
         def tap(_: str, inside: list[str]) -> list[str]:
-            offset, pointer, *sums = inside
-            carried = [(offset, "i64"), (pointer, "!llvm.ptr"), *((each, self._vector) for each in sums)]
-            _, _, *sums = t.loop(depth[0], carried, lambda _, inner: step(inner))
+            offset, *rest = inside
+            pointers, sums = rest[: len(walks)], rest[len(walks) :]
+            carried = [*((each, "!llvm.ptr") for each in pointers), *((each, self._vector) for each in sums)]
+            _, *ends = t.loop(depth[0], [(offset, "i64"), *carried], lambda _, inner: step(inner))
             after = t.add(offset, "%left_tap")
-            return [after, t.step(pointer, right_tap, right_type), *sums]
+            moved = [t.step(each, walk.tap, walk.element) for each, walk in zip(pointers, walks, strict=True)]
+            return [after, *moved, *ends[len(walks) :]]
 
-        return t.loop(depth[1], [(t.number(0), "i64"), (right, "!llvm.ptr"), *zeros], tap)[2:]
+        starts = [(walk.pointer, "!llvm.ptr") for walk in walks]
+        return t.loop(depth[1], [(t.number(0), "i64"), *starts, *zeros], tap)[1 + len(walks) :]
+
+    def _walks(self, right: str, ahead: str, number: str, depth: str) -> list[_Walk]:
+        """Append how tile ``number`` goes through its panel, and through the next one, ``ahead``."""
+        t, kernel, stored = self._t, self._kernel, self._stored["right"]
+        columns, nothing = t.number(self._columns), t.number(0)
+        walks = [_Walk(right, "%right_step", "%right_tap", stored)]
+        if kernel.copies:
+            walks = [_Walk(right, columns, t.mul(depth, columns), self._element)]
+        if self._fetches:
+            some = t.compare("ult", number, t.number(kernel.vectors))
+            first = t.step(ahead, t.mul(number, t.number(kernel.lanes)), stored)
+            step, tap = (t.select(some, each, nothing, "i64") for each in ("%right_step", "%right_tap"))
+            walks.append(_Walk(t.select(some, first, ahead, "!llvm.ptr"), step, tap, stored))
+        return walks
 
     def _left(self, pointer: str) -> str:
         t = self._t
@@ -358,7 +395,7 @@ class _Product:
         values = []
         for v in range(self._kernel.vectors):
             place = t.step(pointer, v * lanes, stored)
-            if masks:
+            if self._kernel.ragged and masks:
                 type_ = vector(lanes, stored)
                 off = t.constant("dense<0.0>" if stored[0] != "i" else "dense<0>", type_)
                 value = t.masked_load(place, masks[v], off, lanes, stored)
@@ -380,22 +417,21 @@ class _Product:
     def _sum(self, left: str, right: str) -> str:
         return self._t.binary("fadd" if self._float else "add", left, right, self._vector)
 
-    def _add_masked(self, outs: list[str], sums: list[str], masks: tuple[list[str], list[str]]) -> None:
-        """Append results: all are read before any is written, for rows past the last one are that row."""
+    def _add_masked(self, outs: list[str], sums: list[str], masks: list[str], adds: str) -> None:
+        """Append results."""
         t, lanes = self._t, self._kernel.lanes
-        places = [t.step(outs[row], v * lanes, self._element) for row, v in self._cells]
-        totals = []
-        for (_, v), place, value in zip(self._cells, places, sums, strict=True):
-            old = t.masked_load(place, masks[1][v], self._start, lanes, self._element)
-            totals.append(self._sum(old, value))
-        for (_, v), place, value in zip(self._cells, places, totals, strict=True):
-            t.masked_store(value, place, masks[0][v], lanes, self._element)
+        zero = t.constant(self._zero, self._vector)
+        olds = [t.select(adds, place, self._starts, "!llvm.ptr") for place in outs]
+        for (row, v), value in zip(self._cells, sums, strict=True):
+            old, new = (t.step(each[row], v * lanes, self._element) for each in (olds, outs))
+            before = t.masked_load(old, masks[v], zero, lanes, self._element)
+            t.masked_store(self._sum(before, value), new, masks[v], lanes, self._element)
 
     def _stream(
         self,
         outs: list[str],
         sums: list[str],
-        masks: tuple[list[str], list[str]],
+        masks: list[str],
         bounds: tuple[str, str],
     ) -> None:
         """Append results, which go past the cache where all columns are there and are aligned."""
@@ -406,21 +442,21 @@ class _Product:
         past = t.binary("and", t.binary("and", whole, first, "i1"), self._aligned, "i1")
 
         def stream() -> None:
+            start = t.load(self._starts, self._vector, byte_width(self._element))
             for (row, v), value in zip(self._cells, sums, strict=True):
                 place = t.step(outs[row], v * self._kernel.lanes, self._element)
-                t.stream(self._sum(self._start, value), place, self._kernel.lanes, self._element)
+                t.stream(self._sum(start, value), place, self._kernel.lanes, self._element)
 
-        t.either(past, stream, lambda: self._add_masked(outs, sums, masks))
+        t.either(past, stream, lambda: self._add_masked(outs, sums, masks, adds))
 
     def _add_by_way_of_buffer(
-        self, outs: list[str], sums: list[str], last: str, bounds: tuple[str, str]
+        self, outs: list[str], sums: list[str], rows: str, bounds: tuple[str, str]
     ) -> None:
         """Append results: in place if all columns are there, else in memory of their own on the way."""
         t, lanes, element = self._t, self._kernel.lanes, self._element
         live, adds = bounds
         whole = t.compare("uge", live, t.number(self._columns))
         partial = t.compare("ult", live, t.number(self._columns))
-        rows = t.add(last, t.number(1))
         first = outs[0]
 
         def copy(into: bool) -> None:
@@ -438,14 +474,10 @@ class _Product:
             t.loop(rows, [], row)
 
         t.either(t.binary("and", partial, adds, "i1"), lambda: copy(into=True))
-        values = []
-        places = []
         for (row, v), value in zip(self._cells, sums, strict=True):
-            start = t.step(self._edge, row * self._columns + v * lanes, element)
-            place = t.select(whole, t.step(outs[row], v * lanes, element), start, "!llvm.ptr")
-            old = t.load(place, self._vector, byte_width(element))
-            values.append(self._sum(t.select(adds, old, self._start, self._vector), value))
-            places.append(place)
-        for place, value in zip(places, values, strict=True):
-            t.store(value, place, self._vector, byte_width(element))
+            edge = t.step(self._edge, row * self._columns + v * lanes, element)
+            place = t.select(whole, t.step(outs[row], v * lanes, element), edge, "!llvm.ptr")
+            start = t.step(self._starts, v * lanes, element)
+            old = t.load(t.select(adds, place, start, "!llvm.ptr"), self._vector, byte_width(element))
+            t.store(self._sum(old, value), place, self._vector, byte_width(element))
         t.either(partial, lambda: copy(into=False))

@@ -95,7 +95,7 @@ class MatmulSchedule:
         packed = f"{self.columns} columns and {self.kc} steps at a time" if self.copy else packed
         packed = f"packed by each piece, {packed}" if self.pack_pieces else packed
         left, right = (
-            "packed where each row is on other pages",
+            "packed where its steps are far apart, or converted",
             "packed where it is strided, or read often enough from afar",
         )
         if self.group > 1:
@@ -214,7 +214,7 @@ def choose_matmul_schedule(
     right = k * n * size
     far = right > target.l2_bytes // 2
     tolerance = 1.3 if nanoseconds <= _SMALL_NS else 1.05 if far and group == 1 else 1.02
-    packs = group > 1 or (converts and _packs_left(geometry, _SQUARES[0], size, converts=True))
+    packs = group > 1 or _packs_left(geometry, _SQUARES[0], size, converts=converts)
     has_panels = given[1] and right > target.l1_bytes // 2
     least = min(m, _PANEL_ROWS) if has_panels and far else 1
     rows, vectors = _tile(m, -(-n // lanes), target, tolerance, packs=packs, least=least)
@@ -232,12 +232,15 @@ def choose_matmul_schedule(
     kc = sums or kc
     streamed = streamed and not has_panels
     plain = not is_strided(geometry) and not ragged and min(k, _round_up(kc, 4)) <= COPIED_STEPS
-    near = not far or (m * planes <= _COPIED_FOR and not outside)
-    copy = plain and alone and often and near and right > target.l1_bytes // 2 and group == 1
-    copy = copy and not has_panels
-    windows = not alone and right > target.l1_bytes
+    wide = columns * size >= _WIDE
+    step = geometry.depth[0].right * size
+    few = m * planes <= (_READ_FOR if wide and step <= _PAGE else _COPIED_FOR)
+    stays = plain and alone and often and few and not (far and outside) and group == 1
+    stays = stays and right > target.l1_bytes // 2
+    copy = stays and not (wide or has_panels)
+    again = not (alone and few) and right > target.l1_bytes
     deep = not alone and k > _DEEP * max(m * planes, n)
-    pack = is_strided(geometry) or ragged or (often and (far or windows) and not (copy or deep)) or group > 1
+    pack = is_strided(geometry) or ragged or (often and (far or again) and not (stays or deep)) or group > 1
     pack = pack or has_panels
     pack_left = _packs_left(geometry, rows, size, converts=converts) or group > 1
     panel = _round_up(k, _PADDED_STEPS) * columns * size
@@ -298,13 +301,14 @@ def packs_steps(geometry: Geometry) -> bool:
 
 
 def _packs_left(geometry: Geometry, rows: int, size: int, *, converts: bool) -> bool:
-    """Return whether the left factor is packed, in tiles of ``rows`` rows: it is large, or converted."""
+    """Return whether the left factor is packed, in tiles of ``rows``: steps are far apart, or converted."""
     plain = len(geometry.rows) == 1 and not geometry.batch and len(geometry.depth) == 1
     if not plain or rows not in _SQUARES:
         return False
     far = geometry.rows[0].extent * geometry.steps * size >= (_CONVERTED if converts else _PACK_LEFT[0])
-    along = 1 in (geometry.rows[0].left, geometry.depth[0].left)
-    return far and along and geometry.columns.extent >= _PACK_LEFT[1]
+    apart = geometry.rows[0].left == 1 and geometry.depth[0].left != 1
+    along = converts and geometry.depth[0].left == 1
+    return far and (apart or along) and geometry.columns.extent >= _PACK_LEFT[1]
 
 
 #: Nanoseconds for a vector multiply-add among others, about.
@@ -321,9 +325,8 @@ _WORDS = 128
 _WHOLE = 4
 #: Products that one accumulator sums where there are several reductions.
 _TAPS = 192
-#: Bytes of a left factor from which on it is packed, and the least number of columns that pays for it: what
-#: is packed goes through memory twice more.
-_PACK_LEFT = 2 << 20, 1024
+#: Bytes of a left factor from which on it is packed, and the least number of columns that pays for it.
+_PACK_LEFT = 2 << 20, 256
 #: The same bytes where elements are converted, which packing does once.
 _CONVERTED = 32 << 10
 #: Rows of tiles whose left factor can be packed.
@@ -333,8 +336,9 @@ _SQUARES = (2, 4, 8)
 _SHARES, _PACKED_SHARES = (4, 4), (24, 6)
 #: The fewest rows of a piece whose kernel copies: copying takes a thirtieth of the time then.
 _COPY_ROWS = 64
-#: For more rows than this, a large right factor is packed once rather than copied for each piece.
-_COPIED_FOR = 640
+#: For more rows than this, a large right factor is packed once rather than copied for each piece; or rather
+#: than read in place, where a panel has so many bytes of each row, and rows are no further apart than a page.
+_COPIED_FOR, _READ_FOR, _WIDE, _PAGE = 640, 1024, 256, 4096
 #: Rows of a tile, at most, that are looked for where panels are packed when compiled, and read from afar.
 _PANEL_ROWS = 4
 #: Bytes of panels that a piece packs for itself, at most; of their steps, a multiple of so many is there.
@@ -416,6 +420,7 @@ def _tile(
 
 #: Rows and vectors of the tiles there are.
 _TILES = (
+    (6, 4),
     (8, 3),
     (8, 2),
     (6, 2),

@@ -162,7 +162,9 @@ def choose_schedule(work: Work, target: Target) -> FusedSchedule:
     parallel = parallel and bool(cuts)
     reason = about if parallel else f"one thread: {about}"
     beside = BESIDE if work.overlaps and work.extents[work.outer[-1]] >= BESIDE else 1
-    return FusedSchedule(lanes, side, strip, tuple(cuts), parts, parallel, brief, streaming, reason, beside)
+    return FusedSchedule(
+        lanes, side, strip, tuple(cuts), parts, parallel, brief, streaming, reason, beside=beside
+    )
 
 
 def chunked(work: Work, lanes: int, target: Target) -> FusedSchedule | None:
