@@ -130,3 +130,12 @@ def test_products_that_read_a_constant_alike_share_it() -> None:
     module = build.build([build.emit("MatMul", x, w), build.emit("MatMul", y, w)])
     text = mind_mlir.compile(module, target="avx2").as_text("bufferized")
     assert text.count("memref.global") == 1
+
+
+def test_a_large_constant_is_packed_outside_of_the_code_as_well() -> None:
+    """MLIR knows it by name only; what compiled code reads is an aligned copy."""
+
+    def make(*, constant: bool) -> Program:
+        return product(5, 509, 521, DType.F32, "nn", constant=constant)
+
+    check(make, [draw((5, 521), DType.F32), draw((521, 509), DType.F32)], None)
