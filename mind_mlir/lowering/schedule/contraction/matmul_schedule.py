@@ -203,7 +203,7 @@ def choose_matmul_schedule(
     far = right > target.l2_bytes // 2
     tolerance = 1.3 if nanoseconds <= _SMALL_NS else 1.05 if far and group == 1 else 1.02
     packs = group > 1 or _packs_left(geometry, _SQUARES[0], size, converts=converts)
-    rows, vectors = _tile(m, -(-n // lanes), target, tolerance, packs=packs)
+    rows, vectors = _tile(m, -(-n // lanes), target, tolerance, packs=packs, once=far and m <= _ONCE_READ)
     columns = lanes * vectors
     ragged = n % columns > 0 and not target.masks
     often = m * planes >= _PACK_ROWS
@@ -320,6 +320,8 @@ _COPY_ROWS = 64
 _COPIED_FOR, _READ_FOR, _WIDE, _PAGE = 640, 1024, 256, 4096
 #: Bytes of panels that a piece packs for itself, at most; of their steps, a multiple of so many is there.
 _PANEL_BYTES, _PADDED_STEPS = 256 << 10, 16
+#: Up to so many rows are all in one tile if the right factor is far: it is read once.
+_ONCE_READ = 8
 #: Fewer rows than this do not pay for packing.
 _PACK_ROWS = 24
 #: Bytes of a row of the right factor that are read from afar in one go.
@@ -380,15 +382,19 @@ def _strip(rows: int) -> int:
     return 16 if 1 < rows <= 16 else 32
 
 
-def _tile(m: int, vectors: int, target: Target, tolerance: float, *, packs: bool) -> tuple[int, int]:
+def _tile(
+    m: int, vectors: int, target: Target, tolerance: float, *, packs: bool, once: bool
+) -> tuple[int, int]:
     """Return the first of the tiles whose modelled time is within ``tolerance`` of the lowest.
 
     The first ones are the most efficient where the result is large. There are few of them, so that the
     contractions of a program share their kernels. Where the left factor is packed for certain (``packs``), it
-    is in squares of as many rows as a tile has.
+    is in squares of as many rows as a tile has; where the right one is to be read ``once``, a tile has all
+    rows.
     """
     tiles = [(rows, width) for rows, width in _TILES if not packs or rows in _SQUARES]
     fitting = [(rows, width) for rows, width in tiles if rows * width + width + 1 <= target.vector_registers]
+    fitting = [(rows, width) for rows, width in fitting if rows >= m or not once] or fitting
     costs = [-(-m // rows) * -(-vectors // width) * _tile_cost(rows, width) for rows, width in fitting]
     return next(tile for tile, cost in zip(fitting, costs, strict=True) if cost <= min(costs) * tolerance)
 
