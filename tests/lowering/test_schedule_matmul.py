@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import re
 
 import numpy as np
@@ -192,6 +193,18 @@ def test_small_products_do_not_pack() -> None:
     for m, n, k in [(64, 10, 64), (16, 8, 4), (64, 64, 64), (1, 4096, 4096)]:
         assert not chosen(m, n, k, AVX512).pack
     assert chosen(2048, 2048, 2048, AVX512).pack
+
+
+def test_a_far_right_factor_is_read_by_one_tile_of_few_rows() -> None:
+    for m in (5, 6, 7, 8):
+        assert chosen(m, 4096, 4096, AVX512).rows >= m
+    check(
+        5,
+        96,
+        2100,
+        "f32",
+        target=dataclasses.replace(AVX512, l2_bytes=1 << 12) if host_target().masks else None,
+    )
 
 
 def test_a_large_transposed_factor_is_packed_by_the_pieces_that_read_it() -> None:

@@ -31,15 +31,16 @@ DOT_ARGUMENTS = (
     *("left_row", "right_column", "out_row"),
 )
 
-#: Vectors of a row of the right factor that a sweep takes at once.
-_UNROLLED = 4
+#: Rows of the right factor that a sweep reads side by side, for one row of results and for several: so many
+#: streams the processor prefetches, and a result is loaded and stored once for all of them.
+_BESIDE = 4, 8
 #: Partial results that one accumulator of a join sums.
 JOINED = 32
 
 
 @dataclasses.dataclass(frozen=True)
 class SweepKernel:
-    """``out[i, j] = sum over k of left[i, k] * right[k, j]``, one row of the right factor after the other.
+    """``out[i, j] = sum over k of left[i, k] * right[k, j]``, some rows of the right factor after others.
 
     The results, few rows of them, stay in the first-level cache meanwhile. Their rows have room for whole
     vectors.
@@ -66,6 +67,11 @@ class SweepKernel:
     def name(self) -> str:
         """The symbol of the function."""
         return _symbol("sweep", self)
+
+    @property
+    def beside(self) -> int:
+        """Rows of the right factor that are read side by side."""
+        return _BESIDE[min(self.rows, 2) - 1]
 
     def text(self) -> str:
         """Return the function in the LLVM dialect."""
@@ -164,12 +170,11 @@ def _along(
     t: Text,
     columns: str,
     kernel: SweepKernel | JoinKernel,
-    unrolled: int,
     body: Callable[[str, int, str | None], None],
 ) -> None:
     """Append loops over ``columns``: ``body`` is given a first column, how many vectors, and a mask of these.
 
-    Columns without a mask are vectors; one by one, which is no vectors, they are without masks at the end.
+    That is one vector, or none for a single column: those at the end, without masks.
     """
 
     def some(count: str, first: str | None, width: int, vectors: int) -> None:
@@ -180,16 +185,10 @@ def _along(
 
         t.either(t.compare("ne", count, t.number(0)), lambda: _ignore(t.loop(count, [], one)))
 
-    width = kernel.lanes * unrolled
-    wide = t.binary("udiv", columns, t.number(width))
-    some(wide, None, width, unrolled)
-    done = t.mul(wide, t.number(width))
+    whole = t.binary("udiv", columns, t.number(kernel.lanes))
+    some(whole, None, kernel.lanes, 1)
+    done = t.mul(whole, t.number(kernel.lanes))
     rest = t.binary("sub", columns, done)
-    if unrolled > 1:
-        few = t.binary("udiv", rest, t.number(kernel.lanes))
-        some(few, done, kernel.lanes, 1)
-        after = t.mul(few, t.number(kernel.lanes))
-        done, rest = t.add(done, after), t.binary("sub", rest, after)
     if kernel.masks:
         mask = t.mask(rest, 0, kernel.lanes)
         t.either(t.compare("ne", rest, t.number(0)), lambda: body(done, 1, mask))
@@ -206,41 +205,63 @@ def _sweep_text(kernel: SweepKernel) -> str:
     outs = [t.step(out, t.mul("%out_row", t.number(row)), element) for row in range(kernel.rows)]
     lefts = [t.step(left, t.mul("%left_row", t.number(row)), stored["left"]) for row in range(kernel.rows)]
 
-    def row(offset: str, there: str, *, is_first: bool) -> None:
+    width = byte_width(stored["left"])
+    side = t.number(kernel.beside)
+
+    def some(number: str, there: str, count: int) -> None:
+        """Append what adds ``count`` rows of the right factor, from row ``number`` on."""
+        rows = [there]
+        for _ in range(1, count):
+            rows.append(t.step(rows[-1], "%right_step", stored["right"]))
+        offsets = [t.mul(t.add(number, t.number(each)), "%left_step") for each in range(count)]
         scalars = [
-            convert(t, kernel.left, t.load(t.step(each, offset, stored["left"]), stored["left"], width), 0)
+            [
+                convert(
+                    t, kernel.left, t.load(t.step(each, offset, stored["left"]), stored["left"], width), 0
+                )
+                for offset in offsets
+            ]
             for each in lefts
         ]
-        splats = [t.splat(each, kernel.lanes, element) for each in scalars]
+        splats = [[t.splat(each, kernel.lanes, element) for each in several] for several in scalars]
 
         def columns(first: str, vectors: int, mask: str | None) -> None:
             lanes = kernel.lanes if vectors else 0
             type_ = vector(lanes, element) if lanes else element
-            offsets = [first, *(t.add(first, t.number(v * lanes)) for v in range(1, vectors))]
-            values = [_read(t, there, each, kernel.right, lanes, mask) for each in offsets]
-            for result, factor in zip(outs, splats if lanes else scalars, strict=True):
-                for each, value in zip(offsets, values, strict=True):
-                    place = t.step(result, each, element)
-                    old = _zero(t, element, lanes) if is_first else t.load(place, type_, byte_width(element))
-                    new = _multiply_add(t, kernel, (factor, value), old, type_)
-                    t.store(new, place, type_, byte_width(element))
+            values = [_read(t, each, first, kernel.right, lanes, mask) for each in rows]
+            for result, factors in zip(outs, splats if lanes else scalars, strict=True):
+                place = t.step(result, first, element)
+                total = t.load(place, type_, byte_width(element))
+                for factor, value in zip(factors, values, strict=True):
+                    total = _multiply_add(t, kernel, (factor, value), total, type_)
+                t.store(total, place, type_, byte_width(element))
 
-        _along(t, "%columns", kernel, _UNROLLED, columns)
+        _along(t, "%columns", kernel, columns)
 
-    width = byte_width(stored["left"])
+    def clear(first: str, vectors: int, _: str | None) -> None:
+        lanes = kernel.lanes if vectors else 0
+        type_ = vector(lanes, element) if lanes else element
+        for result in outs:
+            t.store(_zero(t, element, lanes), t.step(result, first, element), type_, byte_width(element))
 
-    def following(number: str, inside: list[str]) -> list[str]:
-        after = t.add(number, t.number(1))
-        row(t.mul(after, "%left_step"), inside[0], is_first=False)
+    _along(t, "%columns", kernel, clear)
+    groups = t.binary("udiv", "%depth", side)
+    done = t.mul(groups, side)
+    rest = t.binary("sub", "%depth", done)
+
+    def group(number: str, inside: list[str]) -> list[str]:
+        some(t.mul(number, side), inside[0], kernel.beside)
+        return [t.step(inside[0], t.mul("%right_step", side), stored["right"])]
+
+    def single(number: str, inside: list[str]) -> list[str]:
+        some(t.add(done, number), inside[0], 1)
         return [t.step(inside[0], "%right_step", stored["right"])]
 
-    row(t.number(0), right, is_first=True)
-    others = t.binary("sub", "%depth", t.number(1))
-    second = t.step(right, "%right_step", stored["right"])
     t.either(
-        t.compare("ne", others, t.number(0)),
-        lambda: _ignore(t.loop(others, [(second, "!llvm.ptr")], following)),
+        t.compare("ne", groups, t.number(0)), lambda: _ignore(t.loop(groups, [(right, "!llvm.ptr")], group))
     )
+    last = t.step(right, t.mul(done, "%right_step"), stored["right"])
+    t.either(t.compare("ne", rest, t.number(0)), lambda: _ignore(t.loop(rest, [(last, "!llvm.ptr")], single)))
     buffers = [(f"%{name}", "!llvm.ptr") for name in ("left", "right", "out")]
     return t.function(kernel.name, [*buffers, *((f"%{name}", "i64") for name in SWEEP_ARGUMENTS)])
 
@@ -300,7 +321,7 @@ def _join_text(kernel: JoinKernel) -> str:
 
     def row(_: str, inside: list[str]) -> list[str]:
         here, there = inside
-        _along(t, "%columns", kernel, 1, lambda *place: columns(here, there, *place))
+        _along(t, "%columns", kernel, lambda *place: columns(here, there, *place))
         return [t.step(here, "%source_row", element), t.step(there, "%out_row", element)]
 
     t.loop("%rows", [(source, "!llvm.ptr"), (out, "!llvm.ptr")], row)

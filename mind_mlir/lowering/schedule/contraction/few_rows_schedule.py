@@ -68,7 +68,7 @@ def _sweep(geometry: Geometry, bits: int, target: Target) -> MatmulSchedule | No
         return None
     most = max(_RESULTS // (m * size), _LONG // size)
     wide = -(-n // -(-n // most))  # columns of a piece: as many in each
-    steps = min(_MOST_STEPS, max(_FEWEST_STEPS, -(-k // _PARTS)))
+    steps = min(_MOST_STEPS, max(_FEWEST_STEPS, -(-k // (8 * _PARTS)) * 8))
     return MatmulSchedule(
         lanes=lanes,
         rows=m,

@@ -216,7 +216,7 @@ def choose_matmul_schedule(
     tolerance = 1.3 if nanoseconds <= _SMALL_NS else 1.05 if far and group == 1 else 1.02
     packs = group > 1 or _packs_left(geometry, _SQUARES[0], size, converts=converts)
     has_panels = given[1] and right > target.l1_bytes // 2
-    least = min(m, _PANEL_ROWS) if has_panels and far else 1
+    least = 1 if not far else m if m <= _ONCE_READ else min(m, _PANEL_ROWS) if has_panels else 1
     rows, vectors = _tile(m, -(-n // lanes), target, tolerance, packs=packs, least=least)
     columns = lanes * vectors
     ragged = n % columns > 0 and not target.masks
@@ -343,6 +343,8 @@ _COPIED_FOR, _READ_FOR, _WIDE, _PAGE = 640, 1024, 256, 4096
 _PANEL_ROWS = 4
 #: Bytes of panels that a piece packs for itself, at most; of their steps, a multiple of so many is there.
 _PANEL_BYTES, _PADDED_STEPS = 256 << 10, 16
+#: Up to so many rows are all in one tile if the right factor is far: it is read once.
+_ONCE_READ = 8
 #: Fewer rows than this do not pay for packing.
 _PACK_ROWS = 24
 #: Bytes of a row of the right factor that are read from afar in one go.
@@ -410,10 +412,12 @@ def _tile(
 
     The first ones are the most efficient where the result is large. There are few of them, so that the
     contractions of a program share their kernels. Where the left factor is packed for certain (``packs``), it
-    is in squares of as many rows as a tile has. Of ``least`` rows it has, panels come from afar once.
+    is in squares of as many rows as a tile has. Of ``least`` rows, if tiles can have so many, what comes from
+    afar is read once, or seldom.
     """
-    tiles = [(rows, width) for rows, width in _TILES if rows >= least and (not packs or rows in _SQUARES)]
+    tiles = [(rows, width) for rows, width in _TILES if not packs or rows in _SQUARES]
     fitting = [(rows, width) for rows, width in tiles if rows * width + width + 1 <= target.vector_registers]
+    fitting = [(rows, width) for rows, width in fitting if rows >= least] or fitting
     costs = [-(-m // rows) * -(-vectors // width) * _tile_cost(rows, width) for rows, width in fitting]
     return next(tile for tile, cost in zip(fitting, costs, strict=True) if cost <= min(costs) * tolerance)
 
