@@ -120,6 +120,12 @@ class Emitter:
             return min(left, right)
         return arith.MinUIOp(self.index(left), self.index(right)).result
 
+    def maximum(self, left: Index, right: Index) -> Index:
+        """Return the greater of two non-negative indices."""
+        if isinstance(left, int) and isinstance(right, int):
+            return max(left, right)
+        return arith.MaxUIOp(self.index(left), self.index(right)).result
+
     # Loops.
 
     def loop(
