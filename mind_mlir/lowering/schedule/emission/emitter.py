@@ -129,6 +129,12 @@ class Emitter:
             return min(left, right)
         return arith.MinUIOp(self.index(left), self.index(right)).result
 
+    def maximum(self, left: Index, right: Index) -> Index:
+        """Return the greater of two non-negative indices."""
+        if isinstance(left, int) and isinstance(right, int):
+            return max(left, right)
+        return arith.MaxUIOp(self.index(left), self.index(right)).result
+
     def compare(self, predicate: str, left: Index, right: Index) -> Value:
         """Return whether ``left`` is to ``right`` as ``predicate``, one of `arith.cmpi`, says."""
         kind = getattr(arith.CmpIPredicate, predicate)

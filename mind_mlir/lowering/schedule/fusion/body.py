@@ -11,6 +11,7 @@ from mind_mlir.lowering.schedule.fusion.cascade import Accumulators
 from mind_mlir.lowering.schedule.fusion.combiner import match_combiners
 from mind_mlir.lowering.schedule.fusion.elements import Beside, Elements
 from mind_mlir.lowering.schedule.fusion.output import Stores, wanted_values
+from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -188,8 +189,16 @@ class Body:
     def _combine(self, output: Output, combiner: Combiner, accumulator: Value, known: Known) -> Value:
         """Combine what a reduction computed with an accumulator, fused if it is a product."""
         values = [self.elements.vector(value, known) for value in wanted_values(output)]
+        if len(values) == 1 and self._fma and combiner.name == "arith.addf":
+            values = _factors(values[0])
         if len(values) == 1:
             return combiner.combine(accumulator, values[0])
         if self._fma:
             return vector.FMAOp(*values, accumulator).result
         return combiner.combine(accumulator, arith.MulFOp(*values).result)
+
+
+def _factors(value: Value) -> list[Value]:
+    """Return the factors of ``value`` if it is a product, as that of a centred value with itself; else it."""
+    op = definition(value)
+    return list(op.operands) if op is not None and op.name == "arith.mulf" else [value]

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir
 from mind_mlir.lowering.schedule.emission.constants import (
-    BLOCK_CACHES,
+    ASKED_ROW,
+    BLOCK_SHARE,
     FEW_SINGLES,
-    LONG_ROW,
     ROW_SHARE,
     SINGLE_COST,
 )
@@ -40,7 +40,8 @@ class RowSchedule:
         block: Rows that a pass runs over before the next one does, a power of two.
         passes: How each pass over a row is computed.
         vectors: Whether what there is one of for each row is computed for many rows at a time.
-        asking: Which pass asks for what other ones read and write; -1: none does.
+        asking: Which pass asks for rows that the first one reads in a while; -1: none does.
+        turned: Whether the last pass over a block runs after the first over the next.
         words: What each pass does, for people.
     """
 
@@ -49,6 +50,7 @@ class RowSchedule:
     passes: tuple[FusedSchedule, ...]
     vectors: bool
     asking: int
+    turned: bool
     words: tuple[str, ...]
 
     def choices(self) -> tuple[Choice, ...]:
@@ -57,11 +59,14 @@ class RowSchedule:
             Choice(f"pass {number}", f"{schedule.vectors} x {schedule.lanes}", words)
             for number, (schedule, words) in enumerate(zip(self.passes, self.words, strict=True), 1)
         ]
-        found.append(Choice("blocks", f"of {self.block} rows", "passes find them in the first-level cache"))
+        rows = f"of {self.block} row{'s' * (self.block > 1)}"
+        found.append(Choice("blocks", rows, "passes find them in the first-level cache"))
+        if self.turned:
+            found.append(Choice("order", "last pass after the next first", "no pass waits for a number"))
         *_, chunks = (choice for choice in self.rows.choices() if choice.name == "chunks")
         found.append(chunks)
         if self.asking >= 0:
-            found.append(Choice("prefetch", f"in pass {self.asking + 1}", "it computes longest"))
+            found.append(Choice("prefetch", f"in pass {self.asking + 1}", "memory answers late"))
         if any(schedule.streaming for schedule in self.passes):
             found.append(Choice("stores", "past the cache", "the results are larger than it"))
         return tuple(found)
@@ -111,25 +116,35 @@ def choose_row_schedule(
             )
         )
     words = tuple(_words(part, passes.kept) for part in passes.passes)
-    block = _block(group, rows, row_bytes, target)
-    apart = block >= FEW_SINGLES and _are_vectors(group, passes, results)
-    along = -(-group.extents[group.vector] // lanes) * whole.operations
-    if not apart and SINGLE_COST * sum(map(operations_of, passes.settled)) > along:
+    most = _most(group, rows)
+    block = min(_power(target.l1_bytes // BLOCK_SHARE // row_bytes), most)
+    costly = SINGLE_COST * sum(map(operations_of, passes.settled)) > whole.operations * -(
+        -group.extents[group.vector] // lanes
+    )
+    alike = _are_vectors(group, passes, results)
+    if costly and alike:
+        block = min(max(block, FEW_SINGLES), most)
+    apart = block >= FEW_SINGLES and alike
+    if costly and not apart:
         return None
-    costs = [work.operations for work in works[:-1]]
-    far = touched > target.l2_bytes and works[0].row_bytes >= LONG_ROW
-    asking = costs.index(max(costs)) if far else -1
-    return RowSchedule(rows, block, tuple(schedules), apart, asking, words)
+    far = touched > target.l2_bytes and works[0].row_bytes >= ASKED_ROW
+    turned = block < most
+    costs = [work.operations for work in works]
+    asking = costs.index(max(costs if turned else costs[:-1])) if far else -1
+    return RowSchedule(rows, block, tuple(schedules), apart, asking, turned, words)
 
 
-def _block(group: Group, rows: FusedSchedule, row_bytes: int, target: Target) -> int:
-    """Return how many rows a block has: as many as fit the first-level cache, of those of a chunk."""
+def _most(group: Group, rows: FusedSchedule) -> int:
+    """Return how many rows of a chunk lie behind one another, a power of two, or so many as fit one."""
     if group.vector == 0:
         return 1
     cut = rows.cut(group.vector - 1)
-    most = group.extents[group.vector - 1] if cut is None else cut.step
-    wanted = max(1, min(int(target.l1_bytes * BLOCK_CACHES) // row_bytes, most))
-    return int(1 << (wanted.bit_length() - 1))
+    return _power(group.extents[group.vector - 1] if cut is None else cut.step)
+
+
+def _power(count: int) -> int:
+    """Return the greatest power of two up to ``count``; one at least."""
+    return 1 << (max(1, count).bit_length() - 1)
 
 
 def _are_vectors(group: Group, passes: Passes, results: Sequence[Value]) -> bool:
