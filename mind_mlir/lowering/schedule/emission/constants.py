@@ -151,6 +151,10 @@ LARGEST_SQUARE = 16
 #: Squares in a band: with more, the rows that are read at the same time are too many for the prefetcher.
 BAND = 4
 
+#: Squares ahead along the rows of the source whose lines are asked for, where it exceeds the second-level
+#: cache: the rows of a band lie on pages of their own, of which processors prefetch few.
+SQUARES_AHEAD = 4
+
 #: Fewer iterations of a loop than this make chunks too unequal for threads.
 FEWEST_SHARED = 8
 
