@@ -105,7 +105,7 @@ GROUP_LIMIT = 48
 ROW_PROGRAM_LIMIT = 192
 
 #: Groups after which it takes no more: what a long program repeats is then emitted once.
-ROW_PROGRAM_GROUPS = 10
+ROW_PROGRAM_GROUPS = 12
 
 #: Operations that a pass over a row rather repeats than read what an earlier one has kept.
 REPEATED = 6
