@@ -90,7 +90,9 @@ def _dequantize_vjp(context: VjpContext) -> Sequence[Value | None]:
     if not context.needs[1]:
         return None, None, None
     wide = DType.F64 if DType.F64 in (scale.type.dtype, context.result.type.dtype) else DType.F32
-    unit = context.builder.constant(np.ones(scale.shape, wide.numpy), wide)
+    unit = context.builder.constant(1.0, wide)
+    if scale.shape:
+        unit = context.emit("BroadcastTo", unit, result_shape=scale.shape)
     axes: tuple[int, ...] = context.attributes["axis"]
     steps = context.emit("Dequantize", x, unit, zero_point, axis=axes, output_dtype=wide)
     product = context.emit("Mul", context.cast(context.cotangent, wide), steps)

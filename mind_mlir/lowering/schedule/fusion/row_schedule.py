@@ -106,7 +106,7 @@ def choose_row_schedule(
         stored=stored,
         sums=any(work.sums for work in works),
     )
-    row_bytes = _row_bytes(group, [*read, *results, *passes.kept])
+    row_bytes = max(1, _row_bytes(group, [*read, *results, *passes.kept]))  # none where all is one element
     if row_bytes * ROW_SHARE > target.l2_bytes:
         return None
     rows = chunked(whole, lanes, target)
