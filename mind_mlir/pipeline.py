@@ -27,6 +27,7 @@ from mind_mlir.lowering.to_llvm import linked, to_llvm
 from mind_mlir.passes.expand import expanded
 from mind_mlir.passes.forms import STEPS
 from mind_mlir.passes.layers import share_layers
+from mind_mlir.passes.recompute import recompute
 from mind_mlir.passes.verify import verify
 from mind_mlir.stages import MLIR_FORMS
 from mind_mlir.target import named_target
@@ -113,7 +114,7 @@ class Lowering:
             if stage == until:
                 return print_module(module)
         with self._timed("mind", lambda: print_module(module)):
-            module = share_layers(module)
+            module = share_layers(recompute(module, self.target))
             # The module has been verified: loading the dialect for its checks would take a millisecond.
             context = new_context(unregistered=True) if self.context is None else self.context
             self.mlir = emit(module, context)

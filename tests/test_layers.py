@@ -25,7 +25,7 @@ LAYERS = (
     "ops",
     "core",
     "analysis",
-    *("passes.canonical", "passes.structure", "passes.layers", "passes"),
+    *("passes.canonical", "passes.structure", "passes.layers", "passes.recompute", "passes"),
     "frontends",
     "ptir",
     "arguments",
@@ -62,6 +62,7 @@ NO_ROW = {
     "dialect.opviews",
     "passes.canonical",
     "passes.layers",
+    "passes.recompute",
     "passes.structure",
 } | {layer for layer in LAYERS if layer.startswith("lowering.schedule.")}
 

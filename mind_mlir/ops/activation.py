@@ -127,6 +127,7 @@ OPERATIONS = (
         evaluate=_relu,
         derivative=_relu_vjp,
         lower=_lower_relu,
+        vector_operations=2,
         in_contract=relu_form,
         choices=("Integer dtypes are taken as well.", "NaN and -0.0 give +0.0, as the formula says."),
         aliases=(Alias("core-functions", "tensor.relu"),),
@@ -143,6 +144,7 @@ OPERATIONS = (
         evaluate=_exp,
         derivative=_exp_vjp,
         lower=_lower_exp,
+        vector_operations=16,
         rounding=Rounding.APPROXIMATE,
         choices=(
             _ACCURACY,
@@ -167,6 +169,7 @@ OPERATIONS = (
         evaluate=_log,
         derivative=_log_vjp,
         lower=_lower_log,
+        vector_operations=16,
         rounding=Rounding.APPROXIMATE,
         choices=(
             "Either zero gives -inf and a negative number gives NaN; neither is an error.",
@@ -194,6 +197,7 @@ OPERATIONS = (
         evaluate=_reciprocal,
         derivative=_reciprocal_vjp,
         lower=_lower_reciprocal,
+        vector_operations=8,
         choices=(
             "Integers are not taken (E2005): the reciprocal of an integer is none.",
             "Of complex numbers it is Smith's: the greater part of the number divides the lesser one. That "

@@ -121,6 +121,7 @@ OPERATIONS = (
         evaluate=_abs,
         derivative=_abs_vjp,
         lower=_lower_abs,
+        vector_operations=1,
         choices=(
             "The least signed integer is its own absolute value (two's complement).",
             "The gradient is 0 where the operand is 0 or NaN.",
@@ -147,6 +148,7 @@ OPERATIONS = (
         evaluate=_clamp,
         derivative=_clamp_vjp,
         lower=_lower_clamp,
+        vector_operations=4,
         choices=(
             "Where `lo` is greater than `hi`, the result is `hi`.",
             "Where any operand is NaN, so is the result; -0.0 is less than +0.0.",

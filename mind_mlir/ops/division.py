@@ -120,6 +120,7 @@ OPERATIONS = (
         evaluate=_div,
         derivative=_div_vjp,
         lower=_lower_div,
+        vector_operations=8,
         choices=(
             "Profile core-v1 refuses it (E4102), as core-ir.md has no division.",
             "The least integer divided by -1 is itself: it wraps around, as other overflow does.",

@@ -111,6 +111,7 @@ OPERATIONS = (
         evaluate=_add,
         derivative=_add_vjp,
         lower=_lower_add,
+        vector_operations=1,
         commutative=True,
         choices=(_WRAPS, _IEEE),
         aliases=(Alias("core-functions", "tensor.add"),),
@@ -130,6 +131,7 @@ OPERATIONS = (
         evaluate=_sub,
         derivative=_sub_vjp,
         lower=_lower_sub,
+        vector_operations=1,
         choices=(_WRAPS, _IEEE),
         aliases=(Alias("core-functions", "tensor.sub"),),
         never=(NO_NUMBERS,),
@@ -148,6 +150,7 @@ OPERATIONS = (
         evaluate=_mul,
         derivative=_mul_vjp,
         lower=_lower_mul,
+        vector_operations=1,
         commutative=True,
         choices=(
             _WRAPS,
@@ -174,6 +177,7 @@ OPERATIONS = (
         evaluate=_neg,
         derivative=_neg_vjp,
         lower=_lower_neg,
+        vector_operations=1,
         choices=(
             "The least signed integer is its own negation; unsigned ones wrap around (two's complement).",
         ),

@@ -77,6 +77,7 @@ OPERATIONS = (
         evaluate=_not,
         derivative=_CONSTANT,
         lower=_lower_not,
+        vector_operations=1,
         in_contract=not_form,
         choices=("The documents need predicates and do not say how to negate one: this is how.",),
         extension=True,

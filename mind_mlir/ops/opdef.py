@@ -235,6 +235,8 @@ class OpDef:
         same_dtype: Whether all operands must share one dtype (E2004).
         commutative: Whether the canonicaliser may order the operands.
         rounding: How closely compiled code agrees with ``evaluate``; only exact operations are folded.
+        vector_operations: Of what computes each element from one of each operand, how many vector operations
+            that takes for floats, about, slow ones counted as often as they are slower; of others 0.
         terms: For operations that accumulate, how many terms an element of the result is the sum of, from the
             shapes of the operands and the complete attributes (see `ops.accumulation`).
         magnitude: What the error of each element of such a result is relative to, where that is not the numpy
@@ -273,6 +275,7 @@ class OpDef:
     same_dtype: bool = True
     commutative: bool = False
     rounding: Rounding = Rounding.EXACT
+    vector_operations: int = 0
     terms: TermsRule | None = None
     magnitude: MagnitudeRule | None = None
     extension: bool = False

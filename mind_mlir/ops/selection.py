@@ -122,6 +122,7 @@ OPERATIONS = (
         evaluate=_compare,
         derivative=NotDifferentiable("comparisons are piecewise constant", constant=True),
         lower=_lower_compare,
+        vector_operations=1,
         choices=(
             "Integers compare as what they are, signed or unsigned, and i1 with false less than true.",
             "Complex numbers are equal where both parts are; to order them is an error (E2005).",
@@ -152,6 +153,7 @@ OPERATIONS = (
         evaluate=_select,
         derivative=_select_vjp,
         lower=_lower_select,
+        vector_operations=1,
         same_dtype=False,
         choices=("Elements are chosen bit for bit: signed zeros and NaN payloads stay.",),
         extension=True,

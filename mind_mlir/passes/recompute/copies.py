@@ -1,0 +1,122 @@
+"""Computes elementwise values again where a later part of a program reads them, if memory takes longer.
+
+Before: a module in structured form. After: the same, where operations behind another contraction read copies
+of cheap ones rather than what these have left in memory.
+
+A gradient is full of values that stand between an activation and its derivative. One of them is computed
+again, in each level (`recompute.levels`) that reads it, if
+
+- all that it is computed from is in memory then anyway, or computed again there, too;
+- its readers are elementwise and of its shape: a contraction would only write the copy again;
+- no reduction has part in it on its level: row programs and attentions are made of such values as they are;
+- that takes less time than to write it and to read it, what has to be read in its place included.
+
+A copy has the bits of the value. It comes before `passes.layers`, whose functions then hand on less.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import count
+from typing import TYPE_CHECKING
+
+from mind_mlir.ir.module import Functions
+from mind_mlir.ir.regions import blocks_within, live_operations
+from mind_mlir.passes.layers.code import CONTRACTIONS
+from mind_mlir.passes.recompute.choice import Choice
+from mind_mlir.passes.recompute.levels import Levels
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from mind_mlir.ir.module import Block, CoreOperation, Function, Module, ValueId
+    from mind_mlir.ir.types import ValueType
+    from mind_mlir.target import Target
+
+
+def recompute(module: Module, target: Target) -> Module:
+    """Return ``module``, in structured form, with values computed again where that takes less time.
+
+    Args:
+        module: What to change.
+        target: The processor.
+    """
+    functions = [_changed(each, target) for each in module.functions]
+    if all(one is other for one, other in zip(functions, module.functions, strict=True)):
+        return module
+    return replace(module, functions=Functions(functions))
+
+
+def _changed(function: Function, target: Target) -> Function:
+    (block,) = function.blocks
+    inside = [each for operation in block.operations for each in blocks_within(operation)]
+    blocks = [block, *inside]
+    if not any(operation.opcode in CONTRACTIONS for each in blocks for operation in each.operations):
+        return function
+    types: dict[ValueId, ValueType] = {}
+    for each in blocks:
+        types.update((parameter.value_id, parameter.type) for parameter in each.parameters)
+        for operation in each.operations:
+            types.update((result.value_id, result.type) for result in operation.results)
+    changed = _Function(types, target).block(block)
+    return function if changed is block else replace(function, blocks=(changed,))
+
+
+class _Function:
+    """Changes the blocks of one function."""
+
+    def __init__(self, types: Mapping[ValueId, ValueType], target: Target) -> None:
+        self._types = types
+        self._target = target
+        self._fresh = count(max(types, default=-1) + 1)
+
+    def block(self, block: Block) -> Block:
+        """Return ``block``, and those within it, changed; itself if there is nothing to change."""
+        operations = [self._within(operation) for operation in block.operations]
+        results = block.terminator.operands
+        levels = Levels(operations, results, self._types)
+        choice = Choice(levels, self._target)
+        if choice.values:
+            operations = live_operations(list(self._copied(levels, choice)), results)
+        elif all(one is other for one, other in zip(operations, block.operations, strict=True)):
+            return block
+        return replace(block, operations=tuple(operations))
+
+    def _within(self, operation: CoreOperation) -> CoreOperation:
+        regions = tuple([self.block(region) for region in operation.regions])
+        same = all(one is other for one, other in zip(regions, operation.regions, strict=True))
+        return operation if same else replace(operation, regions=regions)
+
+    def _copied(self, levels: Levels, choice: Choice) -> Iterator[CoreOperation]:
+        """Yield the operations, with copies in front of the first one of a level that reads them."""
+        copies: dict[int, dict[ValueId, ValueId]] = {}
+        for number, operation in enumerate(levels.operations):
+            level = levels.of[number]
+            again = [value for value in operation.operands if choice.is_computed(value, level)]
+            if not again:
+                yield operation
+                continue
+            made = copies.setdefault(level, {})
+            yield from self._copies(again, levels, choice.computed[level], made)
+            new = {value: made[value] for value in again}
+            yield replace(operation, operands=tuple([new.get(each, each) for each in operation.operands]))
+
+    def _copies(
+        self, values: list[ValueId], levels: Levels, computed: set[int], made: dict[ValueId, ValueId]
+    ) -> Iterator[CoreOperation]:
+        """Yield copies of what makes ``values``, but for what is ``made``, in order; enter them there."""
+        needed: set[int] = set()
+        pending = list(values)
+        while pending:
+            value = pending.pop()
+            maker = levels.made_by.get(value)
+            if maker is not None and maker in computed and maker not in needed and value not in made:
+                needed.add(maker)
+                pending += levels.operations[maker].operands
+        for number in sorted(needed):
+            operation = levels.operations[number]
+            operands = tuple([made.get(each, each) for each in operation.operands])
+            made[operation.value_id] = next(self._fresh)
+            origin = f"{operation.label} again"
+            value = made[operation.value_id]
+            yield replace(operation, value_id=value, operands=operands, origin=origin)

@@ -1,0 +1,151 @@
+"""A block in levels: what lies between its contractions, and what of one level another one reads.
+
+The level of an operation is the number of contractions, loops, branches and calls on the longest way to it.
+What is read within a level may stay in registers; what a later one reads goes through memory.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from mind_mlir.ir.regions import reads
+from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.ops.registry import lookup
+from mind_mlir.passes.layers.code import CONTRACTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from mind_mlir.ir.module import CoreOperation, ValueId
+    from mind_mlir.ir.types import ValueType
+
+#: Operations that rounding to a narrow float stands for.
+NARROWING = 6
+
+#: These cost nothing: they are read through.
+VIEWS = frozenset(("BroadcastTo", "ExpandDims", "Reshape", "Squeeze"))
+#: These neither compute nor reduce.
+_MOVES = VIEWS | {"Slice", "Transpose"}
+_CALLS = frozenset(("Call", "CustomCall"))
+
+
+class Levels:
+    """What is known of a block in structured form.
+
+    Attributes:
+        operations: Its operations; they are known by their numbers in it.
+        types: The types of all values of the function.
+        made_by: The operation that makes a value of the block.
+        users: The operations that read a value, each once.
+        of: The level of each operation.
+        costs: How many vector operations an element of each takes; 0 for what is not elementwise on floats.
+        last: The last level that reads a value, through views, too; of a result of the block, none is later.
+        returned: The results of the block.
+        roots: What a view is one of; other values are not in it.
+        read: The values that each level reads.
+        moved: How many bytes all operations up to each have made.
+    """
+
+    def __init__(
+        self,
+        operations: Sequence[CoreOperation],
+        returned: Sequence[ValueId],
+        types: Mapping[ValueId, ValueType],
+    ) -> None:
+        self.operations = operations
+        self.types = types
+        self.made_by = {value: number for number, each in enumerate(operations) for value in each.result_ids}
+        self.users: dict[ValueId, list[int]] = {}
+        self.of: list[int] = []
+        self.costs = [_cost(each, types) for each in operations]
+        self.last: dict[ValueId, int] = dict.fromkeys(returned, len(operations) + 1)
+        self.returned = frozenset(returned)
+        self.roots: dict[ValueId, ValueId] = {}
+        self.read: dict[int, set[ValueId]] = {}
+        self._reads = [tuple(dict.fromkeys(reads(each))) for each in operations]
+        self._find_levels()
+        self._find_last()
+        self.moved = list(accumulate(sum(map(self.bytes_of, each.result_ids)) for each in operations))
+
+    def is_given(self, number: int) -> bool:
+        """Return whether an operation is there without being computed: a constant, or an input."""
+        opcode = self.operations[number].opcode
+        return opcode == "Input" or opcode.startswith("Const")
+
+    def is_view(self, number: int) -> bool:
+        """Return whether an operation is a view of its operand."""
+        return self.operations[number].opcode in VIEWS
+
+    def root(self, value: ValueId) -> ValueId:
+        """Return what ``value`` is a view of; itself if it is none."""
+        return self.roots.get(value, value)
+
+    def bytes_of(self, value: ValueId) -> int:
+        """Return how many bytes ``value`` takes."""
+        type_ = self.types[value]
+        return type_.element_count * type_.dtype.itemsize if isinstance(type_, TensorType) else 0
+
+    def around_reductions(self) -> set[int]:
+        """Return the operations that on their level anything which is not elementwise reads, or is read by.
+
+        There may be other operations in between.
+        """
+        others = {number for number in range(len(self.operations)) if self._is_other(number)}
+        behind, before = set(others), set(others)
+        for number, level in enumerate(self.of):
+            makers = self._makers(number)
+            if any(maker in behind and self.of[maker] == level for maker in makers):
+                behind.add(number)
+        for number in reversed(range(len(self.of))):
+            if number in before:
+                before.update(maker for maker in self._makers(number) if self.of[maker] == self.of[number])
+        return behind | before
+
+    def _makers(self, number: int) -> Iterator[int]:
+        return (self.made_by[value] for value in self._reads[number] if value in self.made_by)
+
+    def _is_other(self, number: int) -> bool:
+        operation = self.operations[number]
+        if self.costs[number] or self.is_given(number):
+            return False
+        return operation.opcode not in _MOVES and not _is_border(operation)
+
+    def _find_levels(self) -> None:
+        for number, operation in enumerate(self.operations):
+            below = max((self.of[maker] for maker in self._makers(number)), default=0)
+            self.of.append(below + _is_border(operation))
+            for value in self._reads[number]:
+                self.users.setdefault(value, []).append(number)
+            if self.is_view(number):
+                self.roots[operation.value_id] = self.root(operation.operands[0])
+
+    def _find_last(self) -> None:
+        for number in reversed(range(len(self.operations))):
+            last = level = self.of[number]
+            if self.is_view(number):
+                last = self.last.get(self.operations[number].value_id, level)
+            else:
+                self.read.setdefault(level, set()).update(map(self.root, self._reads[number]))
+            for value in self._reads[number]:
+                self.last[value] = max(self.last.get(value, 0), last)
+
+
+def _is_border(operation: CoreOperation) -> bool:
+    return operation.opcode in CONTRACTIONS or bool(operation.regions) or operation.opcode in _CALLS
+
+
+def _cost(operation: CoreOperation, types: Mapping[ValueId, ValueType]) -> int:
+    """Return how many vector operations an element takes; 0 for what is not elementwise on floats.
+
+    Integers are left out, whose divisions are checked, and complex numbers, of which there are no vectors.
+    """
+    record = lookup(operation.opcode)
+    if record is None or not record.vector_operations:
+        return 0
+    found = [types[value] for value in (*operation.operands, operation.value_id)]
+    dtypes = [type_.dtype for type_ in found if isinstance(type_, TensorType)]
+    if any(dtype is not DType.I1 and not (dtype.is_float and dtype.itemsize > 1) for dtype in dtypes):
+        return 0
+    is_narrow = dtypes[-1].is_float and dtypes[-1].itemsize < DType.F32.itemsize
+    return record.vector_operations + NARROWING * is_narrow
