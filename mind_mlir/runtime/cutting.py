@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from mind_mlir.bindings import Module, Operation
 
-#: Operations that are worth a unit of their own: another one costs 3 ms, an operation 30 us.
-_WORTHWHILE = 200
+#: Operations that are worth a unit of their own: another one costs its thread 2 ms, an operation 30 us.
+_WORTHWHILE = 100
 #: Operations of a light function: by itself, one takes LLVM 0.4 ms.
 _LIGHT = 40
 #: So many of them become parts of their callers; each may need some of the caller's stack.
