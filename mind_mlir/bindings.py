@@ -130,14 +130,8 @@ def add_dialect_package(package: str) -> None:
         ir._globals.append_dialect_search_prefix(package)
 
 
-class _EngineHandle(ctypes.Structure):
-    """`MlirExecutionEngine` of MLIR's C API."""
-
-    _fields_ = (("ptr", ctypes.c_void_p),)
-
-
-class _Attribute(ctypes.Structure):
-    """`MlirAttribute` of MLIR's C API."""
+class _Handle(ctypes.Structure):
+    """A handle of MLIR's C API: of a module, an attribute, an engine."""
 
     _fields_ = (("ptr", ctypes.c_void_p),)
 
@@ -148,30 +142,28 @@ class _StringRef(ctypes.Structure):
     _fields_ = (("data", ctypes.c_char_p), ("length", ctypes.c_size_t))
 
 
-def _engine_lookup() -> Any:
-    """Return the C function behind `ExecutionEngine.raw_lookup`; None where the bindings do not show it."""
+def _c_function(name: str, result: Any, *arguments: Any) -> Any:
+    """Return a function of MLIR's C API; None where the bindings do not show it.
+
+    It runs without the interpreter lock, which the functions of the bindings hold.
+    """
     try:
-        found: Any = ctypes.CDLL(execution_engine._execution_engine.__file__).mlirExecutionEngineLookupPacked
+        found: Any = getattr(ctypes.CDLL(execution_engine._execution_engine.__file__), name)
     except (AttributeError, OSError):
         return None
-    found.argtypes, found.restype = (_EngineHandle, _StringRef), ctypes.c_void_p
+    found.argtypes, found.restype = arguments, result
     return found
 
 
-_lookup = _engine_lookup()
-
-
-def _data_getter() -> Any:
-    """Return the C function that gives the data of a `DenseElementsAttr`; None where there is none to see."""
-    try:
-        found: Any = ctypes.CDLL(execution_engine._execution_engine.__file__).mlirDenseElementsAttrGetRawData
-    except (AttributeError, OSError):
-        return None
-    found.argtypes, found.restype = (_Attribute,), ctypes.c_void_p
-    return found
-
-
-_data_of = _data_getter()
+_create = _c_function(
+    "mlirExecutionEngineCreate",
+    _Handle,
+    *(_Handle, ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_bool, ctypes.c_bool),
+)
+_lookup = _c_function("mlirExecutionEngineLookupPacked", ctypes.c_void_p, _Handle, _StringRef)
+_data_of = _c_function("mlirDenseElementsAttrGetRawData", ctypes.c_void_p, _Handle)
+#: What the bindings call a capsule that holds an engine.
+_ENGINE_CAPSULE = f"{NAMESPACE}.execution_engine.ExecutionEngine._CAPIPtr".encode()
 
 
 def raw_elements(attribute: Any, itemsize: int) -> bytes:
@@ -187,13 +179,38 @@ def raw_elements(attribute: Any, itemsize: int) -> bytes:
     if _data_of is None:
         raise TypeError("the bindings show no data of such elements")
     count = 1 if attribute.is_splat else len(attribute)
-    return ctypes.string_at(_data_of(_Attribute(_pointer(attribute._CAPIPtr))), count * itemsize)
+    return ctypes.string_at(_data_of(_Handle(_pointer(attribute._CAPIPtr))), count * itemsize)
 
 
-def code_maker(engine: Any, function: str) -> Callable[[], object]:
+def create_engine(module: Module, *, opt_level: int, pic: bool = False, dumps: bool = False) -> Any:
+    """Return an `ExecutionEngine`, which MLIR makes without the interpreter lock.
+
+    Several threads may make engines of modules of one context if that has multi-threading on.
+
+    Args:
+        module: A module of the LLVM dialect.
+        opt_level: LLVM's level of optimisation, 0 to 3.
+        pic: Whether the code is position-independent.
+        dumps: Whether the engine keeps the code as an object file, too, to be written.
+
+    Raises:
+        RuntimeError: LLVM does not take the module; what it has to say is on standard error.
+    """
+    if _create is None:
+        return ExecutionEngine(module, opt_level=opt_level, enable_pic=pic)
+    engine = _create(_Handle(_pointer(module._CAPIPtr)), opt_level, 0, None, dumps, pic)
+    if not engine.ptr:
+        raise RuntimeError("there is no engine for it")
+    new = ctypes.pythonapi.PyCapsule_New
+    new.argtypes, new.restype = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p), ctypes.py_object
+    return ExecutionEngine._CAPICreate(new(engine.ptr, _ENGINE_CAPSULE, None))
+
+
+def code_maker(engine: Any, function: str) -> Callable[[], int | None]:
     """Return what makes the machine code of an `ExecutionEngine`, which any thread may call.
 
-    `ExecutionEngine.raw_lookup` of a first function does so, too, but holds the interpreter lock meanwhile.
+    It returns what `ExecutionEngine.raw_lookup` of that function does, or None where that is 0. A first
+    look-up makes the code, too, but holds the interpreter lock meanwhile.
 
     Args:
         engine: It must live until the code has been made.
@@ -202,7 +219,7 @@ def code_maker(engine: Any, function: str) -> Callable[[], object]:
     if _lookup is None:
         return partial(engine.raw_lookup, function)
     symbol = function.encode()
-    return partial(_lookup, _EngineHandle(_pointer(engine._CAPIPtr)), _StringRef(symbol, len(symbol)))
+    return partial(_lookup, _Handle(_pointer(engine._CAPIPtr)), _StringRef(symbol, len(symbol)))
 
 
 def _pointer(capsule: object) -> int:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import ctypes
-import threading
+from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING
 
 from mind_mlir.abi import PARALLEL_SYMBOL
-from mind_mlir.bindings import ExecutionEngine, code_maker, ir
+from mind_mlir.bindings import code_maker, create_engine, ir
 from mind_mlir.diagnostics import InternalError
 from mind_mlir.lowering.schedule.contraction.library import declared_kernels
 from mind_mlir.lowering.to_llvm import linked
+from mind_mlir.runtime.ahead import Ahead, making
 from mind_mlir.runtime.constants import Constants
 from mind_mlir.runtime.kernels import begin_kernels, kernel_address
 from mind_mlir.runtime.library import fill_table
@@ -22,7 +23,7 @@ from mind_mlir.target import named_target
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mind_mlir.bindings import Module
+    from mind_mlir.bindings import ExecutionEngine, Module
     from mind_mlir.mlir.references import References
     from mind_mlir.runtime.units import Unit
     from mind_mlir.target import Target
@@ -84,43 +85,50 @@ class MachineCode:
             for unit in units:
                 inline_in_wrappers(unit)
         self._table = _Table(slots)
-        self._engines = [self._engine(unit, pic=standalone) for unit in units]
-        if slots:
-            self._generate(units)
+        self._engines = self._made(units, pic=standalone)
+        for engine, unit in zip(self._engines, units, strict=True):
+            if unit.publishes:
+                fill_table(_look_up(engine, unit, PUBLISH), self._table.value)
         _look_up(self._engines[0], units[0], units[0].function)
         # What threads have been making meanwhile.
         self._table.enter([address() for address in elsewhere.values()])
 
-    def _engine(self, unit: Unit, *, pic: bool) -> ExecutionEngine:
-        try:
-            engine = ExecutionEngine(unit.module, opt_level=unit.level, enable_pic=pic)
-        except RuntimeError as error:
-            raise InternalError("codegen", f"LLVM refuses the module: {error}", str(unit.module)) from error
+    def _made(self, units: Sequence[Unit], *, pic: bool) -> list[ExecutionEngine]:
+        """Make the code of all units at the same time, and return their engines."""
+        made: list[ExecutionEngine] = [None] * len(units)
+
+        def make(number: int) -> None:
+            unit = units[number]
+            try:
+                engine = create_engine(unit.module, opt_level=unit.level, pic=pic, dumps=len(units) == 1)
+            except RuntimeError:
+                return
+            self._define_in(engine)
+            code_maker(engine, unit.function)()
+            made[number] = engine
+
+        context = units[0].module.context
+        with ExitStack() as stack:
+            if len(units) > 1:
+                context.enable_multithreading(True)
+                stack.callback(context.enable_multithreading, False)
+            with making:
+                others = [Ahead(partial(make, number)) for number in range(1, len(units))]
+            for other in others:
+                stack.callback(other.wait)
+            make(0)
+        for engine, unit in zip(made, units, strict=True):
+            if engine is None:  # what LLVM has to say is on standard error
+                raise InternalError("codegen", "LLVM refuses the module", str(unit.module))
+        return made
+
+    def _define_in(self, engine: ExecutionEngine) -> None:
+        """Define the symbols that the code of a unit refers to."""
         if self._constants is not None:
             self._constants.define_in(engine)
         if self._parallel is not None:
             engine.raw_register_runtime(PARALLEL_SYMBOL, self._parallel)
         engine.raw_register_runtime(TABLE, self._table)
-        return engine
-
-    def _generate(self, units: Sequence[Unit]) -> None:
-        """Make the code of all units at the same time, and tell each where the others' functions are."""
-        made = list(zip(self._engines, units, strict=True))
-        first, *others = [code_maker(engine, unit.function) for engine, unit in made]
-        threads = []
-        for make in others:
-            thread = threading.Thread(target=make)
-            try:
-                thread.start()
-            except RuntimeError:  # the process may have no more threads: the code is made below
-                break
-            threads.append(thread)
-        first()
-        for thread in threads:
-            thread.join()
-        for engine, unit in made:
-            if unit.publishes:
-                fill_table(_look_up(engine, unit, PUBLISH), self._table.value)
 
     def address_of(self, function: str) -> int:
         """Return where the code of a public function is (see `NativeFunction.address`)."""

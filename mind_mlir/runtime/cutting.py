@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from mind_mlir.bindings import Module, Operation
 
-#: Operations that are worth a unit of their own: another one costs 3 ms, an operation 30 us.
-_WORTHWHILE = 200
+#: Operations that are worth a unit of their own: another one costs its thread 2 ms, an operation 30 us.
+_WORTHWHILE = 100
 #: Operations of a light function: by itself, one takes LLVM 0.4 ms.
 _LIGHT = 40
 #: So many of them become parts of their callers; each may need some of the caller's stack.
@@ -99,18 +99,20 @@ def shares(module: Module, level: int, most: int, *, whole: bool) -> list[Share]
     first.enter(function for function in functions if function.stays)
     total = sum(function.size for function in functions)
     free = total - first.size
-    if whole:
+    groups = sorted(_groups(functions), key=_size_of, reverse=True)
+    if whole or not groups:
         count = 0
     elif level:
         count = min(_others(first.size, free, most), free // _WORTHWHILE)
     else:
-        count = min(most, total // _WORTHWHILE) - 1
+        # One unit has the largest group; what is left has to be worth the others.
+        count = min(most - 1, total // _WORTHWHILE - 1, (total - _size_of(groups[0])) // _WORTHWHILE)
     if count < 1:
         first.enter(function for function in functions if not function.stays)
         return [first]
     others = [Share(0) for _ in range(count)]
     takers = others if level else [first, *others]
-    for group in sorted(_groups(functions), key=_size_of, reverse=True):
+    for group in groups:
         min(takers, key=lambda share: share.size).enter(group)
     return [first, *(share for share in others if share.functions)]
 

@@ -11,7 +11,7 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ExecutionEngine, code_maker, ir, llvm, new_context
+from mind_mlir.bindings import code_maker, create_engine, ir, llvm, new_context
 from mind_mlir.interrupts import held
 from mind_mlir.runtime.ahead import Ahead, making
 
@@ -48,7 +48,7 @@ class Code:
         """
         self._names = _hide_functions(module)
         append_table(module, _TABLE, dict(enumerate(self._names)))
-        self._engine = ExecutionEngine(module, opt_level=opt_level)
+        self._engine = create_engine(module, opt_level=opt_level)
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._engine))
         with making:
             self._making = Ahead(code_maker(self._engine, _TABLE))

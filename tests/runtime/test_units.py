@@ -11,6 +11,7 @@ import pytest
 
 import mind_mlir
 from mind_mlir import bindings
+from mind_mlir.diagnostics import InternalError
 from mind_mlir.lowering.loop_hints import SCALAR_ATTRIBUTE
 from mind_mlir.pipeline import Lowering
 from mind_mlir.runtime import code, cutting, units
@@ -145,6 +146,24 @@ def test_units_are_made_one_by_one_where_they_must(monkeypatch: pytest.MonkeyPat
     else:
         monkeypatch.setattr(bindings, "_lookup", None)
     assert run(monkeypatch, 4, module, given) == alone
+
+
+@pytest.mark.usefixtures("any_size")
+@pytest.mark.parametrize("first", [True, False])
+def test_what_llvm_refuses_is_reported_whichever_unit_it_is(
+    monkeypatch: pytest.MonkeyPatch, first: bool
+) -> None:
+    create = code.create_engine
+
+    def refuse(module: Any, **options: Any) -> Any:
+        names = {str(op.attributes["sym_name"].value) for op in module.body.operations}
+        if ("main" in names) == first:
+            raise RuntimeError("there is no engine for it")
+        return create(module, **options)
+
+    monkeypatch.setattr(code, "create_engine", refuse)
+    with pytest.raises(InternalError, match="LLVM refuses the module"):
+        run(monkeypatch, 3, exponentials(), inputs())
 
 
 @pytest.mark.usefixtures("any_size")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir
@@ -55,7 +56,7 @@ class Attention:
     dims: list[dict[int, Linear]]
     values: list[Source]
 
-    @property
+    @cached_property
     def program(self) -> Program:
         """What is computed."""
         outputs = zip(self.nodes, self.roots, strict=True)
@@ -279,9 +280,8 @@ def _joins(attention: Attention, root: Root, places: dict[Operation, int]) -> bo
     )
     if not _is_in_place(joined, places):
         return False
-    attention.expressions = ex
-    attention.roots, attention.nodes = joined.roots, joined.nodes
-    attention.dims, attention.values = joined.dims, joined.values
+    vars(attention).clear()  # what has been computed once, too
+    vars(attention).update(vars(joined))
     return True
 
 
