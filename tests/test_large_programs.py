@@ -19,6 +19,7 @@ from mind_mlir.abi import TABLE_ATTRIBUTE
 from mind_mlir.bindings import func, ir
 from mind_mlir.lowering import parts
 from mind_mlir.lowering.buffers.destination import pass_destinations
+from mind_mlir.lowering.schedule.emission.constants import ROW_PROGRAM_GROUPS
 from mind_mlir.mlir.passes import find_all
 from mind_mlir.pipeline import Lowering
 
@@ -180,5 +181,7 @@ def test_shared_groups_keep_apart_what_differs() -> None:
 
 
 def test_nests_that_a_program_repeats_are_emitted_once() -> None:
-    few, many = (stage(FAMILIES["chained reductions"](count), "scheduled") for count in (40, 80))
+    # Whole programs over rows: what is left of a chain, less than one of them, is a nest of its own.
+    counts = (4 * ROW_PROGRAM_GROUPS, 8 * ROW_PROGRAM_GROUPS)
+    few, many = (stage(FAMILIES["chained reductions"](count), "scheduled") for count in counts)
     assert few.count("vector.transfer_read") == many.count("vector.transfer_read") > 0

@@ -194,9 +194,10 @@ def _vjp(context: VjpContext) -> Sequence[Value | None]:
         lambda: gradients.of_features(gradients.emit("Mul", gradients.cotangent, gradients.normal)),
         lambda: gradients.of_features(gradients.cotangent),
     )
+    found = [rule() if needed else None for rule, needed in zip(rules, context.needs, strict=True)]
     return tuple(
-        gradients.cast(rule(), type_.dtype) if needed else None
-        for rule, type_, needed in zip(rules, types, context.needs, strict=True)
+        None if gradient is None else gradients.cast(gradient, type_.dtype)
+        for gradient, type_ in zip(found, types, strict=True)
     )
 
 

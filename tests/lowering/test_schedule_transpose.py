@@ -123,3 +123,17 @@ def test_batch_product_of_transposed_tensors(permutation: tuple[int, int, int]) 
     assert "linalg." not in bufferized(text)
     run(text, [x, y], [out])
     np.testing.assert_allclose(out, x @ y.transpose(permutation), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("shape", "permutation"), [((601, 1013), (1, 0)), ((3, 270, 517), (2, 0, 1))], ids=str
+)
+def test_large_sources_are_asked_for_ahead(shape: tuple[int, ...], permutation: tuple[int, ...]) -> None:
+    target = Target(64, 32, fma=True, masks=True, l2_bytes=1 << 20)
+    types = [tensor_type(shape, "f32"), tensor_type([shape[p] for p in permutation], "f32")]
+    text = function(types[:1], types[1:], transpose("t", "%a0", shape, permutation, "f32"), ["%t"])
+    assert "memref.prefetch" in bufferized(text, target)
+    x = numbers(shape, "f32")
+    out: Array = np.full([shape[p] for p in permutation], -1, np.float32)
+    run(text, [x], [out])
+    np.testing.assert_array_equal(out, x.transpose(permutation))

@@ -70,7 +70,10 @@ def _value(
         zeros = {**context.attributes, "pad_value": TensorLiteral.from_array(np.zeros(()))}
         imaginary = record.evaluate(_with_operand(context, np.imag(context.operands[0]), zeros))
         return np.asarray(real + 1j * imaginary)
-    return _as_complex(record.evaluate(context))
+    with np.errstate(
+        divide="ignore", invalid="ignore"
+    ):  # as the interpreter does: Smith's method divides by 0
+        return _as_complex(record.evaluate(context))
 
 
 def _with_operand(

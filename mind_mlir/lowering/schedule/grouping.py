@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.bindings import ir
 from mind_mlir.lowering.schedule.fusion.group import Group, extractions
 from mind_mlir.lowering.schedule.fusion.row_program import begun_by
+from mind_mlir.lowering.schedule.fusion.row_space import space_of
 from mind_mlir.lowering.schedule.group_emission import GroupEmission
 from mind_mlir.lowering.schedule.row_emission import RowEmission
 
@@ -33,8 +34,9 @@ class Grouping:
     if they may, and each operation is looked at once.
 
     What reduces rows becomes part of a row program when it is closed, and so do groups over the same rows
-    that read it. A program is emitted, with the open groups that read it, when something else uses one of its
-    results. So what depends on a program is part of it, or behind it.
+    that read it, or that sum over these rows what it reads, too. A program is emitted, with the open groups
+    that belong to it, when something else uses one of its results. So what depends on a program is part of
+    it, or behind it.
 
     In a loop, what reads the same carried value goes together where it may, be its results as independent as
     they are: only then can the value be overwritten by its next one (see `overwritten`).
@@ -202,7 +204,7 @@ class Grouping:
                 if self._readers.get(value) is group:
                     del self._readers[value]
         if group.rows is None:
-            program = begun_by(group)
+            program = self._beside(group) or begun_by(group)
         else:
             program = group.rows.current
             del program.waiting[id(group)]
@@ -212,10 +214,27 @@ class Grouping:
             return
         self._programs.update(dict.fromkeys(group.produced, program))
 
+    def _beside(self, group: Group) -> RowProgram | None:
+        """Return a row program that reads what ``group`` sums over the same rows, if there is one."""
+        if not group.sums_rows:
+            return None
+        read = {value for view in group.members for value in view.inputs}
+        for other in dict.fromkeys(self._open.values()):
+            alike = other.rows is None and other.extents == group.extents and space_of(other) is not None
+            if alike and any(value in read for view in other.members for value in view.inputs):
+                self._retire(other)
+        programs = dict.fromkeys(program.current for program in self._programs.values())
+        return next((program for program in programs if program.sums_beside(group)), None)
+
     def _finish(self, program: RowProgram) -> None:
-        """Emit ``program`` and the open groups that read it."""
+        """Emit ``program`` and the open groups that read it, or sum over its rows what it reads."""
         for group in list(program.waiting.values()):
             self._retire(group)
+        for group in dict.fromkeys(self._open.values()):
+            if group.sums_rows and program.sums_beside(group):
+                group.rows = program
+                program.waiting[id(group)] = group
+                self._retire(group)
         for value in (*program.produced, *program.reshapes):
             del self._programs[value]
         if self._rows.emit(program, self._pending):

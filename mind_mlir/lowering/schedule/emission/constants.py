@@ -105,7 +105,7 @@ GROUP_LIMIT = 48
 ROW_PROGRAM_LIMIT = 192
 
 #: Groups after which it takes no more: what a long program repeats is then emitted once.
-ROW_PROGRAM_GROUPS = 8
+ROW_PROGRAM_GROUPS = 12
 
 #: Operations that a pass over a row rather repeats than read what an earlier one has kept.
 REPEATED = 6
@@ -133,6 +133,14 @@ BLOCK_SHARE = 2
 #: Bytes of a row from where on a row program asks for the rows that follow. Swept: rows of 3 KB gain a fifth.
 ASKED_ROW = 1024
 
+#: Rows that a row program adds up in the same partial sums: few enough for their accuracy, and so many that
+#: these are a small part of what it reads.
+SUMMED_ROWS = 64
+
+#: Sums over the rows become part of a row program where there are so many of these, and so few bytes in each
+#: that a chunk has some rows.
+LEAST_SUMMED, LONGEST_SUMMED = 128, 16 << 10
+
 #: Additions along a row below which the next row goes on with the same accumulators.
 SHORT_ROW = 8
 
@@ -150,6 +158,10 @@ LARGEST_SQUARE = 16
 
 #: Squares in a band: with more, the rows that are read at the same time are too many for the prefetcher.
 BAND = 4
+
+#: Squares ahead along the rows of the source whose lines are asked for, where it exceeds the second-level
+#: cache: the rows of a band lie on pages of their own, of which processors prefetch few.
+SQUARES_AHEAD = 4
 
 #: Fewer iterations of a loop than this make chunks too unequal for threads.
 FEWEST_SHARED = 8

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from mind_mlir.bindings import arith, ir, vector
 from mind_mlir.lowering.schedule.emission.constants import LINE
 from mind_mlir.lowering.schedule.fusion.cascade import Accumulators
-from mind_mlir.lowering.schedule.fusion.combiner import match_combiners
 from mind_mlir.lowering.schedule.fusion.elements import Beside, Elements
-from mind_mlir.lowering.schedule.fusion.output import Stores, wanted_values
+from mind_mlir.lowering.schedule.fusion.output import Stores, combiner_of, wanted_values
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
@@ -100,13 +99,9 @@ class Body:
         through = schedule.beside > 1
         self.elements = Elements(emitter, group, schedule.width, wanted, given, through=through)
         self.stores = Stores(emitter, group, schedule.lanes, schedule.vectors)
-        self.reducers = [output for output in outputs if output.member.reductions]
-        self.streams = [output for output in outputs if not output.member.reductions]
-        self.combiners: list[Combiner] = []
-        for output in self.reducers:
-            combiners = match_combiners(output.member.body, output.member.results)
-            assert combiners is not None  # `vector_dims` is empty otherwise
-            self.combiners.append(combiners[output.number])
+        self.reducers = [output for output in outputs if output.member.reductions and not output.adds]
+        self.streams = [output for output in outputs if not output.member.reductions or output.adds]
+        self.combiners = [combiner_of(output) for output in self.reducers]
 
     @property
     def full(self) -> int:
@@ -168,9 +163,18 @@ class Body:
         if chunk.mask is None:
             self._prefetch(chunk)
         for number, output in enumerate(self.streams):
+            if output.adds:
+                stored[number] = self._add(output, stored[number], place, chunk, computed)
+                continue
             value = self.elements.vector(output.result, computed)
             stored[number] = self.stores.store(output, stored[number], place.env, chunk, value)
         return stored
+
+    def _add(self, output: Output, result: Value, place: Place, chunk: Chunk, computed: Known) -> Value:
+        """Combine what was computed for ``output`` with its partial result in memory."""
+        before = self.stores.start(output, result, place.env, chunk, place.slot)
+        total = self._combine(output, combiner_of(output), before, computed)
+        return self.stores.store(output, result, place.env, chunk, total, place.slot)
 
     def _prefetch(self, chunk: Chunk) -> None:
         """Ask for the cache lines that lie ahead of ``chunk``."""

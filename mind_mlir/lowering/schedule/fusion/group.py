@@ -52,6 +52,12 @@ class Group:
         for result in view.op.results:
             self.produced[result] = view
 
+    @property
+    def sums_rows(self) -> bool:
+        """Whether it reduces loops around the vector loop, which is the last one, and not that."""
+        last = self.vector == len(self.extents) - 1
+        return last and bool(self.reductions) and self.reductions[-1] < self.vector
+
     def refresh(self) -> None:
         """Let the members have the operands that their operations have by now."""
         self.members = [view.current() for view in self.members]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.fusion.combiner import combined_value
+from mind_mlir.lowering.schedule.fusion.combiner import combined_value, match_combiners
 from mind_mlir.lowering.schedule.fusion.elements import read_vector
 from mind_mlir.lowering.schedule.reading.body import match_multiply_add
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from mind_mlir.bindings import Value
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
+    from mind_mlir.lowering.schedule.fusion.combiner import Combiner
     from mind_mlir.lowering.schedule.fusion.elements import Chunk
     from mind_mlir.lowering.schedule.fusion.group import Group
     from mind_mlir.lowering.schedule.reading.view import Access, Env, View
@@ -28,12 +29,14 @@ class Output:
         number: number among its results.
         destination: the tensor it is written to; holds what a reduction starts from unless ``start`` does.
         start: the number that a reduction starts from, or None.
+        adds: whether each element is combined with what is in memory by then: a sum over rows.
     """
 
     member: View
     number: int
     destination: Value
     start: Value | None = None
+    adds: bool = False
 
     @property
     def access(self) -> Access:
@@ -44,6 +47,13 @@ class Output:
     def result(self) -> Value:
         """The result itself."""
         return self.member.op.results[self.number]
+
+
+def combiner_of(output: Output) -> Combiner:
+    """Return how ``output``, a reduction, is combined."""
+    combiners = match_combiners(output.member.body, output.member.results)
+    assert combiners is not None  # `vector_dims` is empty otherwise
+    return combiners[output.number]
 
 
 def wanted_values(output: Output) -> list[Value]:

@@ -28,6 +28,7 @@ class Pass:
     Attributes:
         members: What is computed along the row, in order.
         reduced: Those among them that reduce it.
+        summed: Those among them that reduce all rows to one.
         settled: What is computed of that then, one number for each row.
         stored: Values along the row that go to memory: results, and what is kept for later passes.
         loaded: Values along the row that come from there.
@@ -36,6 +37,7 @@ class Pass:
 
     members: list[View] = dataclasses.field(default_factory=list)
     reduced: list[View] = dataclasses.field(default_factory=list)
+    summed: list[View] = dataclasses.field(default_factory=list)
     settled: list[View] = dataclasses.field(default_factory=list)
     stored: list[Value] = dataclasses.field(default_factory=list)
     loaded: list[Value] = dataclasses.field(default_factory=list)
@@ -53,6 +55,11 @@ class Passes:
 
     passes: list[Pass]
     kept: list[Value]
+
+    @property
+    def summed(self) -> list[View]:
+        """What reduces all rows to one."""
+        return [view for part in self.passes for view in part.summed]
 
     @property
     def settled(self) -> list[View]:
@@ -95,6 +102,11 @@ def _narrowings(view: View) -> int:
     return sum(op.operation.name == "arith.truncf" for op in view.body.operations)
 
 
+def _lives(view: View, space: RowSpace, results: Container[Value]) -> bool:
+    """Return whether ``view``, a reduction, is needed: nothing in a program reads sums over its rows."""
+    return space.is_single(view) or view.op.results[0] in results
+
+
 class _Planner:
     def __init__(
         self,
@@ -103,18 +115,20 @@ class _Planner:
         space: RowSpace,
         results: Container[Value],
     ) -> None:
-        self._members = members
+        self._members = [view for view in members if not view.reductions or _lives(view, space, results)]
         self._produced = produced
+        self._space = space
         self._single = {id(view): space.is_single(view) for view in members}
         self._results = results
         self._levels: dict[int, int] = {}
         self._costs: dict[int, int] = {}
         self._first: dict[int, int] = {}  # the pass that first computes a member along the row
         self._stored: set[Value] = set()
-        for view in members:
+        for view in self._members:
             self._rate(view)
 
     def run(self) -> Passes:
+        self._place()
         count = 1 + max(
             self._levels[id(view)] for view in self._members if view.reductions or not self._single[id(view)]
         )
@@ -130,6 +144,41 @@ class _Planner:
                 if value not in self._results:
                     kept.append(value)
         return Passes(passes, kept)
+
+    def _place(self) -> None:
+        """Let each sum over the rows be part of the first pass that has most of what it needs."""
+        summed = [view for view in self._members if self._is_summed(view)]
+        if not summed:
+            return
+        others = [view for view in self._members if not self._is_summed(view)]
+        passes = _Planner(others, self._produced, self._space, self._results).run().passes
+        for view in summed:
+            least = self._levels[id(view)]
+            costs = [(self._missing(view, part), level) for level, part in enumerate(passes[least:], least)]
+            self._levels[id(view)] = min(costs)[1] if costs else least
+
+    def _missing(self, view: View, part: Pass) -> int:
+        """Return how much ``view`` needs along the row that ``part`` neither computes nor reads."""
+        known = {id(each) for each in part.members}
+        read = {value for each in part.members for value in each.inputs}
+        left, count = [view], 0
+        while left:
+            each = left.pop()
+            for number, value in enumerate(each.inputs):
+                source = self._produced.get(value)
+                if value in read or not each.used(number) or (source is not None and id(source) in known):
+                    continue
+                if source is None:
+                    count += 1
+                elif not self._single[id(source)]:
+                    known.add(id(source))
+                    count += 1
+                    left.append(source)
+        return count
+
+    def _is_summed(self, view: View) -> bool:
+        """Return whether ``view`` reduces all rows to one."""
+        return bool(view.reductions) and not self._single[id(view)]
 
     def _inputs(self, view: View) -> list[tuple[Value, View]]:
         """Return the results of members that ``view`` reads, each with its member."""
@@ -149,10 +198,17 @@ class _Planner:
         here = [view for view in self._members if self._levels[id(view)] == level]
         along = [view for view in here if not self._single[id(view)]]
         found = Pass(
-            reduced=[view for view in here if view.reductions],
-            stored=[result for view in along for result in view.op.results if result in self._results],
+            reduced=[view for view in here if view.reductions and self._single[id(view)]],
+            summed=[view for view in along if view.reductions],
+            stored=[
+                result
+                for view in along
+                for result in view.op.results
+                if result in self._results and not view.reductions
+            ],
         )
-        needed = {id(view) for view in found.reduced} | {id(self._produced[v]) for v in found.stored}
+        needed = {id(view) for view in (*found.reduced, *found.summed)}
+        needed |= {id(self._produced[value]) for value in found.stored}
         loaded: dict[Value, None] = {}
         given: dict[Value, None] = {}
         for view in reversed(self._members):

@@ -6,11 +6,13 @@ no pass to end, and writes while it reads. Where there is one block, passes foll
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.fusion.body import Place
 from mind_mlir.lowering.schedule.fusion.chunks import Chunks
 from mind_mlir.lowering.schedule.fusion.row_passes import RowPasses
+from mind_mlir.lowering.schedule.fusion.row_sums import RowSums
 from mind_mlir.lowering.schedule.reading.values import filler
 
 if TYPE_CHECKING:
@@ -58,6 +60,14 @@ class RowEmitter:
         self._destinations = [output.destination for output in outputs]
         self._rows = group.vector - 1  # the loop over rows that blocks are made of; -1: there is one row
         self._passes = RowPasses(emitter, group, passes, outputs, starts, schedule, target)
+        summed = {view.op.results[0] for view in passes.summed}
+        #: Of each output that is a sum over the rows, by its place.
+        self._summed = {
+            place: dataclasses.replace(output, start=starts[output.result])
+            for place, output in enumerate(outputs)
+            if output.result in summed
+        }
+        self._sums = RowSums(emitter, group, schedule)
 
     def emit(self, known: Known) -> list[Value]:
         """Emit the nest at the insertion point; return the tensors of the outputs, in their order.
@@ -67,23 +77,31 @@ class RowEmitter:
         """
         rows = self._s.rows
         chunks = Chunks(self._e, self._g.extents, self._g.vector, self._g.reductions, rows)
-        place = Place({}, known, {})
-        return chunks.emit(rows.cuts, place, self._destinations, self._loops, parallel=rows.parallel)
+        carried = list(self._destinations)
+        for place, output in self._summed.items():
+            carried[place] = self._sums.partial(output)
+        begin = Place({}, known, {})
+        carried = chunks.emit(rows.cuts, begin, carried, self._loops, parallel=rows.parallel)
+        for place, output in self._summed.items():
+            carried[place] = self._sums.join(output, carried[place])
+        return carried
 
     def _loops(self, place: Place, carried: list[Value]) -> list[Value]:
         """Run over the blocks of rows of a chunk."""
         dim = next((dim for dim in range(self._g.vector) if dim not in place.env), self._rows)
         if dim < 0 or dim in place.env:
             row = place.env.get(dim, 0)
-            return self._one(place, (row, self._e.add(row, 1)), carried)
-        rows = place.ranges.get(dim)
-        bounds = (0, self._g.extents[dim]) if rows is None else (rows.lower, rows.upper)
+            rows = row, self._e.add(row, 1)
+            return self._one(place, rows, self._cleared(place, rows, carried))
+        range_ = place.ranges.get(dim)
+        bounds = (0, self._g.extents[dim]) if range_ is None else (range_.lower, range_.upper)
         if dim != self._rows:
             return self._e.loop(
                 (*bounds, 1),
                 carried,
                 lambda i, inside: self._loops(place.at(place.env | {dim: i}, place.known), inside),
             )
+        carried = self._cleared(place, bounds, carried)
         if self._s.turned:
             return self._turned(place, bounds, carried)
         return self._e.loop(
@@ -91,6 +109,13 @@ class RowEmitter:
             carried,
             lambda i, inside: self._one(place, (i, self._end(i, bounds[1])), inside),
         )
+
+    def _cleared(self, place: Place, rows: tuple[Index, Index], carried: list[Value]) -> list[Value]:
+        """Let the partial sums of ``rows`` begin; return what is carried."""
+        found = list(carried)
+        for number, output in self._summed.items():
+            found[number] = self._sums.clear(output, found[number], place.env, rows)
+        return found
 
     def _end(self, first: Index, upper: Index) -> Index:
         """Return the end of the block that begins at ``first``, or may begin behind the last row."""

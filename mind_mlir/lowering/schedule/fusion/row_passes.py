@@ -18,6 +18,7 @@ from mind_mlir.lowering.schedule.fusion.group import Group, is_identity
 from mind_mlir.lowering.schedule.fusion.output import Output
 from mind_mlir.lowering.schedule.fusion.row_block import Block
 from mind_mlir.lowering.schedule.fusion.row_space import stored_form
+from mind_mlir.lowering.schedule.fusion.row_sums import RowSums
 from mind_mlir.lowering.schedule.fusion.rows import Rows
 from mind_mlir.lowering.schedule.reading.values import filler
 from mind_mlir.lowering.schedule.reading.view import Linear
@@ -63,6 +64,7 @@ class RowPasses:
         self._target = target
         self._starts = starts
         self._outputs = {output.result: output for output in outputs}
+        self._sums = RowSums(emitter, group, schedule)
         self._rows = group.vector - 1  # the loop over rows that blocks are made of; -1: there is one row
         self._outer = frozenset(range(group.vector))
         # The slots of a row for its numbers and for what is kept of it, as if they were loops.
@@ -92,6 +94,7 @@ class RowPasses:
         slots = [(block.home(value), value) for value in part.stored]
         slots += [(block.buffers, value) for value in numbers if value in block.buffers]
         slots += [(block.outputs, value) for value in numbers if value in block.outputs]
+        slots += [(block.outputs, view.op.results[0]) for view in part.summed]
 
         def row(i: Index, inside: list[Value]) -> list[Value]:
             for (home, value), tensor in zip(slots, inside, strict=True):
@@ -173,19 +176,25 @@ class RowPasses:
             for view in part.reduced
             for number, init in enumerate(view.inits)
         ]
-        outputs, dims = [*streams, *reduced], dict.fromkeys(given, self._outer)
+        summed = [
+            dataclasses.replace(self._outputs[view.op.results[0]], member=members[id(view)], adds=True)
+            for view in part.summed
+        ]
+        outputs, dims = [*streams, *summed, *reduced], dict.fromkeys(given, self._outer)
         body = Body(self._e, group, outputs, schedule, self._target, dims, ahead)
         known = body.elements.advance(env, Known({**place.known.scalars, **given}))
         body.elements.spread(known)
-        inside = Place(env, known, {}, now=block.now(self._outputs))
-        tensors = [block.home(value)[value] for value in part.stored]
+        sums = self._sums.slot(env) if summed else None
+        inside = Place(env, known, {}, sums, block.now(self._outputs))
+        written = [*part.stored, *(output.result for output in summed)]
+        tensors = [block.home(value)[value] for value in written]
         if part.reduced:
             tensors, totals = Rows(body).totals(inside, tensors)
             for output, combiner, total in zip(body.reducers, body.combiners, totals, strict=True):
                 given[output.result] = combiner.combine(self._start(output, env), total)
         else:
             tensors = Columns(body).emit(inside, tensors)
-        for value, tensor in zip(part.stored, tensors, strict=True):
+        for value, tensor in zip(written, tensors, strict=True):
             block.home(value)[value] = tensor
         self._settle(part, Known({**place.known.scalars, **given}), env, block)
 

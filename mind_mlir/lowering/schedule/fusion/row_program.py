@@ -28,6 +28,7 @@ class RowProgram:
         groups: The groups; each reads results of those before it, or of none.
         members: Their operations over the loops of ``space``.
         produced: Which member computes each result.
+        read: What members read, from one another or from outside.
         reshapes: Reshapes of results that there is one of for each row, by their own results.
         waiting: Groups that are still open and read a result, by their identity.
         weight: Operations in the bodies of all members.
@@ -39,6 +40,7 @@ class RowProgram:
         self.groups: list[Group] = []
         self.members: list[View] = []
         self.produced: dict[Value, View] = {}
+        self.read: dict[Value, None] = {}
         self.reshapes: dict[Value, Operation] = {}
         self.waiting: dict[int, Group] = {}
         self.weight = 0
@@ -59,7 +61,7 @@ class RowProgram:
         return self._fitted(view)
 
     def _fitted(self, view: View) -> View | None:
-        found = self.space.whole(view) or self.space.lifted(view)
+        found = self.space.whole(view) or self.space.lifted(view) or self.space.summed(view)
         if found is None:
             return None
         for number, value in enumerate(found.operands):
@@ -106,8 +108,20 @@ class RowProgram:
             self.weight += len(view.body.operations) - 1
             assert fitted is not None, "it was asked whether it fits"
             self.members.append(fitted)
+            self.read.update(dict.fromkeys(fitted.inputs))
             for result in view.op.results:
                 self.produced[result] = fitted
+
+    def sums_beside(self, group: Group) -> bool:
+        """Return whether ``group`` reads no result, but sums over the same rows what members read."""
+        if group.rows is not None or group.extents != self.space.extents:
+            return False
+        if group.reductions != self.space.outer:
+            return False
+        views = group.members
+        if not any(value in self.read for view in views for value in view.inputs):
+            return False
+        return all(self.fitted(view) is not None for view in views)
 
     def may_join(self, other: RowProgram) -> bool:
         """Return whether ``other`` is over the same rows; neither reads a result of the other."""
@@ -118,6 +132,7 @@ class RowProgram:
         self.groups += other.groups
         self.members += other.members
         self.produced.update(other.produced)
+        self.read.update(other.read)
         self.reshapes.update(other.reshapes)
         self.waiting.update(other.waiting)
         self.weight += other.weight

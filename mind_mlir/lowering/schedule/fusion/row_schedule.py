@@ -13,6 +13,7 @@ from mind_mlir.lowering.schedule.emission.constants import (
     FEW_SINGLES,
     ROW_SHARE,
     SINGLE_COST,
+    SUMMED_ROWS,
 )
 from mind_mlir.lowering.schedule.emission.decision import Choice
 from mind_mlir.lowering.schedule.fusion.group import widest
@@ -43,6 +44,7 @@ class RowSchedule:
         asking: Which pass asks for rows that the first one reads in a while; -1: none does.
         turned: Whether the last pass over a block runs after the first over the next.
         words: What each pass does, for people.
+        summed: Rows that are reduced to one partial result, where all are reduced to one; else 0.
     """
 
     rows: FusedSchedule
@@ -52,6 +54,7 @@ class RowSchedule:
     asking: int
     turned: bool
     words: tuple[str, ...]
+    summed: int = 0
 
     def choices(self) -> tuple[Choice, ...]:
         """Return what was chosen, in words."""
@@ -65,6 +68,9 @@ class RowSchedule:
             found.append(Choice("order", "last pass after the next first", "no pass waits for a number"))
         *_, chunks = (choice for choice in self.rows.choices() if choice.name == "chunks")
         found.append(chunks)
+        if self.summed:
+            words = f"of {self.summed} row{'s' * (self.summed > 1)}"
+            found.append(Choice("partial sums", words, "they are joined afterwards"))
         if self.asking >= 0:
             found.append(Choice("prefetch", f"in pass {self.asking + 1}", "memory answers late"))
         if any(schedule.streaming for schedule in self.passes):
@@ -107,8 +113,8 @@ def choose_row_schedule(
     if rows is None:
         return None
     schedules = []
-    for work in works:
-        past = stored and streams(dataclasses.replace(work, bytes=touched), target)
+    for work, part in zip(works, passes.passes, strict=True):
+        past = stored and not part.summed and streams(dataclasses.replace(work, bytes=touched), target)
         each = vectors(work, lanes, streaming=bool(past))
         schedules.append(
             dataclasses.replace(
@@ -131,7 +137,14 @@ def choose_row_schedule(
     turned = block < most
     costs = [work.operations for work in works]
     asking = costs.index(max(costs if turned else costs[:-1])) if far else -1
-    return RowSchedule(rows, block, tuple(schedules), apart, asking, turned, words)
+    summed = _summed(group, rows) if passes.summed else 0
+    return RowSchedule(rows, block, tuple(schedules), apart, asking, turned, words, summed)
+
+
+def _summed(group: Group, rows: FusedSchedule) -> int:
+    """Return how many rows have partial sums in common: no chunk has a part of them."""
+    cut = rows.cut(group.vector - 1)
+    return min(SUMMED_ROWS, _power(group.extents[group.vector - 1]) if cut is None else cut.step)
 
 
 def _most(group: Group, rows: FusedSchedule) -> int:
@@ -198,6 +211,8 @@ def _words(part: Pass, kept: Sequence[Value]) -> str:
     """Return what ``part`` does with a row."""
     names = [label_of(view.op.location) or "a value" for view in part.reduced]
     found = [f"reduces {' and '.join(names)}"] if names else []
+    names = [label_of(view.op.location) or "a value" for view in part.summed]
+    found += [f"sums {' and '.join(names)} over the rows"] if names else []
     for verb, values in (
         ("keeps", [value for value in part.stored if value in kept]),
         ("stores", [value for value in part.stored if value not in kept]),

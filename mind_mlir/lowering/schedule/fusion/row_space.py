@@ -9,10 +9,14 @@ depend on the outer loops alone.
 from __future__ import annotations
 
 import dataclasses
+import math
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from mind_mlir.lowering.schedule.fusion.group import extractions, runs_along
+from mind_mlir.bindings import ir
+from mind_mlir.lowering.schedule.emission.constants import LEAST_SUMMED, LONGEST_SUMMED
+from mind_mlir.lowering.schedule.fusion.group import extractions, runs_along, widest
+from mind_mlir.lowering.schedule.reading.values import filler
 from mind_mlir.lowering.schedule.reading.view import Linear
 
 if TYPE_CHECKING:
@@ -80,6 +84,21 @@ class RowSpace:
         if view.extents != self.extents or view.reductions not in ((), self.along):
             return None
         return view if runs_along(view, self.last) else None
+
+    def summed(self, view: View) -> View | None:
+        """Return ``view`` if it reduces all rows to one, element by element; None if that is left to groups.
+
+        Where rows are few, or so long that a chunk has few, partial results would be as large as they are.
+        """
+        if view.extents != self.extents or view.reductions != self.outer or view.results != 1:
+            return None
+        columns = math.prod(self.extents[dim] for dim in self.along)
+        if math.prod(self.extents) < LEAST_SUMMED * columns or columns * widest([view]) > 8 * LONGEST_SUMMED:
+            return None
+        element = ir.RankedTensorType(view.inits[0].type).element_type
+        if filler(view.inits[0]) is None or element.width < 8 or not runs_along(view, self.last):
+            return None
+        return view
 
     def lifted(self, view: View) -> View | None:
         """Return ``view``, which computes one number for each row, over these loops; None if it does not."""

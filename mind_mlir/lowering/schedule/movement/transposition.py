@@ -19,6 +19,7 @@ from mind_mlir.lowering.schedule.emission.constants import (
     FEWEST_CHUNKS,
     FEWEST_SHARED,
     LARGEST_SQUARE,
+    SQUARES_AHEAD,
     STREAMED_CACHES,
     STREAMED_SHARE,
 )
@@ -84,6 +85,7 @@ class TranspositionSchedule:
         shared: The loop that threads share: one of those around the squares, or ``column``.
         split: How it is split.
         streaming: Whether stores may go past the cache.
+        ahead: Squares ahead along the rows of the source whose lines are asked for.
     """
 
     lanes: int
@@ -91,6 +93,7 @@ class TranspositionSchedule:
     shared: int
     split: Split
     streaming: bool
+    ahead: int
 
     def choices(self) -> tuple[Choice, ...]:
         """Return what was chosen, and why."""
@@ -101,6 +104,8 @@ class TranspositionSchedule:
         ]
         if self.streaming:
             found.append(Choice("stores", "past the cache", "the result is larger than it"))
+        if self.ahead:
+            found.append(Choice("prefetch", f"{self.ahead} squares ahead", "rows lie on pages of their own"))
         return tuple(found)
 
 
@@ -137,7 +142,8 @@ def choose_transposition_schedule(
     result = math.prod(extents) * size
     large = result >= STREAMED_CACHES * target.l2_bytes and 2 * result * STREAMED_SHARE >= target.l3_bytes
     whole = lanes * size == target.vector_bytes and extents[column] % lanes == 0
-    return TranspositionSchedule(lanes, band, shared, chosen, large and whole)
+    ahead = SQUARES_AHEAD if result > target.l2_bytes else 0
+    return TranspositionSchedule(lanes, band, shared, chosen, streaming=large and whole, ahead=ahead)
 
 
 class TranspositionEmitter:
@@ -237,6 +243,12 @@ class TranspositionEmitter:
 
     def _square(self, env: Env, result: Value) -> Value:
         source = self._view.operands[0]
+        if self.schedule.ahead:
+            last = self._view.extents[self._t.row] - 1
+            there = self._e.minimum(self._e.add(env[self._t.row], self.schedule.ahead * self._lanes), last)
+            for lane in range(self._lanes):
+                asked = self._place(0, env | {self._t.row: there}, self._t.column, lane)
+                self._e.prefetch(source, asked, write=False)
         rows = [
             self._e.read(self._vector, source, self._place(0, env, self._t.column, lane), self._padding)
             for lane in range(self._lanes)

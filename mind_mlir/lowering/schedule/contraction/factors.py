@@ -1,0 +1,314 @@
+"""Where the factors of a product are read: in memory as they are given, or packed, which is emitted here."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING, TypeAlias
+
+from mind_mlir.bindings import ir, memref
+from mind_mlir.lowering.schedule.contraction.buffer import Buffer, alignment, is_defined_inside
+from mind_mlir.lowering.schedule.contraction.choice import left_pack, right_pack
+from mind_mlir.lowering.schedule.contraction.chunk_loops import emit_chunks, least
+from mind_mlir.lowering.schedule.contraction.constant_factors import Layout
+from mind_mlir.lowering.schedule.contraction.dots import LEAST, NO_MAGNITUDE, SUMS
+from mind_mlir.lowering.schedule.contraction.geometry import ONCE
+from mind_mlir.lowering.schedule.contraction.matmul_schedule import packs_steps
+from mind_mlir.lowering.schedule.contraction.runs import same_memory
+from mind_mlir.lowering.schedule.contraction.text import byte_width
+from mind_mlir.lowering.schedule.emission.constants import BYTE_NS
+from mind_mlir.lowering.schedule.emission.emitter import PRIVATE_ATTRIBUTE
+from mind_mlir.lowering.schedule.emission.split import split
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mind_mlir.bindings import Attribute, Operation, Value
+    from mind_mlir.lowering.schedule.contraction.constant_factors import PackedConstants
+    from mind_mlir.lowering.schedule.contraction.geometry import Geometry, Loop
+    from mind_mlir.lowering.schedule.contraction.library import Library
+    from mind_mlir.lowering.schedule.contraction.match import Contraction, Operand
+    from mind_mlir.lowering.schedule.contraction.matmul_schedule import MatmulSchedule
+    from mind_mlir.lowering.schedule.contraction.packing import PackKernel
+    from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
+
+#: What has been packed for products that are computed together, by what it is.
+Rooms: TypeAlias = "dict[object, Buffer]"
+_LOOPS = ("scf.for", "scf.while")
+
+
+class Factors:
+    """The factors of one product, and how far they move: as given at first, then as packed.
+
+    Attributes:
+        left: Where the left factor is.
+        right: Where the right one is.
+        depth: The loops over the reductions.
+        panel: By how many elements the right factor moves from one panel to the next.
+        batch: By how many it moves in each batch loop.
+        left_batch: By how many the left factor moves in each batch loop.
+        row: By how many the left factor moves from one row to the next.
+        tile: By how many it moves from one tile to the next.
+        notes: Where the packed right factor has notes, if any.
+        notes_batch: By how many elements they move in each batch loop.
+    """
+
+    def __init__(
+        self,
+        contraction: Contraction,
+        schedule: MatmulSchedule,
+        loops: Geometry,
+        buffers: tuple[Buffer, Buffer],
+        emitter: Emitter,
+        library: Library,
+        constants: PackedConstants,
+        place: Operation,
+        packed: Rooms | None,
+    ) -> None:
+        self._c = contraction
+        self._s = schedule
+        self._g = loops
+        self._e = emitter
+        self._library = library
+        self._constants = constants
+        #: The operation that all is emitted before.
+        self._place = place
+        #: What the products that are computed together have packed so far; None for a product by itself.
+        self._packed = packed
+        self.left, self.right = buffers
+        self.depth = loops.depth
+        self.panel = schedule.columns
+        self.batch = [loop.right for loop in loops.batch]
+        self.left_batch = [loop.left for loop in loops.batch]
+        self.row = loops.rows[0].left
+        self.tile = schedule.rows * self.row
+        self.notes = 0
+        self.notes_batch = [0 for _ in loops.batch]
+
+    def pack(self) -> None:
+        """Emit panels of the right factor, and take these in its place."""
+        e, s, g = self._e, self._s, self._g
+        kernel = right_pack(self._c, g, s)
+        inner, *outer = g.packed or (ONCE,)
+        steps = self._steps(kernel, inner.extent)
+        panel = steps * math.prod(loop.extent for loop in outer) * s.columns
+        panels = -(-g.columns.extent // s.columns)
+        anchor = self._before_loops()
+        with ir.InsertionPoint(anchor):
+            batches = math.prod(loop.extent for loop in g.batch)
+            size = panels * panel * batches
+            batch = tuple((loop.extent, loop.right) for loop in g.batch)
+            source_is = g.columns.extent, g.columns.right, g.packed, batch, g.first[1], anchor
+            columns = g.columns.extent, g.columns.right
+            outside = tuple((loop.extent, loop.right) for loop in outer)
+            layout = Layout(g.first[1], batch, columns, outside, (inner.extent, inner.right), steps)
+            given = self._constant(self._c.right, kernel, layout) if s.given else None
+            packed, is_new = given or self._room(
+                kernel, size, panels * s.columns * batches, self.right, source_is
+            )
+            grouped = not g.batch
+            source = e.add(self.right.first, g.first[1])
+            buffers = self.right.base, packed.base
+            stride = g.columns.right if kernel.transposes else inner.right
+
+            def pack_steps(digits: Sequence[Index]) -> None:
+                first = e.mul(digits[0], s.packings)
+                here = e.add(source, e.mul(first, inner.right))
+                live = least(self._e, inner.extent, digits[0], s.packings)
+                there = e.mul(digits[0], s.packings // s.group * s.columns)
+                numbers = (here, there, g.columns.extent, live, stride, panel, size)
+                self._pack_call(kernel, buffers, numbers, (), 0)
+
+            def pack(digits: Sequence[Index]) -> None:
+                first = e.mul(digits[0], s.packings)
+                columns = g.columns.extent
+                live = least(self._e, columns, digits[0], s.packings * s.columns) if grouped else columns
+                here = e.add(source, e.mul(first, s.columns * g.columns.right))
+                there, notes = e.mul(first, panel), e.add(e.mul(first, s.columns), size)
+                width = panels
+                for digit, loop in zip(digits[1:], g.batch, strict=True):
+                    here = e.add(here, e.mul(digit, loop.right))
+                    there = e.add(there, e.mul(digit, width * panel))
+                    notes = e.add(notes, e.mul(digit, width * s.columns))
+                    width *= loop.extent
+                notes = notes if kernel.notes == SUMS else size
+                bounds = (live, inner.extent, stride, panel, notes)
+                self._pack_call(kernel, buffers, (here, there, *bounds), outer, steps * s.columns)
+
+            if not is_new:
+                pass
+            elif packs_steps(g) and kernel.notes != SUMS:
+                emit_chunks(e, [-(-inner.extent // s.packings)], 1, pack_steps, brief=s.brief)
+            else:
+                counts = [-(-panels // s.packings) if grouped else 1, *(loop.extent for loop in g.batch)]
+                emit_chunks(e, counts, 1 if grouped else s.packings, pack, brief=s.brief)
+        self._use(packed, kernel, panel, panels)
+        if kernel.notes == SUMS:
+            self.notes = size
+            self.notes_batch = [width // panel * s.columns for width in self.batch]
+
+    def _steps(self, kernel: PackKernel, extent: int) -> int:
+        """Return how many steps, of words where there are any, panels of ``kernel`` have for ``extent``."""
+        words = -(-extent // kernel.group)
+        return -(-words // kernel.square) * kernel.square if kernel.transposes else words
+
+    def _constant(self, factor: Operand, kernel: PackKernel, layout: Layout) -> tuple[Buffer, bool] | None:
+        """Return ``factor``, a constant, as it is packed, and that nothing is left to do for it."""
+        value = self._constants.get(factor.value, kernel, layout, factor.casts)
+        return None if value is None else (Buffer.of(value), False)
+
+    def _room(
+        self, kernel: PackKernel, size: int, columns: int, source: Buffer, what: object
+    ) -> tuple[Buffer, bool]:
+        """Return memory for packed elements, and whether they are still to be packed.
+
+        Args:
+            kernel: Packs them.
+            size: How many there are.
+            columns: In how many columns; there is memory for what is noted besides, too.
+            source: Where they come from.
+            what: Which of them they are.
+        """
+        if self._packed is None:
+            return self._new_room(kernel, size, columns), True
+        key = kernel, size, same_memory(source.value), what
+        is_new = key not in self._packed
+        if is_new:
+            self._packed[key] = self._new_room(kernel, size, columns)
+        return self._packed[key], is_new
+
+    def _new_room(self, kernel: PackKernel, size: int, columns: int) -> Buffer:
+        element = ir.Type.parse(kernel.element)
+        notes = {SUMS: columns, LEAST: 1}.get(kernel.notes, 0)
+        value = memref.AllocOp(ir.MemRefType.get([size + notes], element), [], []).result
+        if kernel.notes == LEAST:
+            nothing = self._e.constant(element, ir.IntegerAttr.get(element, NO_MAGNITUDE))
+            memref.StoreOp(nothing, value, [self._e.index(size)])
+        return Buffer.of(value)
+
+    def pack_piece(self, number: Index, columns: Index, *, is_shared: bool) -> None:
+        """Emit the panels of piece ``number``, of ``columns``, into memory of its thread; take these instead.
+
+        They are read before they leave the second-level cache, and never get to memory.
+        """
+        e, s, g = self._e, self._s, self._g
+        kernel = right_pack(self._c, g, s)
+        depth = g.packed[0].extent
+        panel = self._steps(kernel, depth) * s.columns
+        panels = s.nc // s.columns
+        type_ = ir.MemRefType.get([panels * panel], ir.Type.parse(kernel.element))
+        attributes: dict[str, Attribute] = {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 0])}
+        if is_shared:
+            attributes |= {"alignment": alignment(), PRIVATE_ATTRIBUTE: ir.UnitAttr.get()}
+        name = "memref.alloca" if is_shared else "memref.alloc"
+        own = Buffer.of(ir.Operation.create(name, [type_], [], attributes).result)
+        source = e.add(self.right.first, g.first[1])
+        here = e.add(source, e.mul(number, s.nc * g.columns.right))
+        numbers = (here, 0, columns, depth, g.columns.right, panel, panels * panel)
+        self._pack_call(kernel, (self.right.base, own.base), numbers, (), 0)
+        self._use(own, kernel, panel, panels)
+
+    def _pack_call(
+        self,
+        kernel: PackKernel,
+        buffers: tuple[Value, Value],
+        numbers: tuple[Index, ...],
+        outer: Sequence[Loop],
+        width: int,
+    ) -> None:
+        """Emit the calls that pack, in loops over the reductions ``outer`` of ``width`` elements each."""
+        e = self._e
+        if not outer:
+            values = [e.index(number) for number in numbers]
+            self._library.call(kernel, [*buffers, *values])
+            return
+        *rest, loop = outer
+        whole = width * math.prod(each.extent for each in rest)
+
+        def again(index: Index, _: list[Value]) -> list[Value]:
+            here, there, *others = numbers
+            moved = e.add(here, e.mul(index, loop.right)), e.add(there, e.mul(index, whole))
+            self._pack_call(kernel, buffers, (*moved, *others), rest, width)
+            return []
+
+        e.loop((0, loop.extent, 1), [], again)
+
+    def pack_left(self) -> None:
+        """Emit the rows of each tile of the left factor side by side, and take these in its place."""
+        e, s, g = self._e, self._s, self._g
+        rows, depth = g.rows[0], g.depth[0]
+        kernel = left_pack(self._c, g, s)
+        tile = self._steps(kernel, depth.extent) * s.rows
+        tiles = -(-rows.extent // s.rows)
+        batches = math.prod(loop.extent for loop in g.batch)
+        size = tiles * tile * batches
+        batch = tuple((loop.extent, loop.left) for loop in g.batch)
+        source_is = rows.extent, rows.left, depth.extent, depth.left, batch, g.first[0]
+        lines = rows.extent, rows.left
+        layout = Layout(g.first[0], batch, lines, (), (depth.extent, depth.left), tile // s.rows)
+        given = self._constant(self._c.left, kernel, layout) if s.given_left else None
+        packed, is_new = given or self._room(kernel, size, 0, self.left, source_is)
+        source = e.add(self.left.first, g.first[0])
+        buffers = self.left.base, packed.base
+        together = split(tiles, 2 * rows.extent * depth.extent * byte_width(kernel.element) * BYTE_NS).step
+
+        def pack(digits: Sequence[Index]) -> None:
+            first = e.mul(digits[0], together)
+            live = least(self._e, rows.extent, digits[0], together * s.rows)
+            here = e.add(source, e.mul(first, s.rows * rows.left))
+            there = e.mul(first, tile)
+            for digit, loop, width in zip(digits[1:], g.batch, self.left_batch, strict=True):
+                here, there = e.add(here, e.mul(digit, loop.left)), e.add(there, e.mul(digit, width))
+            stride = rows.left if kernel.transposes else depth.left
+            numbers = (here, there, live, depth.extent, stride, tile, size)
+            self._pack_call(kernel, buffers, numbers, (), 0)
+
+        width = tiles * tile
+        self.left_batch = []
+        for loop in g.batch:
+            self.left_batch.append(width)
+            width *= loop.extent
+        if is_new:
+            emit_chunks(
+                e, [-(-tiles // together), *(loop.extent for loop in g.batch)], 1, pack, brief=s.brief
+            )
+        self.depth = (dataclasses.replace(self.depth[0], left=s.rows), *self.depth[1:])
+        self.row, self.tile, self.left = 1, tile, packed
+
+    def _use(self, packed: Buffer, kernel: PackKernel, panel: int, panels: int) -> None:
+        """Read the right factor from ``packed`` from now on."""
+        columns = self._s.columns
+        inner = self._g.packed[0].extent if self._g.packed else 1
+        depth: list[Loop] = []
+        steps = 1
+        for loop in self.depth:
+            extent = -(-loop.extent // kernel.group)
+            depth.append(dataclasses.replace(loop, extent=extent, right=steps * columns))
+            steps *= extent
+            if steps == inner and kernel.transposes:
+                steps = -(-steps // kernel.square) * kernel.square
+        self.depth = tuple(depth)
+        self.panel = panel
+        self.batch = []
+        width = panels * panel
+        for loop in self._g.batch:
+            self.batch.append(width)
+            width *= loop.extent
+        self.right = packed
+
+    def _before_loops(self) -> Operation:
+        """Return the operation that the right factor is packed before: the contraction, or a loop around it.
+
+        A buffer from outside of a loop that does not change the tensor in it is the same in each iteration.
+        """
+        value = self.right.value
+        anchor = self._place
+        for _ in range(self._s.outside):
+            parent = anchor.parent.operation
+            if parent.name not in _LOOPS or is_defined_inside(value, parent):
+                break
+            anchor = parent
+        if anchor != self._place:
+            with ir.InsertionPoint(anchor):
+                self.right = Buffer.of(value)
+        return anchor
