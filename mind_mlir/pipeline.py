@@ -60,6 +60,7 @@ class Lowering:
     Attributes:
         target: The machine to schedule for.
         threads: How many threads share a loop at most, as `to_llvm` takes it.
+        winograd: Whether convolutions take Winograd's form where it is faster.
         observer: Sees each form as it appears.
         debug_info: Whether forms of MLIR are printed with their locations.
         kernels: Is told early the micro-kernels that the module calls, and makes them: the module then only
@@ -76,6 +77,7 @@ class Lowering:
 
     target: Target = field(default_factory=named_target)
     threads: int | None = None
+    winograd: bool = False
     observer: Observer | None = None
     debug_info: bool = False
     kernels: Callable[[Sequence[Kernel]], object] | None = None
@@ -143,7 +145,7 @@ class Lowering:
 
     def _schedule(self, until: str) -> None:
         self.decisions = Decisions(wanted=until == "schedule" or self.observer is not None)
-        kernels = schedule(self.mlir, self.target, self.decisions)
+        kernels = schedule(self.mlir, self.target, self.decisions, winograd=self.winograd)
         if self.kernels is not None and self.mlir is not None:
             with self.mlir.context:
                 self.kernels(kernels)

@@ -161,7 +161,7 @@ def test_all_benchmarks_are_run_here() -> None:
         "native_loops",
         "report",
     }
-    takes_long = {"accuracy", "scaling", "soak", "sweep"}  # or says what to measure
+    takes_long = {"accuracy", "scaling", "soak", "sweep", "winograd"}  # or says what to measure
     assert modules - helpers - takes_long == set(ALL)
 
 

@@ -19,6 +19,7 @@ from mind_mlir.cli.options import (
     stage_options,
     target_option,
     threads_option,
+    winograd_option,
 )
 from mind_mlir.cli.output import write_output
 from mind_mlir.stages import MLIR_FORMS, STAGES
@@ -55,6 +56,7 @@ def _help() -> str:
 @optimization_option
 @threads_option
 @target_option
+@winograd_option
 @output_option
 @diagnostic_format
 @stage_options
@@ -75,6 +77,7 @@ def command(
     opt_level: int,
     threads: int | None,
     target: str | None,
+    winograd: bool,
     output: str | None,
     print_ir_after_all: bool,
     dump_stages: str | None,
@@ -112,6 +115,7 @@ def command(
         opt_level=opt_level,
         threads=threads,
         target=target,
+        winograd=winograd,
         debug_info=mlir_print_debuginfo,
     )
     write_output(text, output)

@@ -32,10 +32,14 @@ def execute(
     opt_level: int | None,
     threads: int | None,
     target: str | None,
+    *,
+    winograd: bool,
 ) -> Sequence[Array]:
     """Return the outputs of ``module``, compiled at ``opt_level`` or, where that is None, interpreted."""
     if opt_level is not None:
-        outputs: Sequence[Array] = native(log).execute(module, arguments, log, opt_level, threads, target)
+        outputs: Sequence[Array] = native(log).execute(
+            module, arguments, log, opt_level, threads, target, winograd=winograd
+        )
         return outputs
     with log.timed("interpret"):
         return interpret(module, arguments)

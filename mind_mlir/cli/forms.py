@@ -27,6 +27,7 @@ def print_form(
     opt_level: int = 3,
     threads: int | None = None,
     target: str | None = None,
+    winograd: bool = False,
     debug_info: bool = False,
 ) -> str:
     """Return ``module`` in ``form``, one of `mind_mlir.stages.FORMS`, and finish the log.
@@ -38,6 +39,7 @@ def print_form(
         opt_level: LLVM's optimisation level, for assembly.
         threads: How many threads share a loop at most.
         target: The processor, one of `mind_mlir.target.TARGETS`.
+        winograd: Whether convolutions take Winograd's form where it is faster.
         debug_info: Whether forms of MLIR are printed with their locations.
 
     Raises:
@@ -49,7 +51,11 @@ def print_form(
         text = _core_form(module, form, log)
     else:
         text = native(log).print_form(
-            module, form, log, opt_level, threads=threads, target=target, debug_info=debug_info
+            *(module, form, log, opt_level),
+            threads=threads,
+            target=target,
+            winograd=winograd,
+            debug_info=debug_info,
         )
     log.finish()
     return text

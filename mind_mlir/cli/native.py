@@ -30,11 +30,16 @@ def print_form(
     *,
     threads: int | None,
     target: str | None,
+    winograd: bool,
     debug_info: bool,
 ) -> str:
     """Return ``module`` in a form of MLIR, with its locations on request, or as assembly."""
     lowering = Lowering(
-        named_target(target), threads=loop_threads(threads), observer=log, debug_info=debug_info
+        named_target(target),
+        threads=loop_threads(threads),
+        winograd=winograd,
+        observer=log,
+        debug_info=debug_info,
     )
     try:
         text = lowering.run(module, until="llvm" if form == "asm" else form)
@@ -55,9 +60,13 @@ def execute(
     opt_level: int,
     threads: int | None,
     target: str | None,
+    *,
+    winograd: bool,
 ) -> Sequence[Array]:
     """Compile ``module`` and run it."""
-    executable = compile(module, opt_level=opt_level, threads=threads, target=target, observer=log)
+    executable = compile(
+        module, opt_level=opt_level, threads=threads, target=target, winograd=winograd, observer=log
+    )
     log.add(executable.timings)
     with log.timed("run"):
         return interruptible(lambda: executable(**arguments))

@@ -149,6 +149,15 @@ def target_option(command: Command) -> Command:
     )(command)
 
 
+def winograd_option(command: Command) -> Command:
+    """Add ``--winograd``."""
+    return click.option(
+        "--winograd",
+        is_flag=True,
+        help="Compute 3x3 convolutions in Winograd's form where that is faster, within a bound of its own.",
+    )(command)
+
+
 def stage_options(command: Command) -> Command:
     """Add the options that look at the stages: ``--print-ir-after-all``, ``--dump-stages``, ``--timing``."""
     for decorate in (

@@ -16,6 +16,7 @@ from mind_mlir.cli.options import (
     stage_options,
     target_option,
     threads_option,
+    winograd_option,
 )
 from mind_mlir.cli.session import EXIT_DIAGNOSTICS
 from mind_mlir.cli.variables import check_runnable
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
 @optimization_option
 @threads_option
 @target_option
+@winograd_option
 @diagnostic_format
 @stage_options
 @click.pass_obj
@@ -76,6 +78,7 @@ def command(
     opt_level: int,
     threads: int | None,
     target: str | None,
+    winograd: bool,
     print_ir_after_all: bool,
     dump_stages: str | None,
     timing: bool,
@@ -99,6 +102,8 @@ def command(
         raise click.UsageError(
             "--interpret compiles nothing: leave out --check, --print-ir-after-all, --dump-stages"
         )
+    if winograd and check:
+        raise click.UsageError("--check is about the bound of sums: leave out --winograd, which has another")
     if not interpreted:
         check_runnable(target)
     from mind_mlir.analysis.restriction import restricted  # noqa: PLC0415 -- as above
@@ -129,7 +134,7 @@ def command(
         agrees = compare(module, arguments, log, target)
     else:
         level = None if interpreted else opt_level
-        results = execute(module, arguments, log, level, threads, target)
+        results = execute(module, arguments, log, level, threads, target, winograd=winograd)
         deliver(interface.outputs, results, output)
     log.finish()
     if not agrees:

@@ -29,6 +29,7 @@ def compile(
     opt_level: int = DEFAULT_OPT_LEVEL,
     threads: int | None = None,
     target: str | None = None,
+    winograd: bool = False,
     observer: Observer | None = None,
 ) -> Executable: ...
 @overload
@@ -39,6 +40,7 @@ def compile(
     opt_level: int = DEFAULT_OPT_LEVEL,
     threads: int | None = None,
     target: str | None = None,
+    winograd: bool = False,
     observer: Observer | None = None,
     bindings: Mapping[str, int] | None = None,
     max_bindings: int = DEFAULT_MAX_BINDINGS,
@@ -51,6 +53,7 @@ def compile(
     opt_level: int = DEFAULT_OPT_LEVEL,
     threads: int | None = None,
     target: str | None = None,
+    winograd: bool = False,
     observer: Observer | None = None,
     bindings: Mapping[str, int] | None = None,
     max_bindings: int = DEFAULT_MAX_BINDINGS,
@@ -69,6 +72,8 @@ def compile(
             that is less, or nothing is given. Results are the same with any number.
         target: The processor, ``native``, ``sse``, ``avx2`` or ``avx512``; by default what the variable
             ``MIND_MLIR_TARGET`` says, or else ``native``, this machine with all that it has.
+        winograd: Whether convolutions of floats with filters of 3 x 3 and stride 1 take Winograd's form where
+            it is faster. It has a bound of its own: `docs/schedule.md`.
         observer: Sees every stage's form as it appears.
         bindings: Extents for symbolic dimensions of a program, by name without the ``?``; where that binds
             all of a function, it is compiled at once, else for each binding when it is called so first.
@@ -97,6 +102,7 @@ def compile(
             opt_level=opt_level,
             threads=threads,
             target=target,
+            winograd=winograd,
             observer=observer,
         )
     most = border.integer(max_bindings, "max_bindings")
@@ -106,7 +112,13 @@ def compile(
     program = seeded(
         bind(program, checked_bindings({} if bindings is None else bindings, symbols_of(program))), seed
     )
-    options = {"opt_level": opt_level, "threads": threads, "target": target, "observer": observer}
+    options = {
+        "opt_level": opt_level,
+        "threads": threads,
+        "target": target,
+        "winograd": winograd,
+        "observer": observer,
+    }
     if needs_program(program):
         return ProgramExecutable(program, options, max_bindings=most)
     converted = convert(program)
@@ -115,6 +127,7 @@ def compile(
         opt_level=opt_level,
         threads=threads,
         target=target,
+        winograd=winograd,
         observer=observer,
         entry=converted.entry,
     )

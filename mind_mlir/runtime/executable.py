@@ -50,6 +50,7 @@ def compile(
     opt_level: int = DEFAULT_OPT_LEVEL,
     threads: int | None = None,
     target: str | None = None,
+    winograd: bool = False,
     observer: Observer | None = None,
 ) -> Executable:
     """Compile a module for this machine.
@@ -62,6 +63,8 @@ def compile(
             that is less, or nothing is given. Results are the same with any number.
         target: The processor, ``native``, ``sse``, ``avx2`` or ``avx512``; by default what the variable
             ``MIND_MLIR_TARGET`` says, or else ``native``, this machine with all that it has.
+        winograd: Whether convolutions of floats with filters of 3 x 3 and stride 1 take Winograd's form where
+            it is faster. It has a bound of its own: `docs/schedule.md`.
         observer: Sees every stage's form as it appears.
 
     Raises:
@@ -75,7 +78,13 @@ def compile(
         InternalError: A stage failed on a verified module: a bug of the compiler.
     """
     return Executable(
-        module, function=function, opt_level=opt_level, threads=threads, target=target, observer=observer
+        module,
+        function=function,
+        opt_level=opt_level,
+        threads=threads,
+        target=target,
+        winograd=winograd,
+        observer=observer,
     )
 
 
@@ -100,6 +109,7 @@ class Executable(Called):
         opt_level: int,
         threads: int | None,
         target: str | None = None,
+        winograd: bool = False,
         observer: Observer | None,
         entry: str | None = None,
     ) -> None:
@@ -113,7 +123,8 @@ class Executable(Called):
         if observer is not None and not callable(observer):
             border.reject("observer", "callable, or None", observer)
         self._source = module = restricted(module, function)
-        self._options = (opt_level, threads, target)
+        winograd = border.flag(winograd, "winograd")
+        self._options = (opt_level, threads, target, winograd)
         self._named_entry = entry
         with held(), borrowed(keep=observer is None and is_small(module)) as context:
             begin_pool(limit)
@@ -122,6 +133,7 @@ class Executable(Called):
             lowering = Lowering(
                 machine,
                 threads=limit,
+                winograd=winograd,
                 observer=observer,
                 kernels=kernels,
                 references=references,
@@ -240,8 +252,10 @@ class Executable(Called):
             UnsupportedError: E7003, the tools that print assembly are not installed.
         """
         border.choice(stage, FORMS, "stage")
-        opt_level, threads, target = self._options
-        return stage_text(self._source, stage, opt_level=opt_level, threads=threads, target=target)
+        opt_level, threads, target, winograd = self._options
+        return stage_text(
+            self._source, stage, opt_level=opt_level, threads=threads, target=target, winograd=winograd
+        )
 
     def _called(self) -> CompiledFunction:
         """Return the function that a call runs."""
@@ -257,17 +271,33 @@ class Executable(Called):
 
 
 def _recompile(
-    module: Module, opt_level: int, threads: int | None, target: str | None, entry: str | None
+    module: Module,
+    opt_level: int,
+    threads: int | None,
+    target: str | None,
+    winograd: bool,
+    entry: str | None,
 ) -> Executable:
     """Return what a pickled executable stands for; its machine code is made for the machine that loads it."""
-    return Executable(module, opt_level=opt_level, threads=threads, target=target, observer=None, entry=entry)
+    return Executable(
+        module,
+        opt_level=opt_level,
+        threads=threads,
+        target=target,
+        winograd=winograd,
+        observer=None,
+        entry=entry,
+    )
 
 
 def _recompile_function(
-    module: Module, opt_level: int, threads: int | None, target: str | None, name: str
+    module: Module, opt_level: int, threads: int | None, target: str | None, winograd: bool, name: str
 ) -> CompiledFunction:
     """Return what a pickled function stands for."""
-    return compile(module, function=name, opt_level=opt_level, threads=threads, target=target)[name]
+    executable = compile(
+        module, function=name, opt_level=opt_level, threads=threads, target=target, winograd=winograd
+    )
+    return executable[name]
 
 
 def _machine(name: object) -> Target:
@@ -290,9 +320,10 @@ def stage_text(
     opt_level: int = DEFAULT_OPT_LEVEL,
     threads: int | None = None,
     target: str | None = None,
+    winograd: bool = False,
 ) -> str:
     """Return ``module`` in the form that ``stage`` leaves it in (see `Executable.as_text`)."""
-    lowering = Lowering(named_target(target), threads=loop_threads(threads))
+    lowering = Lowering(named_target(target), threads=loop_threads(threads), winograd=winograd)
     text = lowering.run(module, until="llvm" if stage == "asm" else stage)
     if text is not None:
         return text

@@ -23,16 +23,20 @@ if TYPE_CHECKING:
 __all__ = ["schedule"]
 
 
-def schedule(module: Module, target: Target, decisions: Decisions | None = None) -> tuple[Kernel, ...]:
+def schedule(
+    module: Module, target: Target, decisions: Decisions | None = None, *, winograd: bool = False
+) -> tuple[Kernel, ...]:
     """Schedule every function of ``module`` for ``target``, in place.
 
     Floating-point sums are reassociated inside contractions and reductions only, in an order that depends on
     shapes, dtypes and target alone; everything else computes the bits that the linalg operations define.
+    Convolutions in Winograd's form are other sums (see `windows/winograd.py`), which ``winograd`` asks for.
 
     Args:
         module: functions of linalg operations on tensors of static shape.
         target: the processor to schedule for.
         decisions: is told what was decided for each nest, and why.
+        winograd: whether convolutions take Winograd's form where it is faster.
 
     Returns:
         The micro-kernels that its products are going to call.
@@ -43,5 +47,5 @@ def schedule(module: Module, target: Target, decisions: Decisions | None = None)
         for operation in module.body.operations:
             function = operation.operation
             if function.name == "func.func" and len(function.regions[0].blocks):
-                FunctionScheduler(function, target, decisions, kernels).run()
+                FunctionScheduler(function, target, decisions, kernels, winograd=winograd).run()
     return tuple(kernels)

@@ -48,6 +48,7 @@ from mind_mlir.lowering.schedule.sharing.nests import SharedNests
 from mind_mlir.lowering.schedule.windows.elementwise import compute_on_patches
 from mind_mlir.lowering.schedule.windows.implicit import read_through_patches
 from mind_mlir.lowering.schedule.windows.padded import read_through_margins
+from mind_mlir.lowering.schedule.windows.winograd import WinogradRewriter
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
@@ -65,7 +66,13 @@ class FunctionScheduler:
     """Schedules one function."""
 
     def __init__(
-        self, function: Operation, target: Target, decisions: Decisions, kernels: dict[Kernel, None]
+        self,
+        function: Operation,
+        target: Target,
+        decisions: Decisions,
+        kernels: dict[Kernel, None],
+        *,
+        winograd: bool = False,
     ) -> None:
         """Begin with ``function``.
 
@@ -74,6 +81,7 @@ class FunctionScheduler:
             target: For which processor.
             decisions: Is told what is decided.
             kernels: The micro-kernels that products call are entered here.
+            winograd: Whether convolutions take Winograd's form where it is faster.
         """
         self._function = function
         self._target = target
@@ -82,6 +90,7 @@ class FunctionScheduler:
         self._emitter = Emitter(function)
         self._views = Views()
         self._shared = SharedNests(function)
+        self._winograd = WinogradRewriter(self._emitter, target) if winograd else None
         #: Constants that only products read: these take them as kernels do, packed when compiled.
         self._given: set[Value] = set()
 
@@ -89,6 +98,8 @@ class FunctionScheduler:
         """Schedule all blocks of the function."""
         carry_margins(self._function)
         read_through_patches(self._function, self._views)
+        if self._winograd is not None:
+            self._winograd.run(self._function, self._views)
         compute_on_patches(self._function, self._views)
         read_through_margins(self._function, self._views)
         self._given = constants_for_products(self._function, self._views)
@@ -109,6 +120,9 @@ class FunctionScheduler:
             deliver()
             self._decisions.place += 1
             op = operation.operation
+            if self._winograd is not None and op in self._winograd.made:
+                self._decisions.add(self._winograd.made[op])
+                continue
             if ATTENTION_ATTRIBUTE in op.attributes:
                 groups.close(list(op.operands))
                 self._decisions.add(attentions.pop(0))

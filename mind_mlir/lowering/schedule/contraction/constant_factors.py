@@ -183,7 +183,7 @@ class PackedConstants:
         key = name, kernel, layout
         if key not in self._made:
             definition = self._global(name)
-            data = _data(definition.attributes["initial_value"])
+            data = data_of(definition.attributes["initial_value"])
             self._made[key] = self._add(f"{name}_packed", definition, packed(data, layout, kernel, casts))
             self._replaced[name] = None
         symbol, type_ = self._made[key]
@@ -242,7 +242,7 @@ def _erased(op: Operation) -> bool:
     return True
 
 
-def _data(value: Attribute) -> Array:
+def data_of(value: Attribute) -> Array:
     """Return the elements of a constant, one after the other."""
     literal = referenced(value)
     if literal is not None:

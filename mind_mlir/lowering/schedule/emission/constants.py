@@ -187,6 +187,20 @@ MOST_TOGETHER, TOGETHER_SHARE = 8, 2
 FEW_ROWS = 2
 
 
+# Convolutions in Winograd's form: `python -m benchmarks.winograd` compares both forms.
+
+#: Tiles, channels and features that it takes at least: with fewer tiles, the transform of the filter and
+#: reading what comes of it take longer than the products that are saved.
+WINOGRAD_TILES, WINOGRAD_CHANNELS = 32, 16
+
+#: The part of the products that may be left, those of tiles that reach beyond the result included.
+WINOGRAD_GAIN = 3 / 5
+
+#: The part of the last-level cache that what lies between the transforms may take. With all of it, results of
+#: the products go to memory and come back, which two threads wait for.
+WINOGRAD_SHARE = 4
+
+
 # Sharing of nests: `python -m benchmarks.compile_time --families`.
 
 #: So many nests of a kind stand where they are used: most programs need no further functions.

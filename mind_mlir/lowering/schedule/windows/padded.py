@@ -21,9 +21,11 @@ if TYPE_CHECKING:
     from mind_mlir.bindings import Operation, Value
     from mind_mlir.lowering.schedule.reading.view import Views
 
+_REMOVABLE = ("tensor.insert_slice", "tensor.extract_slice", "tensor.pad", "linalg.copy", "linalg.fill")
+
 
 @dataclasses.dataclass(frozen=True)
-class _Padded:
+class Padded:
     """A tensor within margins.
 
     Attributes:
@@ -47,7 +49,7 @@ def read_through_margins(function: Operation, views: Views) -> None:
         views: Makes views of them.
     """
     for insertion in find_all(function, tensor.InsertSliceOp):
-        padded = _padded(insertion.operation)
+        padded = padded_tensor(insertion.operation)
         if padded is None or not all(
             _reads_slice(use.owner.operation, padded, views) for use in padded.value.uses
         ):
@@ -56,10 +58,10 @@ def read_through_margins(function: Operation, views: Views) -> None:
             with ir.InsertionPoint(op), op.location:
                 op.results[0].replace_all_uses_with(_slice(op, padded))
             op.erase()
-        _erase_unused(insertion.operation)
+        erase_unused(insertion.operation)
 
 
-def _padded(insertion: Operation) -> _Padded | None:
+def padded_tensor(insertion: Operation) -> Padded | None:
     """Return what an `insert_slice` into a filled tensor pads; its last dimension has no margin."""
     if len(insertion.operands) > 2 or not used(insertion.results[0]):
         return None
@@ -74,10 +76,10 @@ def _padded(insertion: Operation) -> _Padded | None:
     shape, whole = list(source.type.shape), list(insertion.results[0].type.shape)
     if len(shape) != len(whole) or shape[-1] != whole[-1] or shape == whole:
         return None
-    return _Padded(insertion.results[0], source, low, number)
+    return Padded(insertion.results[0], source, low, number)
 
 
-def _reads_slice(op: Operation, padded: _Padded, views: Views) -> bool:
+def _reads_slice(op: Operation, padded: Padded, views: Views) -> bool:
     """Return whether ``op`` is a slice of whole rows, read by elementwise operations and nothing else."""
     offsets = slice_of(op) if op.name == "tensor.extract_slice" else None
     if offsets is None or not used(op.results[0]):
@@ -104,7 +106,7 @@ def _is_elementwise(op: Operation, value: Value, views: Views) -> bool:
     )
 
 
-def _slice(op: Operation, padded: _Padded) -> Value:
+def _slice(op: Operation, padded: Padded) -> Value:
     """Return what ``op`` slices out of the padded tensor, as a slice of the tensor within margins."""
     offsets = slice_of(op)
     assert offsets is not None, "looked at before"
@@ -134,12 +136,12 @@ def _slice(op: Operation, padded: _Padded) -> Value:
     return pad.results[0]
 
 
-def _erase_unused(op: Operation) -> None:
+def erase_unused(op: Operation) -> None:
     """Erase ``op``, and what nothing else needs of what it reads."""
     waiting = [op]
     while waiting:
         op = waiting.pop()
-        removable = op.name in ("tensor.insert_slice", "tensor.extract_slice", "linalg.copy", "linalg.fill")
+        removable = op.name in _REMOVABLE
         if not removable or any(used(result) for result in op.results):
             continue
         sources = [definition(value) for value in dict.fromkeys(op.operands)]

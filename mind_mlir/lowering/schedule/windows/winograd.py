@@ -1,0 +1,274 @@
+"""Convolutions with filters of 3 x 3 in Winograd's form: fewer products, between transforms of both factors.
+
+The image is cut in tiles that overlap; each becomes a square of numbers for each channel, and so does the
+filter. There is one matrix product for each place in a square, tiles times channels by channels times
+features, and what these give is transformed to tiles of the result. Tiles of 4 x 4 outputs take 36 products
+where the sum takes 144, tiles of 2 x 2 take 16 for 36. The error is relative to what a tile adds up rather
+than to what a window does (see `docs/schedule.md`), so this is only done where the caller asks for it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mind_mlir.bindings import arith, ir, linalg
+from mind_mlir.ir.attributes import TensorLiteral
+from mind_mlir.lowering.schedule.contraction.constant_factors import data_of
+from mind_mlir.lowering.schedule.contraction.match import match_contraction
+from mind_mlir.lowering.schedule.emission.constants import (
+    WINOGRAD_CHANNELS,
+    WINOGRAD_GAIN,
+    WINOGRAD_SHARE,
+    WINOGRAD_TILES,
+)
+from mind_mlir.lowering.schedule.emission.decision import Choice, Decision, computed
+from mind_mlir.lowering.schedule.emission.emitter import zero
+from mind_mlir.lowering.schedule.reading.values import constant_value, filler, used
+from mind_mlir.lowering.schedule.reading.windows import static_numbers
+from mind_mlir.lowering.schedule.windows.padded import erase_unused, padded_tensor
+from mind_mlir.lowering.schedule.windows.winograd_emission import Image, Tiles, WinogradEmitter
+from mind_mlir.lowering.schedule.windows.winograd_transforms import (
+    TAPS,
+    ArrayArithmetic,
+    both_axes,
+    filter_transform,
+)
+from mind_mlir.mlir.passes import find_all
+from mind_mlir.mlir.references import reference
+from mind_mlir.mlir.values import definition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mind_mlir.bindings import Operation, Type, Value
+    from mind_mlir.lowering.schedule.contraction.match import Contraction
+    from mind_mlir.lowering.schedule.emission.decision import Computed
+    from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
+    from mind_mlir.lowering.schedule.reading.view import Linear, View, Views
+    from mind_mlir.target import Target
+
+_RESHAPES = ("tensor.collapse_shape", "tensor.expand_shape")
+
+
+@dataclasses.dataclass(frozen=True)
+class Convolution:
+    """A convolution of an image ``[N, H, W, C]`` with a filter ``[3, 3, C, F]``, of stride 1.
+
+    Attributes:
+        view: The operation.
+        image: The image.
+        filter: The filter.
+        tiles: How its result is cut.
+    """
+
+    view: View
+    image: Value
+    filter: Value
+    tiles: Tiles
+
+
+def match_convolution(view: View, target: Target) -> Convolution | None:
+    """Return ``view`` as a convolution that Winograd's form is faster for on ``target``, if it is one."""
+    contraction = match_contraction(view)
+    if contraction is None:
+        return None
+    element = contraction.element
+    casts = contraction.left.casts or contraction.right.casts
+    if casts or not isinstance(element, ir.F32Type | ir.F64Type) or not _slides(contraction):
+        return None
+    start = filler(view.inits[0])
+    if start is None or constant_value(start) != zero(element):
+        return None
+    n, h, w, f = view.shapes[2]
+    channels = contraction.right.value.type.shape[2]
+    tiles = choose_tiles((n, h, w, f), channels, element.width // 8, target)
+    return (
+        None if tiles is None else Convolution(view, contraction.left.value, contraction.right.value, tiles)
+    )
+
+
+def _slides(contraction: Contraction) -> bool:
+    """Return whether windows of 3 x 3 slide along both axes of the left factor, one element at a time."""
+    dims = len(contraction.view.extents)
+    factors = contraction.left, contraction.right
+    if dims != 7 or any(len(access) != 4 for access in (contraction.out, *(each.access for each in factors))):
+        return False
+    n, h, w, f = (index.dim for index in contraction.out)
+    i, j, c, last = (index.dim for index in contraction.right.access)
+    if {n, h, w, f, i, j, c} != {*range(dims)} or last != f:
+        return False
+    image = contraction.left.access
+    return (
+        (image[0].dim, image[3].dim) == (n, c)
+        and (_terms(image[1]), _terms(image[2])) == ({h, i}, {w, j})
+        and contraction.extent(i) == contraction.extent(j) == TAPS
+    )
+
+
+def _terms(index: Linear) -> set[int] | None:
+    """Return the loops that ``index`` is the sum of; None if it is anything else."""
+    plain = not index.constant and all(factor == 1 for _, factor in index.terms)
+    return {dim for dim, _ in index.terms} if plain else None
+
+
+def choose_tiles(shape: tuple[int, int, int, int], channels: int, size: int, target: Target) -> Tiles | None:
+    """Return the tiles that a convolution is computed in; None where the sum as it is may be as fast.
+
+    Args:
+        shape: The shape of the result, ``[N, H, W, F]``.
+        channels: The channels of the image.
+        size: The bytes of an element.
+        target: The processor.
+    """
+    n, h, w, f = shape
+    if min(channels, f) < WINOGRAD_CHANNELS:
+        return None
+    chosen = None
+    least = 9 * n * h * w * WINOGRAD_GAIN  # the products for each channel and feature
+    for outputs in (2, 4):
+        rows, across, planes = n * -(-h // outputs), -(-w // outputs), (outputs + TAPS - 1) ** 2
+        if rows * across < WINOGRAD_TILES or rows * across * planes >= least:
+            continue
+        least = rows * across * planes
+        limit = max(target.l3_bytes // WINOGRAD_SHARE, planes * channels * f * size)
+        blocks = -(-rows * across * planes * (channels + f) * size // limit)
+        chosen = Tiles(outputs, shape, channels, -(-rows // min(blocks, rows)))
+    return chosen
+
+
+class WinogradRewriter:
+    """Puts Winograd's form in the place of convolutions.
+
+    Args:
+        emitter: Where to emit.
+        target: The processor.
+
+    Attributes:
+        made: What was emitted, which has nothing left to schedule, and what is said of it.
+    """
+
+    def __init__(self, emitter: Emitter, target: Target) -> None:
+        self._emitter, self._target = emitter, target
+        self.made: dict[Operation, Callable[[], Decision]] = {}
+
+    def run(self, function: Operation, views: Views) -> None:
+        """Rewrite the convolutions of ``function``, in place."""
+        found: list[Convolution] = []
+        for op in find_all(function, linalg.GenericOp, linalg.Conv2DNhwcHwcfOp):
+            view = views.of(op.operation)
+            convolution = None if view is None else match_convolution(view, self._target)
+            if convolution is not None:
+                found.append(convolution)
+        for convolution in found:
+            op = convolution.view.op
+            with ir.InsertionPoint(op), op.location:
+                op.results[0].replace_all_uses_with(self._rewritten(convolution))
+            op.erase()
+            if (padded := definition(convolution.image)) is not None:
+                erase_unused(padded)
+            _erase_constant(convolution.filter)
+
+    def _rewritten(self, convolution: Convolution) -> Value:
+        tiles, what = convolution.tiles, computed([convolution.view.op])
+        element = ir.RankedTensorType(convolution.image.type).element_type
+        emitter = WinogradEmitter(self._emitter, tiles, element, self._target)
+        filter_ = _constant_filter(convolution.filter, tiles.outputs)
+        if filter_ is None:
+            filter_ = self._note(what, "filter", tiles, emitter.filter(convolution.filter))
+        image = _image(convolution.image)
+
+        def block(row: Index, carried: list[Value]) -> list[Value]:
+            # The last one begins earlier rather than be smaller: what is computed twice is the same.
+            first = self._emitter.minimum(row, tiles.rows - tiles.block) if tiles.rows % tiles.block else row
+            data = self._note(what, "image", tiles, emitter.data(image, first))
+            products = self._products(data, filter_, element)
+            return [self._note(what, "result", tiles, emitter.output(products, first, carried[0]))]
+
+        result = self._emitter.empty(list(tiles.shape), element)
+        return self._emitter.loop((0, tiles.rows, tiles.block), [result], block)[0]
+
+    def _note(self, what: tuple[Computed, ...], part: str, tiles: Tiles, value: Value) -> Value:
+        """Note that ``value`` is made by nests that transform ``part`` of a convolution; return it."""
+        op = definition(value)
+        assert op is not None, "nests have been emitted"
+        side, sums = tiles.outputs, 9 * tiles.outputs**2
+        choices = (
+            Choice("tile", f"{side} x {side} outputs", f"{tiles.products} products for {sums}"),
+            Choice("block", f"{tiles.count} tiles", "what is between the transforms stays in the cache"),
+        )
+        extents = tuple(value.type.shape)
+        self.made[op] = lambda: Decision(f"winograd {part}", what, extents, choices)
+        return value
+
+    def _products(self, data: Value, filter_: Value, element: Type) -> Value:
+        planes, count, _ = data.type.shape
+        type_ = ir.RankedTensorType.get([planes, count, filter_.type.shape[2]], element)
+        segments = ir.DenseI32ArrayAttr.get([1, 1])
+        start = ir.Operation.create(
+            "linalg.fill",
+            results=[type_],
+            operands=[self._emitter.splat(element, zero(element)), self._emitter.empty(type_.shape, element)],
+            attributes={"operandSegmentSizes": segments},
+            regions=1,
+        )
+        linalg.fill_builtin_region(start)
+        product = ir.Operation.create(
+            "linalg.batch_matmul",
+            results=[type_],
+            operands=[data, filter_, start.results[0]],
+            attributes={"operandSegmentSizes": ir.DenseI32ArrayAttr.get([2, 1])},
+            regions=1,
+        )
+        linalg.fill_builtin_region(product)
+        return product.results[0]
+
+
+def _image(value: Value) -> Image:
+    """Return the image that ``value`` is, or is with margins."""
+    op = definition(value)
+    shape = value.type.shape
+    if op is not None and op.name == "tensor.insert_slice":
+        padded = padded_tensor(op)
+        if padded is not None and padded.source.type.shape[0] == shape[0]:
+            return Image(padded.source, (padded.low[1], padded.low[2]), padded.margin)
+    elif op is not None and op.name == "tensor.pad":
+        source, yielded = op.operands[0], op.regions[0].blocks[0].operations[0].operation
+        low = static_numbers(op, "static_low")
+        inner = source.type.shape
+        if (
+            low is not None
+            and yielded.name == "tensor.yield"
+            and (inner[0], inner[3]) == (shape[0], shape[3])
+        ):
+            return Image(source, (low[1], low[2]), yielded.operands[0])
+    return Image(value, (0, 0), None)
+
+
+def _constant_filter(value: Value, outputs: int) -> Value | None:
+    """Return the transform of a filter that is a constant, as a constant; None for any other."""
+    shape = ir.RankedTensorType(value.type).shape
+    while (op := definition(value)) is not None and op.name in _RESHAPES:
+        value = op.operands[0]
+    attribute = constant_value(value)
+    if attribute is None:
+        return None
+    taps = data_of(attribute).reshape(shape)
+    with np.errstate(all="ignore"):
+        squares = both_axes(filter_transform, ArrayArithmetic(), outputs, [list(row) for row in taps])
+    array = np.stack([*itertools.chain.from_iterable(squares)])
+    type_ = ir.RankedTensorType.get(list(array.shape), value.type.element_type)
+    given = reference(TensorLiteral.from_array(array), type_) or ir.DenseElementsAttr.get(array, type=type_)
+    return arith.ConstantOp(type_, given).result
+
+
+def _erase_constant(value: Value) -> None:
+    """Erase the constant that ``value`` is a form of, if nothing reads it any more."""
+    op = definition(value)
+    while op is not None and op.name in (*_RESHAPES, "arith.constant") and not used(op.results[0]):
+        source = definition(op.operands[0]) if op.name in _RESHAPES else None
+        op.erase()
+        op = source
