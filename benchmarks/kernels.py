@@ -49,6 +49,15 @@ def _softmax(x: Any) -> Any:
     return exponentials / exponentials.sum(axis=1, keepdims=True)
 
 
+def _layer_norm_gradient(x: Any, cotangent: Any, gain: Any) -> Any:
+    centred = x - x.mean(axis=1, keepdims=True)
+    scale = 1 / np.sqrt((centred * centred).mean(axis=1, keepdims=True))
+    normal, scaled = centred * scale, cotangent * gain
+    along = normal * (scaled * normal).mean(axis=1, keepdims=True)
+    d_x = (scaled - scaled.mean(axis=1, keepdims=True) - along) * scale
+    return d_x, (cotangent * normal).sum(axis=0), cotangent.sum(axis=0)
+
+
 def _mlp_step(x: Any, target: Any, w1: Any, w2: Any) -> Any:
     before = x @ w1
     hidden = np.maximum(before, 0)
@@ -111,6 +120,33 @@ outputs: %1
 outputs: %5
 """,
         _softmax,
+    ),
+    Kernel(
+        "layer norm gradient",
+        """\
+%0 = Input {name="x"} : tensor<f32[4096, 768]>
+%1 = Input {name="cotangent"} : tensor<f32[4096, 768]>
+%2 = Input {name="gain"} : tensor<f32[768]>
+%3 = Mean (%0) {axes=[1], keepdims=true} : tensor<f32[4096, 1]>
+%4 = Sub (%0, %3) : tensor<f32[4096, 768]>
+%5 = Mul (%4, %4) : tensor<f32[4096, 768]>
+%6 = Mean (%5) {axes=[1], keepdims=true} : tensor<f32[4096, 1]>
+%7 = Rsqrt (%6) : tensor<f32[4096, 1]>
+%8 = Mul (%4, %7) : tensor<f32[4096, 768]>
+%9 = Mul (%1, %2) : tensor<f32[4096, 768]>
+%10 = Mul (%9, %8) : tensor<f32[4096, 768]>
+%11 = Mean (%10) {axes=[1], keepdims=true} : tensor<f32[4096, 1]>
+%12 = Mean (%9) {axes=[1], keepdims=true} : tensor<f32[4096, 1]>
+%13 = Mul (%8, %11) : tensor<f32[4096, 768]>
+%14 = Sub (%9, %12) : tensor<f32[4096, 768]>
+%15 = Sub (%14, %13) : tensor<f32[4096, 768]>
+%16 = Mul (%15, %7) : tensor<f32[4096, 768]>
+%17 = Mul (%1, %8) : tensor<f32[4096, 768]>
+%18 = Sum (%17) {axes=[0], keepdims=false} : tensor<f32[768]>
+%19 = Sum (%1) {axes=[0], keepdims=false} : tensor<f32[768]>
+outputs: %16, %18, %19
+""",
+        _layer_norm_gradient,
     ),
     Kernel(
         "mlp loss and gradients",
