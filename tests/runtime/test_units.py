@@ -153,7 +153,7 @@ def test_units_are_made_one_by_one_where_they_must(monkeypatch: pytest.MonkeyPat
 def test_what_llvm_refuses_is_reported_whichever_unit_it_is(
     monkeypatch: pytest.MonkeyPatch, first: bool
 ) -> None:
-    create = code.create_engine
+    create = bindings.create_engine
 
     def refuse(module: Any, **options: Any) -> Any:
         names = {str(op.attributes["sym_name"].value) for op in module.body.operations}
