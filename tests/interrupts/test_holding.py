@@ -272,7 +272,7 @@ def test_an_observer_is_interrupted_at_once(install: Callable[[object], None]) -
 
 
 def test_a_failing_stage_is_still_a_bug_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> NoReturn:
+    def fail(*_: object, **__: object) -> NoReturn:
         raise ExpiredError("of our own making")
 
     monkeypatch.setattr(pipeline, "schedule", fail)
