@@ -25,6 +25,22 @@ VIEWS = (
 METADATA = "memref.extract_strided_metadata"
 
 
+def metadata_of(value: Value) -> tuple[Value, Value | int, list[int]]:
+    """Emit where the buffer ``value``, of static strides, lies, as kernels are told.
+
+    Returns:
+        The pointer to its elements, a memref of rank 0; where it starts there, in elements, as an integer if
+        that is known; its strides in elements.
+    """
+    type_ = ir.MemRefType(value.type)
+    strides, offset = type_.get_strides_and_offset()
+    numbers = [ir.IndexType.get()] * (1 + 2 * len(strides))
+    base = ir.MemRefType.get([], type_.element_type, memory_space=type_.memory_space)
+    parts = ir.Operation.create(METADATA, [base, *numbers], [value]).results
+    dynamic = offset == ir.ShapedType.get_dynamic_stride_or_offset()
+    return parts[0], parts[1] if dynamic else offset, list(strides)
+
+
 def is_contiguous(type_: Type) -> bool:
     """Return whether memref type ``type_`` is of static shape, row-major, without gaps and offset."""
     return bool(type_.has_static_shape) and isinstance(type_.layout, ir.AffineMapAttr)

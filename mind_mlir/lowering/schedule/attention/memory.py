@@ -6,6 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir
+from mind_mlir.mlir.memory import metadata_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -39,19 +40,14 @@ class Buffer:
     @staticmethod
     def of(value: Value, access: Access) -> Buffer:
         """Emit what says where ``value`` lies."""
-        type_ = ir.MemRefType(value.type)
-        steps, offset = type_.get_strides_and_offset()
-        numbers = [ir.IndexType.get()] * (1 + 2 * len(steps))
-        base = ir.MemRefType.get([], type_.element_type, memory_space=type_.memory_space)
-        parts = ir.Operation.create("memref.extract_strided_metadata", [base, *numbers], [value]).results
-        dynamic = offset == ir.ShapedType.get_dynamic_stride_or_offset()
+        base, first, steps = metadata_of(value)
         strides: dict[int, int] = {}
         constant = 0
         for index, step in zip(access, steps, strict=True):
             constant += index.constant * step
             for dim, factor in index.terms:
                 strides[dim] = strides.get(dim, 0) + factor * step
-        return Buffer(value, parts[0], parts[1] if dynamic else offset, strides, constant, access)
+        return Buffer(value, base, first, strides, constant, access)
 
     def at(self, emitter: Emitter, env: Env) -> Index:
         """Return where the element is, other dimensions than those of ``env`` being 0."""
@@ -112,9 +108,7 @@ class Place:
 
 def base_of(scratch: Value) -> Value:
     """Emit the pointer to the elements of memory of a thread."""
-    base = ir.MemRefType.get([], scratch.type.element_type)
-    numbers = [ir.IndexType.get()] * 5
-    return ir.Operation.create("memref.extract_strided_metadata", [base, *numbers], [scratch]).results[0]
+    return metadata_of(scratch)[0]
 
 
 def extents_of(op: Operation, accesses: Sequence[Access]) -> list[int]:

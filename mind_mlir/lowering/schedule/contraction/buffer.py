@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.abi import ALIGNMENT
 from mind_mlir.bindings import ir
+from mind_mlir.lowering.schedule.emission.emitter import PRIVATE_ATTRIBUTE
+from mind_mlir.mlir.memory import metadata_of
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Attribute, Operation, Value
+    from mind_mlir.bindings import Attribute, Operation, Type, Value
     from mind_mlir.lowering.schedule.emission.emitter import Index
 
 
@@ -32,19 +34,18 @@ class Buffer:
     @staticmethod
     def of(value: Value) -> Buffer:
         """Emit what says where ``value`` lies."""
-        type_ = ir.MemRefType(value.type)
-        strides, offset = type_.get_strides_and_offset()
-        index = ir.IndexType.get()
-        numbers = [index] * (1 + 2 * len(strides))
-        base_type = ir.MemRefType.get([], type_.element_type, memory_space=type_.memory_space)
-        parts = ir.Operation.create("memref.extract_strided_metadata", [base_type, *numbers], [value]).results
-        dynamic = offset == ir.ShapedType.get_dynamic_stride_or_offset()
-        return Buffer(value, parts[0], parts[1] if dynamic else offset, tuple(strides))
+        base, first, strides = metadata_of(value)
+        return Buffer(value, base, first, tuple(strides))
 
 
-def alignment() -> Attribute:
-    """Return the alignment of memory of our own as an attribute of its operation."""
-    return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), ALIGNMENT)
+def memory_of_piece(type_: Type, *, is_shared: bool) -> Value:
+    """Emit memory of ``type_`` for one piece of a product: of its thread, where threads share the pieces."""
+    attributes: dict[str, Attribute] = {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 0])}
+    if not is_shared:
+        return ir.Operation.create("memref.alloc", [type_], [], attributes).result
+    alignment = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), ALIGNMENT)
+    attributes |= {"alignment": alignment, PRIVATE_ATTRIBUTE: ir.UnitAttr.get()}
+    return ir.Operation.create("memref.alloca", [type_], [], attributes).result
 
 
 def is_defined_inside(value: Value, ancestor: Operation) -> bool:

@@ -6,14 +6,13 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.abi import ALIGNMENT
 from mind_mlir.bindings import ir
-from mind_mlir.lowering.schedule.emission.emitter import PRIVATE_ATTRIBUTE
+from mind_mlir.lowering.schedule.contraction.buffer import memory_of_piece
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.bindings import Attribute, Operation, Type, Value
+    from mind_mlir.bindings import Operation, Type, Value
     from mind_mlir.lowering.schedule.contraction.pieces import Part
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
 
@@ -51,13 +50,7 @@ class Epilogue:
         Args:
             is_shared: Whether threads share the pieces.
         """
-        type_ = ir.MemRefType.get(self.own_shape, self.element)
-        attributes: dict[str, Attribute] = {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 0])}
-        if not is_shared:
-            return ir.Operation.create("memref.alloc", [type_], [], attributes).result
-        alignment = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), ALIGNMENT)
-        attributes |= {"alignment": alignment, PRIVATE_ATTRIBUTE: ir.UnitAttr.get()}
-        return ir.Operation.create("memref.alloca", [type_], [], attributes).result
+        return memory_of_piece(ir.MemRefType.get(self.own_shape, self.element), is_shared=is_shared)
 
     def own_strides(self) -> dict[int, int]:
         """Return by how many elements each of the parts moves in the memory of one piece."""

@@ -7,7 +7,7 @@ import math
 from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.bindings import ir, memref
-from mind_mlir.lowering.schedule.contraction.buffer import Buffer, alignment, is_defined_inside
+from mind_mlir.lowering.schedule.contraction.buffer import Buffer, is_defined_inside, memory_of_piece
 from mind_mlir.lowering.schedule.contraction.choice import left_pack, right_pack
 from mind_mlir.lowering.schedule.contraction.chunk_loops import emit_chunks, least
 from mind_mlir.lowering.schedule.contraction.constant_factors import Layout
@@ -17,13 +17,12 @@ from mind_mlir.lowering.schedule.contraction.matmul_schedule import packs_steps
 from mind_mlir.lowering.schedule.contraction.runs import same_memory
 from mind_mlir.lowering.schedule.contraction.text import byte_width
 from mind_mlir.lowering.schedule.emission.constants import BYTE_NS
-from mind_mlir.lowering.schedule.emission.emitter import PRIVATE_ATTRIBUTE
 from mind_mlir.lowering.schedule.emission.split import split
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.bindings import Attribute, Operation, Value
+    from mind_mlir.bindings import Operation, Value
     from mind_mlir.lowering.schedule.contraction.constant_factors import PackedConstants
     from mind_mlir.lowering.schedule.contraction.geometry import Geometry, Loop
     from mind_mlir.lowering.schedule.contraction.library import Library
@@ -197,11 +196,7 @@ class Factors:
         panel = self._steps(kernel, depth) * s.columns
         panels = s.nc // s.columns
         type_ = ir.MemRefType.get([panels * panel], ir.Type.parse(kernel.element))
-        attributes: dict[str, Attribute] = {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 0])}
-        if is_shared:
-            attributes |= {"alignment": alignment(), PRIVATE_ATTRIBUTE: ir.UnitAttr.get()}
-        name = "memref.alloca" if is_shared else "memref.alloc"
-        own = Buffer.of(ir.Operation.create(name, [type_], [], attributes).result)
+        own = Buffer.of(memory_of_piece(type_, is_shared=is_shared))
         source = e.add(self.right.first, g.first[1])
         here = e.add(source, e.mul(number, s.nc * g.columns.right))
         numbers = (here, 0, columns, depth, g.columns.right, panel, panels * panel)

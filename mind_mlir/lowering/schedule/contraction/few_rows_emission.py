@@ -13,6 +13,7 @@ from mind_mlir.lowering.schedule.contraction.choice import dot_kernel, join_kern
 from mind_mlir.lowering.schedule.contraction.few_rows import DOT_ARGUMENTS, JOIN_ARGUMENTS, SWEEP_ARGUMENTS
 from mind_mlir.lowering.schedule.emission.constants import BYTE_NS, WAKING_NS
 from mind_mlir.lowering.schedule.emission.split import Split, split
+from mind_mlir.mlir.memory import metadata_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -115,9 +116,7 @@ class FewRows:
         row = -(-n // s.lanes) * s.lanes
         part = s.rows * row
         own = memref.AllocOp(ir.MemRefType.get([parts * part], element), [], []).result
-        index = [ir.IndexType.get()] * 3
-        base_type = ir.MemRefType.get([], element)
-        base = ir.Operation.create("memref.extract_strided_metadata", [base_type, *index], [own]).results[0]
+        base, _, _ = metadata_of(own)
         left, right, out = self._firsts
         step = g.depth[0]
 
