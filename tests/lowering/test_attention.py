@@ -250,6 +250,26 @@ def test_scaled_queries(name: str, number: float, alone: int) -> None:
     assert (nests(mind_mlir.compile(module)) == ["attention"]) == alone
 
 
+def layered(layers: int, length: int) -> Module:
+    """Return attentions one after the other, each added to what it is computed from."""
+    body = Body([])
+    x = body.parameter(DType.F32, length, 16)
+    weights = [[body.parameter(DType.F32, 16, 16) for _ in range(4)] for _ in range(layers)]
+    for each in weights:
+        q, k, v, out = (body.product(x, weight, 0, (1, 0)) for weight in each)
+        scores = body.binary("Mul", body.product(q, body.transpose(k, 1, 0), 0, (1, 0)), 0.25)
+        attended = body.product(body.softmax(scores), v, 0, (1, 0))
+        x = body.unary("Tanh", body.binary("Add", x, body.binary("Mul", out, attended)))
+    return to_module(program(body, [x]))
+
+
+def test_layers_and_their_gradients() -> None:
+    """A layer's function hands no weights on: that of its gradient computes them again."""
+    module = mind_mlir.differentiate(layered(6, 32), cotangents="given").module
+    assert "@main_layer_1" in mind_mlir.compile(module).as_text("mind")
+    check(module, {name: array / 4 for name, array in arguments_of(module).items()}, fused=3)
+
+
 def test_what_needs_its_scores_keeps_them() -> None:
     """Weights that are a result of the program are computed, and then read, as ever."""
     body = Body([])
