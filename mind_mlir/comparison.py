@@ -25,10 +25,11 @@ from mind_mlir.ops.infer import complete_attributes
 from mind_mlir.ops.numbers import dtype_of, smallest_subnormal, widened
 from mind_mlir.ops.opdef import COMPLEX, Rounding
 from mind_mlir.ops.registry import by_opcode
+from mind_mlir.options import CompileOptions
 from mind_mlir.passes.canonicalize import canonicalize_with_map
 from mind_mlir.passes.forms import structured_form
 from mind_mlir.passes.verify import verify
-from mind_mlir.runtime.executable import compile
+from mind_mlir.runtime.executable import Executable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.module import CoreOperation, Module, ValueId
     from mind_mlir.ops.opdef import OpDef
-    from mind_mlir.runtime.executable import Executable
 
 #: Relative error that one operation which does not accumulate may have against numpy.
 #: Where f32 is rounded to fewer bits, that is a unit in the last place.
@@ -123,7 +123,7 @@ def first_difference(
     everything = flat.with_body(
         type(flat.body)(flat.operations, Return(tuple(op.value_id for op in operations)))
     )
-    outputs = run(compile(everything, target=target), arguments)
+    outputs = run(Executable(everything, CompileOptions(target=target)), arguments)
     compiled: dict[ValueId, Array] = {
         op.value_id: arguments[str(op.attributes["name"])] for op in flat.inputs
     }
@@ -152,7 +152,7 @@ def _first_in_function(
         result_types=tuple(result.type for result in results),
     )
     changed = replace(structured, functions=Functions((everything, *called)))
-    outputs = run(compile(changed, target=target), arguments)
+    outputs = run(Executable(changed, CompileOptions(target=target)), arguments)
     values: dict[ValueId, Array] = {
         parameter.value_id: arguments[parameter.name] for parameter in interface_of(function).parameters
     }

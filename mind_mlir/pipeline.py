@@ -24,6 +24,7 @@ from mind_mlir.lowering.schedule.emission.decision import Decisions
 from mind_mlir.lowering.schedule.listing import listing
 from mind_mlir.lowering.to_linalg import to_linalg
 from mind_mlir.lowering.to_llvm import linked, to_llvm
+from mind_mlir.options import CompileOptions
 from mind_mlir.passes.expand import expanded
 from mind_mlir.passes.forms import STEPS
 from mind_mlir.passes.layers import share_layers
@@ -60,7 +61,7 @@ class Lowering:
     Attributes:
         target: The machine to schedule for.
         threads: How many threads share a loop at most, as `to_llvm` takes it.
-        winograd: Whether convolutions take Winograd's form where it is faster.
+        options: What the caller chose; those of its `target` and `threads` are settled already.
         observer: Sees each form as it appears.
         debug_info: Whether forms of MLIR are printed with their locations.
         kernels: Is told early the micro-kernels that the module calls, and makes them: the module then only
@@ -77,7 +78,7 @@ class Lowering:
 
     target: Target = field(default_factory=named_target)
     threads: int | None = None
-    winograd: bool = False
+    options: CompileOptions = field(default_factory=CompileOptions)
     observer: Observer | None = None
     debug_info: bool = False
     kernels: Callable[[Sequence[Kernel]], object] | None = None
@@ -145,7 +146,7 @@ class Lowering:
 
     def _schedule(self, until: str) -> None:
         self.decisions = Decisions(wanted=until == "schedule" or self.observer is not None)
-        kernels = schedule(self.mlir, self.target, self.decisions, winograd=self.winograd)
+        kernels = schedule(self.mlir, self.target, self.decisions, self.options)
         if self.kernels is not None and self.mlir is not None:
             with self.mlir.context:
                 self.kernels(kernels)

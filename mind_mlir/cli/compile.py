@@ -22,6 +22,7 @@ from mind_mlir.cli.options import (
     winograd_option,
 )
 from mind_mlir.cli.output import write_output
+from mind_mlir.options import CompileOptions
 from mind_mlir.stages import MLIR_FORMS, STAGES
 
 if TYPE_CHECKING:
@@ -111,11 +112,7 @@ def command(
     if autodiff and not emit_ir:
         module = gradient_module(module, log, extensions=extensions)
     text = print_form(
-        *(module, form, log),
-        opt_level=opt_level,
-        threads=threads,
-        target=target,
-        winograd=winograd,
+        *(module, form, log, CompileOptions(opt_level, threads, target, winograd)),
         debug_info=mlir_print_debuginfo,
     )
     write_output(text, output)

@@ -20,26 +20,18 @@ if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.interface import Output
     from mind_mlir.ir.module import Module
+    from mind_mlir.options import CompileOptions
 
 #: Arrays with more elements are printed shortened.
 SHOWN_ELEMENTS = 200
 
 
 def execute(
-    module: Module,
-    arguments: Mapping[str, Array],
-    log: StageLog,
-    opt_level: int | None,
-    threads: int | None,
-    target: str | None,
-    *,
-    winograd: bool,
+    module: Module, arguments: Mapping[str, Array], log: StageLog, options: CompileOptions | None
 ) -> Sequence[Array]:
-    """Return the outputs of ``module``, compiled at ``opt_level`` or, where that is None, interpreted."""
-    if opt_level is not None:
-        outputs: Sequence[Array] = native(log).execute(
-            module, arguments, log, opt_level, threads, target, winograd=winograd
-        )
+    """Return the outputs of ``module``, compiled with ``options`` or, where there are none, interpreted."""
+    if options is not None:
+        outputs: Sequence[Array] = native(log).execute(module, arguments, log, options)
         return outputs
     with log.timed("interpret"):
         return interpret(module, arguments)

@@ -17,17 +17,15 @@ if TYPE_CHECKING:
 
     from mind_mlir.cli.stage_log import StageLog
     from mind_mlir.ir.module import Module
+    from mind_mlir.options import CompileOptions
 
 
 def print_form(
     module: Module,
     form: str,
     log: StageLog,
+    options: CompileOptions,
     *,
-    opt_level: int = 3,
-    threads: int | None = None,
-    target: str | None = None,
-    winograd: bool = False,
     debug_info: bool = False,
 ) -> str:
     """Return ``module`` in ``form``, one of `mind_mlir.stages.FORMS`, and finish the log.
@@ -36,10 +34,7 @@ def print_form(
         module: What to print.
         form: The form to print it in.
         log: Sees the stages on the way.
-        opt_level: LLVM's optimisation level, for assembly.
-        threads: How many threads share a loop at most.
-        target: The processor, one of `mind_mlir.target.TARGETS`.
-        winograd: Whether convolutions take Winograd's form where it is faster.
+        options: How forms of MLIR and assembly are made.
         debug_info: Whether forms of MLIR are printed with their locations.
 
     Raises:
@@ -50,13 +45,7 @@ def print_form(
     if form in CORE_FORMS:
         text = _core_form(module, form, log)
     else:
-        text = native(log).print_form(
-            *(module, form, log, opt_level),
-            threads=threads,
-            target=target,
-            winograd=winograd,
-            debug_info=debug_info,
-        )
+        text = native(log).print_form(module, form, log, options, debug_info=debug_info)
     log.finish()
     return text
 

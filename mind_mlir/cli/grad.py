@@ -18,6 +18,7 @@ from mind_mlir.cli.options import (
     stage_options,
 )
 from mind_mlir.cli.output import write_output
+from mind_mlir.options import CompileOptions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -73,4 +74,4 @@ def command(
     gradient = gradient_module(
         log.read(file, func, extents), log, function=func, wrt=names, given=given, extensions=extensions
     )
-    write_output(print_form(gradient, emit or DEFAULT_FORM, log, opt_level=opt_level), output)
+    write_output(print_form(gradient, emit or DEFAULT_FORM, log, CompileOptions(opt_level)), output)

@@ -8,7 +8,7 @@ from mind_mlir.cli.interruptible import interruptible
 from mind_mlir.comparison import first_difference
 from mind_mlir.pipeline import Lowering
 from mind_mlir.runtime.disassemble import assembly
-from mind_mlir.runtime.executable import compile
+from mind_mlir.runtime.executable import Executable
 from mind_mlir.runtime.native import NativeModule
 from mind_mlir.runtime.threads import loop_threads
 from mind_mlir.target import named_target
@@ -20,24 +20,22 @@ if TYPE_CHECKING:
     from mind_mlir.comparison import Difference
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.module import Module
+    from mind_mlir.options import CompileOptions
 
 
 def print_form(
     module: Module,
     form: str,
     log: StageLog,
-    opt_level: int,
+    options: CompileOptions,
     *,
-    threads: int | None,
-    target: str | None,
-    winograd: bool,
     debug_info: bool,
 ) -> str:
     """Return ``module`` in a form of MLIR, with its locations on request, or as assembly."""
     lowering = Lowering(
-        named_target(target),
-        threads=loop_threads(threads),
-        winograd=winograd,
+        named_target(options.target),
+        threads=loop_threads(options.threads),
+        options=options,
         observer=log,
         debug_info=debug_info,
     )
@@ -48,25 +46,16 @@ def print_form(
     if form != "asm":
         return lowering.text() if text is None else text
     with log.timed("codegen"):
-        text = assembly(NativeModule(lowering.mlir, opt_level=opt_level, together=True))
+        text = assembly(NativeModule(lowering.mlir, opt_level=options.opt_level, together=True))
     log("asm", lambda: text)
     return text
 
 
 def execute(
-    module: Module,
-    arguments: Mapping[str, Array],
-    log: StageLog,
-    opt_level: int,
-    threads: int | None,
-    target: str | None,
-    *,
-    winograd: bool,
+    module: Module, arguments: Mapping[str, Array], log: StageLog, options: CompileOptions
 ) -> Sequence[Array]:
     """Compile ``module`` and run it."""
-    executable = compile(
-        module, opt_level=opt_level, threads=threads, target=target, winograd=winograd, observer=log
-    )
+    executable = Executable(module, options, observer=log)
     log.add(executable.timings)
     with log.timed("run"):
         return interruptible(lambda: executable(**arguments))

@@ -20,6 +20,7 @@ from mind_mlir.cli.options import (
 )
 from mind_mlir.cli.session import EXIT_DIAGNOSTICS
 from mind_mlir.cli.variables import check_runnable
+from mind_mlir.options import CompileOptions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -133,8 +134,8 @@ def command(
     if check:
         agrees = compare(module, arguments, log, target)
     else:
-        level = None if interpreted else opt_level
-        results = execute(module, arguments, log, level, threads, target, winograd=winograd)
+        options = None if interpreted else CompileOptions(opt_level, threads, target, winograd)
+        results = execute(module, arguments, log, options)
         deliver(interface.outputs, results, output)
     log.finish()
     if not agrees:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, overload
 
 from mind_mlir import border
+from mind_mlir.options import DEFAULT_OPT_LEVEL, CompileOptions
 from mind_mlir.ptir.program import Program
 from mind_mlir.ptir.restriction import restricted
 from mind_mlir.ptir.seeding import seeded
 from mind_mlir.ptir.symbols import bind, checked_bindings, refuse_bindings, symbols_of
 from mind_mlir.ptir.to_module import convert
-from mind_mlir.runtime import executable
-from mind_mlir.runtime.executable import DEFAULT_OPT_LEVEL, Executable
+from mind_mlir.runtime.executable import Executable
 from mind_mlir.runtime.program_executable import DEFAULT_MAX_BINDINGS, ProgramExecutable, needs_program
 
 if TYPE_CHECKING:
@@ -92,19 +92,12 @@ def compile(
             extent below 0, ``max_bindings`` is below 1, or ``seed`` does not fit in 64 bits.
         InternalError: A stage failed on a verified module: a bug of the compiler.
     """
+    options = CompileOptions(opt_level, threads, target, winograd)
     if not isinstance(module, Program):
         refuse_bindings(bindings)
         if seed is not None:
             raise ValueError("seed must be left out for a module: its functions take seeds as arguments")
-        return executable.compile(
-            module,
-            function=function,
-            opt_level=opt_level,
-            threads=threads,
-            target=target,
-            winograd=winograd,
-            observer=observer,
-        )
+        return Executable(module, options, function=function, observer=observer)
     most = border.integer(max_bindings, "max_bindings")
     if most < 1:
         raise ValueError(f"max_bindings must be 1 or more, not {most}")
@@ -112,22 +105,7 @@ def compile(
     program = seeded(
         bind(program, checked_bindings({} if bindings is None else bindings, symbols_of(program))), seed
     )
-    options = {
-        "opt_level": opt_level,
-        "threads": threads,
-        "target": target,
-        "winograd": winograd,
-        "observer": observer,
-    }
     if needs_program(program):
-        return ProgramExecutable(program, options, max_bindings=most)
+        return ProgramExecutable(program, options, observer=observer, max_bindings=most)
     converted = convert(program)
-    return Executable(
-        converted.module,
-        opt_level=opt_level,
-        threads=threads,
-        target=target,
-        winograd=winograd,
-        observer=observer,
-        entry=converted.entry,
-    )
+    return Executable(converted.module, options, observer=observer, entry=converted.entry)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from mind_mlir.interrupts import deliver, held
 from mind_mlir.ir.entry import DEFAULT_ENTRY, default_entry, exported
 from mind_mlir.ir.module import MODULE, Module
 from mind_mlir.mlir.references import References
+from mind_mlir.options import CompileOptions
 from mind_mlir.pipeline import Lowering
 from mind_mlir.runtime.call import Called
 from mind_mlir.runtime.contexts import borrowed, is_small
@@ -40,53 +42,7 @@ if TYPE_CHECKING:
     from mind_mlir.runtime.bound import BoundFunction
     from mind_mlir.target import Target
 
-DEFAULT_OPT_LEVEL = 3
 OPT_LEVELS = range(4)
-
-
-def compile(
-    module: Module,
-    *,
-    function: str | None = None,
-    opt_level: int = DEFAULT_OPT_LEVEL,
-    threads: int | None = None,
-    target: str | None = None,
-    winograd: bool = False,
-    observer: Observer | None = None,
-) -> Executable:
-    """Compile a module for this machine.
-
-    Args:
-        module: A module of any profile; it is verified and canonicalised first.
-        function: The exported function to compile, with what it calls; all of them unless given.
-        opt_level: How far LLVM optimises what gains by it, 0 to 3; results are the same at each.
-        threads: How many threads share a loop at most, 1 to 1024; `get_num_threads` says how many do where
-            that is less, or nothing is given. Results are the same with any number.
-        target: The processor, ``native``, ``sse``, ``avx2`` or ``avx512``; by default what the variable
-            ``MIND_MLIR_TARGET`` says, or else ``native``, this machine with all that it has.
-        winograd: Whether convolutions of floats with filters of 3 x 3 and stride 1 take Winograd's form where
-            it is faster. It has a bound of its own: `docs/schedule.md`.
-        observer: Sees every stage's form as it appears.
-
-    Raises:
-        VerificationError: The module breaks a rule; the exception holds all findings. E2002, E2101: there
-            is no such function, or it is not exported.
-        ExecutionError: E6004, intermediate values need more scratch memory than any address space has.
-        TypeError: An argument is not of the type above.
-        ValueError: ``opt_level`` is none of 0 to 3, ``threads`` is out of range, ``target`` is none of
-            those, or not this machine's, or one of the variables ``MIND_MLIR_NUM_THREADS`` and
-            ``MIND_MLIR_TARGET`` is wrong.
-        InternalError: A stage failed on a verified module: a bug of the compiler.
-    """
-    return Executable(
-        module,
-        function=function,
-        opt_level=opt_level,
-        threads=threads,
-        target=target,
-        winograd=winograd,
-        observer=observer,
-    )
 
 
 class Executable(Called):
@@ -105,44 +61,48 @@ class Executable(Called):
     def __init__(
         self,
         module: Module,
+        options: CompileOptions | None = None,
         *,
         function: str | None = None,
-        opt_level: int,
-        threads: int | None,
-        target: str | None = None,
-        winograd: bool = False,
-        observer: Observer | None,
+        observer: Observer | None = None,
         entry: str | None = None,
     ) -> None:
+        """Compile a module for this machine (see `mind_mlir.compile`).
+
+        Args:
+            module: A module of any profile; it is verified and canonicalised first.
+            options: What the caller chose, which is checked here; the defaults unless given.
+            function: The exported function to compile, with what it calls; all of them unless given.
+            observer: Sees every stage's form as it appears.
+            entry: The function that a call runs, where that is not ``main`` or the only one.
+        """
         super().__init__()
         border.expect(module, Module, "module", MODULE)
-        opt_level = _opt_level(opt_level)
-        threads = None if threads is None else check_threads(threads, "threads")
+        self._options = options = _checked(options or CompileOptions())
         # Before anything is done, for what the environment says may be wrong.
-        limit = loop_threads(threads)
-        machine = _machine(target)
+        limit = loop_threads(options.threads)
+        machine = _machine(options.target)
         if observer is not None and not callable(observer):
             border.reject("observer", "callable, or None", observer)
         self._source = module = restricted(module, function)
-        winograd = border.flag(winograd, "winograd")
-        self._options = (opt_level, threads, target, winograd)
         self._named_entry = entry
         with held(), borrowed(keep=observer is None and is_small(module)) as context:
             begin_pool(limit)
             references = None if observer else References()
-            kernels = partial(begin_kernels, target=machine)
             lowering = Lowering(
                 machine,
                 threads=limit,
-                winograd=winograd,
+                options=options,
                 observer=observer,
-                kernels=kernels,
+                kernels=partial(begin_kernels, target=machine),
                 references=references,
                 context=context,
             )
             lowering.run(module)
             start = time.perf_counter()
-            native = NativeModule(lowering.mlir, opt_level=opt_level, target=machine, references=references)
+            native = NativeModule(
+                lowering.mlir, opt_level=options.opt_level, target=machine, references=references
+            )
             self.functions: Mapping[str, CompiledFunction] = FrozenDict(self._link(lowering, native))
             lowering.timings["codegen"] = time.perf_counter() - start
         self.timings: Mapping[str, float] = MappingProxyType(lowering.timings)
@@ -162,7 +122,7 @@ class Executable(Called):
             # The MLIR values in the checks die with the module; only their facts are kept.
             checks = [outcome.check for outcome in lowering.checks_of[symbol]]
             found = [(check, places.of(check) if places else None) for check in checks]
-            reload = (_recompile_function, (self._source, *self._options, name))
+            reload = (_recompile_function, (self._source, self._options, name))
             yield name, CompiledFunction(function, NativeFunction(native, entry=symbol), found, reload)
 
     def __str__(self) -> str:
@@ -188,7 +148,7 @@ class Executable(Called):
         return self._called().signature()
 
     def __reduce__(self) -> tuple[Callable[..., Executable], tuple[object, ...]]:
-        return _recompile, (self._source, *self._options, self._named_entry)
+        return _recompile, (self._source, self._options, self._named_entry)
 
     def __copy__(self) -> Executable:
         return self  # nothing about it can be changed
@@ -254,10 +214,7 @@ class Executable(Called):
             UnsupportedError: E7003, the tools that print assembly are not installed.
         """
         border.choice(stage, FORMS, "stage")
-        opt_level, threads, target, winograd = self._options
-        return stage_text(
-            self._source, stage, opt_level=opt_level, threads=threads, target=target, winograd=winograd
-        )
+        return stage_text(self._source, stage, self._options)
 
     def _called(self) -> CompiledFunction:
         """Return the function that a call runs."""
@@ -272,34 +229,14 @@ class Executable(Called):
         return brief(", ".join(self.functions) or "none")
 
 
-def _recompile(
-    module: Module,
-    opt_level: int,
-    threads: int | None,
-    target: str | None,
-    winograd: bool,
-    entry: str | None,
-) -> Executable:
+def _recompile(module: Module, options: CompileOptions, entry: str | None) -> Executable:
     """Return what a pickled executable stands for; its machine code is made for the machine that loads it."""
-    return Executable(
-        module,
-        opt_level=opt_level,
-        threads=threads,
-        target=target,
-        winograd=winograd,
-        observer=None,
-        entry=entry,
-    )
+    return Executable(module, options, entry=entry)
 
 
-def _recompile_function(
-    module: Module, opt_level: int, threads: int | None, target: str | None, winograd: bool, name: str
-) -> CompiledFunction:
+def _recompile_function(module: Module, options: CompileOptions, name: str) -> CompiledFunction:
     """Return what a pickled function stands for."""
-    executable = compile(
-        module, function=name, opt_level=opt_level, threads=threads, target=target, winograd=winograd
-    )
-    return executable[name]
+    return Executable(module, options, function=name)[name]
 
 
 def _machine(name: object) -> Target:
@@ -307,28 +244,24 @@ def _machine(name: object) -> Target:
     return runnable_target(None if name is None else border.choice(name, TARGETS, "target"))
 
 
-def _opt_level(value: object) -> int:
-    level = border.integer(value, "opt_level")
+def _checked(options: CompileOptions) -> CompileOptions:
+    """Return options as plain data, where a caller's are what they should be."""
+    level = border.integer(options.opt_level, "opt_level")
     if level not in OPT_LEVELS:
         raise ValueError(f"opt_level must be one of {', '.join(map(str, OPT_LEVELS))}, not {level}")
-    return level
+    threads = None if options.threads is None else check_threads(options.threads, "threads")
+    winograd = border.flag(options.winograd, "winograd")
+    return replace(options, opt_level=level, threads=threads, winograd=winograd)
 
 
 @held()
-def stage_text(
-    module: Module,
-    stage: str,
-    *,
-    opt_level: int = DEFAULT_OPT_LEVEL,
-    threads: int | None = None,
-    target: str | None = None,
-    winograd: bool = False,
-) -> str:
+def stage_text(module: Module, stage: str, options: CompileOptions | None = None) -> str:
     """Return ``module`` in the form that ``stage`` leaves it in (see `Executable.as_text`)."""
-    lowering = Lowering(named_target(target), threads=loop_threads(threads), winograd=winograd)
+    options = options or CompileOptions()
+    lowering = Lowering(named_target(options.target), threads=loop_threads(options.threads), options=options)
     text = lowering.run(module, until="llvm" if stage == "asm" else stage)
     if text is not None:
         return text
     if stage == "asm":
-        return assembly(NativeModule(lowering.mlir, opt_level=opt_level, together=True))
+        return assembly(NativeModule(lowering.mlir, opt_level=options.opt_level, together=True))
     return f"{lowering.mlir}"

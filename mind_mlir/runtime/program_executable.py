@@ -9,6 +9,7 @@ from mind_mlir import border
 from mind_mlir.diagnostics.display import brief
 from mind_mlir.frozen import FrozenDict
 from mind_mlir.ir.types import TensorType
+from mind_mlir.options import CompileOptions
 from mind_mlir.program_arguments import ProgramArguments
 from mind_mlir.ptir.program import Program
 from mind_mlir.ptir.restriction import chosen_function, restricted
@@ -22,6 +23,8 @@ from mind_mlir.runtime.executable import Executable
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
+
+    from mind_mlir.pipeline import Observer
 
 
 #: How many bindings of symbolic dimensions keep their code, unless a caller says otherwise.
@@ -61,12 +64,12 @@ class ProgramExecutable:
         functions: Its functions by name.
     """
 
-    def __init__(self, program: Program, options: Mapping[str, Any], *, max_bindings: int) -> None:
+    def __init__(
+        self, program: Program, options: CompileOptions, *, observer: Observer | None, max_bindings: int
+    ) -> None:
         self.program = border.expect(program, Program, "program", "a Program")
-        given = border.mapping(options, "options", "a mapping from names of options of compile")
-        self._options: dict[str, Any] = {
-            border.text(name, "each option"): value for name, value in given.items()
-        }
+        self._options = border.expect(options, CompileOptions, "options", "CompileOptions")
+        self._observer = observer
         self._max_bindings = max_bindings = border.integer(max_bindings, "max_bindings")
         self._cache: BindingCache[tuple[str, tuple[int, ...]], Executable] = BindingCache(max_bindings)
         if symbols_of(program):  # else it is verified where it is compiled
@@ -82,8 +85,7 @@ class ProgramExecutable:
         return f"<ProgramExecutable {brief(', '.join(self.functions))}, {len(self._cache.items())} bindings>"
 
     def __reduce__(self) -> tuple[Callable[..., ProgramExecutable], tuple[object, ...]]:
-        options = {name: value for name, value in self._options.items() if name != "observer"}
-        return _recompile, (self.program, {**options, "observer": None}, self._max_bindings)
+        return _recompile, (self.program, self._options, self._max_bindings)
 
     def __copy__(self) -> ProgramExecutable:
         return self  # nothing about it can be changed
@@ -129,7 +131,8 @@ class ProgramExecutable:
             ValueError: ``stage`` is no stage, or the program has no such symbol.
         """
         bound = bind(self.program, checked_bindings(bindings or {}, symbols_of(self.program)))
-        return Executable(convert(restricted(bound)).module, **self._options).as_text(stage)
+        module = convert(restricted(bound)).module
+        return Executable(module, self._options, observer=self._observer).as_text(stage)
 
 
 class ProgramFunction:
@@ -204,12 +207,13 @@ class ProgramFunction:
         binding = dict(zip(self.symbols, extents, strict=True))
         with in_binding(binding):
             converted = convert(bind(self._program, binding))
-        return Executable(converted.module, **self._executable._options)
+        whole = self._executable
+        return Executable(converted.module, whole._options, observer=whole._observer)
 
 
-def _recompile(program: Program, options: Mapping[str, Any], max_bindings: int) -> ProgramExecutable:
+def _recompile(program: Program, options: CompileOptions, max_bindings: int) -> ProgramExecutable:
     """Return what a pickled executable stands for."""
-    return ProgramExecutable(program, options, max_bindings=max_bindings)
+    return ProgramExecutable(program, options, observer=None, max_bindings=max_bindings)
 
 
 def needs_program(program: Program) -> bool:

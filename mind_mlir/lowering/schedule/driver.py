@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.emission.decision import Decisions
     from mind_mlir.lowering.schedule.movement.scatter import Scatter
     from mind_mlir.lowering.schedule.reading.view import View
+    from mind_mlir.options import CompileOptions
     from mind_mlir.target import Target
 
 
@@ -71,8 +72,7 @@ class FunctionScheduler:
         target: Target,
         decisions: Decisions,
         kernels: dict[Kernel, None],
-        *,
-        winograd: bool = False,
+        options: CompileOptions,
     ) -> None:
         """Begin with ``function``.
 
@@ -81,7 +81,7 @@ class FunctionScheduler:
             target: For which processor.
             decisions: Is told what is decided.
             kernels: The micro-kernels that products call are entered here.
-            winograd: Whether convolutions take Winograd's form where it is faster.
+            options: What the caller chose.
         """
         self._function = function
         self._target = target
@@ -90,7 +90,7 @@ class FunctionScheduler:
         self._emitter = Emitter(function)
         self._views = Views()
         self._shared = SharedNests(function)
-        self._winograd = WinogradRewriter(self._emitter, target) if winograd else None
+        self._winograd = WinogradRewriter(self._emitter, target) if options.winograd else None
         #: Constants that only products read: these take them as kernels do, packed when compiled.
         self._given: set[Value] = set()
 

@@ -1,0 +1,24 @@
+"""What a caller chooses about the machine code of a module, as one record on its way down the stages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+DEFAULT_OPT_LEVEL = 3
+
+
+@dataclass(frozen=True, slots=True)
+class CompileOptions:
+    """How a module is compiled; `mind_mlir.compile` explains each.
+
+    Attributes:
+        opt_level: The most that LLVM optimises, 0 to 3.
+        threads: How many threads share a loop at most; None for as many as the process is set to.
+        target: The name of the processor; None for what the environment says.
+        winograd: Whether convolutions take Winograd's form where it is faster.
+    """
+
+    opt_level: int = DEFAULT_OPT_LEVEL
+    threads: int | None = None
+    target: str | None = None
+    winograd: bool = False
