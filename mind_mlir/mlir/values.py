@@ -13,3 +13,20 @@ if TYPE_CHECKING:
 def definition(value: Value) -> Operation | None:
     """Return the operation that defines ``value``; None for a block argument."""
     return None if isinstance(value, ir.BlockArgument) else value.owner.operation
+
+
+def is_defined_inside(value: Value, ancestor: Operation) -> bool:
+    """Return whether ``value`` is defined in a region of ``ancestor``, at any depth."""
+    block = value.owner if isinstance(value, ir.BlockArgument) else value.owner.operation.block
+    return is_within(block.owner.operation, ancestor)
+
+
+def is_within(op: Operation, ancestor: Operation) -> bool:
+    """Return whether ``op`` is ``ancestor``, or stands in a region of it, at any depth."""
+    around: Operation | None = op
+    while around is not None:
+        if around == ancestor:
+            return True
+        parent = around.parent
+        around = None if parent is None else parent.operation
+    return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from mind_mlir.bindings import ir
+from mind_mlir.mlir.values import is_defined_inside
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -72,7 +73,7 @@ def _check_escape(user: Operation, root: Value) -> None:
     if user.name != "scf.yield":
         return
     parent = user.parent.operation
-    if parent.name in LOOPS and is_inside(root, parent):
+    if parent.name in LOOPS and is_defined_inside(root, parent):
         raise EscapeError(f"a buffer allocated in {parent.name} is carried to the next iteration")
 
 
@@ -107,17 +108,6 @@ def _carried(loop: Operation, index: int) -> tuple[Value, ...]:
 
 def _buffers(values: Iterable[Value]) -> Iterator[Value]:
     return (value for value in values if isinstance(value.type, ir.MemRefType))
-
-
-def is_inside(value: Value, ancestor: Operation) -> bool:
-    """Return whether ``value`` is defined in a region of ``ancestor``, at any depth."""
-    block = value.owner if isinstance(value, ir.BlockArgument) else value.owner.operation.block
-    op = block.owner.operation
-    while op is not None:
-        if op == ancestor:
-            return True
-        op = None if op.parent is None else op.parent.operation
-    return False
 
 
 def within(block: Block, op: Operation) -> Operation | None:

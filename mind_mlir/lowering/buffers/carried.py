@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import arith, ir, scf
 from mind_mlir.interrupts import deliver
-from mind_mlir.lowering.buffers.aliases import buffer_uses, is_inside, within
+from mind_mlir.lowering.buffers.aliases import buffer_uses, within
 from mind_mlir.lowering.buffers.destination import create_alloc, is_tensor
 from mind_mlir.lowering.buffers.while_slots import align_slots
 from mind_mlir.mlir.memory import is_contiguous, root_of
 from mind_mlir.mlir.passes import find_all
+from mind_mlir.mlir.values import is_defined_inside
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -54,7 +55,7 @@ def _see_through(branching: Operation) -> None:
         if not isinstance(result.type, ir.MemRefType):
             continue
         buffers = [_uncast(end.operands[number]) for end in ends]
-        if all(buffer == buffers[0] for buffer in buffers) and not is_inside(buffers[0], branching):
+        if all(buffer == buffers[0] for buffer in buffers) and not is_defined_inside(buffers[0], branching):
             with ir.InsertionPoint(branching), branching.location:
                 result.replace_all_uses_with(_with_type(buffers[0], result.type))
 

@@ -21,6 +21,7 @@ from mind_mlir.lowering.schedule.contraction.marked import START_ATTRIBUTE
 from mind_mlir.lowering.schedule.contraction.pieces import in_memory_order
 from mind_mlir.lowering.schedule.emission.emitter import EPILOGUE_ATTRIBUTE
 from mind_mlir.mlir.memory import METADATA, VIEWS, element_bytes, is_contiguous, root_of
+from mind_mlir.mlir.values import is_within
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -170,11 +171,6 @@ def _is_before(one: Operation, other: Operation) -> bool:
     return before
 
 
-def _is_inside(op: Operation, loop: Operation) -> bool:
-    around = within(loop.block, op)
-    return around is not None and around == loop
-
-
 def _only_reads(use: Use) -> bool:
     """Return whether an operation certainly does not write to what it uses."""
     name, number = use.user.name, use.operand
@@ -216,7 +212,7 @@ def _accesses(
             user = use.owner.operation
             if user == product or user.name in VIEWS:
                 continue
-            is_access = user.name in (*_READS, *_WRITES) and _is_inside(user, epilogue.loop)
+            is_access = user.name in (*_READS, *_WRITES) and is_within(user, epilogue.loop)
             if not is_access or not is_contiguous(view.type) or list(view.type.shape) != shape:
                 return ()
             found.append((user, use.operand_number))

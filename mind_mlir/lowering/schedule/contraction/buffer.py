@@ -11,7 +11,7 @@ from mind_mlir.lowering.schedule.emission.emitter import PRIVATE_ATTRIBUTE
 from mind_mlir.mlir.memory import metadata_of
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Attribute, Operation, Type, Value
+    from mind_mlir.bindings import Attribute, Type, Value
     from mind_mlir.lowering.schedule.emission.emitter import Index
 
 
@@ -46,14 +46,3 @@ def memory_of_piece(type_: Type, *, is_shared: bool) -> Value:
     alignment = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), ALIGNMENT)
     attributes |= {"alignment": alignment, PRIVATE_ATTRIBUTE: ir.UnitAttr.get()}
     return ir.Operation.create("memref.alloca", [type_], [], attributes).result
-
-
-def is_defined_inside(value: Value, ancestor: Operation) -> bool:
-    """Return whether ``value`` is defined in a region of ``ancestor``, at any depth."""
-    block = value.owner if isinstance(value, ir.BlockArgument) else value.owner.operation.block
-    op = block.owner.operation
-    while op.name not in ("func.func", "builtin.module"):
-        if op == ancestor:
-            return True
-        op = op.parent.operation
-    return False

@@ -7,7 +7,7 @@ import math
 from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.bindings import ir, memref
-from mind_mlir.lowering.schedule.contraction.buffer import Buffer, is_defined_inside, memory_of_piece
+from mind_mlir.lowering.schedule.contraction.buffer import Buffer, memory_of_piece
 from mind_mlir.lowering.schedule.contraction.choice import left_pack, right_pack
 from mind_mlir.lowering.schedule.contraction.chunk_loops import emit_chunks, least
 from mind_mlir.lowering.schedule.contraction.constant_factors import Layout
@@ -18,6 +18,7 @@ from mind_mlir.lowering.schedule.contraction.runs import same_memory
 from mind_mlir.lowering.schedule.contraction.text import byte_width
 from mind_mlir.lowering.schedule.emission.constants import BYTE_NS
 from mind_mlir.lowering.schedule.emission.split import split
+from mind_mlir.mlir.values import is_defined_inside
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
