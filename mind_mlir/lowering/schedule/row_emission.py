@@ -13,7 +13,7 @@ from mind_mlir.lowering.schedule.fusion.group import Group
 from mind_mlir.lowering.schedule.fusion.output import Output
 from mind_mlir.lowering.schedule.fusion.passes import passes_of
 from mind_mlir.lowering.schedule.fusion.row_nest import RowEmitter, starts_of
-from mind_mlir.lowering.schedule.fusion.row_schedule import choose_row_schedule
+from mind_mlir.lowering.schedule.fusion.row_schedule import RowPlan, choose_row_schedule
 from mind_mlir.lowering.schedule.fusion.row_space import RowSpace
 from mind_mlir.lowering.schedule.group_emission import form_of, leaves, targets_of
 from mind_mlir.lowering.schedule.sharing.groups import share_rows
@@ -108,8 +108,8 @@ class RowEmission:
         )
         if tensors is None:
             starts = starts_of(group.members)
-            emitter = RowEmitter(self._emitter, group, passes, outputs, starts, schedule, self._target)
-            tensors = emitter.emit(Known())
+            plan = RowPlan(group, passes, outputs, starts, schedule, self._target)
+            tensors = RowEmitter(self._emitter, plan).emit(Known())
         for old, value in zip(written, tensors, strict=True):
             old.replace_all_uses_with(expand_value(value, list(old.type.shape)))
         return True

@@ -16,18 +16,14 @@ from mind_mlir.lowering.schedule.fusion.row_sums import RowSums
 from mind_mlir.lowering.schedule.reading.values import filler
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from mind_mlir.bindings import Value
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.fusion.elements import Known
-    from mind_mlir.lowering.schedule.fusion.group import Group
-    from mind_mlir.lowering.schedule.fusion.output import Output
-    from mind_mlir.lowering.schedule.fusion.passes import Passes
     from mind_mlir.lowering.schedule.fusion.row_block import Block
-    from mind_mlir.lowering.schedule.fusion.row_schedule import RowSchedule
+    from mind_mlir.lowering.schedule.fusion.row_schedule import RowPlan
     from mind_mlir.lowering.schedule.reading.view import View
-    from mind_mlir.target import Target
 
 
 class RowEmitter:
@@ -35,39 +31,25 @@ class RowEmitter:
 
     Args:
         emitter: Where to emit.
-        group: All operations of the program; their rows lie along the last loop.
-        passes: What is computed when.
-        outputs: The results that are used outside of it.
-        starts: The number that each reduction starts from, where that is known.
-        schedule: How.
-        target: The processor.
+        plan: What to emit, and how.
     """
 
-    def __init__(
-        self,
-        emitter: Emitter,
-        group: Group,
-        passes: Passes,
-        outputs: Sequence[Output],
-        starts: Mapping[Value, Value],
-        schedule: RowSchedule,
-        target: Target,
-    ) -> None:
+    def __init__(self, emitter: Emitter, plan: RowPlan) -> None:
         self._e = emitter
-        self._g = group
-        self._s = schedule
-        self._count = len(passes.passes)
-        self._destinations = [output.destination for output in outputs]
+        self._g = group = plan.group
+        self._s = plan.schedule
+        self._count = len(plan.passes.passes)
+        self._destinations = [output.destination for output in plan.outputs]
         self._rows = group.vector - 1  # the loop over rows that blocks are made of; -1: there is one row
-        self._passes = RowPasses(emitter, group, passes, outputs, starts, schedule, target)
-        summed = {view.op.results[0] for view in passes.summed}
+        self._sums = RowSums(emitter, group, plan.schedule)
+        self._passes = RowPasses(emitter, plan, self._sums)
+        summed = {view.op.results[0] for view in plan.passes.summed}
         #: Of each output that is a sum over the rows, by its place.
         self._summed = {
-            place: dataclasses.replace(output, start=starts[output.result])
-            for place, output in enumerate(outputs)
+            place: dataclasses.replace(output, start=plan.starts[output.result])
+            for place, output in enumerate(plan.outputs)
             if output.result in summed
         }
-        self._sums = RowSums(emitter, group, schedule)
 
     def emit(self, known: Known) -> list[Value]:
         """Emit the nest at the insertion point; return the tensors of the outputs, in their order.

@@ -18,20 +18,19 @@ from mind_mlir.lowering.schedule.fusion.group import Group, is_identity
 from mind_mlir.lowering.schedule.fusion.output import Output
 from mind_mlir.lowering.schedule.fusion.row_block import Block
 from mind_mlir.lowering.schedule.fusion.row_space import stored_form
-from mind_mlir.lowering.schedule.fusion.row_sums import RowSums
 from mind_mlir.lowering.schedule.fusion.rows import Rows
 from mind_mlir.lowering.schedule.reading.values import filler
 from mind_mlir.lowering.schedule.reading.view import Linear
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from mind_mlir.bindings import Value
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
-    from mind_mlir.lowering.schedule.fusion.passes import Pass, Passes
-    from mind_mlir.lowering.schedule.fusion.row_schedule import RowSchedule
+    from mind_mlir.lowering.schedule.fusion.passes import Pass
+    from mind_mlir.lowering.schedule.fusion.row_schedule import RowPlan
+    from mind_mlir.lowering.schedule.fusion.row_sums import RowSums
     from mind_mlir.lowering.schedule.reading.view import Access, Env, View
-    from mind_mlir.target import Target
 
 
 class RowPasses:
@@ -39,32 +38,20 @@ class RowPasses:
 
     Args:
         emitter: Where to emit.
-        group: All operations of the program; their rows lie along the last loop.
-        passes: What is computed when.
-        outputs: The results that are used outside of it.
-        starts: The number that each reduction starts from, where that is known.
-        schedule: How.
-        target: The processor.
+        plan: What to emit, and how.
+        sums: Of the rows.
     """
 
-    def __init__(
-        self,
-        emitter: Emitter,
-        group: Group,
-        passes: Passes,
-        outputs: Sequence[Output],
-        starts: Mapping[Value, Value],
-        schedule: RowSchedule,
-        target: Target,
-    ) -> None:
+    def __init__(self, emitter: Emitter, plan: RowPlan, sums: RowSums) -> None:
+        group, passes, schedule = plan.group, plan.passes, plan.schedule
         self._e = emitter
         self._g = group
         self._p = passes
         self._s = schedule
-        self._target = target
-        self._starts = starts
-        self._outputs = {output.result: output for output in outputs}
-        self._sums = RowSums(emitter, group, schedule)
+        self._target = plan.target
+        self._starts = plan.starts
+        self._outputs = {output.result: output for output in plan.outputs}
+        self._sums = sums
         self._rows = group.vector - 1  # the loop over rows that blocks are made of; -1: there is one row
         self._outer = frozenset(range(group.vector))
         # The slots of a row for its numbers and for what is kept of it, as if they were loops.

@@ -23,10 +23,11 @@ from mind_mlir.lowering.schedule.reading.values import filler
 from mind_mlir.mlir.locations import label_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from mind_mlir.bindings import Value
     from mind_mlir.lowering.schedule.fusion.group import Group
+    from mind_mlir.lowering.schedule.fusion.output import Output
     from mind_mlir.lowering.schedule.fusion.passes import Pass, Passes
     from mind_mlir.lowering.schedule.fusion.schedule import FusedSchedule
     from mind_mlir.target import Target
@@ -76,6 +77,27 @@ class RowSchedule:
         if any(schedule.streaming for schedule in self.passes):
             found.append(Choice("stores", "past the cache", "the results are larger than it"))
         return tuple(found)
+
+
+@dataclasses.dataclass(frozen=True)
+class RowPlan:
+    """A row program that is to be emitted.
+
+    Attributes:
+        group: All its operations; their rows lie along the last loop.
+        passes: What is computed when.
+        outputs: The results that are used outside of it.
+        starts: The number that each reduction starts from, where that is known.
+        schedule: How.
+        target: The processor.
+    """
+
+    group: Group
+    passes: Passes
+    outputs: Sequence[Output]
+    starts: Mapping[Value, Value]
+    schedule: RowSchedule
+    target: Target
 
 
 def choose_row_schedule(

@@ -10,6 +10,7 @@ from mind_mlir.lowering.schedule.fusion.elements import Known
 from mind_mlir.lowering.schedule.fusion.nest import GroupEmitter
 from mind_mlir.lowering.schedule.fusion.passes import passes_of
 from mind_mlir.lowering.schedule.fusion.row_nest import RowEmitter, starts_of
+from mind_mlir.lowering.schedule.fusion.row_schedule import RowPlan
 from mind_mlir.lowering.schedule.fusion.row_space import RowSpace
 from mind_mlir.lowering.schedule.reading.values import constant_value, filler
 from mind_mlir.lowering.schedule.reading.windows import window_of
@@ -99,7 +100,8 @@ def share_rows(
         }
         space = RowSpace(inside.extents, inside.reductions)
         passes = passes_of(inside.members, inside.produced, space, [output.result for output in outputs])
-        return RowEmitter(emitter, inside, passes, new, first, schedule, target).emit(Known(constants))
+        plan = RowPlan(inside, passes, new, first, schedule, target)
+        return RowEmitter(emitter, plan).emit(Known(constants))
 
     types = [output.destination.type for output in outputs]
     return shared.call(description.key, list(description.inputs), types, define)
