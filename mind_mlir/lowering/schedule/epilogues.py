@@ -12,10 +12,8 @@ import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir
-from mind_mlir.lowering.schedule.contraction.geometry import contiguous_strides, geometry
-from mind_mlir.lowering.schedule.contraction.marked import SCHEDULE_ATTRIBUTE, schedule_of
-from mind_mlir.lowering.schedule.contraction.match import match_contraction
-from mind_mlir.lowering.schedule.contraction.pieces import COLUMNS, in_memory_order, parts_of
+from mind_mlir.lowering.schedule.contraction.marked import SCHEDULE_ATTRIBUTE, Product, schedule_of
+from mind_mlir.lowering.schedule.contraction.pieces import COLUMNS, in_memory_order
 from mind_mlir.lowering.schedule.emission.emitter import EPILOGUE_ATTRIBUTE
 from mind_mlir.lowering.schedule.fusion.collapse import loops_of
 from mind_mlir.lowering.schedule.fusion.group import is_identity
@@ -134,11 +132,8 @@ def _element_by_element(group: Group, product: Operation) -> Iterator[bool]:
 
 def _parts(product: Operation) -> tuple[Part, ...] | None:
     """Return the loops over the result of ``product``; None if another group ends its pieces, or none can."""
-    schedule = schedule_of(product)
-    view = Views().of(product)
-    contraction = None if view is None else match_contraction(view)
-    if contraction is None or schedule.sweeps or schedule.dots or EPILOGUE_ATTRIBUTE in product.attributes:
+    found = Product.of(product, Views())
+    schedule = found.schedule
+    if schedule.sweeps or schedule.dots or EPILOGUE_ATTRIBUTE in product.attributes:
         return None
-    operands = contraction.left.value, contraction.right.value, product.results[0]
-    found = geometry(contraction, [contiguous_strides(operand.type.shape) for operand in operands])
-    return None if found.first[2] else parts_of(found, schedule)
+    return None if found.loops.first[2] else found.parts

@@ -18,13 +18,11 @@ from mind_mlir.lowering.schedule.contraction.constant_factors import PackedConst
 from mind_mlir.lowering.schedule.contraction.dots import are_normal
 from mind_mlir.lowering.schedule.contraction.factors import Factors
 from mind_mlir.lowering.schedule.contraction.few_rows_emission import FewRows
-from mind_mlir.lowering.schedule.contraction.geometry import ONCE, Loop, geometry
+from mind_mlir.lowering.schedule.contraction.geometry import ONCE, Loop
 from mind_mlir.lowering.schedule.contraction.kernels import PRODUCT_ARGUMENTS
 from mind_mlir.lowering.schedule.contraction.library import Library
-from mind_mlir.lowering.schedule.contraction.marked import SCHEDULE_ATTRIBUTE, START_ATTRIBUTE, schedule_of
-from mind_mlir.lowering.schedule.contraction.match import match_contraction
+from mind_mlir.lowering.schedule.contraction.marked import SCHEDULE_ATTRIBUTE, START_ATTRIBUTE, Product
 from mind_mlir.lowering.schedule.contraction.matmul_schedule import reduction
-from mind_mlir.lowering.schedule.contraction.pieces import parts_of
 from mind_mlir.lowering.schedule.contraction.runs import LoopNumbers, runs_together
 from mind_mlir.lowering.schedule.emission.emitter import Emitter, zero
 from mind_mlir.lowering.schedule.reading.view import Views
@@ -67,7 +65,7 @@ def emit_contractions(module: Module, end: Callable[[Products], Ended]) -> None:
         emitter = Emitter(function) if marked else None
         for together in runs_together(marked):
             assert emitter is not None
-            for run in end([(op, _parts(op, views)) for op in together]):
+            for run in end([(op, Product.of(op, views).parts) for op in together]):
                 _emit(run, emitter, library, constants, views, numbers)
     constants.drop_replaced()
 
@@ -99,21 +97,6 @@ def _emit(
             epilogue.erase()
 
 
-def _contraction(op: Operation, views: Views) -> Contraction:
-    view = views.of(op)
-    contraction = None if view is None else match_contraction(view)
-    assert contraction is not None, "what has been marked is a contraction"
-    return contraction
-
-
-def _parts(op: Operation, views: Views) -> tuple[Part, ...]:
-    """Return the loops over the result of ``op``, a marked product."""
-    contraction = _contraction(op, views)
-    operands = contraction.left.value, contraction.right.value, contraction.view.operands[2]
-    strides = [ir.MemRefType(operand.type).get_strides_and_offset()[0] for operand in operands]
-    return parts_of(geometry(contraction, strides), schedule_of(op))
-
-
 def _emission(
     op: Operation,
     place: Operation,
@@ -124,12 +107,11 @@ def _emission(
     packed: Rooms | None,
     epilogue: Epilogue | None,
 ) -> _Emission:
-    contraction = _contraction(op, views)
+    product = Product.of(op, views)
+    contraction, loops, schedule = product.contraction, product.loops, product.schedule
     out = contraction.view.operands[2]
-    schedule = schedule_of(op)
     streams = schedule.streams and _only_written(out, op)
     buffers = Buffer.of(contraction.left.value), Buffer.of(contraction.right.value), Buffer.of(out)
-    loops = geometry(contraction, [buffer.strides for buffer in buffers])
     factors = Factors(contraction, schedule, loops, buffers[:2], emitter, library, constants, place, packed)
     return _Emission(
         contraction, schedule, loops, factors, buffers[2], emitter, library, epilogue, streams=streams

@@ -11,19 +11,61 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.bindings import ir, tensor
+from mind_mlir.lowering.schedule.contraction.geometry import contiguous_strides, geometry
+from mind_mlir.lowering.schedule.contraction.match import match_contraction
 from mind_mlir.lowering.schedule.contraction.matmul_schedule import MatmulSchedule
+from mind_mlir.lowering.schedule.contraction.pieces import parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
 
     from mind_mlir.bindings import Attribute, Operation, Value
+    from mind_mlir.lowering.schedule.contraction.geometry import Geometry
     from mind_mlir.lowering.schedule.contraction.match import Contraction
-    from mind_mlir.lowering.schedule.reading.view import Access
+    from mind_mlir.lowering.schedule.contraction.pieces import Part
+    from mind_mlir.lowering.schedule.reading.view import Access, Views
 
 #: The schedule of a contraction, a dictionary.
 SCHEDULE_ATTRIBUTE = "mind.product"
 #: The number that its sums start from; without it, they start from what is in the result.
 START_ATTRIBUTE = "mind.start"
+
+
+@dataclasses.dataclass(frozen=True)
+class Product:
+    """A marked operation, read.
+
+    Attributes:
+        contraction: What it computes.
+        loops: Its loops over memory; tensors lie there row by row.
+        schedule: How it is computed.
+    """
+
+    contraction: Contraction
+    loops: Geometry
+    schedule: MatmulSchedule
+
+    @staticmethod
+    def of(op: Operation, views: Views) -> Product:
+        """Read ``op``."""
+        view = views.of(op)
+        contraction = None if view is None else match_contraction(view)
+        assert contraction is not None, "what has been marked is a contraction"
+        operands = contraction.left.value, contraction.right.value, contraction.view.operands[2]
+        loops = geometry(contraction, [_strides_of(operand) for operand in operands])
+        return Product(contraction, loops, schedule_of(op))
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The loops over its result, in the order in which pieces are numbered."""
+        return parts_of(self.loops, self.schedule)
+
+
+def _strides_of(value: Value) -> Sequence[int]:
+    if isinstance(value.type, ir.MemRefType):
+        strides: Sequence[int] = value.type.get_strides_and_offset()[0]
+        return strides
+    return contiguous_strides(value.type.shape)
 
 
 def mark(contraction: Contraction, schedule: MatmulSchedule, start: Attribute | None) -> Value:
