@@ -16,7 +16,7 @@ from mind_mlir.lowering.schedule.contraction.choice import dots_of, product_kern
 from mind_mlir.lowering.schedule.contraction.chunk_loops import emit_chunks, least
 from mind_mlir.lowering.schedule.contraction.constant_factors import PackedConstants
 from mind_mlir.lowering.schedule.contraction.dots import are_normal
-from mind_mlir.lowering.schedule.contraction.factors import Factors
+from mind_mlir.lowering.schedule.contraction.factors import Factors, Run
 from mind_mlir.lowering.schedule.contraction.few_rows_emission import FewRows
 from mind_mlir.lowering.schedule.contraction.geometry import ONCE, Loop
 from mind_mlir.lowering.schedule.contraction.kernels import PRODUCT_ARGUMENTS
@@ -34,10 +34,6 @@ if TYPE_CHECKING:
 
     from mind_mlir.bindings import Attribute, Module, Operation, Value
     from mind_mlir.lowering.schedule.contraction.epilogue import Epilogue
-    from mind_mlir.lowering.schedule.contraction.factors import Rooms
-    from mind_mlir.lowering.schedule.contraction.geometry import Geometry
-    from mind_mlir.lowering.schedule.contraction.match import Contraction
-    from mind_mlir.lowering.schedule.contraction.matmul_schedule import MatmulSchedule
     from mind_mlir.lowering.schedule.contraction.pieces import Part
     from mind_mlir.lowering.schedule.emission.emitter import Index
 
@@ -83,9 +79,9 @@ def _emit(
     for _, epilogue in run:
         if epilogue is not None and place.is_before_in_block(epilogue.loop):
             place.move_before(epilogue.loop)
-    packed: Rooms | None = {} if len(run) > 1 else None
+    together = Run(emitter, library, constants, place, {} if len(run) > 1 else None)
     with ir.InsertionPoint(place), place.location:
-        emissions = [_emission(op, place, emitter, library, constants, views, packed, end) for op, end in run]
+        emissions = [_emission(op, views, together, end) for op, end in run]
         for phase in (_Emission.prepare, _Emission.check, _Emission.compute, _Emission.finish):
             with numbers.next_of(emitter, len(run)):
                 for emission in emissions:
@@ -97,25 +93,16 @@ def _emit(
             epilogue.erase()
 
 
-def _emission(
-    op: Operation,
-    place: Operation,
-    emitter: Emitter,
-    library: Library,
-    constants: PackedConstants,
-    views: Views,
-    packed: Rooms | None,
-    epilogue: Epilogue | None,
-) -> _Emission:
+def _emission(op: Operation, views: Views, run: Run, epilogue: Epilogue | None) -> _Emission:
     product = Product.of(op, views)
-    contraction, loops, schedule = product.contraction, product.loops, product.schedule
-    out = contraction.view.operands[2]
-    streams = schedule.streams and _only_written(out, op)
-    buffers = Buffer.of(contraction.left.value), Buffer.of(contraction.right.value), Buffer.of(out)
-    factors = Factors(contraction, schedule, loops, buffers[:2], emitter, library, constants, place, packed)
-    return _Emission(
-        contraction, schedule, loops, factors, buffers[2], emitter, library, epilogue, streams=streams
+    left, right, out = (
+        product.contraction.left.value,
+        product.contraction.right.value,
+        product.contraction.view.operands[2],
     )
+    streams = product.schedule.streams and _only_written(out, op)
+    factors = Factors(product, (Buffer.of(left), Buffer.of(right)), run)
+    return _Emission(product, factors, Buffer.of(out), run, epilogue, streams=streams)
 
 
 def _only_written(buffer: Value, op: Operation) -> bool:
@@ -129,26 +116,23 @@ class _Emission:
 
     def __init__(
         self,
-        contraction: Contraction,
-        schedule: MatmulSchedule,
-        loops: Geometry,
+        product: Product,
         factors: Factors,
         out: Buffer,
-        emitter: Emitter,
-        library: Library,
+        run: Run,
         epilogue: Epilogue | None,
         *,
         streams: bool,
     ) -> None:
         self._streams = streams
         self._epilogue = epilogue
-        self._c = contraction
-        self._s = schedule
-        self._g = loops
+        self._c = product.contraction
+        self._s = product.schedule
+        self._g = product.loops
         self._f = factors
         self._out = out
-        self._e = emitter
-        self._library = library
+        self._e = run.emitter
+        self._library = run.library
         #: Whether the first of two kinds of dot products is to be computed.
         self._is_first: Value | None = None
         #: By how many elements the result moves: from one row to the next, and from one plane.
@@ -156,10 +140,8 @@ class _Emission:
         self._plane_out = self._g.rows[1].out if len(self._g.rows) > 1 else 0
 
         self._few: FewRows | None = None
-        if schedule.sweeps or schedule.dots:
-            buffers = factors.left, factors.right, out
-            bases, firsts = [each.base for each in buffers], [each.first for each in buffers]
-            self._few = FewRows(contraction, loops, schedule, emitter, library, bases, firsts, self._starts())
+        if self._s.sweeps or self._s.dots:
+            self._few = FewRows(product, run, (factors.left, factors.right, out), self._starts())
 
     def prepare(self) -> None:
         """Emit the packing."""

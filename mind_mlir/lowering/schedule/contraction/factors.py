@@ -25,16 +25,35 @@ if TYPE_CHECKING:
 
     from mind_mlir.bindings import Operation, Value
     from mind_mlir.lowering.schedule.contraction.constant_factors import PackedConstants
-    from mind_mlir.lowering.schedule.contraction.geometry import Geometry, Loop
+    from mind_mlir.lowering.schedule.contraction.geometry import Loop
     from mind_mlir.lowering.schedule.contraction.library import Library
-    from mind_mlir.lowering.schedule.contraction.match import Contraction, Operand
-    from mind_mlir.lowering.schedule.contraction.matmul_schedule import MatmulSchedule
+    from mind_mlir.lowering.schedule.contraction.marked import Product
+    from mind_mlir.lowering.schedule.contraction.match import Operand
     from mind_mlir.lowering.schedule.contraction.packing import PackKernel
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
 
 #: What has been packed for products that are computed together, by what it is.
 Rooms: TypeAlias = "dict[object, Buffer]"
 _LOOPS = ("scf.for", "scf.while")
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """What products that are computed together, or one by itself, are emitted with.
+
+    Attributes:
+        emitter: Emits.
+        library: Calls kernels.
+        constants: Those that factors are, packed when the program is compiled.
+        place: The operation that all is emitted before.
+        packed: What the products have packed so far; None for a product by itself.
+    """
+
+    emitter: Emitter
+    library: Library
+    constants: PackedConstants
+    place: Operation
+    packed: Rooms | None
 
 
 class Factors:
@@ -53,28 +72,12 @@ class Factors:
         notes_batch: By how many elements they move in each batch loop.
     """
 
-    def __init__(
-        self,
-        contraction: Contraction,
-        schedule: MatmulSchedule,
-        loops: Geometry,
-        buffers: tuple[Buffer, Buffer],
-        emitter: Emitter,
-        library: Library,
-        constants: PackedConstants,
-        place: Operation,
-        packed: Rooms | None,
-    ) -> None:
-        self._c = contraction
-        self._s = schedule
-        self._g = loops
-        self._e = emitter
-        self._library = library
-        self._constants = constants
-        #: The operation that all is emitted before.
-        self._place = place
-        #: What the products that are computed together have packed so far; None for a product by itself.
-        self._packed = packed
+    def __init__(self, product: Product, buffers: tuple[Buffer, Buffer], run: Run) -> None:
+        self._c = product.contraction
+        self._s = schedule = product.schedule
+        self._g = loops = product.loops
+        self._run = run
+        self._e = run.emitter
         self.left, self.right = buffers
         self.depth = loops.depth
         self.panel = schedule.columns
@@ -154,7 +157,7 @@ class Factors:
 
     def _constant(self, factor: Operand, kernel: PackKernel, layout: Layout) -> tuple[Buffer, bool] | None:
         """Return ``factor``, a constant, as it is packed, and that nothing is left to do for it."""
-        value = self._constants.get(factor.value, kernel, layout, factor.casts)
+        value = self._run.constants.get(factor.value, kernel, layout, factor.casts)
         return None if value is None else (Buffer.of(value), False)
 
     def _room(
@@ -169,13 +172,13 @@ class Factors:
             source: Where they come from.
             what: Which of them they are.
         """
-        if self._packed is None:
+        if self._run.packed is None:
             return self._new_room(kernel, size, columns), True
         key = kernel, size, same_memory(source.value), what
-        is_new = key not in self._packed
+        is_new = key not in self._run.packed
         if is_new:
-            self._packed[key] = self._new_room(kernel, size, columns)
-        return self._packed[key], is_new
+            self._run.packed[key] = self._new_room(kernel, size, columns)
+        return self._run.packed[key], is_new
 
     def _new_room(self, kernel: PackKernel, size: int, columns: int) -> Buffer:
         element = ir.Type.parse(kernel.element)
@@ -216,7 +219,7 @@ class Factors:
         e = self._e
         if not outer:
             values = [e.index(number) for number in numbers]
-            self._library.call(kernel, [*buffers, *values])
+            self._run.library.call(kernel, [*buffers, *values])
             return
         *rest, loop = outer
         whole = width * math.prod(each.extent for each in rest)
@@ -298,13 +301,13 @@ class Factors:
         A buffer from outside of a loop that does not change the tensor in it is the same in each iteration.
         """
         value = self.right.value
-        anchor = self._place
+        anchor = self._run.place
         for _ in range(self._s.outside):
             parent = anchor.parent.operation
             if parent.name not in _LOOPS or is_defined_inside(value, parent):
                 break
             anchor = parent
-        if anchor != self._place:
+        if anchor != self._run.place:
             with ir.InsertionPoint(anchor):
                 self.right = Buffer.of(value)
         return anchor

@@ -19,43 +19,38 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mind_mlir.bindings import Value
-    from mind_mlir.lowering.schedule.contraction.geometry import Geometry
-    from mind_mlir.lowering.schedule.contraction.library import Kernel, Library
-    from mind_mlir.lowering.schedule.contraction.match import Contraction
-    from mind_mlir.lowering.schedule.contraction.matmul_schedule import MatmulSchedule
-    from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
+    from mind_mlir.lowering.schedule.contraction.buffer import Buffer
+    from mind_mlir.lowering.schedule.contraction.factors import Run
+    from mind_mlir.lowering.schedule.contraction.library import Kernel
+    from mind_mlir.lowering.schedule.contraction.marked import Product
+    from mind_mlir.lowering.schedule.emission.emitter import Index
 
 
 class FewRows:
     """Emits one product of few rows at the insertion point.
 
     Args:
-        contraction: What to compute.
-        loops: Its loops over memory.
-        schedule: How.
-        emitter: Emits.
-        library: Calls kernels.
-        buffers: Pointers to the elements of the left factor, the right one and the result.
-        firsts: Where each starts there, in elements.
+        product: What to compute.
+        run: What it is emitted with.
+        buffers: The left factor, the right one and the result.
         start: The number that sums start from, and whether they start from what is in the result instead.
     """
 
     def __init__(
         self,
-        contraction: Contraction,
-        loops: Geometry,
-        schedule: MatmulSchedule,
-        emitter: Emitter,
-        library: Library,
-        buffers: Sequence[Value],
-        firsts: Sequence[Index],
+        product: Product,
+        run: Run,
+        buffers: Sequence[Buffer],
         start: tuple[Value, Value],
     ) -> None:
-        self._c, self._g, self._s = contraction, loops, schedule
-        self._e = emitter
-        self._library = library
-        self._buffers = buffers
-        self._firsts = [emitter.add(*pair) for pair in zip(firsts, loops.first, strict=True)]
+        self._c, self._g, self._s = product.contraction, product.loops, product.schedule
+        self._e = run.emitter
+        self._library = run.library
+        self._buffers = [buffer.base for buffer in buffers]
+        self._firsts = [
+            run.emitter.add(buffer.first, first)
+            for buffer, first in zip(buffers, product.loops.first, strict=True)
+        ]
         self._start = start
 
         self._join: Callable[[], None] | None = None
