@@ -8,18 +8,20 @@ outputs are remainders in it: operations of two floats that nothing of MLIR simp
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import arith, ir, linalg, tensor
 from mind_mlir.lowering.schedule.attention.nodes import Node
 from mind_mlir.lowering.schedule.attention.program import Output, Program
 from mind_mlir.lowering.schedule.attention.schedule import AttentionSchedule
 from mind_mlir.lowering.schedule.reading.body import repeat
+from mind_mlir.lowering.schedule.reading.view import affine_map
+from mind_mlir.mlir.records import attribute_of, read_record, record_attribute
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.bindings import Attribute, Block, Operation, Type, Value
+    from mind_mlir.bindings import Block, Operation, Type, Value
     from mind_mlir.lowering.schedule.attention.sources import Scale, Source
     from mind_mlir.lowering.schedule.reading.view import Access
 
@@ -69,13 +71,13 @@ def mark(program: Program, factors: Factors, schedule: AttentionSchedule) -> lis
     kinds = ["parallel" if dim < batches else "reduction" for dim in range(dims)]
     attributes = {
         "indexing_maps": ir.ArrayAttr.get(
-            [ir.AffineMapAttr.get(_affine_map(each, dims)) for each in accesses]
+            [ir.AffineMapAttr.get(affine_map(each, dims)) for each in accesses]
         ),
         "iterator_types": ir.ArrayAttr.get(
             [ir.Attribute.parse(f"#linalg.iterator_type<{kind}>") for kind in kinds]
         ),
         "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(sources), len(inits)]),
-        ATTENTION_ATTRIBUTE: _to_attribute(schedule),
+        ATTENTION_ATTRIBUTE: record_attribute(schedule),
     }
     operands = [*(source.value for source in sources), *inits]
     op = ir.Operation.create("linalg.generic", [init.type for init in inits], operands, attributes, regions=1)
@@ -111,7 +113,7 @@ def _score(number: int, node: Node, scale: Scale | None, arguments: Sequence[Val
         operands = [query, arith.ConstantOp(node.type, scale.number).result]
         (query,) = repeat(scale.op, operands[::-1] if scale.swapped else operands, ())
     product = arith.RemFOp(query, key)
-    product.operation.attributes[_SCORE] = _word(number)
+    product.operation.attributes[_SCORE] = attribute_of(number)
     return product.result
 
 
@@ -247,33 +249,4 @@ class _Reader:
 
 def schedule_of(op: Operation) -> AttentionSchedule:
     """Return the schedule of a marked operation."""
-    values = ir.DictAttr(op.attributes[ATTENTION_ATTRIBUTE])
-    fields: dict[str, Any] = {}
-    for field in dataclasses.fields(AttentionSchedule):
-        attribute = values[field.name]
-        is_flag = isinstance(attribute, ir.BoolAttr)
-        fields[field.name] = ir.BoolAttr(attribute).value if is_flag else int(ir.IntegerAttr(attribute).value)
-    return AttentionSchedule(**fields)
-
-
-def _to_attribute(schedule: AttentionSchedule) -> Attribute:
-    return ir.DictAttr.get(
-        {
-            name: ir.BoolAttr.get(value) if isinstance(value, bool) else _word(value)
-            for name, value in dataclasses.asdict(schedule).items()
-        }
-    )
-
-
-def _word(value: int) -> Attribute:
-    return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), value)
-
-
-def _affine_map(access: Access, dims: int) -> Attribute:
-    results = []
-    for index in access:
-        expr = ir.AffineConstantExpr.get(index.constant)
-        for dim, coefficient in index.terms:
-            expr = expr + ir.AffineDimExpr.get(dim) * coefficient
-        results.append(expr)
-    return ir.AffineMap.get(dims, 0, results)
+    return read_record(AttentionSchedule, op.attributes[ATTENTION_ATTRIBUTE])

@@ -6,13 +6,13 @@ makes their code apart. Where it has to stand alone, as a text or an object file
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mind_mlir.bindings import func, ir
 from mind_mlir.lowering.schedule.contraction.few_rows import DotKernel, JoinKernel, SweepKernel
 from mind_mlir.lowering.schedule.contraction.kernels import ProductKernel
 from mind_mlir.lowering.schedule.contraction.packing import PackKernel
+from mind_mlir.mlir.records import read_record, record_attribute
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -52,8 +52,7 @@ class Library:
             function = func.FuncOp(kernel.name, (list(types), []), visibility="private")
         function.attributes["llvm.bareptr"] = ir.UnitAttr.get()
         kind = next(kind for kind, type_ in _KINDS.items() if isinstance(kernel, type_))
-        values = {name: _to_attribute(value) for name, value in dataclasses.asdict(kernel).items()}
-        function.attributes[LIBRARY_ATTRIBUTE] = ir.DictAttr.get({"kind": ir.StringAttr.get(kind), **values})
+        function.attributes[LIBRARY_ATTRIBUTE] = record_attribute(kernel, kind=kind)
 
 
 def declared_kernels(module: Module) -> list[tuple[Operation, Kernel]]:
@@ -64,8 +63,7 @@ def declared_kernels(module: Module) -> list[tuple[Operation, Kernel]]:
             continue
         values = ir.DictAttr(op.attributes[LIBRARY_ATTRIBUTE])
         type_ = _KINDS[ir.StringAttr(values["kind"]).value]
-        fields = {field.name: _from_attribute(values[field.name]) for field in dataclasses.fields(type_)}
-        found.append((op, type_(**fields)))
+        found.append((op, read_record(type_, values)))
     return found
 
 
@@ -88,17 +86,3 @@ def link_library(module: Module, attributes: Mapping[str, Attribute]) -> None:
     for op, kernel in declared_kernels(module):
         ir.InsertionPoint(op).insert(define_kernel(kernel, attributes))
         op.operation.erase()
-
-
-def _to_attribute(value: object) -> ir.Attribute:
-    if isinstance(value, str):
-        return ir.StringAttr.get(value)
-    if isinstance(value, bool):
-        return ir.BoolAttr.get(value)
-    return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), value)
-
-
-def _from_attribute(attribute: object) -> object:
-    if isinstance(attribute, ir.StringAttr | ir.BoolAttr):
-        return attribute.value
-    return int(ir.IntegerAttr(attribute).value)

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import dataclasses
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir, tensor
 from mind_mlir.lowering.schedule.contraction.geometry import contiguous_strides, geometry
 from mind_mlir.lowering.schedule.contraction.match import match_contraction
 from mind_mlir.lowering.schedule.contraction.matmul_schedule import MatmulSchedule
 from mind_mlir.lowering.schedule.contraction.pieces import parts_of
+from mind_mlir.lowering.schedule.reading.view import affine_map
+from mind_mlir.mlir.records import read_record, record_attribute
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
@@ -80,7 +82,7 @@ def mark(contraction: Contraction, schedule: MatmulSchedule, start: Attribute | 
     *inputs, init = view.operands
     if start is not None:
         init = tensor.EmptyOp(list(init.type.shape), contraction.element).result
-    attributes = {SCHEDULE_ATTRIBUTE: _to_attribute(schedule)}
+    attributes = {SCHEDULE_ATTRIBUTE: record_attribute(schedule)}
     if start is not None:
         attributes[START_ATTRIBUTE] = start
     op = generic_like(view.op, [*inputs, init], view.accesses, len(view.extents), view.reductions, attributes)
@@ -105,7 +107,7 @@ def generic_like(
         reductions: Which of them sum.
         attributes: Further attributes.
     """
-    maps = [ir.AffineMapAttr.get(_affine_map(access, loops)) for access in accesses]
+    maps = [ir.AffineMapAttr.get(affine_map(access, loops)) for access in accesses]
     kinds = ("reduction" if dim in reductions else "parallel" for dim in range(loops))
     all_attributes = {
         "indexing_maps": ir.ArrayAttr.get(maps),
@@ -122,33 +124,7 @@ def generic_like(
 
 def schedule_of(op: Operation) -> MatmulSchedule:
     """Return the schedule of a marked operation."""
-    values = ir.DictAttr(op.attributes[SCHEDULE_ATTRIBUTE])
-    fields: dict[str, Any] = {}
-    for field in dataclasses.fields(MatmulSchedule):
-        attribute = values[field.name]
-        is_flag = isinstance(attribute, ir.BoolAttr)
-        fields[field.name] = ir.BoolAttr(attribute).value if is_flag else int(ir.IntegerAttr(attribute).value)
-    return MatmulSchedule(**fields)
-
-
-def _to_attribute(schedule: MatmulSchedule) -> Attribute:
-    word = ir.IntegerType.get_signless(64)
-    return ir.DictAttr.get(
-        {
-            name: ir.BoolAttr.get(value) if isinstance(value, bool) else ir.IntegerAttr.get(word, value)
-            for name, value in dataclasses.asdict(schedule).items()
-        }
-    )
-
-
-def _affine_map(access: Access, dims: int) -> Attribute:
-    results = []
-    for index in access:
-        expr = ir.AffineConstantExpr.get(index.constant)
-        for dim, coefficient in index.terms:
-            expr = expr + ir.AffineDimExpr.get(dim) * coefficient
-        results.append(expr)
-    return ir.AffineMap.get(dims, 0, results)
+    return read_record(MatmulSchedule, op.attributes[SCHEDULE_ATTRIBUTE])
 
 
 def _copy_body(source: Operation, target: Operation) -> None:

@@ -157,6 +157,17 @@ class Views:
         return self._accesses[attribute]
 
 
+def affine_map(access: Access, dims: int) -> AffineMap:
+    """Return ``access`` within ``dims`` loops as MLIR has it."""
+    results = []
+    for index in access:
+        expr = ir.AffineConstantExpr.get(index.constant)
+        for dim, coefficient in index.terms:
+            expr = expr + ir.AffineDimExpr.get(dim) * coefficient
+        results.append(expr)
+    return ir.AffineMap.get(dims, 0, results)
+
+
 def _translate(affine_map: AffineMap) -> tuple[Access, int] | None:
     if affine_map.n_symbols:
         return None
