@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from mind_mlir.lowering.buffers.footprint import Span
+from mind_mlir.lowering.buffers.spans import Span
 
 SPANS = [
     Span(pitch, low, low + width) for pitch in (0, 1, 2, 3, 6) for low in (0, 1, 4) for width in (0, 1, 2, 5)

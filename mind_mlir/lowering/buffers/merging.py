@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mind_mlir.bindings import arith, func, ir, scf
 from mind_mlir.interrupts import deliver
-from mind_mlir.lowering.buffers.footprint import Span, Touch, bounds_of, hull, touched
+from mind_mlir.lowering.buffers.footprint import Touch, bounds_of, touched
 from mind_mlir.lowering.buffers.kernel_footprint import ProductKernels
 from mind_mlir.lowering.buffers.private import make_private
+from mind_mlir.lowering.buffers.spans import Span, hull
 from mind_mlir.lowering.schedule.emission.emitter import BRIEF_ATTRIBUTE, PARALLEL_ATTRIBUTE
 from mind_mlir.mlir.memory import VIEWS
 from mind_mlir.mlir.passes import find_all
