@@ -12,8 +12,8 @@ from mind_mlir.ir.regions import MAX_NESTING
 
 if TYPE_CHECKING:
     from mind_mlir.frontends.core_function_report import Report, Span
-    from mind_mlir.frontends.core_lexer import Statement, Token
     from mind_mlir.frontends.core_syntax import Closing
+    from mind_mlir.frontends.core_tokens import Statement, Token
     from mind_mlir.ir.module import CoreOperation, Parameter, Terminator
 
 

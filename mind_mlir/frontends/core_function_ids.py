@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mind_mlir.frontends.core_lexer import COMMENT, FUNCTION, LONGEST_VALUE, STRING, VALUE
+from mind_mlir.frontends.core_tokens import COMMENT, FUNCTION, LONGEST_VALUE, STRING, VALUE
 from mind_mlir.ir.names import NO_NAMES, Names
 
 if TYPE_CHECKING:

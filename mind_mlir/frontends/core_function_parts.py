@@ -15,8 +15,8 @@ from mind_mlir.profiles import CORE_FUNCTIONS
 if TYPE_CHECKING:
     from mind_mlir.diagnostics import Location
     from mind_mlir.frontends.core_function_report import Report, Span
-    from mind_mlir.frontends.core_lexer import Token
     from mind_mlir.frontends.core_syntax import Alias, Integers, Parameters, TargetSyntax
+    from mind_mlir.frontends.core_tokens import Token
     from mind_mlir.ir.module import Terminator, ValueId
 
 #: Names of functions and blocks that are remembered.

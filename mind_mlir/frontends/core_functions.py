@@ -27,7 +27,7 @@ from mind_mlir.frontends.core_function_bodies import Bodies, Body, OpenBlock
 from mind_mlir.frontends.core_function_parts import PartReader
 from mind_mlir.frontends.core_function_report import Report, spans
 from mind_mlir.frontends.core_grammar import OUTPUTS_KEYWORDS, parse_statement
-from mind_mlir.frontends.core_lexer import HEAD, Lexer
+from mind_mlir.frontends.core_lexer import Lexer
 from mind_mlir.frontends.core_syntax import (
     Alias,
     BranchSyntax,
@@ -38,14 +38,15 @@ from mind_mlir.frontends.core_syntax import (
     Label,
     Outputs,
 )
+from mind_mlir.frontends.core_tokens import HEAD
 from mind_mlir.ir.module import Function, Functions, Module
 from mind_mlir.profiles import CORE_FUNCTIONS
 
 if TYPE_CHECKING:
     from mind_mlir.diagnostics import SourceText
     from mind_mlir.diagnostics.findings import Findings
-    from mind_mlir.frontends.core_lexer import Statement
     from mind_mlir.frontends.core_syntax import Syntax
+    from mind_mlir.frontends.core_tokens import Statement
 
 _HEAD_HELP = "a function begins with func @main(%x: tensor<f32[2]>) -> (tensor<f32[2]>) {"
 

@@ -14,7 +14,6 @@ from lark import Lark, Transformer, UnexpectedToken
 from lark.lexer import Lexer as LarkLexer
 
 from mind_mlir.diagnostics import Diagnostic
-from mind_mlir.frontends.core_lexer import HEAD, Token
 from mind_mlir.frontends.core_syntax import (
     MAX_ATTRIBUTES,
     NO_RESULTS,
@@ -38,14 +37,15 @@ from mind_mlir.frontends.core_syntax import (
     TooManyArguments,
     Types,
 )
+from mind_mlir.frontends.core_tokens import HEAD, Token
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mind_mlir.diagnostics import SourceText
     from mind_mlir.diagnostics.findings import Findings
-    from mind_mlir.frontends.core_lexer import Statement
     from mind_mlir.frontends.core_syntax import Syntax
+    from mind_mlir.frontends.core_tokens import Statement
 
 T = TypeVar("T")
 

@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from mind_mlir.diagnostics import Diagnostic, ParseError
-from mind_mlir.frontends.core_lexer import (
+from mind_mlir.frontends.core_lexer import describe, is_bad_escape
+from mind_mlir.frontends.core_numbers import convert_elements, convert_plain
+from mind_mlir.frontends.core_tokens import (
     COMMENT,
     ESCAPE,
     ESCAPES_HELP,
@@ -27,10 +29,7 @@ from mind_mlir.frontends.core_lexer import (
     STRING,
     WORD,
     Token,
-    describe,
-    is_bad_escape,
 )
-from mind_mlir.frontends.core_numbers import convert_elements, convert_plain
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.elements import Problem
 from mind_mlir.ir.nested import MAX_DEPTH

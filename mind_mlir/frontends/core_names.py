@@ -11,7 +11,7 @@ from array import array
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from mind_mlir.frontends.core_lexer import COMMENT, LONGEST_VALUE, STRING
+from mind_mlir.frontends.core_tokens import COMMENT, LONGEST_VALUE, STRING
 from mind_mlir.ir.names import Names
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mind_mlir import border
-from mind_mlir.frontends.core_lexer import NUMBER
+from mind_mlir.frontends.core_tokens import NUMBER
 from mind_mlir.ir.elements import (
     Problem,
     checked_float,

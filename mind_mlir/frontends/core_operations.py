@@ -7,9 +7,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from mind_mlir.diagnostics import Diagnostic, ParseError
-from mind_mlir.frontends.core_lexer import Token
 from mind_mlir.frontends.core_ranges import is_ranges, read_ranges
 from mind_mlir.frontends.core_syntax import Attribute, PaddingSyntax, Positional
+from mind_mlir.frontends.core_tokens import Token
 from mind_mlir.frontends.core_types import read_type
 from mind_mlir.frontends.core_values import ValueReader
 from mind_mlir.ir.attributes import Attributes, TensorLiteral

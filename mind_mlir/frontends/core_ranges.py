@@ -6,11 +6,11 @@ import re
 from typing import TYPE_CHECKING
 
 from mind_mlir.diagnostics import Diagnostic, ParseError
-from mind_mlir.frontends.core_lexer import MAX_ELEMENTS
+from mind_mlir.frontends.core_tokens import MAX_ELEMENTS
 
 if TYPE_CHECKING:
     from mind_mlir.diagnostics import SourceText
-    from mind_mlir.frontends.core_lexer import Token
+    from mind_mlir.frontends.core_tokens import Token
 
 _RANGE = re.compile(r"\s*([-+]?[0-9]{1,20})\s*:\s*([-+]?[0-9]{1,20})\s*(?::\s*([-+]?[0-9]{1,20})\s*)?\Z")
 

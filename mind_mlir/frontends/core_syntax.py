@@ -10,7 +10,7 @@ from array import array
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self, TypeAlias, cast
 
-from mind_mlir.frontends.core_lexer import Token
+from mind_mlir.frontends.core_tokens import Token
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

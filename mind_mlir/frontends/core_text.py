@@ -24,16 +24,17 @@ from mind_mlir.diagnostics.findings import Findings
 from mind_mlir.diagnostics.source import Spans
 from mind_mlir.frontends.core_functions import read_functions
 from mind_mlir.frontends.core_grammar import OUTPUTS_KEYWORDS, parse_statement
-from mind_mlir.frontends.core_lexer import FUNCTION_LINE, LONGEST_VALUE, VALUE, Lexer
+from mind_mlir.frontends.core_lexer import Lexer
 from mind_mlir.frontends.core_names import Aliases, Ids
 from mind_mlir.frontends.core_operations import OperationReader
 from mind_mlir.frontends.core_syntax import Alias, Definition, Outputs
+from mind_mlir.frontends.core_tokens import FUNCTION_LINE, LONGEST_VALUE, VALUE
 from mind_mlir.ir.module import Module, Return
 from mind_mlir.profiles import CORE_V1
 
 if TYPE_CHECKING:
     from mind_mlir.diagnostics import Location, SourceText
-    from mind_mlir.frontends.core_lexer import Statement, Token
+    from mind_mlir.frontends.core_tokens import Statement, Token
     from mind_mlir.ir.module import CoreOperation, ValueId
 
 _VALUE = re.compile(VALUE)

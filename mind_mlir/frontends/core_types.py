@@ -8,12 +8,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from mind_mlir.diagnostics import Diagnostic, ParseError
-from mind_mlir.frontends.core_lexer import MAX_ELEMENTS
+from mind_mlir.frontends.core_tokens import MAX_ELEMENTS
 from mind_mlir.ir.types import DType, SymbolicDim, TensorType
 
 if TYPE_CHECKING:
     from mind_mlir.diagnostics import SourceText
-    from mind_mlir.frontends.core_lexer import Token
+    from mind_mlir.frontends.core_tokens import Token
     from mind_mlir.ir.types import Dim
 
 _WORD = r"[^\W\d]\w*"

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from mind_mlir.diagnostics import Diagnostic, ParseError
-from mind_mlir.frontends.core_lexer import ESCAPE, NUMBER, NUMBER_WORDS, Token
 from mind_mlir.frontends.core_lists import Leaf, read_list, read_literal
 from mind_mlir.frontends.core_numbers import float_value, integer_value
 from mind_mlir.frontends.core_syntax import PaddingSyntax
+from mind_mlir.frontends.core_tokens import ESCAPE, NUMBER, NUMBER_WORDS, Token
 from mind_mlir.frontends.core_types import read_dtype
 from mind_mlir.ir.attributes import Padding, PaddingMode
 from mind_mlir.ir.types import DType
