@@ -1,18 +1,13 @@
-"""DotGeneral: sums of products over any dimensions (ptir-v0.4.md, "Linear algebra").
-
-Lowering: one `linalg.generic` over all dimensions, which the scheduler merges where memory allows, and which
-reads its operands as they lie where a product can.
-"""
+"""DotGeneral: sums of products over any dimensions (ptir-v0.4.md, "Linear algebra")."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from mind_mlir.ir.types import DType, DTypeKind, TensorType, format_shape
+from mind_mlir.ir.types import DType, TensorType, format_shape
 from mind_mlir.ops import numbers
 from mind_mlir.ops.accumulation import ACCURACY
 from mind_mlir.ops.accumulators import (
@@ -23,15 +18,14 @@ from mind_mlir.ops.accumulators import (
     OUTPUT_FIELD,
     POLICY,
     check_accumulator,
-    computed_dtype,
-    from_accumulator,
     holds,
 )
 from mind_mlir.ops.attribute_kinds import AttrKind
-from mind_mlir.ops.complex_numbers import PARTS, joined
-from mind_mlir.ops.complex_parts import of_parts
+from mind_mlir.ops.complex_numbers import joined
 from mind_mlir.ops.contract import Contract, Field, FieldKind
-from mind_mlir.ops.conversion import cast_array, converted
+from mind_mlir.ops.conversion import cast_array
+from mind_mlir.ops.dot_general_lowering import lower
+from mind_mlir.ops.dot_general_roles import roles_of
 from mind_mlir.ops.opdef import (
     ALL_REAL,
     COMPLEX,
@@ -48,7 +42,6 @@ if TYPE_CHECKING:
 
     from mind_mlir.ir.attributes import Array, AttributeValue
     from mind_mlir.ir.value import Value
-    from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
     from mind_mlir.ops.opdef import DTypeSet
     from mind_mlir.ops.vjp import VjpContext
@@ -57,35 +50,6 @@ _LISTS = ("batch_lhs", "batch_rhs", "contract_lhs", "contract_rhs")
 _SIDES = ("lhs", "rhs")
 #: What is multiplied, accumulated in, and given; complex numbers among themselves.
 _DTYPES: DTypeSet = ALL_REAL
-#: What no kernel reads: it is converted before the product.
-_UNREAD = (DType.FP8_E4M3, DType.FP8_E5M2)
-
-
-@dataclass(frozen=True, slots=True)
-class Roles:
-    """The axes of one operand by their roles, counted from the front.
-
-    Attributes:
-        batch: Those that both operands have, in the given order.
-        free: Those that the other one lacks, ascending.
-        contracted: Those that are summed over, in the given order.
-    """
-
-    batch: tuple[int, ...]
-    free: tuple[int, ...]
-    contracted: tuple[int, ...]
-
-    def shape(self, shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
-        """Return the extents of ``axes``."""
-        return tuple(shape[axis] for axis in axes)
-
-
-def _roles(attributes: Mapping[str, Any], side: str, rank: int) -> Roles:
-    batch, contracted = (
-        tuple(axis % rank for axis in attributes[f"{role}_{side}"]) for role in ("batch", "contract")
-    )
-    free = tuple(axis for axis in range(rank) if axis not in (*batch, *contracted))
-    return Roles(batch, free, contracted)
 
 
 # Types
@@ -106,7 +70,7 @@ def _type(context: TypeContext) -> TensorType:
                 help="the dimensions of one list belong to those of the other, in order",
             )
     check_accumulator(context, "Sum", COMPLEX if context.operands[0].dtype in COMPLEX else _DTYPES)
-    lhs, rhs = (_roles(attributes, side, o.rank) for side, o in zip(_SIDES, context.operands, strict=True))
+    lhs, rhs = (roles_of(attributes, side, o.rank) for side, o in zip(_SIDES, context.operands, strict=True))
     left, right = (operand.shape for operand in context.operands)
     for here, there in zip((*lhs.batch, *lhs.contracted), (*rhs.batch, *rhs.contracted), strict=True):
         if left[here] != right[there]:
@@ -165,7 +129,7 @@ def _terms(shapes: Sequence[tuple[int, ...]], attributes: Mapping[str, Attribute
 
 def _evaluate(context: EvalContext) -> Array:
     (left, right), attributes = context.operands, context.attributes
-    lhs, rhs = _roles(attributes, "lhs", left.ndim), _roles(attributes, "rhs", right.ndim)
+    lhs, rhs = roles_of(attributes, "lhs", left.ndim), roles_of(attributes, "rhs", right.ndim)
     accumulator: DType = attributes["accum_dtype"]
     batch, depth = (math.prod(lhs.shape(left.shape, axes)) for axes in (lhs.batch, lhs.contracted))
     rows, columns = math.prod(lhs.shape(left.shape, lhs.free)), math.prod(rhs.shape(right.shape, rhs.free))
@@ -204,7 +168,7 @@ def _operand_vjp(context: VjpContext, place: int) -> Value:
     if 0 in operand.shape:
         return context.zeros(operand.type)
     mine, others = (
-        _roles(context.attributes, _SIDES[p], context.operands[p].type.rank) for p in (place, 1 - place)
+        roles_of(context.attributes, _SIDES[p], context.operands[p].type.rank) for p in (place, 1 - place)
     )
     batch = tuple(range(len(mine.batch)))
     lhs_free = len(mine.free) if place == 0 else len(others.free)
@@ -234,131 +198,7 @@ def _operand_vjp(context: VjpContext, place: int) -> Value:
     return context.emit("Transpose", found, permutation=permutation)
 
 
-# Lowering
-
-
-def _lower(context: LoweringContext) -> Any:
-    result, accumulator = context.result_type, context.attributes["accum_dtype"]
-    if result.element_count == 0:
-        return context.empty(result)
-    if any(type_.element_count == 0 for type_ in context.operand_types):
-        return context.filled(result, 0)
-    if accumulator in COMPLEX:
-        return _lower_complex(context)
-    computed = computed_dtype(accumulator)
-    product = _product(context, accumulator, result.with_dtype(computed))
-    if result.dtype is accumulator is computed:
-        return product
-
-    def finished(total: Any) -> Any:
-        return from_accumulator(context, total, accumulator, result.dtype)
-
-    return context.elementwise(finished, [product])
-
-
-def _lower_complex(context: LoweringContext) -> Any:
-    """Append the four products of the parts, by the kernels of floats, and put them together."""
-    result, accumulator = context.result_type, context.attributes["accum_dtype"]
-    part = context.arithmetic(PARTS[accumulator])
-    total = result.with_dtype(accumulator)
-    inner = replace(context, result_type=total, result_types=(total,))
-    real, imaginary = (of_parts(inner, (side, side)) for side in ("re", "im"))
-    (a, c), (b, d) = real.operands, imaginary.operands
-    products = [_lower(replace(real, operands=pair)) for pair in ((a, c), (b, d), (a, d), (b, c))]
-
-    def finished(ac: Any, bd: Any, ad: Any, bc: Any) -> Any:
-        parts = (part.subtract(ac, bd), part.add(ad, bc))
-        number = context.mlir.complex_.create_(context.element(accumulator), *parts)
-        return converted(context, number, accumulator, result.dtype)
-
-    return context.elementwise(finished, products)
-
-
-def _product(context: LoweringContext, accumulator: DType, type_: TensorType) -> Any:
-    """Append the sums of products in ``type_``, whose dtype holds what ``accumulator`` does."""
-    affine = context.mlir.ir.AffineMap
-    left, right = context.operand_types
-    lhs = _roles(context.attributes, "lhs", left.rank)
-    rhs = _roles(context.attributes, "rhs", right.rank)
-    depth, loops = len(lhs.contracted), type_.rank + len(lhs.contracted)
-    dims = range(loops)
-    batch, summed = dims[: len(lhs.batch)], dims[type_.rank :]
-    rows = dims[len(lhs.batch) : len(lhs.batch) + len(lhs.free)]
-    columns = dims[len(lhs.batch) + len(lhs.free) : type_.rank]
-    order = [(*lhs.batch, *lhs.free, *lhs.contracted), (*rhs.batch, *rhs.contracted, *rhs.free)]
-    loops_of = [(*batch, *rows, *summed), (*batch, *summed, *columns)]
-    factors, maps = [], []
-    for place, type_of in enumerate(context.operand_types):
-        value, dtype = _converted(context, place, accumulator, type_.dtype)
-        moved = order[place]
-        if _is_read_in_place((lhs, rhs), place, type_of.rank):
-            moved = tuple(range(type_of.rank))
-        accessed = dict(zip(order[place], loops_of[place], strict=True))
-        access = [context.mlir.ir.AffineDimExpr.get(accessed[axis]) for axis in moved]
-        factors.append((_transposed(context, value, type_of.with_dtype(dtype), moved), dtype))
-        maps.append(affine.get(loops, 0, access))
-    maps.append(affine.get(loops, 0, [context.mlir.ir.AffineDimExpr.get(dim) for dim in dims[: type_.rank]]))
-    arithmetic = context.arithmetic(type_.dtype)
-
-    def body(a: Any, b: Any, total: Any) -> Any:
-        terms = [
-            converted(context, value, dtype, type_.dtype)
-            for value, (_, dtype) in zip((a, b), factors, strict=True)
-        ]
-        product = arithmetic.multiply(*terms)
-        return arithmetic.add(total, product) if depth else product
-
-    init = context.filled(type_, 0) if depth else context.empty(type_)
-    iterators = ["parallel"] * type_.rank + ["reduction"] * depth
-    (value,) = context.generic([value for value, _ in factors], maps, [init], iterators, body)
-    return value
-
-
-def _is_read_in_place(roles: tuple[Roles, Roles], place: int, rank: int) -> bool:
-    """Return whether products read an operand as it lies; else it is transposed before.
-
-    Of the factor that has the columns, rows along these or along the depth are contiguous; the other factor
-    may lie in any order. Where neither has any, or nothing is summed, there is no product: loops run along
-    what is contiguous in both.
-    """
-    lhs, rhs = roles
-    if not lhs.contracted or not (lhs.free or rhs.free):
-        return False
-    with_columns = 1 if rhs.free else 0
-    return place != with_columns or (rank - 1) not in roles[place].batch
-
-
-def _converted(
-    context: LoweringContext, place: int, accumulator: DType, computed: DType
-) -> tuple[Any, DType]:
-    """Return an operand in a dtype that the product converts exactly, and that dtype."""
-    value, type_ = context.operands[place], context.operand_types[place]
-    dtype = type_.dtype
-    if _widens(dtype, accumulator):
-        return value, dtype
-
-    def term(x: Any) -> Any:
-        return converted(context, converted(context, x, dtype, accumulator), accumulator, computed)
-
-    return context.elementwise(term, [value], type_.with_dtype(computed)), computed
-
-
-def _transposed(context: LoweringContext, value: Any, type_: TensorType, axes: tuple[int, ...]) -> Any:
-    """Return ``value`` with ``axes`` in this order."""
-    if axes == tuple(range(type_.rank)):
-        return value
-    moved = type_.with_shape(tuple(type_.extents[axis] for axis in axes))
-    permutation = context.mlir.ir.DenseI64ArrayAttr.get(list(axes))
-    return context.named("transpose", [value], context.empty(moved), moved, permutation=permutation)
-
-
-def _widens(dtype: DType, accumulator: DType) -> bool:
-    """Return whether kernels convert elements of ``dtype`` to ``accumulator`` as they read them."""
-    if dtype in _UNREAD:
-        return False
-    kinds = (dtype.kind, accumulator.kind)
-    holds_all = kinds[0] is kinds[1] or kinds == (DTypeKind.UNSIGNED, DTypeKind.SIGNED)
-    return dtype is accumulator or (holds_all and dtype.bits < accumulator.bits)
+# Record
 
 
 def _form(
@@ -426,7 +266,7 @@ OPERATIONS = (
         type_rule=_type,
         evaluate=_evaluate,
         derivative=_vjp,
-        lower=_lower,
+        lower=lower,
         rounding=Rounding.ACCUMULATING,
         terms=_terms,
         choices=(
