@@ -7,13 +7,14 @@ is visible only in it. In MLIR, these operations are upstream's: `scf.if`, `scf.
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contexts import RuleViolation
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.control_emission import emit_call, emit_cond, emit_while
+from mind_mlir.ops.control_types import no_results, require
 from mind_mlir.ops.control_vjp import call_flow, call_vjp, cond_flow, cond_vjp, while_flow
 from mind_mlir.ops.loop_vjp import while_vjp
 from mind_mlir.ops.opdef import (
@@ -27,9 +28,8 @@ from mind_mlir.ops.opdef import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from mind_mlir.diagnostics import Location
     from mind_mlir.ops.contexts import EvalContext, Running, TypeContext
 
 #: Functions that a message names.
@@ -138,59 +138,6 @@ def _call_type(context: TypeContext) -> tuple[TensorType, ...]:
 
 def _call(context: EvalContext) -> Running:
     return (yield context.attributes["callee"], context.operands)
-
-
-def require(
-    context: TypeContext,
-    where: str,
-    what: str,
-    expected: tuple[TensorType, ...],
-    found: tuple[TensorType, ...],
-    location: Callable[[int], Location | None] | None,
-) -> None:
-    """Report E2007 and end the rule where counts differ; report E2001 for each type that does.
-
-    Args:
-        context: The operation.
-        where: What has the values, for the message.
-        what: What they are to it: a parameter, a yield or an argument.
-        expected: The types that follow from elsewhere.
-        found: The types as they are.
-        location: Where each of them is written; None for the operands.
-    """
-    if len(expected) != len(found):
-        verb = {"parameter": "has", "yield": "yields", "argument": "takes"}[what]
-        noun = "value" if what == "yield" else what
-        context.fail(
-            "E2007",
-            f"{where} {verb} {len(expected)} {noun}{'s' if len(expected) != 1 else ''}, found {len(found)}",
-            location=location(len(expected)) if location else None,
-            help=f"the types are ({', '.join(map(str, expected))})",
-            function=where,
-            expected=len(expected),
-            found=len(found),
-        )
-    for index, (wanted, given) in enumerate(zip(expected, found, strict=True)):
-        if wanted != given:
-            context.report(
-                "E2001",
-                f"{what} {index} of {where} is {given}, expected {wanted}",
-                operand=None if location else index,
-                location=location(index) if location else None,
-                help=f"give a value of type {wanted}" if what != "parameter" else f"declare it as {wanted}",
-                expected=str(wanted),
-                found=str(given),
-            )
-
-
-def no_results(context: TypeContext, message: str, location: Location | None) -> NoReturn:
-    """Report E4122 and end the rule."""
-    context.fail(
-        "E4122",
-        message,
-        location=location,
-        help=f"a {context.opcode} has one result or more: without one it computes nothing",
-    )
 
 
 _CHOOSE = """\

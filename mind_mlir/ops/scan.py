@@ -13,7 +13,7 @@ import numpy as np
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind
-from mind_mlir.ops.control import no_results, require
+from mind_mlir.ops.control_types import no_results, require
 from mind_mlir.ops.loop_state import INDEX, put, take
 from mind_mlir.ops.opdef import EVERY, AttributeDef, OpDef, OperandDef, Program, RegionDef
 
