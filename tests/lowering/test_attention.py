@@ -231,6 +231,18 @@ def test_gradient_of_what_is_added(case: str) -> None:
     check(gradient, arguments)
 
 
+@pytest.mark.parametrize("mask", [(4, 19, 23), (3, 4, 19, 23)])
+def test_gradient_of_what_is_added_to_plain_scores(mask: Shape) -> None:
+    """What is summed over batches is a factor of products, too."""
+    body = Body([])
+    q, k, v = (body.parameter(DType.F32, 3, 4, length, 8) for length in (19, 23, 23))
+    added = body.parameter(DType.F32, *mask)
+    scores = body.binary("Add", body.product(q, body.transpose(k, 0, 1, 3, 2), 2, (3, 2)), added)
+    module = to_module(program(body, [body.product(body.softmax(scores), v, 2, (3, 2))]))
+    gradient = mind_mlir.differentiate(module, cotangents="given").module
+    check(gradient, arguments_of(gradient))
+
+
 def test_gradient_of_the_mask_alone() -> None:
     """Elements that the program returns and nothing else needs."""
     module = attention((1, 2, 37, 41, 8, 16), dtype=DType.F16, mask=(1, 2, 37, 41))

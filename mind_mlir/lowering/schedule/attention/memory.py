@@ -111,6 +111,11 @@ def base_of(scratch: Value) -> Value:
     return metadata_of(scratch)[0]
 
 
+def start_of(scratch: Value) -> Index:
+    """Emit where memory begins behind that pointer: other heads may come first."""
+    return metadata_of(scratch)[1]
+
+
 def extents_of(op: Operation, accesses: Sequence[Access]) -> list[int]:
     """Return the extent of each dimension of a marked operation."""
     found: dict[int, int] = {}

@@ -10,7 +10,7 @@ from mind_mlir.lowering.schedule.attention.access import Accesses
 from mind_mlir.lowering.schedule.attention.choice import output_kernel, query_pack, score_kernel
 from mind_mlir.lowering.schedule.attention.elements import load, store
 from mind_mlir.lowering.schedule.attention.marked import is_constant
-from mind_mlir.lowering.schedule.attention.memory import Buffer, Place, Scratch, base_of
+from mind_mlir.lowering.schedule.attention.memory import Buffer, Place, Scratch, base_of, start_of
 from mind_mlir.lowering.schedule.contraction.kernels import PRODUCT_ARGUMENTS
 from mind_mlir.lowering.schedule.contraction.packing import PACK_ARGUMENTS
 from mind_mlir.lowering.schedule.emission.emitter import zero
@@ -94,7 +94,7 @@ class Products(Accesses):
         numbers = {
             "left_first": keys.at(e, {**place.env, self._column: first}),
             "right_first": 0,
-            "out_first": 0,
+            "out_first": start_of(target),
             "rows": count,
             "columns": s.queries,
             "depth": size,
@@ -133,7 +133,7 @@ class Products(Accesses):
         blocks, size, last = self._blocks(steps, s.kc)
         stride = values.strides.get(summed, 0)
         numbers = {
-            "left_first": 0,
+            "left_first": start_of(place.own.arrays[array]),
             "right_first": values.at(e, env),
             "out_first": out.at(e, env) if own is None else 0,
             "rows": extent,
