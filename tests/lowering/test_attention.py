@@ -408,3 +408,13 @@ def test_small_numbers_of_bf16_in_gradients(places: Sequence[str], scale: float)
     for result, expected in zip(found, interpret(module, arguments), strict=True):
         wide = expected.astype(np.float64)
         np.testing.assert_allclose(result.astype(np.float64), wide, rtol=0, atol=np.abs(wide).max() / 64)
+
+
+def test_the_place_of_no_query_adds_nothing() -> None:
+    """Where a query has no other one beside it in a word: it would have a score that is not a number."""
+    module = attention((1, 2, 33, 37, 16, 24), dtype=DType.BF16, turned=True)
+    gradient = mind_mlir.differentiate(module, wrt=["arg2"], cotangents="given").module
+    arguments = arguments_of(gradient)
+    arguments["arg0"][..., 3, :] = -1
+    arguments["arg1"][:, :, 5, 3] = math.inf
+    check(gradient, arguments)
