@@ -56,6 +56,21 @@ class Accesses:
             dim for dim in range(self._row) if kept and dim not in self._own and self._extents[dim] > 1
         )
 
+    def _places_of(self, nodes: Sequence[Node]) -> list[int]:
+        """Return the arrays where nodes that passes compute are in the end."""
+        places = {node: place for place, node in enumerate(self._p.scores)}
+        places |= {node: place for stage in self._p.stages for place, node in stage.stores}
+        return [places[node] for node in nodes]
+
+    def _words_of(self, number: int) -> int:
+        """Return the words of a column of the values of an output: of two keys, or of two queries."""
+        return self._value_words if self._p.outputs[number].by_row else self._s.queries // 2
+
+    def _word_rows(self, number: int) -> int:
+        """Return the rows of these words: panel after panel, and one for what is noted."""
+        panels = -(-self._extents[self._widths[number]] // (self._s.out_vectors * self._s.lanes))
+        return panels * self._words_of(number) + 1
+
     def _input(self, node: Node) -> int:
         """Return the number of the operand that ``node`` is an element of."""
         return self._m.inputs[node.number]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.bindings import arith, func, ir, linalg
 from mind_mlir.lowering.schedule.attention.elements import Elements
 from mind_mlir.lowering.schedule.attention.marked import ATTENTION_ATTRIBUTE
-from mind_mlir.lowering.schedule.attention.memory import Place
+from mind_mlir.lowering.schedule.attention.memory import Place, Shared
 from mind_mlir.lowering.schedule.attention.written import Written
 from mind_mlir.lowering.schedule.contraction.library import Library
 from mind_mlir.lowering.schedule.emission.emitter import Emitter
@@ -23,6 +23,7 @@ from mind_mlir.mlir.passes import find_all
 if TYPE_CHECKING:
     from mind_mlir.bindings import Module, Value
     from mind_mlir.lowering.schedule.attention.memory import Scratch
+    from mind_mlir.lowering.schedule.attention.nodes import Node
     from mind_mlir.lowering.schedule.emission.emitter import Index
     from mind_mlir.lowering.schedule.reading.view import Env
 
@@ -57,7 +58,7 @@ class _Emission(Written):
         counts = [blocks if by_row else 1, *reversed(self._extents[: self._row])]
         total = math.prod(counts)
         count = -(-total // s.units)
-        scratch = self._scratch({}, parallel=False) if count == 1 else None
+        scratch = self._scratch(Shared(), parallel=False) if count == 1 else None
 
         def one(first: Index, number: Index, own: Scratch) -> list[Value]:
             starts = number
@@ -79,7 +80,7 @@ class _Emission(Written):
             return e.loop((0, blocks, 1), [], lambda block, _: self._block(env, block, own, finite))
 
         def chunk(first: Index, end: Index, _: list[Value]) -> list[Value]:
-            own = scratch or self._scratch({}, parallel=True)
+            own = scratch or self._scratch(Shared(), parallel=True)
             return e.loop((first, end, 1), [], lambda number, _: one(first, number, own))
 
         e.chunks(Split(s.units, count, "", s.brief), total, [], chunk)
@@ -120,7 +121,7 @@ class _Emission(Written):
         for number in range(len(self._m.scores)):
             self._score(place, number, 0, limit)
         stored = dict(zip(self._p.scores, range(len(self._p.scores)), strict=True))
-        noted = None
+        noted: dict[Node, Value] | None = None
         for stage in self._p.stages:
             if s.pairs and stage is self._p.stages[-1]:
                 noted = self._in_pairs(place, stage, stored, limit)
@@ -131,7 +132,7 @@ class _Emission(Written):
             stored |= {node: array for array, node in stage.stores}
         for number, term in enumerate(self._p.terms):
             if noted is not None:
-                self._pair_product(place, number, stored[term], limit, noted)
+                self._pair_product(place, number, stored[term], limit, noted[term])
             else:
                 is_first = e.constant(self._bit, ir.BoolAttr.get(False))
                 self._product(place, number, stored[term], (0, limit), is_first)

@@ -92,6 +92,7 @@ def _shape(program: Program, factors: Factors) -> Shape:
         kept=len(set(program.kept)),
         members=math.prod(factors.extents[dim] for dim in summed),
         bits=program.scores[0].type.width,
+        halves=len(set(program.turned)),
         short=short,
         pairs=short and _in_pairs(program, factors),
     )
@@ -100,15 +101,21 @@ def _shape(program: Program, factors: Factors) -> Shape:
 def _in_pairs(program: Program, factors: Factors) -> bool:
     """Return whether two terms of each product may go into a word.
 
-    Keys are read where they lie: their features are contiguous, and of an even number. The only output has a
-    row for each query, and its terms are what the last pass over the scores computes.
+    Keys are read where they lie: their features are contiguous, and of an even number. The last pass over the
+    scores computes the terms of all outputs, none of which is a result itself, and numbers of bf16 are what
+    they are.
     """
     depth = program.row + 2
     for number, (_, keys) in enumerate(factors.scores):
         if keys.access[-1].dim != depth + number or factors.extents[depth + number] % 2:
             return False
-    is_alone = len(program.outputs) == 1 and program.outputs[0].by_row and not program.kept
-    return is_alone and [node for _, node in program.stages[-1].stores] == list(program.terms)
+    computed = {node for _, node in program.stages[-1].stores}
+    short = all(node.name == "arith.extf" and str(node.operands[0].type) == "bf16" for node in program.terms)
+    return (
+        short
+        and set(program.terms) == computed - (set(program.kept) - set(program.terms))
+        and computed.isdisjoint(set(program.kept) & set(program.terms))
+    )
 
 
 def _replace(attention: Attention, program: Program, factors: Factors, schedule: AttentionSchedule) -> None:

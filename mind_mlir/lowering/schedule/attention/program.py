@@ -87,6 +87,12 @@ class Program:
         pairs = zip(self.outputs, self.scalings, strict=True)
         return tuple(output.node if scaling is None else scaling.term for output, scaling in pairs)
 
+    @property
+    def turned(self) -> tuple[Node, ...]:
+        """What is multiplied for outputs with rows for keys: sums along the queries."""
+        pairs = zip(self.outputs, self.terms, strict=True)
+        return tuple(dict.fromkeys(term for output, term in pairs if not output.by_row))
+
     @cached_property
     def nodes(self) -> list[Node]:
         """All nodes, operands first."""

@@ -31,6 +31,7 @@ class Shape:
         kept: How many of them are results, or summed over batches.
         members: Heads whose elements are summed; one where each has elements of its own.
         bits: Width of an accumulator in bits.
+        halves: How many arrays are needed in pairs of queries, besides, where terms go in pairs.
         short: Whether the factors are bf16.
         pairs: Whether two of their terms may go into a word.
     """
@@ -45,6 +46,7 @@ class Shape:
     kept: int
     members: int
     bits: int
+    halves: int
     short: bool
     pairs: bool
 
@@ -138,7 +140,9 @@ def choose_attention_schedule(
     """
     lanes = target.lanes(shape.bits)
     size = shape.bits // 8
-    arrays = shape.arrays - (shape.kept if shape.members > 1 else 0)  # the others are no memory of a thread
+    arrays: float = shape.arrays - (
+        shape.kept if shape.members > 1 else 0
+    )  # the others are no memory of a thread
     if min(shape.queries, shape.keys) < _FEWEST or max(*shape.depths, *shape.widths) > WIDEST:
         return None
     if not target.masks and any(width % lanes for width in shape.widths):
@@ -147,9 +151,11 @@ def choose_attention_schedule(
     row = lanes * vectors * size
     out_rows, out_vectors = _out_tile([-(-width // lanes) for width in shape.widths], target)
     pairs = shape.pairs and target.bf16_dots and target.masks
-    words = _word_bytes(shape, lanes * out_vectors) if pairs else 0
-    if shape.keys * lanes * size * arrays + words > _ROOM:
+    words = _word_bytes(shape, lanes * out_vectors) if pairs and all(shape.by_row) else 0
+    if words and shape.keys * lanes * size * arrays + words > _ROOM:
         pairs, words = False, 0
+    if pairs:
+        arrays += shape.halves / 2
     if shape.short and target.bf16_dots and not pairs and visible is None:
         return None  # products one after the other have an instruction that is twice as fast
     whole = shape.keys * row * arrays + words <= _ROOM

@@ -6,22 +6,20 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir, memref
 from mind_mlir.lowering.schedule.attention.choice import has_tiles, query_pack
-from mind_mlir.lowering.schedule.attention.memory import Scratch
+from mind_mlir.lowering.schedule.attention.memory import Scratch, Shared
 from mind_mlir.lowering.schedule.attention.online import Online
 from mind_mlir.lowering.schedule.attention.passes import TERMS
 from mind_mlir.lowering.schedule.emission.emitter import PRIVATE_ATTRIBUTE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from mind_mlir.bindings import Type, Value
 
 
 class Scratches(Online):
     """Emits the memory of chunks of one attention."""
 
-    def _scratch(self, shared: Mapping[int, Value], *, parallel: bool) -> Scratch:
-        """Emit the memory of a chunk, but for the arrays that are ``shared``."""
+    def _scratch(self, shared: Shared, *, parallel: bool) -> Scratch:
+        """Emit the memory of a chunk, but for what is ``shared``."""
         s = self._s
         square = query_pack(s, str(self._element), self._stored, turned=True).square
         rounded = [-(-self._extents[dim] // square) * square for dim in self._depths]
@@ -35,19 +33,26 @@ class Scratches(Online):
             return self._memory(rows, type_, columns, parallel=parallel)
 
         columns = s.out_vectors * s.lanes
-        panels = [-(-self._extents[width] // columns) for width in self._widths] if s.pairs else []
-        values = [memory(count * self._value_words + 1, self._word, columns) for count in panels]
+        words = [self._word_rows(number) for number in range(len(self._widths))] if s.pairs else []
+        values = [
+            shared.values[number] if number in shared.values else memory(count, self._word, columns)
+            for number, count in enumerate(words)
+        ]
+        half = ir.IntegerType.get_signless(16)
+        even = 2 * self._value_words
+        turned_places = self._places_of(self._p.turned) if s.pairs else []
         halves = [-(-self._extents[dim] // 2 // square) * square for dim in self._depths]
-        words = [memory(depth + 1, self._word) for depth in halves] if s.pairs else []
+        queries = [memory(depth + 1, self._word) for depth in halves] if s.pairs else []
         row, greatest, sums = (memory(1, self._element) for _ in range(3))
         return Scratch(
-            queries=[memory(depth, self._element) for depth in rounded] if not s.pairs else words,
+            queries=[memory(depth, self._element) for depth in rounded] if not s.pairs else queries,
             values=values,
-            least=memory(len(self._m.scores), self._word, 1),
+            least=shared.least or memory(len(self._m.scores), self._word, 1),
             arrays=[
-                shared[place] if place in shared else memory(s.keys, self._element)
+                shared.arrays[place] if place in shared.arrays else memory(s.keys, self._element)
                 for place in range(self._p.arrays)
             ],
+            halves={place: memory(even, half) for place in turned_places},
             tiles={
                 node.number: memory(-(-TERMS // square) * square, _in_memory(node.type)) for node in turned
             },

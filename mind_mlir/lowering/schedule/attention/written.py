@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import arith, ir, memref, scf, vector
 from mind_mlir.lowering.schedule.attention.elements import load, store
+from mind_mlir.lowering.schedule.attention.memory import Shared
 from mind_mlir.lowering.schedule.attention.scratch import Scratches
 from mind_mlir.lowering.schedule.emission.constants import VECTOR_NS
 from mind_mlir.lowering.schedule.emission.shuffle import transpose
@@ -22,7 +23,7 @@ from mind_mlir.lowering.schedule.emission.split import Split, split
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mind_mlir.bindings import Value
+    from mind_mlir.bindings import Type, Value
     from mind_mlir.lowering.schedule.attention.memory import Buffer, Scratch
     from mind_mlir.lowering.schedule.emission.emitter import Index
     from mind_mlir.lowering.schedule.reading.view import Env
@@ -60,11 +61,8 @@ class Written(Scratches):
         within = min(members, s.together)
         across = s.together // within
         count = -(-s.together // s.units)
-        places = self._kept_places()
-        shared = {
-            place: self._memory(s.together * self._keys, self._element, s.queries, parallel=False)
-            for place in places
-        }
+        places = self._places_of(self._p.kept)
+        shared = self._shared(places)
         scratch = self._scratch(shared, parallel=False) if count == 1 else None
 
         def one(number: Index, first: tuple[Index, Index], queries: Index, own: Scratch) -> list[Value]:
@@ -72,13 +70,16 @@ class Written(Scratches):
             member = e.add(first[1], member)
             env = {**self._digits(head, self._own), **self._digits(member, self._summed)}
             env |= {dim: 0 for dim in range(self._row) if dim not in env}
-            row = e.mul(number, self._keys)
-            arrays = [
-                _rows(each, e.index(row), self._keys) if place in shared else each
-                for place, each in enumerate(own.arrays)
-            ]
+
+            def inside() -> None:
+                parts = self._parts(own, shared, number)
+                if s.pairs:
+                    is_first = None if isinstance(queries, int) else e.compare("eq", queries, 0)
+                    self._prepare(env, parts, is_first)
+                block(env, queries, parts)
+
             there = [(head, heads)] * bool(heads % across) + [(member, members)] * bool(members % within)
-            self._where(there, lambda: block(env, queries, dataclasses.replace(own, arrays=arrays)))
+            self._where(there, inside)
             return []
 
         def step(first: tuple[Index, Index], queries: Index) -> list[Value]:
@@ -88,7 +89,7 @@ class Written(Scratches):
 
             e.chunks(Split(s.units, count, "", s.brief), s.together, [], chunk)
             for number, place in enumerate(places):
-                self._sum(number, shared[place], first, queries, (across, within))
+                self._sum(number, shared.arrays[place], first, queries, (across, within))
             return []
 
         def rows(head: Index, member: Index) -> list[Value]:
@@ -99,6 +100,38 @@ class Written(Scratches):
             return e.loop((0, members, within), [], lambda member, _: rows(head, member))
 
         e.loop((0, heads, across), [], parts)
+
+    def _shared(self, places: Sequence[int]) -> Shared:
+        """Emit memory that all threads see: arrays that are summed, and what is prepared once a head."""
+        s = self._s
+
+        def memory(rows: int, element: Type, columns: int) -> Value:
+            return self._memory(s.together * rows, element, columns, parallel=False)
+
+        arrays = {place: memory(self._keys, self._element, s.queries) for place in places}
+        if not s.pairs:
+            return Shared(arrays)
+        columns = s.out_vectors * s.lanes
+        values = {
+            number: memory(self._word_rows(number), self._word, columns)
+            for number, output in enumerate(self._p.outputs)
+            if output.by_row
+        }
+        return Shared(arrays, values, memory(len(self._m.scores), self._word, 1))
+
+    def _parts(self, own: Scratch, shared: Shared, head: Index) -> Scratch:
+        """Emit the memory of a thread for the head of that number: it has its part of what is shared."""
+
+        def part(memory: Value, size: int) -> Value:
+            return _rows(memory, self._e.index(self._e.mul(head, size)), size)
+
+        arrays, values = list(own.arrays), list(own.values)
+        for place, memory in shared.arrays.items():
+            arrays[place] = part(memory, self._keys)
+        for number, memory in shared.values.items():
+            values[number] = part(memory, self._word_rows(number))
+        least = own.least if shared.least is None else part(shared.least, len(self._m.scores))
+        return dataclasses.replace(own, arrays=arrays, values=values, least=least)
 
     def _digits(self, number: Index, dims: Sequence[int]) -> dict[int, Index]:
         """Return the batches ``dims``, the last one of which counts fastest."""
@@ -221,12 +254,6 @@ class Written(Scratches):
             return load(e, lanes, out.value, indices)
         type_ = e.vector_type(lanes, self._element)
         return vector.MaskedLoadOp(type_, out.value, indices, mask, self._splat(0.0)).result
-
-    def _kept_places(self) -> list[int]:
-        """Return the arrays where tensors of elements are when all passes are done."""
-        places = {node: place for place, node in enumerate(self._p.scores)}
-        places |= {node: place for stage in self._p.stages for place, node in stage.stores}
-        return [places[node] for node in self._p.kept]
 
 
 def _rows(buffer: Value, first: Value, size: int) -> Value:
