@@ -12,6 +12,7 @@ from mind_mlir.lowering.schedule.attention.marked import mark
 from mind_mlir.lowering.schedule.attention.match import find_attentions
 from mind_mlir.lowering.schedule.attention.schedule import Shape, choose_attention_schedule
 from mind_mlir.lowering.schedule.attention.sources import batches_of
+from mind_mlir.lowering.schedule.attention.sums import Ones
 from mind_mlir.lowering.schedule.emission.decision import Decision, computed
 from mind_mlir.lowering.schedule.reading.values import used
 
@@ -55,7 +56,8 @@ def mark_attentions(
         return schedule is not None
 
     found: list[Callable[[], Decision]] = []
-    for attention in sorted(find_attentions(block, views, fits), key=lambda each: each.place):
+    ones = Ones(block)
+    for attention in sorted(find_attentions(block, views, ones, fits), key=lambda each: each.place):
         program, factors = attention.program, attention.factors()
         schedule, shape = chosen[attention.place]
         kernels.update(dict.fromkeys(kernels_of(program, factors, schedule)))
@@ -65,6 +67,7 @@ def mark_attentions(
         found.append(_decision(operations, extents, schedule, shape))
     if found:
         _sweep(block)
+    ones.sweep()
     return found
 
 

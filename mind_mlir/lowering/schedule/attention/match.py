@@ -23,7 +23,6 @@ from mind_mlir.lowering.schedule.attention.sources import (
     substituted,
 )
 from mind_mlir.lowering.schedule.attention.sums import (
-    Ones,
     sums_of,
     with_elements,
     with_returned,
@@ -39,10 +38,13 @@ if TYPE_CHECKING:
     from mind_mlir.bindings import Block, Operation
     from mind_mlir.lowering.schedule.attention.marked import Factors
     from mind_mlir.lowering.schedule.attention.roots import Root
+    from mind_mlir.lowering.schedule.attention.sums import Ones
     from mind_mlir.lowering.schedule.reading.view import Views
 
 
-def find_attentions(block: Block, views: Views, fits: Callable[[Attention], bool]) -> list[Attention]:
+def find_attentions(
+    block: Block, views: Views, ones: Ones, fits: Callable[[Attention], bool]
+) -> list[Attention]:
     """Return the attentions in ``block`` that ``fits`` accepts and whose scores nothing else needs."""
     seen = SeenViews(views)
     places = {op.operation: place for place, op in enumerate(block.operations)}
@@ -59,7 +61,7 @@ def find_attentions(block: Block, views: Views, fits: Callable[[Attention], bool
                 found.append(attention)
                 of_score |= dict.fromkeys(scores, attention)
             break
-    _add_others(found, block, places, seen)
+    _add_others(found, ones, places, seen)
     found = [each for each in found if _is_in_place(each, places) and fits(each)]
     while True:
         covered = {op for each in found for op in each.operations}
@@ -180,13 +182,12 @@ def _becomes(attention: Attention, joined: Attention, places: dict[Operation, in
     return True
 
 
-def _add_others(found: list[Attention], block: Block, places: dict[Operation, int], views: SeenViews) -> None:
+def _add_others(found: list[Attention], ones: Ones, places: dict[Operation, int], views: SeenViews) -> None:
     """Add to those of ``found`` whose scores something else needs, if that is known, sums and elements."""
     covered = {op for each in found for op in each.operations}
     others = [each for each in found if not _is_closed(each, covered)]
     if not others:
         return
-    ones = Ones(block)
 
     def add(roots: list[Root]) -> None:
         known = {op for each in found for op in each.operations}
@@ -199,7 +200,7 @@ def _add_others(found: list[Attention], block: Block, places: dict[Operation, in
     roots = [sums_of(op, place, views) for op, place in places.items() if op not in covered]
     sums = [root for root in roots if root is not None]
     add([root for root in sums if not root.is_along_rows])
-    returned = list(block.operations[len(block.operations) - 1].operands)
+    returned = list(list(places)[-1].operands)
     for attention in others:
         _becomes(attention, with_returned(attention, returned, places), places)
     add([root for root in sums if root.is_along_rows])  # unless what has been added is computed from them

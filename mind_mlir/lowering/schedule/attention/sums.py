@@ -22,7 +22,7 @@ from mind_mlir.lowering.schedule.attention.sources import (
     substituted,
 )
 from mind_mlir.lowering.schedule.fusion.combiner import match_combiners
-from mind_mlir.lowering.schedule.reading.values import constant_value, filler
+from mind_mlir.lowering.schedule.reading.values import constant_value, filler, used
 from mind_mlir.lowering.schedule.reading.view import Linear
 from mind_mlir.mlir.values import definition
 
@@ -58,6 +58,12 @@ class Ones:
             with ir.InsertionPoint.at_block_begin(self._block), ir.Location.unknown():
                 self._known[element] = arith.ConstantOp(type_, ones).result
         return self._known[element]
+
+    def sweep(self) -> None:
+        """Erase those that nothing uses."""
+        for value in self._known.values():
+            if not used(value):
+                value.owner.erase()
 
 
 def sums_of(op: Operation, place: int, views: SeenViews) -> Root | None:
