@@ -152,7 +152,8 @@ def test_a_product_that_is_transposed_at_once_is_computed_so() -> None:
     np.testing.assert_allclose(_several(compiled(x, y))[0], 2 * (y.T @ x), rtol=1e-4, atol=1e-4)
 
 
-def test_products_of_one_factor_whose_ends_are_apart() -> None:
+@pytest.mark.parametrize("last", ["%t", "%c"], ids=["ended", "plain"])
+def test_products_of_one_factor_whose_ends_are_apart(last: str) -> None:
     """What ends %b waits for what is computed from what ends %a: so %b is not computed beside %a and %c."""
     wide = "tensor<f32[256, 256]>"
     lines = [f'%{name} = Input {{name="{name}"}} : {wide}' for name in "xuvwz"]
@@ -163,7 +164,7 @@ def test_products_of_one_factor_whose_ends_are_apart() -> None:
         f"%y = MatMul (%s, %z) : {wide}",
         "%n = Sum (%y) {axes=[0], keepdims=false} : tensor<f32[256]>",
         f"%r = Add (%b, %n) : {wide}",
-        "outputs: %r, %t",
+        f"outputs: %r, {last}",
     ]
     module = mind_mlir.parse("\n".join([*lines, ""]))
     rng = np.random.default_rng(0)

@@ -52,12 +52,12 @@ def end_pieces(products: Products) -> Ended:
 
 def _last_ended(products: Products) -> int:
     """Return the number of the product whose loop stands behind those of all others."""
-    loops = [_loop(*product) for product in products]
-    last: Operation | None = None
-    for loop in loops:
-        if loop is not None and (last is None or _is_before(last, loop)):
-            last = loop
-    return loops.index(last)
+    loops = {number: loop for number, product in enumerate(products) if (loop := _loop(*product)) is not None}
+    last, *others = loops
+    for number in others:
+        if _is_before(loops[last], loops[number]):
+            last = number
+    return last
 
 
 def _ended(products: Products) -> list[tuple[Operation, Epilogue | None]] | None:
