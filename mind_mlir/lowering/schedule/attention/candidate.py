@@ -77,6 +77,11 @@ class Attention:
         return Program(tuple(Output(node, root.by_row) for node, root in outputs), row, column, kept)
 
     @property
+    def elements(self) -> set[Value]:
+        """The tensors of elements that it writes."""
+        return {each.value for each in self.kept}
+
+    @property
     def place(self) -> int:
         """The place of the first of what it computes."""
         return min([root.place for root in self.roots] + [each.place for each in self.kept])

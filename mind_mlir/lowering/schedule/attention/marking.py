@@ -12,6 +12,7 @@ from mind_mlir.lowering.schedule.attention.marked import mark
 from mind_mlir.lowering.schedule.attention.match import find_attentions
 from mind_mlir.lowering.schedule.attention.schedule import Shape, choose_attention_schedule
 from mind_mlir.lowering.schedule.attention.sources import batches_of
+from mind_mlir.lowering.schedule.attention.sums import Ones
 from mind_mlir.lowering.schedule.emission.decision import Decision, computed
 from mind_mlir.lowering.schedule.reading.values import used
 
@@ -55,7 +56,8 @@ def mark_attentions(
         return schedule is not None
 
     found: list[Callable[[], Decision]] = []
-    for attention in sorted(find_attentions(block, views, fits), key=lambda each: each.place):
+    ones = Ones(block)
+    for attention in sorted(find_attentions(block, views, ones, fits), key=lambda each: each.place):
         program, factors = attention.program, attention.factors()
         schedule, shape = chosen[attention.place]
         kernels.update(dict.fromkeys(kernels_of(program, factors, schedule)))
@@ -65,6 +67,7 @@ def mark_attentions(
         found.append(_decision(operations, extents, schedule, shape))
     if found:
         _sweep(block)
+    ones.sweep()
     return found
 
 
@@ -101,21 +104,16 @@ def _shape(program: Program, factors: Factors) -> Shape:
 def _in_pairs(program: Program, factors: Factors) -> bool:
     """Return whether two terms of each product may go into a word.
 
-    Keys are read where they lie: their features are contiguous, and of an even number. The last pass over the
-    scores computes the terms of all outputs, none of which is a result itself, and numbers of bf16 are what
-    they are.
+    Keys are read where they lie: their features are contiguous, and of an even number. The terms of outputs
+    are numbers of bf16, and computed by the last pass over the scores; none of them is a result itself.
     """
     depth = program.row + 2
     for number, (_, keys) in enumerate(factors.scores):
         if keys.access[-1].dim != depth + number or factors.extents[depth + number] % 2:
             return False
-    computed = {node for _, node in program.stages[-1].stores}
-    short = all(node.name == "arith.extf" and str(node.operands[0].type) == "bf16" for node in program.terms)
-    return (
-        short
-        and set(program.terms) == computed - (set(program.kept) - set(program.terms))
-        and computed.isdisjoint(set(program.kept) & set(program.terms))
-    )
+    terms, computed = set(program.terms), {node for _, node in program.stages[-1].stores}
+    are_short = all(node.name == "arith.extf" and str(node.operands[0].type) == "bf16" for node in terms)
+    return are_short and terms <= computed and terms.isdisjoint(program.kept)
 
 
 def _replace(attention: Attention, program: Program, factors: Factors, schedule: AttentionSchedule) -> None:

@@ -22,7 +22,12 @@ from mind_mlir.lowering.schedule.attention.sources import (
     SplitError,
     substituted,
 )
-from mind_mlir.lowering.schedule.attention.sums import Ones, sums_of, with_elements, with_sums
+from mind_mlir.lowering.schedule.attention.sums import (
+    sums_of,
+    with_elements,
+    with_returned,
+    with_sums,
+)
 from mind_mlir.lowering.schedule.reading.body import match_multiply_add
 from mind_mlir.lowering.schedule.reading.view import Linear
 from mind_mlir.mlir.values import definition
@@ -33,10 +38,13 @@ if TYPE_CHECKING:
     from mind_mlir.bindings import Block, Operation
     from mind_mlir.lowering.schedule.attention.marked import Factors
     from mind_mlir.lowering.schedule.attention.roots import Root
+    from mind_mlir.lowering.schedule.attention.sums import Ones
     from mind_mlir.lowering.schedule.reading.view import Views
 
 
-def find_attentions(block: Block, views: Views, fits: Callable[[Attention], bool]) -> list[Attention]:
+def find_attentions(
+    block: Block, views: Views, ones: Ones, fits: Callable[[Attention], bool]
+) -> list[Attention]:
     """Return the attentions in ``block`` that ``fits`` accepts and whose scores nothing else needs."""
     seen = SeenViews(views)
     places = {op.operation: place for place, op in enumerate(block.operations)}
@@ -53,7 +61,7 @@ def find_attentions(block: Block, views: Views, fits: Callable[[Attention], bool
                 found.append(attention)
                 of_score |= dict.fromkeys(scores, attention)
             break
-    _add_others(found, block, places, seen)
+    _add_others(found, ones, places, seen)
     found = [each for each in found if _is_in_place(each, places) and fits(each)]
     while True:
         covered = {op for each in found for op in each.operations}
@@ -167,33 +175,39 @@ def _joins(attention: Attention, root: Root, places: dict[Operation, int]) -> bo
 
 def _becomes(attention: Attention, joined: Attention, places: dict[Operation, int]) -> bool:
     """Make ``attention`` what ``joined`` is, if that is there in place, and return whether it is."""
-    if not _is_in_place(joined, places):
-        return False
+    if joined is attention or not _is_in_place(joined, places):
+        return joined is attention
     vars(attention).clear()  # what has been computed once, too
     vars(attention).update(vars(joined))
     return True
 
 
-def _add_others(found: list[Attention], block: Block, places: dict[Operation, int], views: SeenViews) -> None:
+def _add_others(found: list[Attention], ones: Ones, places: dict[Operation, int], views: SeenViews) -> None:
     """Add to those of ``found`` whose scores something else needs, if that is known, sums and elements."""
     covered = {op for each in found for op in each.operations}
     others = [each for each in found if not _is_closed(each, covered)]
     if not others:
         return
-    ones = Ones(block)
-    for op, place in places.items():
-        root = None if op in covered else sums_of(op, place, views)
-        if root is None:
-            continue
-        for attention in reversed(others):
-            joined = with_sums(attention, root, ones)
-            if joined is not None and _becomes(attention, joined, places):
-                break
+
+    def add(roots: list[Root]) -> None:
+        known = {op for each in found for op in each.operations}
+        for root in roots:
+            for attention in [] if root.view.op in known else reversed(others):
+                joined = with_sums(attention, root, ones)
+                if joined is not None and _becomes(attention, joined, places):
+                    break
+
+    roots = [sums_of(op, place, views) for op, place in places.items() if op not in covered]
+    sums = [root for root in roots if root is not None]
+    add([root for root in sums if not root.is_along_rows])
+    returned = list(list(places)[-1].operands)
+    for attention in others:
+        _becomes(attention, with_returned(attention, returned, places), places)
+    add([root for root in sums if root.is_along_rows])  # unless what has been added is computed from them
     covered = {op for each in found for op in each.operations}
-    returned = list(block.operations[len(block.operations) - 1].operands)
     for attention in others:
         if not _is_closed(attention, covered):
-            joined = with_elements(attention, covered, places, returned)
+            joined = with_elements(attention, covered, places)
             if joined is not None:
                 _becomes(attention, joined, places)
 
@@ -233,11 +247,10 @@ def _is_closed(attention: Attention, covered: set[Operation]) -> bool:
 
     But for what is a result of the attention.
     """
-    kept = {each.value for each in attention.kept}
     return all(
         use.owner.operation in covered
         for op in attention.expressions.visited
         for result in op.results
-        if result not in kept
+        if result not in attention.elements
         for use in result.uses
     )

@@ -47,6 +47,12 @@ class Root:
     by_row: bool
     sums: bool = False
 
+    @property
+    def is_along_rows(self) -> bool:
+        """Whether nothing is summed but elements of a row, as it is between products, too."""
+        others = (self.view.extents[dim] for dim in self.view.reductions if dim != self.reduced)
+        return self.by_row and all(extent == 1 for extent in others)
+
     def domain(self) -> tuple[int, int]:
         """Return the dimensions of the product that are rows and columns of the scores."""
         return (self.outer, self.reduced) if self.by_row else (self.reduced, self.outer)

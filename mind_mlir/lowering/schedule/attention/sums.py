@@ -22,7 +22,7 @@ from mind_mlir.lowering.schedule.attention.sources import (
     substituted,
 )
 from mind_mlir.lowering.schedule.fusion.combiner import match_combiners
-from mind_mlir.lowering.schedule.reading.values import constant_value, filler
+from mind_mlir.lowering.schedule.reading.values import constant_value, filler, used
 from mind_mlir.lowering.schedule.reading.view import Linear
 from mind_mlir.mlir.values import definition
 
@@ -58,6 +58,12 @@ class Ones:
             with ir.InsertionPoint.at_block_begin(self._block), ir.Location.unknown():
                 self._known[element] = arith.ConstantOp(type_, ones).result
         return self._known[element]
+
+    def sweep(self) -> None:
+        """Erase those that nothing uses."""
+        for value in self._known.values():
+            if not used(value):
+                value.owner.erase()
 
 
 def sums_of(op: Operation, place: int, views: SeenViews) -> Root | None:
@@ -113,67 +119,77 @@ def with_sums(attention: Attention, root: Root, ones: Ones) -> Attention | None:
             values=[*attention.values, Source(ones.of(stored), (width,))],
         )
     access = tuple(substituted(index, env) for index in view.accesses[-1])
-    found = [*attention.kept, Kept(view.op.results[0], root.place, node, access)]
-    if len({batches_of(each.access, ex.row) for each in found}) > 1 or len(found) > _MOST:
-        return None  # what is summed is computed side by side
-    return dataclasses.replace(attention, expressions=ex, kept=found)
+    kept = Kept(view.op.results[0], root.place, node, access)
+    joined = dataclasses.replace(attention, expressions=ex, kept=[*attention.kept, kept])
+    return joined if _side_by_side(joined) else None
+
+
+def with_returned(
+    attention: Attention, returned: Sequence[Value], places: Mapping[Operation, int]
+) -> Attention:
+    """Return ``attention`` with those of the values ``returned`` that have an element for each of its scores.
+
+    Args:
+        attention: What to add them to.
+        returned: What the block returns.
+        places: The places of all operations of the block.
+    """
+    for value in returned:
+        joined = None if value in attention.elements else _with_element(attention, value, places)
+        attention = joined or attention
+    return attention
 
 
 def with_elements(
-    attention: Attention,
-    covered: Collection[Operation],
-    places: Mapping[Operation, int],
-    returned: Sequence[Value],
+    attention: Attention, covered: Collection[Operation], places: Mapping[Operation, int]
 ) -> Attention | None:
     """Return ``attention`` with all elements that anything but what is ``covered`` needs as a tensor.
 
-    None if something else is needed, or there is one product of scores alone: to write them and to read them
-    is faster then.
+    None if something else is needed.
 
     Args:
         attention: What to add them to.
         covered: What attentions take the place of.
         places: The places of all operations of the block.
-        returned: What the block returns.
     """
-    ex = attention.expressions.copy()
-    kept = {each.value: each for each in attention.kept}
-    for value in returned:
-        _keep(kept, value, ex, attention, places)
-    for op in list(ex.visited):
+    for op in attention.expressions.visited:
         for value in op.results:
             users = (use.owner.operation for use in value.uses)
-            if value in kept or all(user in covered or user in ex.visited for user in users):
+            if value in attention.elements or all(user in covered for user in users):
                 continue
-            if ex.built(value, whole_access(_shape(value), ex) or ()) is None:
+            joined = _with_element(attention, value, places)
+            if joined is None:
                 return None
-            if not _keep(kept, value, ex, attention, places):
-                return None
-    found = list(kept.values())
-    if len({batches_of(each.access, ex.row) for each in found}) > 1 or len(found) > _MOST:
+            attention = joined
+    return attention
+
+
+def _with_element(attention: Attention, value: Value, places: Mapping[Operation, int]) -> Attention | None:
+    """Return ``attention`` with the elements ``value``; None if it has none for each score.
+
+    None, too, where there is one product of scores alone: to write elements and to read them is faster then.
+    """
+    ex = attention.expressions.copy()
+    op, access = definition(value), whole_access(_shape(value), ex)
+    if op is None or op.operation not in places or access is None:
         return None
-    joined = dataclasses.replace(attention, expressions=ex, kept=found)
-    return None if len(joined.program.scores) < _FEWEST_SCORES else joined
-
-
-def _keep(
-    kept: dict[Value, Kept],
-    value: Value,
-    expressions: Expressions,
-    attention: Attention,
-    places: Mapping[Operation, int],
-) -> bool:
-    """Enter ``value`` in ``kept``, and return True, if it has an element for each score."""
-    op, access = definition(value), whole_access(_shape(value), expressions)
-    if value in kept or op is None or op.operation not in places or access is None:
-        return value in kept
     try:
-        node = expressions.build(value, access)
+        node = ex.build(value, access)
     except (OpaqueError, SplitError):
-        return False
-    if _is_element(node, attention, expressions):
-        kept[value] = Kept(value, places[op.operation], node, access)
-    return value in kept
+        return None
+    if not _is_element(node, attention, ex):
+        return None
+    kept = Kept(value, places[op.operation], node, access)
+    joined = dataclasses.replace(attention, expressions=ex, kept=[*attention.kept, kept])
+    return joined if _side_by_side(joined) and len(joined.program.scores) >= _FEWEST_SCORES else None
+
+
+def _side_by_side(attention: Attention) -> bool:
+    """Return whether all tensors of elements are summed over the same batches, which go side by side."""
+    row = attention.expressions.row
+    return (
+        len({batches_of(each.access, row) for each in attention.kept}) == 1 and len(attention.kept) <= _MOST
+    )
 
 
 def _shape(value: Value) -> Sequence[int]:
