@@ -158,6 +158,7 @@ CASES: dict[str, Callable[[], Module]] = {
     "logarithmic": lambda: attention((1, 3, 33, 65, 16, 16), logarithmic, hidden=CAUSAL),
     "f64": lambda: attention((1, 2, 45, 45, 24, 8), dtype=DType.F64, hidden=CAUSAL),
     "bf16": lambda: attention((2, 2, 67, 53, 24, 16), dtype=DType.BF16, mask=(67, 53)),
+    "bf16, odd": lambda: attention((2, 2, 49, 51, 24, 32), dtype=DType.BF16),
     "bf16, causal": lambda: attention((1, 2, 67, 67, 24, 16), dtype=DType.BF16, hidden=CAUSAL),
     "bf16, seen": lambda: attention((1, 2, 33, 47, 8, 32), plain, dtype=DType.BF16, seen=(33, 47)),
     "f16": lambda: attention((2, 1, 45, 67, 24, 16), dtype=DType.F16, mask=(2, 1, 1, 67)),
@@ -190,6 +191,8 @@ def test_forward(case: str) -> None:
         "first rows see nothing",
         "added, each",
         "seen",
+        "bf16",
+        "bf16, odd",
         "bf16, causal",
         "f16",
         "plain",
@@ -201,6 +204,55 @@ def test_gradients(case: str) -> None:
     """All of the gradients of queries, keys and values, of one mask too, come of a single nest."""
     module = mind_mlir.differentiate(CASES[case](), wrt=["arg0", "arg1", "arg2"], cotangents="given").module
     check(module, arguments_of(module), fused=expected_of(case))
+
+
+#: Batches and heads are summed in parts where there are many: 35 of them, or 7 times 5.
+ADDED: dict[str, tuple[tuple[int, int], Shape]] = {
+    "each": ((2, 3), (2, 3, 19, 23)),
+    "all batches": ((2, 3), (19, 23)),
+    "many": ((5, 7), (19, 23)),
+    "heads": ((5, 7), (7, 19, 23)),
+    "batches": ((2, 3), (2, 1, 19, 23)),
+    "keys": ((2, 3), (2, 1, 1, 23)),
+    "queries": ((2, 3), (3, 19, 1)),
+    "a number": ((2, 3), (2, 1, 1, 1)),
+}
+
+
+@pytest.mark.parametrize(
+    ("case", "dtype"), [*((case, DType.F32) for case in ADDED), ("each", DType.BF16), ("heads", DType.BF16)]
+)
+def test_gradient_of_what_is_added(case: str, dtype: DType) -> None:
+    """It is one of the outputs, in rows that see nothing and beside NaN, too."""
+    heads, mask = ADDED[case]
+    module = attention((*heads, 19, 23, 8, 16), mask=mask, dtype=dtype)
+    gradient = mind_mlir.differentiate(module, cotangents="given").module
+    arguments = arguments_of(gradient)
+    if mask[-2:] == (19, 23):
+        arguments["arg3"][..., 7, :] = -math.inf
+        arguments["arg3"][..., 18, :20] = -math.inf
+    check(gradient, arguments)
+    arguments["cotangent_0"][0, 1, 3, 5] = math.nan
+    check(gradient, arguments)
+
+
+@pytest.mark.parametrize("mask", [(4, 19, 23), (3, 4, 19, 23)])
+def test_gradient_of_what_is_added_to_plain_scores(mask: Shape) -> None:
+    """What is summed over batches is a factor of products, too."""
+    body = Body([])
+    q, k, v = (body.parameter(DType.F32, 3, 4, length, 8) for length in (19, 23, 23))
+    added = body.parameter(DType.F32, *mask)
+    scores = body.binary("Add", body.product(q, body.transpose(k, 0, 1, 3, 2), 2, (3, 2)), added)
+    module = to_module(program(body, [body.product(body.softmax(scores), v, 2, (3, 2))]))
+    gradient = mind_mlir.differentiate(module, cotangents="given").module
+    check(gradient, arguments_of(gradient))
+
+
+def test_gradient_of_the_mask_alone() -> None:
+    """Elements that the program returns and nothing else needs."""
+    module = attention((1, 2, 37, 41, 8, 16), dtype=DType.F16, mask=(1, 2, 37, 41))
+    gradient = mind_mlir.differentiate(module, wrt=["arg3"], cotangents="given").module
+    check(gradient, arguments_of(gradient))
 
 
 @pytest.mark.usefixtures("either")
@@ -298,6 +350,9 @@ def test_memory(length: int, target: str, monkeypatch: pytest.MonkeyPatch) -> No
     gradient = mind_mlir.differentiate(module, cotangents="given").module
     tensors = 8 * 4 * 4 * length * 64
     assert scratch(gradient) <= tensors + (1 << 20)
+    masked = attention((1, 4, length, length, 64, 64), mask=(length, length))
+    gradient = mind_mlir.differentiate(masked, cotangents="given").module
+    assert scratch(gradient) <= tensors + (1 << 20)
 
 
 def scratch(module: Module) -> int:
@@ -307,8 +362,9 @@ def scratch(module: Module) -> int:
     return int(found[1])
 
 
-def test_threads_change_no_bit() -> None:
-    module = mind_mlir.differentiate(CASES["causal"](), cotangents="given").module
+@pytest.mark.parametrize("case", ["causal", "added", "bf16"])
+def test_threads_change_no_bit(case: str) -> None:
+    module = mind_mlir.differentiate(CASES[case](), cotangents="given").module
     arguments = arguments_of(module)
     before = mind_mlir.get_num_threads()
     found = set()
@@ -335,3 +391,30 @@ def test_small_numbers_of_bf16(places: Sequence[str], scale: float) -> None:
     (expected,) = interpret(module, arguments)
     wide = expected.astype(np.float64)
     np.testing.assert_allclose(found.astype(np.float64), wide, rtol=0, atol=np.abs(wide).max() / 64)
+
+
+@pytest.mark.parametrize("scale", [1e-39, 1e-20])
+@pytest.mark.parametrize("places", [("cotangent_0",), ("arg0", "arg1", "arg2")])
+def test_small_numbers_of_bf16_in_gradients(places: Sequence[str], scale: float) -> None:
+    """Of 33 queries, too, one has no other beside it."""
+    module = mind_mlir.differentiate(
+        attention((2, 1, 33, 37, 16, 24), dtype=DType.BF16), cotangents="given"
+    ).module
+    arguments = arguments_of(module)
+    for place in places:
+        small = arguments[place].astype(np.float32) * np.float32(scale)
+        arguments[place] = small.astype(arguments[place].dtype)
+    found = guarded.call_executable(mind_mlir.compile(module), arguments)
+    for result, expected in zip(found, interpret(module, arguments), strict=True):
+        wide = expected.astype(np.float64)
+        np.testing.assert_allclose(result.astype(np.float64), wide, rtol=0, atol=np.abs(wide).max() / 64)
+
+
+def test_the_place_of_no_query_adds_nothing() -> None:
+    """Where a query has no other one beside it in a word: it would have a score that is not a number."""
+    module = attention((1, 2, 33, 37, 16, 24), dtype=DType.BF16, turned=True)
+    gradient = mind_mlir.differentiate(module, wrt=["arg2"], cotangents="given").module
+    arguments = arguments_of(gradient)
+    arguments["arg0"][..., 3, :] = -1
+    arguments["arg1"][:, :, 5, 3] = math.inf
+    check(gradient, arguments)

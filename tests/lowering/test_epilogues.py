@@ -12,6 +12,7 @@ import pytest
 import mind_mlir
 from examples.gpt2.builder import Body, program
 from mind_mlir import Builder, DType, TensorType
+from mind_mlir.interpreter import interpret
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -149,3 +150,25 @@ def test_a_product_that_is_transposed_at_once_is_computed_so() -> None:
     assert "transposition" not in compiled.as_text("schedule")
     assert not re.search(r"memref.view .* to memref<(509x67|67x509)xf32>", compiled.as_text("bufferized"))
     np.testing.assert_allclose(_several(compiled(x, y))[0], 2 * (y.T @ x), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("last", ["%t", "%c"], ids=["ended", "plain"])
+def test_products_of_one_factor_whose_ends_are_apart(last: str) -> None:
+    """What ends %b waits for what is computed from what ends %a: so %b is not computed beside %a and %c."""
+    wide = "tensor<f32[256, 256]>"
+    lines = [f'%{name} = Input {{name="{name}"}} : {wide}' for name in "xuvwz"]
+    lines += [f"%{name} = MatMul (%x, %{right}) : {wide}" for name, right in zip("abc", "uvw", strict=True)]
+    lines += [
+        f"%s = Tanh (%a) : {wide}",
+        f"%t = Tanh (%c) : {wide}",
+        f"%y = MatMul (%s, %z) : {wide}",
+        "%n = Sum (%y) {axes=[0], keepdims=false} : tensor<f32[256]>",
+        f"%r = Add (%b, %n) : {wide}",
+        f"outputs: %r, {last}",
+    ]
+    module = mind_mlir.parse("\n".join([*lines, ""]))
+    rng = np.random.default_rng(0)
+    arguments = {name: rng.normal(size=(256, 256)).astype(np.float32) / 16 for name in "xuvwz"}
+    found = mind_mlir.compile(module)(**arguments)
+    for one, other in zip(found, interpret(module, arguments), strict=True):
+        np.testing.assert_allclose(np.asarray(one), other, rtol=1e-5, atol=1e-4)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from mind_mlir.abi import OWN_BYTES
@@ -38,15 +39,25 @@ def end_pieces(products: Products) -> Ended:
     """Return products, each with what ends its pieces, in runs that are computed together.
 
     Args:
-        products: Marked contractions on memory, which are computed together unless that is not sound with
-            what ends their pieces, and the loops over the result of each.
+        products: Marked contractions on memory, and the loops over the result of each. They are computed
+            together unless that is not sound with what ends their pieces: then without those whose ends
+            stand last.
     """
-    found = _ended(products)
-    if found is not None:
-        return [found]
-    runs: Ended = [[(op, None) for op, parts in products if _loop(op, parts) is None]]
-    runs += [_ended([(op, parts)]) or [(op, None)] for op, parts in products if _loop(op, parts) is not None]
+    together, alone = list(products), []
+    while (found := _ended(together)) is None:
+        alone.append(together.pop(_last_ended(together)))
+    runs = [found, *(_ended([product]) or [(product[0], None)] for product in reversed(alone))]
     return [run for run in runs if run]
+
+
+def _last_ended(products: Products) -> int:
+    """Return the number of the product whose loop stands behind those of all others."""
+    loops = {number: loop for number, product in enumerate(products) if (loop := _loop(*product)) is not None}
+    last, *others = loops
+    for number in others:
+        if _is_before(loops[last], loops[number]):
+            last = number
+    return last
 
 
 def _ended(products: Products) -> list[tuple[Operation, Epilogue | None]] | None:
@@ -55,9 +66,8 @@ def _ended(products: Products) -> list[tuple[Operation, Epilogue | None]] | None
     ends = [loop for loop in loops if loop is not None]
     if not ends:
         return [(op, None) for op, _ in products]
-    for loop in ends[1:]:
-        if _is_before(loop, ends[0]):
-            return None  # they are in the order of their products, unless something is different
+    if any(_is_before(loop, before) for before, loop in pairwise(ends)):
+        return None  # one is put off, for what is computed from another product of them
     if not _may_join(ends) or not all(
         _may_wait(op, loop, ends) for (op, _), loop in zip(products, loops, strict=True)
     ):

@@ -28,7 +28,9 @@ def kernels_of(program: Program, factors: Factors, schedule: AttentionSchedule) 
     found: list[Kernel] = []
     turned = [queries.access[-1].dim != program.row for queries, _ in factors.scores]
     if schedule.pairs:
-        found += [make(schedule, dot) for make in (pair_score_kernel, pair_output_kernel) for dot in _DOTS]
+        kinds = dict.fromkeys(output.by_row for output in program.outputs)
+        found += [pair_score_kernel(schedule, dot) for dot in _DOTS]
+        found += [pair_output_kernel(schedule, dot, by_row=by_row) for by_row in kinds for dot in _DOTS]
         found += [*(pair_query_pack(schedule, turned=each) for each in turned), value_pack(schedule)]
     else:
         widths = [factors.extents[output[-1].dim or 0] for output in factors.outputs]
@@ -124,11 +126,14 @@ def pair_score_kernel(schedule: AttentionSchedule, dot: str) -> ProductKernel:
     )
 
 
-def pair_output_kernel(schedule: AttentionSchedule, dot: str) -> ProductKernel:
-    """Return the kernel that multiplies words of what scores became and of values."""
-    return dataclasses.replace(
-        output_kernel(schedule, "f32", ir.F32Type.get(), 0), left=f"{WORD}:{OF} f32", right=WORD, dot=dot
-    )
+def pair_output_kernel(schedule: AttentionSchedule, dot: str, *, by_row: bool) -> ProductKernel:
+    """Return the kernel that multiplies words of what scores became and of values.
+
+    Two keys are in a word in memory of f32, two queries lie side by side.
+    """
+    left = f"{WORD}:{OF} f32" if by_row else f"i16:{PAIR} {WORD}"
+    kernel = output_kernel(schedule, "f32", ir.F32Type.get(), 0)
+    return dataclasses.replace(kernel, left=left, right=WORD, dot=dot)
 
 
 def pair_query_pack(schedule: AttentionSchedule, *, turned: bool) -> PackKernel:

@@ -68,9 +68,11 @@ class Scratch:
 
     Attributes:
         queries: The rows of each kind of scores, ``[depth][query]``; of words, a row more, for what is noted.
-        values: The values of each output in words, panel after panel, and a row for what is noted.
+        values: The values of each output in words, panel after panel, and a row for what is noted: those of a
+            block of queries where an output has rows for keys.
         least: What is noted of the keys of each kind of scores.
         arrays: Scores and what becomes of them, ``[key][query]``.
+        halves: What becomes of scores as bf16, ``[key][query]``, by the array that has it otherwise.
         tiles: Elements of inputs that were turned, ``[key][query]``, by number.
         row: A number for each query.
         greatest: The greatest score of each query so far.
@@ -82,11 +84,27 @@ class Scratch:
     values: list[Value]
     least: Value
     arrays: list[Value]
+    halves: dict[int, Value]
     tiles: dict[int, Value]
     row: Value
     greatest: Value
     sums: Value
     outputs: dict[int, Value]
+
+
+@dataclasses.dataclass(frozen=True)
+class Shared:
+    """Memory that all threads see, for some heads, one after the other.
+
+    Attributes:
+        arrays: Arrays of `Scratch`, by number.
+        values: Values of it in words, by number.
+        least: What is noted of keys; none if nothing is.
+    """
+
+    arrays: dict[int, Value] = dataclasses.field(default_factory=dict)
+    values: dict[int, Value] = dataclasses.field(default_factory=dict)
+    least: Value | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,6 +127,11 @@ class Place:
 def base_of(scratch: Value) -> Value:
     """Emit the pointer to the elements of memory of a thread."""
     return metadata_of(scratch)[0]
+
+
+def start_of(scratch: Value) -> Index:
+    """Emit where memory begins behind that pointer: other heads may come first."""
+    return metadata_of(scratch)[1]
 
 
 def extents_of(op: Operation, accesses: Sequence[Access]) -> list[int]:

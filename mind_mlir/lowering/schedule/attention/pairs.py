@@ -17,7 +17,7 @@ from mind_mlir.lowering.schedule.attention.choice import (
     value_pack,
 )
 from mind_mlir.lowering.schedule.attention.elements import load, store
-from mind_mlir.lowering.schedule.attention.memory import base_of
+from mind_mlir.lowering.schedule.attention.memory import base_of, start_of
 from mind_mlir.lowering.schedule.attention.passes import TERMS, Passes
 from mind_mlir.lowering.schedule.contraction.dots import BF16, NO_MAGNITUDE, WIDENED, are_normal
 from mind_mlir.lowering.schedule.contraction.packing import PACK_ARGUMENTS
@@ -50,11 +50,15 @@ class Pairs(Passes):
             return
         for number, (_, keys) in enumerate(self._m.scores):
             self._note_keys(self._buffers[keys], env, number, own)
-        for number, values in enumerate(self._m.values):
-            kernel = value_pack(self._s)
-            buffer, width = self._buffers[values], self._widths[number]
-            bounds = (self._extents[width], self._keys, buffer.strides.get(self._column, 0))
-            self._pack_words(kernel, buffer, env, own.values[number], bounds, self._value_words)
+        for number, output in enumerate(self._p.outputs):
+            if output.by_row:
+                self._pack_values(number, self._column, self._keys, env, own)
+
+    def _pack_values(self, number: int, rows: int, count: Index, env: Env, own: Scratch) -> None:
+        """Emit the packing of the values of an output, of which so many ``rows`` begin at ``env``."""
+        buffer = self._buffers[self._m.values[number]]
+        bounds = (self._extents[self._widths[number]], count, buffer.strides.get(rows, 0))
+        self._pack_words(value_pack(self._s), buffer, env, own.values[number], bounds, self._words_of(number))
 
     def _note_keys(self, keys: Buffer, env: Env, number: int, own: Scratch) -> None:
         """Emit the least magnitude, less one, of the keys of a head."""
@@ -106,7 +110,7 @@ class Pairs(Passes):
         source: Buffer,
         env: Env,
         target: Value,
-        bounds: tuple[Index, int, int],
+        bounds: tuple[Index, Index, int],
         words: int,
     ) -> None:
         """Emit a packing into panels of so many words; the last row of ``target`` has the note."""
@@ -114,13 +118,15 @@ class Pairs(Passes):
         rows, columns = target.type.shape
         nothing = e.constant(self._word, ir.IntegerAttr.get(self._word, NO_MAGNITUDE))
         self._store_note(nothing, target, rows - 1)
+        first = start_of(target)
         given: dict[str, Index] = {
             "source_first": source.at(e, env),
+            "target_first": first,
             "columns": bounds[0],
             "depth": bounds[1],
             "stride": bounds[2],
             "panel": words * columns,
-            "notes_first": (rows - 1) * columns,
+            "notes_first": e.add(first, (rows - 1) * columns),
         }
         numbers = [e.index(given.get(name, 0)) for name in PACK_ARGUMENTS]
         self._library.call(kernel, [source.base, base_of(target), *numbers])
@@ -159,6 +165,7 @@ class Pairs(Passes):
             "right_panel": s.queries,
             "right_step": s.queries,
             "right_block": s.queries * size,
+            "out_first": start_of(target),
             "out_row": s.queries,
         }
         buffers = [keys.base, base_of(queries), base_of(target)]
@@ -174,44 +181,94 @@ class Pairs(Passes):
                 call(dot)
                 scf.YieldOp([])
 
-    def _in_pairs(self, place: Place, stage: Stage, stored: Mapping[Node, int], count: Index) -> Value:
-        """Emit the last pass: terms of two keys in a word, in half of the rows; return what is noted of them.
+    def _in_pairs(
+        self, place: Place, stage: Stage, stored: Mapping[Node, int], count: Index
+    ) -> dict[Node, Value]:
+        """Emit the last pass: terms in words; return what is noted of each of them.
 
-        A key without another one has zero beside it.
+        Words of two keys take half of the rows of an array; a key without another one has zero beside it.
+        Two queries lie side by side in memory of their own. Elements that are results stay as they are.
         """
         e, s = self._e, self._s
-        ((array, node),) = stage.stores
-        place.elements.compute([node], stored.keys(), self._column)
+        nodes = [node for _, node in stage.stores]
+        terms = [node for node in nodes if node in self._p.terms]
+        by_row = {term for term, output in zip(self._p.terms, self._p.outputs, strict=True) if output.by_row}
+        arrays = dict(zip(nodes, (array for array, _ in stage.stores), strict=True))
+        place.elements.compute(nodes, stored.keys(), self._column)
         halves = e.vector_type(2 * s.lanes, ir.IntegerType.get_signless(16))
         nothing = e.splat(halves, ir.IntegerAttr.get(halves.element_type, -1))
         is_even = self._keys % 2 == 0  # then so is `count`
 
         def several(start: Index, carried: list[Value]) -> list[Value]:
             end = e.minimum(e.add(start, TERMS), count)
-            self._turn(place, [node], stored, start, e.sub(end, start))
+            self._turn(place, nodes, stored, start, e.sub(end, start))
 
-            def one(local: Index) -> list[Value]:
+            def one(local: Index) -> dict[Node, list[Value]]:
                 env = {**place.env, self._column: local}
                 memory, tile = (place.own, place.live), e.sub(local, start)
                 elements = place.elements.inside(env, lambda each: self._read(memory, each, env, tile))
                 self._recall(place, elements, stored, local)
-                return [arith.BitcastOp(self._words, each).result for each in elements.vectors(node)]
+                return {node: elements.vectors(node) for node in nodes}
 
             def two(local: Index, inside: list[Value]) -> list[Value]:
                 after = e.add(local, 1)
-                lower = one(local)
-                upper = one(after if is_even else e.minimum(after, e.sub(count, 1)))
-                least = inside[0]
-                for c, (low, high) in enumerate(zip(lower, upper, strict=True)):
-                    word = self._word_of(low, self._there(high, after, count, is_even))
-                    least = self._least(vector.BitCastOp(halves, word).result, least)
-                    kept = arith.BitcastOp(e.vector_type(s.lanes, self._element), word).result
-                    store(e, kept, place.own.arrays[array], [e.floordiv(local, 2), c * s.lanes])
-                return [least]
+                there = after if is_even else e.minimum(after, e.sub(count, 1))
+                both = one(local), one(there)
+                self._store_elements(place, arrays, (local, there), both)
+                found = []
+                for term, before in zip(terms, inside, strict=True):
+                    array, least = arrays[term], before
+                    low, high = (
+                        [arith.BitcastOp(self._words, each).result for each in every[term]] for every in both
+                    )
+                    for c in range(s.vectors):
+                        word = self._word_of(low[c], self._there(high[c], after, count, is_even))
+                        least = self._least(vector.BitCastOp(halves, word).result, least)
+                        if term in by_row:
+                            kept = arith.BitcastOp(e.vector_type(s.lanes, self._element), word).result
+                            store(e, kept, place.own.arrays[array], [e.floordiv(local, 2), c * s.lanes])
+                        if array in place.own.halves:
+                            self._store_half(low[c], place, array, local, c)
+                            self._store_half(high[c], place, array, after, c)
+                    found.append(least)
+                return found
 
             return e.loop((start, end, 2), carried, two)
 
-        return self._reduced(e.loop((0, count, TERMS), [nothing], several)[0])
+        notes = e.loop((0, count, TERMS), [nothing] * len(terms), several)
+        return {term: self._reduced(note) for term, note in zip(terms, notes, strict=True)}
+
+    def _store_elements(
+        self,
+        place: Place,
+        arrays: Mapping[Node, int],
+        keys: tuple[Index, Index],
+        both: tuple[Mapping[Node, list[Value]], Mapping[Node, list[Value]]],
+    ) -> None:
+        """Emit stores of the elements of two keys that are results."""
+        for node in self._p.kept:
+            if node not in arrays:
+                continue  # an earlier pass has stored it
+            for key, every in zip(keys, both, strict=True):
+                for c, value in enumerate(every[node]):
+                    at = [key, c * self._s.lanes]
+                    store(self._e, self._as(value, self._element), place.own.arrays[arrays[node]], at)
+
+    def _store_half(self, bits: Value, place: Place, array: int, row: Index, c: int) -> None:
+        """Emit a store of the upper halves of f32; what belongs to no query is zero."""
+        e, lanes = self._e, self._s.lanes
+        if self._queries % self._s.queries:
+            mask = e.mask(lanes, e.index(self._live_from(place, c * lanes)))
+            assert mask is not None
+            bits = arith.SelectOp(mask, bits, e.splat(self._words, ir.IntegerAttr.get(self._word, 0))).result
+        upper = arith.ShRUIOp(bits, e.splat(self._words, ir.IntegerAttr.get(self._word, 16))).result
+        half = arith.TruncIOp(e.vector_type(lanes, ir.IntegerType.get_signless(16)), upper).result
+        store(e, half, place.own.halves[array], [row, c * lanes])
+
+    def _live_from(self, place: Place, first: int) -> Index:
+        """Return how many queries there are from number ``first`` of a block on; none if that is behind."""
+        e = self._e
+        return e.sub(e.maximum(place.live, first), first)
 
     def _there(self, high: Value, after: Index, count: Index, is_even: bool) -> Value:
         """Emit ``high``, of key ``after``, or zero if there is no such key."""
@@ -233,26 +290,43 @@ class Pairs(Passes):
         e, s, own = self._e, self._s, place.own
         out, width = self._buffers[self._m.outputs[number]], self._widths[number]
         sums, values = own.outputs.get(number), own.values[number]
+        by_row = self._p.outputs[number].by_row
         columns = s.out_vectors * s.lanes
-        blocks, size, last = self._blocks(e.floordiv(e.add(count, 1), 2), s.kc // 2)
+        if by_row:
+            left, env = own.arrays[array], place.env
+            terms, rows, row, step = count, place.live, 1, s.queries
+        else:
+            self._pack_values(number, self._row, place.live, place.env, own)
+            left, env = own.halves[array], {**place.env, self._column: 0}
+            terms, rows, row, step = place.live, count, s.queries, 2
+        blocks, size, last = self._blocks(e.floordiv(e.add(terms, 1), 2), s.kc // 2)
         numbers: dict[str, Index] = {
-            "out_first": 0 if sums is not None else out.at(e, place.env),
-            "rows": place.live,
+            "left_first": start_of(left),
+            "right_first": start_of(values),
+            "out_first": 0 if sums is not None else out.at(e, env),
+            "rows": rows,
             "columns": self._extents[width],
             "depth": size,
             "last_depth": last,
             "blocks": blocks,
-            "left_row": 1,
-            "left_tile": s.out_rows,
-            "left_step": s.queries,
-            "left_block": s.queries * size,
-            "right_panel": self._value_words * columns,
+            "left_row": row,
+            "left_tile": row * s.out_rows,
+            "left_step": step,
+            "left_block": step * size,
+            "right_panel": self._words_of(number) * columns,
             "right_step": columns,
             "right_block": columns * size,
-            "out_row": sums.type.shape[1] if sums is not None else out.strides.get(self._row, 0),
+            "out_row": sums.type.shape[1] if sums is not None else self._out_row(out, number),
         }
         target = out.base if sums is None else base_of(sums)
-        buffers = [base_of(own.arrays[array]), base_of(values), target]
-        adds = e.constant(self._bit, ir.BoolAttr.get(False))
+        buffers = [base_of(left), base_of(values), target]
+        adds = self._adds(place, number, e.constant(self._bit, ir.BoolAttr.get(False)))
         notes = noted, self._noted(values, values.type.shape[0] - 1)
-        self._either(notes, lambda dot: self._call(pair_output_kernel(s, dot), buffers, numbers, adds))
+        self._either(
+            notes,
+            lambda dot: self._call(pair_output_kernel(s, dot, by_row=by_row), buffers, numbers, adds),
+        )
+
+    def _out_row(self, out: Buffer, number: int) -> int:
+        """Return how far the rows of an output are apart."""
+        return out.strides.get(self._row if self._p.outputs[number].by_row else self._column, 0)

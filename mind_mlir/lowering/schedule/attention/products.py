@@ -10,7 +10,7 @@ from mind_mlir.lowering.schedule.attention.access import Accesses
 from mind_mlir.lowering.schedule.attention.choice import output_kernel, query_pack, score_kernel
 from mind_mlir.lowering.schedule.attention.elements import load, store
 from mind_mlir.lowering.schedule.attention.marked import is_constant
-from mind_mlir.lowering.schedule.attention.memory import Buffer, Place, Scratch, base_of
+from mind_mlir.lowering.schedule.attention.memory import Buffer, Place, Scratch, base_of, start_of
 from mind_mlir.lowering.schedule.contraction.kernels import PRODUCT_ARGUMENTS
 from mind_mlir.lowering.schedule.contraction.packing import PACK_ARGUMENTS
 from mind_mlir.lowering.schedule.emission.emitter import zero
@@ -94,7 +94,7 @@ class Products(Accesses):
         numbers = {
             "left_first": keys.at(e, {**place.env, self._column: first}),
             "right_first": 0,
-            "out_first": 0,
+            "out_first": start_of(target),
             "rows": count,
             "columns": s.queries,
             "depth": size,
@@ -124,16 +124,12 @@ class Products(Accesses):
         extent, steps = (place.live, count) if by_row else (count, place.live)
         row, step = (1, s.queries) if by_row else (s.queries, 1)
         env = {**place.env, self._column: first}
-        if not by_row:
-            later = arith.CmpIOp(arith.CmpIPredicate.ne, e.index(place.env[self._row]), e.index(0)).result
-            adds = arith.OrIOp(adds, later).result
-            if s.skips:  # all are zero at first
-                adds = e.constant(self._bit, ir.BoolAttr.get(True))
+        adds = self._adds(place, number, adds)
         own = place.own.outputs.get(number)
         blocks, size, last = self._blocks(steps, s.kc)
         stride = values.strides.get(summed, 0)
         numbers = {
-            "left_first": 0,
+            "left_first": start_of(place.own.arrays[array]),
             "right_first": values.at(e, env),
             "out_first": out.at(e, env) if own is None else 0,
             "rows": extent,
@@ -153,6 +149,15 @@ class Products(Accesses):
         kernel = output_kernel(s, str(self._element), self._stored, self._extents[width])
         sums = out.base if own is None else base_of(own)
         self._call(kernel, [base_of(place.own.arrays[array]), values.base, sums], numbers, adds)
+
+    def _adds(self, place: Place, number: int, adds: Value) -> Value:
+        """Emit whether a product is added to what there is of an output: where ``adds``, or for keys."""
+        e = self._e
+        if self._p.outputs[number].by_row:
+            return adds
+        if self._s.skips:  # all are zero at first
+            return e.constant(self._bit, ir.BoolAttr.get(True))
+        return arith.OrIOp(adds, e.compare("ne", place.env[self._row], 0)).result
 
     def _blocks(self, steps: Index, most: int) -> tuple[Index, int, Index]:
         """Return blocks of ``steps``, steps of each, ``most`` or fewer, and of the last one."""
