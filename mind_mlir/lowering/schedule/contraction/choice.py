@@ -127,6 +127,7 @@ def product_kernel(
         ragged=not s.pack and geometry.columns.extent % s.columns > 0,
         copies=s.copy,
         streams=streams,
+        fetches=s.pack or s.copy,
         dot=dot,
     )
 

@@ -56,6 +56,8 @@ class ProductKernel:
             not there: the copy stays in the first-level cache for all rows. A block has `COPIED_STEPS` steps
             at most.
         streams: Whether results that start a sum go past the cache where whole vectors of them are aligned.
+        fetches: Whether tiles ask for the next panel, which pays where panels are packed, or copied. Where
+            they are parts of long rows, it takes the processor longer to find the pages than it saves.
         dot: The kind of dot products, one of those of `contraction.dots`, or empty. Then factors are words,
             but for a left factor of pairs that lie side by side, whose strides count elements; steps are of
             words, and sums of ``I8`` start from those that were noted behind the right factor, column by
@@ -73,13 +75,16 @@ class ProductKernel:
     ragged: bool
     copies: bool
     streams: bool = False
+    fetches: bool = False
     dot: str = ""
 
     @property
     def name(self) -> str:
         """The symbol of the function."""
         parts = [f"{self.rows}x{self.vectors}x{self.lanes}", self.left, self.right, self.element]
-        parts += [flag for flag in ("fma", "masks", "ragged", "copies", "streams") if getattr(self, flag)]
+        parts += [
+            flag for flag in ("fma", "masks", "ragged", "copies", "streams", "fetches") if getattr(self, flag)
+        ]
         parts += [self.dot] if self.dot else []
         return "mind_product_" + "_".join(part.replace(":", "_").replace(" ", "_") for part in parts)
 
@@ -114,7 +119,7 @@ class _Product:
         self._stored = {"left": kernel.left.split(":")[0], "right": kernel.right.split(":")[0]}
         self._float = kernel.element[0] == "f"
         self._zero = "dense<0.0>" if self._float else "dense<0>"
-        self._fetches = kernel.rows >= _FETCHING_ROWS
+        self._fetches = kernel.fetches and kernel.rows >= _FETCHING_ROWS
         self._cells = [(row, v) for row in range(kernel.rows) for v in range(kernel.vectors)]
 
     def text(self) -> str:
@@ -287,7 +292,7 @@ class _Product:
             if kernel.streams:
                 self._stream(self._outs(out, live), sums, masks, bounds)
             elif kernel.masks:
-                self._add_masked(self._outs(out, live), sums, masks, bounds[1])
+                self._add(self._outs(out, live), sums, masks, bounds)
             else:
                 self._add_by_way_of_buffer(self._outs(out, live), sums, t.minimum(live, rows), bounds)
             return [
@@ -325,8 +330,8 @@ class _Product:
         """Append the loops over taps and steps around the accumulators.
 
         The processor follows a panel by itself, but not from one panel to the next, nor on to the next page.
-        So each tile asks for a vector of each step of the next panel, which it takes no time for: the
-        multiply-adds of a step take longer than all else.
+        So where kernels fetch, each tile asks for a vector of each step of the next panel, which it takes no
+        time for: the multiply-adds of a step take longer than all else.
         """
         t = self._t
         walks = self._walks(*panels, depth[0])
@@ -417,15 +422,24 @@ class _Product:
     def _sum(self, left: str, right: str) -> str:
         return self._t.binary("fadd" if self._float else "add", left, right, self._vector)
 
-    def _add_masked(self, outs: list[str], sums: list[str], masks: list[str], adds: str) -> None:
-        """Append results."""
-        t, lanes = self._t, self._kernel.lanes
+    def _add(self, outs: list[str], sums: list[str], masks: list[str], bounds: tuple[str, str]) -> None:
+        """Append results, with masks where columns are missing alone: they take longer."""
+        t, lanes, width = self._t, self._kernel.lanes, byte_width(self._element)
+        live, adds = bounds
         zero = t.constant(self._zero, self._vector)
         olds = [t.select(adds, place, self._starts, "!llvm.ptr") for place in outs]
-        for (row, v), value in zip(self._cells, sums, strict=True):
-            old, new = (t.step(each[row], v * lanes, self._element) for each in (olds, outs))
-            before = t.masked_load(old, masks[v], zero, lanes, self._element)
-            t.masked_store(self._sum(before, value), new, masks[v], lanes, self._element)
+
+        def add(*, whole: bool) -> None:
+            for (row, v), value in zip(self._cells, sums, strict=True):
+                old, new = (t.step(each[row], v * lanes, self._element) for each in (olds, outs))
+                if whole:
+                    t.store(self._sum(t.load(old, self._vector, width), value), new, self._vector, width)
+                    continue
+                before = t.masked_load(old, masks[v], zero, lanes, self._element)
+                t.masked_store(self._sum(before, value), new, masks[v], lanes, self._element)
+
+        whole = t.compare("uge", live, t.number(self._columns))
+        t.either(whole, lambda: add(whole=True), lambda: add(whole=False))
 
     def _stream(
         self,
@@ -447,7 +461,7 @@ class _Product:
                 place = t.step(outs[row], v * self._kernel.lanes, self._element)
                 t.stream(self._sum(start, value), place, self._kernel.lanes, self._element)
 
-        t.either(past, stream, lambda: self._add_masked(outs, sums, masks, adds))
+        t.either(past, stream, lambda: self._add(outs, sums, masks, bounds))
 
     def _add_by_way_of_buffer(
         self, outs: list[str], sums: list[str], rows: str, bounds: tuple[str, str]

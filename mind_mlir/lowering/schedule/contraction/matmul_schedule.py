@@ -10,6 +10,7 @@ from mind_mlir.lowering.schedule.contraction.geometry import ONCE, Loop
 from mind_mlir.lowering.schedule.contraction.kernels import COPIED_STEPS
 from mind_mlir.lowering.schedule.emission.constants import (
     BYTE_NS,
+    LINE,
     STREAMED_CACHES,
     WAKING_NS,
     WORTHWHILE_NS,
@@ -213,14 +214,18 @@ def choose_matmul_schedule(
     nanoseconds = max(m * planes * batch * k * -(-n // lanes) * _FMA_NS, k * n * batch * size * BYTE_NS)
     right = k * n * size
     far = right > target.l2_bytes // 2
-    tolerance = 1.3 if nanoseconds <= _SMALL_NS else 1.05 if far and group == 1 else 1.02
+    step = geometry.depth[0].right * size
+    near = not is_strided(geometry) and step <= _PAGE and lanes * size >= LINE
+    tolerance = 1.3 if nanoseconds <= _SMALL_NS else 1.05 if far and group == 1 and not near else 1.02
+    often, few = m * planes >= _PACK_ROWS, m * planes <= _COPIED_FOR
     packs = group > 1 or _packs_left(geometry, _SQUARES[0], size, converts=converts)
     has_panels = given[1] and right > target.l1_bytes // 2
     least = 1 if not far else m if m <= _ONCE_READ else min(m, _PANEL_ROWS) if has_panels else 1
-    rows, vectors = _tile(m, -(-n // lanes), target, tolerance, packs=packs, least=least)
+    apart = near and far and often and few and step > _CLOSE and not (has_panels or group > 1)
+    smallest = _LARGE if apart else (least, 1)
+    rows, vectors = _tile(m, -(-n // lanes), target, tolerance, packs=packs, least=smallest)
     columns = lanes * vectors
     ragged = n % columns > 0 and not target.masks
-    often = m * planes >= _PACK_ROWS
     streamed = far and group == 1 and not (often or ragged or is_strided(geometry))
     alone = len(geometry.depth) == 1
     longest = _SUM if alone else _WINDOW_SUM
@@ -232,9 +237,7 @@ def choose_matmul_schedule(
     kc = sums or kc
     streamed = streamed and not has_panels
     plain = not is_strided(geometry) and not ragged and min(k, _round_up(kc, 4)) <= COPIED_STEPS
-    wide = columns * size >= _WIDE
-    step = geometry.depth[0].right * size
-    few = m * planes <= (_READ_FOR if wide and step <= _PAGE else _COPIED_FOR)
+    wide = columns * size >= (_WIDE // 2 if near else _WIDE)
     stays = plain and alone and often and few and not (far and outside) and group == 1
     stays = stays and right > target.l1_bytes // 2
     copy = stays and not (wide or has_panels)
@@ -246,7 +249,8 @@ def choose_matmul_schedule(
     panel = _round_up(k, _PADDED_STEPS) * columns * size
     pack_pieces = is_strided(geometry) and far and alone and len(geometry.rows) == batch == 1 and not outside
     pack_pieces = pack_pieces and not given[1] and m <= _COPIED_FOR and panel <= _PANEL_BYTES and group == 1
-    most = _PACKED_SHARES if pack_left else _SHARES
+    flat = pack and len(geometry.rows) == 1
+    most = _PACKED_SHARES if pack_left else _PANEL_SHARES if flat else _SHARES
     room = [target.l2_bytes // share // (min(kc, k) * size) for share in most]
     room = [m * planes, n] if deep else room
     narrowest = n if deep else _STREAM_BYTES // size if streamed else columns
@@ -332,13 +336,18 @@ _CONVERTED = 32 << 10
 #: Rows of tiles whose left factor can be packed.
 _SQUARES = (2, 4, 8)
 #: What part of the second-level cache the left and the right factor of a piece may take, a block of steps at
-#: a time: of a packed left factor little, so that it stays while many panels of the right one go through.
-_SHARES, _PACKED_SHARES = (4, 4), (24, 6)
+#: a time: of the left one little where panels are packed, so that it stays while many of them go through, and
+#: so that rows of it and of the result do not displace each other where they are a power of two apart.
+_SHARES, _PANEL_SHARES, _PACKED_SHARES = (4, 4), (16, 4), (24, 6)
 #: The fewest rows of a piece whose kernel copies: copying takes a thirtieth of the time then.
 _COPY_ROWS = 64
 #: For more rows than this, a large right factor is packed once rather than copied for each piece; or rather
-#: than read in place, where a panel has so many bytes of each row, and rows are no further apart than a page.
-_COPIED_FOR, _READ_FOR, _WIDE, _PAGE = 640, 1024, 256, 4096
+#: than read in place, where a panel has so many bytes of each row: half of them where vectors are cache lines
+#: and rows at most a page apart.
+_COPIED_FOR, _WIDE, _PAGE = 640, 256, 4096
+#: The least tile where the right factor is far and read in place, with rows more bytes than this apart: tiles
+#: of 8 x 32 take up to a quarter longer than those of 6 x 64 there.
+_LARGE, _CLOSE = (6, 3), 2048
 #: Rows of a tile, at most, that are looked for where panels are packed when compiled, and read from afar.
 _PANEL_ROWS = 4
 #: Bytes of panels that a piece packs for itself, at most; of their steps, a multiple of so many is there.
@@ -406,18 +415,19 @@ def _strip(rows: int) -> int:
 
 
 def _tile(
-    m: int, vectors: int, target: Target, tolerance: float, *, packs: bool, least: int
+    m: int, vectors: int, target: Target, tolerance: float, *, packs: bool, least: tuple[int, int]
 ) -> tuple[int, int]:
     """Return the first of the tiles whose modelled time is within ``tolerance`` of the lowest.
 
     The first ones are the most efficient where the result is large. There are few of them, so that the
     contractions of a program share their kernels. Where the left factor is packed for certain (``packs``), it
-    is in squares of as many rows as a tile has. Of ``least`` rows, if tiles can have so many, what comes from
-    afar is read once, or seldom.
+    is in squares of as many rows as a tile has. Of ``least`` rows and vectors, if tiles can have so many,
+    what comes from afar is read once, or seldom, and much of a row at once.
     """
     tiles = [(rows, width) for rows, width in _TILES if not packs or rows in _SQUARES]
     fitting = [(rows, width) for rows, width in tiles if rows * width + width + 1 <= target.vector_registers]
-    fitting = [(rows, width) for rows, width in fitting if rows >= least] or fitting
+    for place, few in enumerate(least):
+        fitting = [tile for tile in fitting if tile[place] >= few] or fitting
     costs = [-(-m // rows) * -(-vectors // width) * _tile_cost(rows, width) for rows, width in fitting]
     return next(tile for tile, cost in zip(fitting, costs, strict=True) if cost <= min(costs) * tolerance)
 
