@@ -1,11 +1,13 @@
 """How compile time grows: each stage for a chain of elementwise operations, or programs of other kinds.
 
 With --families: programs of many outputs, inputs, reductions or products. 10,000 should take less than 10 s.
+With --workloads: stages of those of `benchmarks.peers`, the first time in this process and again.
 """
 
 from __future__ import annotations
 
 import math
+import statistics
 import sys
 import time
 from typing import TYPE_CHECKING
@@ -13,6 +15,8 @@ from typing import TYPE_CHECKING
 import mind_mlir
 from benchmarks.command import parser, show
 from benchmarks.large_programs import FAMILIES
+from benchmarks.peers import programs
+from benchmarks.peers.workloads import WORKLOADS
 from benchmarks.report import Report
 
 if TYPE_CHECKING:
@@ -20,6 +24,7 @@ if TYPE_CHECKING:
 
     from benchmarks.report import Row
     from mind_mlir import Module
+    from mind_mlir.ptir.program import Program
 
 _TYPE = "tensor<f32[64]>"
 _OPCODES = ("Add", "Mul", "Sub")
@@ -71,6 +76,33 @@ def measure_families(lengths: Sequence[int], repeats: int) -> Report:
     )
 
 
+def measure_workloads(names: Sequence[str], repeats: int) -> Report:
+    """Compile workloads of `benchmarks.peers` once, and then ``repeats`` times; the median counts."""
+    stage_seconds(1)
+    rows: list[Row] = []
+    for name in names:
+        module = programs.program(WORKLOADS[name])
+        runs = [_stages_and_total(module) for _ in range(repeats + 1)]
+        for when, some in (("first", runs[:1]), ("again", runs[1:])):
+            medians = {stage: statistics.median(run[stage] for run in some) for stage in runs[0]}
+            row: Row = {"workload": name, "when": when}
+            row.update({f"{stage} ms": seconds * 1e3 for stage, seconds in medians.items()})
+            rows.append(row)
+    return Report(
+        "compile time of the workloads of benchmarks.peers",
+        rows,
+        ["the first time, micro-kernels are made that the process does not have yet"],
+    )
+
+
+def _stages_and_total(module: Module | Program) -> dict[str, float]:
+    start = time.perf_counter()
+    compiled = mind_mlir.compile(module)
+    total = time.perf_counter() - start
+    assert isinstance(compiled, mind_mlir.Executable), "no workload has symbols or tuples"
+    return {**compiled.timings, "total": total}
+
+
 def _compile_seconds(module: Module) -> float:
     start = time.perf_counter()
     mind_mlir.compile(module)
@@ -93,9 +125,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options_parser.add_argument("--lengths", type=int, nargs="+", default=[100, 1000, 10000], metavar="N")
     options_parser.add_argument("--repeats", type=int, default=2)
     options_parser.add_argument("--families", action="store_true", help="large programs instead of chains")
+    options_parser.add_argument(
+        "--workloads", nargs="+", choices=list(WORKLOADS), metavar="NAME", help="those of benchmarks.peers"
+    )
     options = options_parser.parse_args(arguments)
     if min(options.lengths) < 2:
         options_parser.error("a chain has at least 2 operations")
+    if options.workloads:
+        return show(measure_workloads(options.workloads, options.repeats), as_json=options.json)
     measured = measure_families if options.families else measure
     return show(measured(options.lengths, options.repeats), as_json=options.json)
 

@@ -106,6 +106,12 @@ def test_families_are_reported() -> None:
     assert [row["program"] for row in rows] == list(FAMILIES)
 
 
+def test_workloads_are_reported() -> None:
+    first, again = compile_time.measure_workloads(["scalar_call"], repeats=2).rows
+    assert (first["when"], again["when"]) == ("first", "again")
+    assert list(first)[-2:] == ["codegen ms", "total ms"]
+
+
 def test_every_stage_is_timed() -> None:
     stages = ["parse", "verify", "canonical", "structured", "mind", "linalg"]
     stages += ["scheduled", "bufferized", "llvm", "codegen"]

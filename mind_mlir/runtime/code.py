@@ -15,13 +15,13 @@ from mind_mlir.lowering.to_llvm import linked
 from mind_mlir.runtime.ahead import Ahead, making
 from mind_mlir.runtime.constants import Constants
 from mind_mlir.runtime.kernels import begin_kernels, kernel_address
-from mind_mlir.runtime.library import fill_table
+from mind_mlir.runtime.library import read_addresses
 from mind_mlir.runtime.threads import get_num_threads, parallel_address, usable_cores
-from mind_mlir.runtime.units import PUBLISH, TABLE, cut_into_units, inline_in_wrappers, whole
+from mind_mlir.runtime.units import PUBLISHED, TABLE, cut_into_units, inline_in_wrappers, whole
 from mind_mlir.target import named_target
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from mind_mlir.bindings import ExecutionEngine, Module
     from mind_mlir.mlir.references import References
@@ -36,9 +36,10 @@ class _Table:
         self._slots = (ctypes.c_void_p * length)()
         self.value = ctypes.addressof(self._slots)
 
-    def enter(self, addresses: Sequence[int]) -> None:
-        """Enter the first addresses."""
-        self._slots[: len(addresses)] = list(addresses)
+    def enter(self, places: Iterable[int], addresses: Iterable[int]) -> None:
+        """Enter addresses at their places."""
+        for place, address in zip(places, addresses, strict=True):
+            self._slots[place] = address
 
 
 class MachineCode:
@@ -87,11 +88,12 @@ class MachineCode:
         self._table = _Table(slots)
         self._engines = self._made(units, pic=standalone)
         for engine, unit in zip(self._engines, units, strict=True):
-            if unit.publishes:
-                fill_table(_look_up(engine, unit, PUBLISH), self._table.value)
+            if unit.published:
+                addresses = read_addresses(_look_up(engine, unit, PUBLISHED), len(unit.published))
+                self._table.enter(unit.published, addresses)
         _look_up(self._engines[0], units[0], units[0].function)
         # What threads have been making meanwhile.
-        self._table.enter([address() for address in elsewhere.values()])
+        self._table.enter(range(len(elsewhere)), [address() for address in elsewhere.values()])
 
     def _made(self, units: Sequence[Unit], *, pic: bool) -> list[ExecutionEngine]:
         """Make the code of all units at the same time, and return their engines."""

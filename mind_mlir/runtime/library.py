@@ -16,15 +16,14 @@ from mind_mlir.interrupts import held
 from mind_mlir.runtime.ahead import Ahead, making
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from mind_mlir.bindings import Module
 
-#: The name of the function that tells the addresses of the others; no text defines it.
+#: Where the addresses of the functions are; no text defines it.
 _TABLE = "mind_library_table"
-
-# A wrapper that the engine makes of a function; it returns soon, and keeps the interpreter lock.
-_PACKED = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
+#: What the engine puts in front of a name that it is asked for: it wraps functions, and finds the wrappers.
+_PREFIX = "_mlir_"
 
 _begun: dict[tuple[str, ...], Code] = {}
 
@@ -47,7 +46,7 @@ class Code:
             RuntimeError: LLVM does not take the module.
         """
         self._names = _hide_functions(module)
-        append_table(module, _TABLE, dict(enumerate(self._names)))
+        append_addresses(module, _TABLE, self._names)
         self._engine = create_engine(module, opt_level=opt_level)
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._engine))
         with making:
@@ -63,12 +62,11 @@ class Code:
         """
         if self._addresses is None:
             self._making.wait()
-            wrapper = self._engine.raw_lookup(_TABLE)
-            if not wrapper:
+            data = self._engine.raw_lookup(_TABLE)
+            if not data:
                 raise RuntimeError("native code of the runtime refers to what this process does not have")
-            table = (ctypes.c_uint64 * len(self._names))()
-            fill_table(wrapper, ctypes.addressof(table))
-            self._addresses = MappingProxyType(dict(zip(self._names, table, strict=True)))
+            found = read_addresses(data, len(self._names))
+            self._addresses = MappingProxyType(dict(zip(self._names, found, strict=True)))
         return self._addresses
 
 
@@ -135,28 +133,37 @@ def _hide_functions(module: Module) -> list[str]:
     return names
 
 
-def append_table(module: Module, name: str, functions: Mapping[int, str]) -> None:
-    """Append a function ``name`` to ``module`` that writes addresses to the table it is given.
+def append_addresses(module: Module, name: str, functions: Sequence[str]) -> None:
+    """Append the addresses of functions to ``module``, as data that is found by ``name``.
+
+    A function that told them would take LLVM half a millisecond or more.
 
     Args:
         module: A module of the LLVM dialect; its context is the current one.
-        name: The name of the new function.
-        functions: Functions of ``module`` by their place in the table.
+        name: What to ask the engine of ``module`` for.
+        functions: Functions of ``module``.
     """
     pointer = llvm.PointerType.get()
-    type_ = ir.TypeAttr.get(ir.Type.parse("!llvm.func<void (ptr)>"))
+    type_ = ir.Type.parse(f"!llvm.array<{len(functions)} x ptr>")
+    attributes = {
+        "sym_name": ir.StringAttr.get(_PREFIX + name),
+        "global_type": ir.TypeAttr.get(type_),
+        "linkage": ir.Attribute.parse("#llvm.linkage<external>"),
+        "constant": ir.UnitAttr.get(),
+    }
     with ir.InsertionPoint(module.body):
-        function = llvm.LLVMFuncOp(name, type_)
-    block = function.regions[0].blocks.append(pointer)
-    with ir.InsertionPoint(block):
-        for place, callee in functions.items():
-            slot = llvm.GEPOp(pointer, block.arguments[0], [], [place], pointer, None)
-            llvm.StoreOp(llvm.AddressOfOp(pointer, callee).result, slot)
-        llvm.ReturnOp()
+        data = ir.Operation.create("llvm.mlir.global", attributes=attributes, regions=1)
+    with ir.InsertionPoint(data.regions[0].blocks.append()):
+        value = ir.Operation.create("llvm.mlir.undef", [type_]).result
+        for place, function in enumerate(functions):
+            symbol = {"global_name": ir.FlatSymbolRefAttr.get(function)}
+            address = ir.Operation.create("llvm.mlir.addressof", [pointer], attributes=symbol).result
+            position = {"position": ir.DenseI64ArrayAttr.get([place])}
+            operands = [value, address]
+            value = ir.Operation.create("llvm.insertvalue", [type_], operands, position).result
+        ir.Operation.create("llvm.return", operands=[value])
 
 
-def fill_table(wrapper: int, table: int) -> None:
-    """Have a function of `append_table`, at the address that ``raw_lookup`` gives, fill ``table``."""
-    argument = ctypes.c_void_p(table)
-    arguments = ctypes.c_void_p(ctypes.addressof(argument))  # it takes the addresses of its arguments
-    _PACKED(wrapper)(ctypes.addressof(arguments))
+def read_addresses(data: int, count: int) -> list[int]:
+    """Return the addresses that `append_addresses` put where the engine says that ``data`` is."""
+    return list((ctypes.c_uint64 * count).from_address(data))

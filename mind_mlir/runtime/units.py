@@ -13,11 +13,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir
+from mind_mlir.bindings import ir, llvm
 from mind_mlir.lowering.loop_hints import SCALAR_ATTRIBUTE
 from mind_mlir.lowering.vector_math import INLINE_ATTRIBUTE
 from mind_mlir.runtime.cutting import shares
-from mind_mlir.runtime.library import append_table
+from mind_mlir.runtime.library import append_addresses
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 #: The table of addresses, in every unit.
 TABLE = "mind.unit_table"
-#: The function of a unit that enters the addresses of its own functions in the table.
-PUBLISH = "mind.publish"
+#: Where in a unit the addresses of its own functions are, which go to the table.
+PUBLISHED = "mind.published"
 
 #: A public function of more operations is not copied into its wrapper.
 _MOST_COPIED = 1000
@@ -41,13 +41,13 @@ class Unit:
     Attributes:
         module: The functions of the unit, and what they refer to.
         level: The level of optimisation.
-        publishes: Whether it defines `PUBLISH`.
-        function: The name of one of its public functions.
+        published: The places in the table of its functions whose addresses are at `PUBLISHED`.
+        function: The name of something in it that the engine finds, which makes all of its code.
     """
 
     module: Module
     level: int
-    publishes: bool
+    published: Sequence[int]
     function: str
 
 
@@ -84,17 +84,14 @@ def _cut(
     for share in (first, *others):
         table.functions.update((each.name, each.op) for each in share.functions if each.name in outside)
         _join(share, outside)
-    units = [
-        Unit(table.unit(module, share), share.level, publishes=True, function=PUBLISH) for share in others
-    ]
-    publishes = table.connect(module, first)
-    main = Unit(module, level, publishes=publishes, function=_public(module))
+    units = [Unit(*table.unit(module, share), function=PUBLISHED) for share in others]
+    main = Unit(module, level, table.connect(module, first), function=_public(module))
     return [main, *units], len(table.functions)
 
 
 def whole(module: Module, opt_level: int) -> Unit:
     """Return ``module`` as one unit, at ``opt_level`` where that gains anything."""
-    return Unit(module, _level(module, opt_level), publishes=False, function=_public(module))
+    return Unit(module, _level(module, opt_level), published=(), function=_public(module))
 
 
 def _join(share: Share, outside: Collection[str]) -> None:
@@ -115,7 +112,7 @@ def inline_in_wrappers(unit: Unit) -> None:
     they do where LLVM's passes can use what is known of arguments.
     """
     public = _publics(unit.module)
-    if unit.level or sum(str(op.attributes["sym_name"].value) != PUBLISH for op in public) > 1:
+    if unit.level or len(public) != 1:
         return
     with unit.module.context:
         linkage, always = ir.Attribute.parse("#llvm.linkage<linkonce_odr>"), ir.UnitAttr.get()
@@ -180,8 +177,11 @@ class _Table:
 
     functions: dict[str, Operation]
 
-    def unit(self, module: Module, share: Share) -> Module:
-        """Return a module of the functions of ``share``, moved, and copies of what they refer to."""
+    def unit(self, module: Module, share: Share) -> tuple[Module, int, list[int]]:
+        """Return a module of the functions of ``share``, moved, and copies of what they refer to.
+
+        Behind it are its level, and what `connect` returns.
+        """
         unit = ir.Module.create()
         for function in share.functions:
             function.op.detach_from_parent()
@@ -194,45 +194,52 @@ class _Table:
                 or (kind == "llvm.func" and (not op.regions[0].blocks or INLINE_ATTRIBUTE in op.attributes))
             ):  # fmt: skip
                 unit.body.append(op.operation.clone())
-        self.connect(unit, share)
-        return unit
+        return unit, share.level, self.connect(unit, share)
 
-    def connect(self, unit: Module, share: Share) -> bool:
+    def connect(self, unit: Module, share: Share) -> list[int]:
         """Add to ``unit`` what connects the functions of ``share`` with those of other units.
 
         Returns:
-            Whether others call any of them.
+            The places in the table of those that others call.
         """
         own, used = share.names(), share.refers()
         called = {name: slot for slot, name in enumerate(self.functions) if name in used and name not in own}
         if called:
-            text = [f"llvm.mlir.global external @{TABLE}() : !llvm.array<{len(self.functions)} x ptr>"]
-            text += [_trampoline(self.functions[name], slot) for name, slot in called.items()]
-            parsed = ir.Module.parse("\n".join(text))  # it has to outlive what is taken out of it
-            for op in list(parsed.body.operations):
-                op.operation.detach_from_parent()
-                unit.body.append(op)
-        given = {slot: name for slot, name in enumerate(self.functions) if name in own}
-        if given:
-            append_table(unit, PUBLISH, given)
-        return bool(given)
+            _declare_table(unit, len(self.functions))
+            for name, slot in called.items():
+                _append_trampoline(unit, self.functions[name], slot)
+        published = {slot: name for slot, name in enumerate(self.functions) if name in own}
+        if published:
+            append_addresses(unit, PUBLISHED, list(published.values()))
+        return list(published)
 
 
-def _trampoline(function: Operation, slot: int) -> str:
-    """Return a function that calls the one of another unit; it is inlined."""
-    types = [str(type_) for type_ in ir.TypeAttr(function.attributes["function_type"]).value.inputs]
-    parameters = ", ".join(f"%{number}: {type_}" for number, type_ in enumerate(types))
-    arguments = ", ".join(f"%{number}" for number in range(len(types)))
-    return f"""
-    llvm.func internal @{_symbol(function)}({parameters}) attributes {{always_inline}} {{
-      %t = llvm.mlir.addressof @{TABLE} : !llvm.ptr
-      %p = llvm.getelementptr %t[{slot}] : (!llvm.ptr) -> !llvm.ptr, !llvm.ptr
-      %f = llvm.load %p : !llvm.ptr -> !llvm.ptr
-      llvm.call %f({arguments}) : !llvm.ptr, ({", ".join(types)}) -> ()
-      llvm.return
-    }}"""
+def _declare_table(unit: Module, length: int) -> None:
+    attributes = {
+        "sym_name": ir.StringAttr.get(TABLE),
+        "global_type": ir.TypeAttr.parse(f"!llvm.array<{length} x ptr>"),
+        "linkage": ir.Attribute.parse("#llvm.linkage<external>"),
+    }
+    with ir.InsertionPoint(unit.body):
+        ir.Operation.create("llvm.mlir.global", attributes=attributes, regions=1)
 
 
-def _symbol(function: Operation) -> str:
-    """Return the function's name, quoted where that is needed."""
-    return str(ir.FlatSymbolRefAttr.get(function.attributes["sym_name"].value)).removeprefix("@")
+def _append_trampoline(unit: Module, function: Operation, slot: int) -> None:
+    """Append a function that calls ``function`` of another unit through the table; it is inlined."""
+    type_ = ir.TypeAttr(function.attributes["function_type"])
+    attributes = {
+        "sym_name": function.attributes["sym_name"],
+        "function_type": type_,
+        "linkage": ir.Attribute.parse("#llvm.linkage<internal>"),
+        "always_inline": ir.UnitAttr.get(),
+    }
+    with ir.InsertionPoint(unit.body):
+        trampoline = ir.Operation.create("llvm.func", attributes=attributes, regions=1)
+    block = trampoline.regions[0].blocks.append(*type_.value.inputs)
+    with ir.InsertionPoint(block):
+        pointer = llvm.PointerType.get()
+        table = llvm.AddressOfOp(pointer, TABLE).result
+        place = llvm.GEPOp(pointer, table, [], [slot], ir.TypeAttr.get(pointer), None).result
+        address = llvm.LoadOp(pointer, place).result
+        llvm.CallOp(None, [address, *block.arguments], [], [])
+        llvm.ReturnOp()

@@ -136,3 +136,15 @@ def test_values(form: str, dtype: DType, shape: tuple[int, ...]) -> None:
 
 def _tuple(values: Any) -> tuple[Any, ...]:
     return tuple(values) if isinstance(values, (list, tuple)) else (values,)
+
+
+@pytest.mark.parametrize("dtype", [DType.F32, DType.BF16])
+@pytest.mark.parametrize(("form", "marked"), [("softmax", True), ("log_softmax", False)])
+def test_a_maximum_may_be_either_zero_where_no_sign_of_it_is_seen(
+    form: str, dtype: DType, marked: bool
+) -> None:
+    lowering = Lowering(target=AVX2)
+    lowering.run(module_of(form, (64, 128), dtype), until="scheduled")
+    maxima = [line for line in lowering.text().splitlines() if "maximumf" in line]
+    assert maxima
+    assert {"nsz" in line for line in maxima} == {marked}

@@ -27,6 +27,7 @@ from mind_mlir.lowering.schedule.emission.decision import Choice, Decision, comp
 from mind_mlir.lowering.schedule.emission.emitter import Emitter, zero
 from mind_mlir.lowering.schedule.fusion.collapse import collapsed, expand_value, merged_loops
 from mind_mlir.lowering.schedule.fusion.group import vector_dims
+from mind_mlir.lowering.schedule.fusion.zeros import ignore_signs_of_zeros
 from mind_mlir.lowering.schedule.grouping import Grouping
 from mind_mlir.lowering.schedule.movement.margins import carry_margins
 from mind_mlir.lowering.schedule.movement.rows import share_rows
@@ -103,6 +104,7 @@ class FunctionScheduler:
         compute_on_patches(self._function, self._views)
         read_through_margins(self._function, self._views)
         self._given = constants_for_products(self._function, self._views)
+        ignore_signs_of_zeros(self._function)
         self._regions(self._function)
 
     def _regions(self, op: Operation) -> None:

@@ -12,6 +12,7 @@ from mind_mlir.bindings import arith
 from mind_mlir.bindings import math as math_
 from mind_mlir.lowering.schedule.attention.elements import element, load, store
 from mind_mlir.lowering.schedule.attention.skipping import SIDE_BY_SIDE, Skipping
+from mind_mlir.lowering.schedule.fusion.combiner import combined
 from mind_mlir.lowering.schedule.reading.body import repeat
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ class Online(Skipping):
         for c, value in enumerate(found):
             at = [0, c * s.lanes]
             old = load(e, s.lanes, own.greatest, at)
-            new = arith.MaximumFOp(old, value).result
+            new = combined(greatest.combiner, old, value, either_zero=greatest in self._p.vanishing)
             store(e, new, own.greatest, at)
             lowest = arith.CmpFOp(arith.CmpFPredicate.OEQ, new, self._splat(-_INFINITY)).result
             finite = arith.SelectOp(lowest, self._splat(0.0), new).result

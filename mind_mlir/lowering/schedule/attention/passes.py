@@ -9,6 +9,7 @@ from mind_mlir.lowering.schedule.attention.choice import tile_pack
 from mind_mlir.lowering.schedule.attention.elements import Elements, element, load, store
 from mind_mlir.lowering.schedule.attention.products import Products
 from mind_mlir.lowering.schedule.emission.emitter import EXACT_ATTRIBUTE, PLAIN_ATTRIBUTE
+from mind_mlir.lowering.schedule.fusion.combiner import combined
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -54,8 +55,7 @@ class Passes(Products):
         first, count = keys
         memory = place.own, place.live
 
-        def several(start: Index, carried: list[Value]) -> list[Value]:
-            end = e.minimum(e.add(start, TERMS), count)
+        def several(start: Index, end: Index) -> list[Value]:
             self._turn(place, roots, stored, e.add(first, start), e.sub(end, start))
 
             def inner(local: Index, inside: list[Value]) -> list[Value]:
@@ -64,13 +64,27 @@ class Passes(Products):
                 elements = place.elements.inside(env, lambda node: self._read(memory, node, env, tile))
                 return one(local, inside, elements)
 
-            sums = e.loop((start, end, 1), neutral, inner)
-            return self._combined(stage, carried, sums)
+            return e.loop((start, end, 1), neutral, inner)
 
-        results = e.loop((0, count, TERMS), neutral, several)
+        def block(start: Index, carried: list[Value]) -> list[Value]:
+            return self._combined(stage, carried, several(start, e.minimum(e.add(start, TERMS), count)))
+
+        if self._is_sum(stage) or self._is_turned(place, roots, stored):
+            results = e.loop((0, count, TERMS), neutral, block)
+        else:
+            results = several(0, count)
         for number, row in enumerate(stage.rows):
             place.elements.know(row, results[number * s.vectors : (number + 1) * s.vectors])
         return results
+
+    def _is_sum(self, stage: Stage) -> bool:
+        """Return whether ``stage`` sums terms, in blocks for the sake of accuracy."""
+        return any(row.combiner == "arith.addf" for row in stage.rows)
+
+    def _is_turned(self, place: Place, roots: Sequence[Node], stored: Mapping[Node, int]) -> bool:
+        """Return whether ``roots`` need inputs that are turned some keys at a time."""
+        needed = elements_below(roots, stored)
+        return any(node in needed and node.number in place.own.tiles for node in self._p.inputs)
 
     def _recall(self, place: Place, elements: Elements, stored: Mapping[Node, int], local: Index) -> None:
         """Emit loads of what is ``stored`` of a key."""
@@ -106,10 +120,10 @@ class Passes(Products):
         return self._e.splat(type_, ir.FloatAttr.get(row.type, value))
 
     def _combined(self, stage: Stage, left: Sequence[Value], right: Sequence[Value]) -> list[Value]:
-        names = [row.combiner for row in stage.rows for _ in range(self._s.vectors)]
+        rows = [row for row in stage.rows for _ in range(self._s.vectors)]
         return [
-            ir.Operation.create(name, [one.type], [one, other]).result
-            for name, one, other in zip(names, left, right, strict=True)
+            combined(row.combiner, one, other, either_zero=row in self._p.vanishing)
+            for row, one, other in zip(rows, left, right, strict=True)
         ]
 
     def _read(self, memory: tuple[Scratch, Index], node: Node, env: Env, tile: Index) -> Value | list[Value]:

@@ -161,6 +161,22 @@ class Program:
         return is_alone and scaling is not None and len(rows) == 2
 
     @cached_property
+    def vanishing(self) -> frozenset[Node]:
+        """The greatest elements of rows whose sign nobody sees where they are zero (see `fusion.zeros`)."""
+        seen = {output.node for output in self.outputs}
+        found = []
+        for row in (node for node in self.nodes if node.combiner == _MAX):
+            differences = self._users(row)
+            users = [user for each in differences for user in self._users(each)]
+            names = {each.name for each in differences}, {each.name for each in users}
+            if names == ({"arith.subf"}, {"math.exp"}) and seen.isdisjoint([row, *differences]):
+                found.append(row)
+        return frozenset(found)
+
+    def _users(self, node: Node) -> list[Node]:
+        return [user for user in self.nodes if node in user.operands]
+
+    @cached_property
     def visible(self) -> int | None:
         """The number ``c`` for which no key ``j > i + c`` counts, whatever its score; None if there is none.
 

@@ -265,8 +265,7 @@ class _Product:
         """Append the masks of the columns."""
         if not self._kernel.masks:
             return []
-        lanes = self._kernel.lanes
-        return [self._t.mask(live, v * lanes, lanes) for v in range(self._kernel.vectors)]
+        return self._t.masks(live, self._kernel.vectors, self._kernel.lanes)
 
     def _plane(
         self,

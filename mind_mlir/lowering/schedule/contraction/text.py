@@ -178,6 +178,23 @@ class Text:
             bits = self.op(f"llvm.trunc {bits} : i64 to i{lanes}")
         return self.op(f"llvm.bitcast {bits} : i{lanes} to {vector(lanes, 'i1')}")
 
+    def masks(self, live: str, count: int, lanes: int) -> list[str]:
+        """Append the masks of ``count`` vectors side by side, as `mask`; of one lane or more, they are on.
+
+        They are parts of one integer if that has a bit for each lane.
+        """
+        if count * lanes > 64:
+            return [self.mask(live, v * lanes, lanes) for v in range(count)]
+        off = self.binary("sub", self.number(64), self.minimum(live, self.number(64)))
+        bits = self.binary("lshr", self.number(-1), off)
+        found = []
+        for v in range(count):
+            part = self.binary("lshr", bits, self.number(v * lanes)) if v else bits
+            if lanes < 64:
+                part = self.op(f"llvm.trunc {part} : i64 to i{lanes}")
+            found.append(self.op(f"llvm.bitcast {part} : i{lanes} to {vector(lanes, 'i1')}"))
+        return found
+
     def loop(
         self,
         count: str,
@@ -199,16 +216,14 @@ class Text:
         first = f"{head}{_list([(self.number(0), 'i64'), *carried])}"
         self.line(f"llvm.br {first}")
         self._lines.append(f"{head}{_list([(number, 'i64'), *zip(inside, types, strict=True)], ': ')}:")
-        following = list(zip(body(number, inside), types, strict=True))
+        following = body(number, inside)
         after = self.add(number, self.number(1))
         more = self.compare("ult", after, count)
-        again = f"{head}{_list([(after, 'i64'), *following])}"
-        self.line(
-            f"llvm.cond_br {more}, {again}, {end}{_list(following)} {{loop_annotation = {_AS_WRITTEN}}}"
-        )
-        results = [self._name() for _ in carried]
-        self._lines.append(f"{end}{_list(list(zip(results, types, strict=True)), ': ')}:")
-        return results
+        again = f"{head}{_list([(after, 'i64'), *zip(following, types, strict=True)])}"
+        self.line(f"llvm.cond_br {more}, {again}, {end} {{loop_annotation = {_AS_WRITTEN}}}")
+        self._lines.append(f"{end}:")
+        # Only the loop leads to its end: arguments there would be copies, and take LLVM its time.
+        return following
 
     def either(self, condition: str, on: Callable[[], None], off: Callable[[], None] | None = None) -> None:
         """Append a branch."""

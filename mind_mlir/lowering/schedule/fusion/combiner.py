@@ -23,11 +23,13 @@ class Combiner:
         name: the scalar operation that combines two values.
         kind: its name as a ``vector.reduction`` kind.
         neutral: from an integer width, 0 for floats, to the value that changes nothing.
+        either_zero: whether either zero may be the greater of two (see `zeros`).
     """
 
     name: str
     kind: str
     neutral: Callable[[int], float | int]
+    either_zero: bool = False
 
     def neutral_attribute(self, element: Type) -> Attribute:
         """Return the neutral value of ``element``."""
@@ -37,16 +39,23 @@ class Combiner:
 
     def combine(self, left: Value, right: Value) -> Value:
         """Emit the combination of two scalars or vectors."""
-        return ir.Operation.create(self.name, [left.type], [left, right]).result
+        return combined(self.name, left, right, either_zero=self.either_zero)
 
     def horizontal(self, value: Value) -> Value:
         """Emit the combination of all lanes of a vector, in the order that is cheapest."""
         element = ir.VectorType(value.type).element_type
-        reassociate = (
-            None if isinstance(element, ir.IntegerType) else ir.Attribute.parse("#arith.fastmath<reassoc>")
+        flags = "reassoc,nsz" if self.either_zero else "reassoc"
+        fastmath = (
+            None if isinstance(element, ir.IntegerType) else ir.Attribute.parse(f"#arith.fastmath<{flags}>")
         )
         kind = ir.Attribute.parse(f"#vector.kind<{self.kind}>")
-        return vector.ReductionOp(element, kind, value, fastmath=reassociate).result
+        return vector.ReductionOp(element, kind, value, fastmath=fastmath).result
+
+
+def combined(name: str, left: Value, right: Value, *, either_zero: bool = False) -> Value:
+    """Emit operation ``name`` of two scalars or vectors; ``either_zero`` as `Combiner` has it."""
+    attributes = {"fastmath": ir.Attribute.parse("#arith.fastmath<nsz>")} if either_zero else {}
+    return ir.Operation.create(name, [left.type], [left, right], attributes).result
 
 
 def _lowest(width: int) -> int:
@@ -110,4 +119,8 @@ def _match(accumulator: Value, value: Value) -> Combiner | None:
         return None
     if sum(1 for _ in value.uses) != 1 or len(value.owner.operands) != 2:
         return None
-    return _COMBINERS.get(value.owner.name)
+    combiner = _COMBINERS.get(value.owner.name)
+    attributes = value.owner.attributes
+    if combiner is None or "fastmath" not in attributes or "nsz" not in str(attributes["fastmath"]):
+        return combiner
+    return dataclasses.replace(combiner, either_zero=True)
