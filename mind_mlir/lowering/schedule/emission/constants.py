@@ -110,6 +110,16 @@ ROW_PROGRAM_GROUPS = 12
 #: Operations that a pass over a row rather repeats than read what an earlier one has kept.
 REPEATED = 6
 
+#: The same where rows are so long that what is kept goes to memory and comes back.
+REPEATED_LONG = 48
+
+#: The part of the first-level cache that what is read of a piece of a long row takes.
+PIECE_SHARE = 4
+
+#: Vectors of exponentials that are relative to the same maximum so far, and how often that may grow while
+#: they are added up in the same accumulators: few enough for their accuracy.
+ONLINE_VECTORS, ONLINE_STEPS = 4, 64
+
 #: Operations that rounding to a narrow float stands for, besides itself.
 NARROWING = 6
 
