@@ -139,6 +139,7 @@ def hard_rows() -> Array:
             np.where(place < 64, 1e6, 1.0) + np.sin(place),
             np.where(place // 5000 % 2, -80.0, 80.0),
             -place * 1e-4,
+            10_000_001 + 2 * (place > LENGTH // 3) + place % 2,
             1e-3 * (place % 97) * place / LENGTH,
         ]
     ).astype(np.float32)
