@@ -12,6 +12,7 @@ from test_row_programs import AVX2, FORMS, arguments_of, mean, module_of
 import mind_mlir
 from examples.gpt2.builder import Body, program
 from mind_mlir import DType
+from mind_mlir.lowering.schedule.fusion import long_schedule
 from mind_mlir.ops.accumulation import roundings
 from mind_mlir.pipeline import Lowering
 from mind_mlir.ptir.to_module import to_module
@@ -38,6 +39,12 @@ def threads() -> Iterator[None]:
     mind_mlir.set_num_threads(before)
 
 
+@pytest.fixture
+def always(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So few rows as these would be left to groups."""
+    monkeypatch.setattr(long_schedule, "pays", lambda *_, **__: True)
+
+
 def as_tuple(values: Any) -> tuple[Any, ...]:
     return tuple(values) if isinstance(values, (list, tuple)) else (values,)
 
@@ -59,6 +66,25 @@ def compiled(rows: int, which: slice, target: str = HERE[-1]) -> Executable:
     return executable
 
 
+@pytest.mark.parametrize(
+    ("form", "shape", "kind"),
+    [
+        ("softmax", (8, LENGTH), "long rows"),
+        ("softmax", (2, LENGTH), "fused"),  # the last-level cache holds all of it
+        ("softmax", (64, 1 << 20), "long rows"),
+        ("softmax_gradient", (64, 1 << 16), "fused"),  # and of this what groups read again
+        ("layer_norm", (64, 1 << 16), "long rows"),
+        ("rms_norm", (1, 1 << 24), "fused"),  # two ways through memory in any case
+        ("log_softmax", (64, 1 << 10), "rows"),
+    ],
+)
+def test_what_is_computed_so(form: str, shape: tuple[int, ...], kind: str) -> None:
+    listing = Lowering(target=AVX2).run(module_of(form, shape), until="schedule")
+    assert listing is not None
+    assert set(re.findall(r"^ *\d+\. ([a-z ]+) [0-9 x]+$", listing, re.MULTILINE)) == {kind}
+
+
+@pytest.mark.usefixtures("always")
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("shape", [(2, LENGTH), (64, 1 << 16)], ids=str)
 def test_two_ways_through_memory_without_temporaries(form: str, shape: tuple[int, ...]) -> None:
@@ -74,6 +100,7 @@ def test_two_ways_through_memory_without_temporaries(form: str, shape: tuple[int
     assert scratch is None or int(scratch.group(1)) <= AVX2.l1_bytes
 
 
+@pytest.mark.usefixtures("always")
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(("shape", "dtype"), [((3, LENGTH), DType.F32), ((1, LENGTH), DType.BF16)], ids=str)
 def test_values(form: str, shape: tuple[int, ...], dtype: DType) -> None:
@@ -88,6 +115,7 @@ def test_values(form: str, shape: tuple[int, ...], dtype: DType) -> None:
             assert np.max(np.abs(mine.astype(np.float64) - wide)) <= allowed, target
 
 
+@pytest.mark.usefixtures("always")
 @pytest.mark.parametrize("rows", [2, 20])
 def test_bits_do_not_depend_on_threads(rows: int) -> None:
     executable = compiled(rows, slice(None))
@@ -114,6 +142,7 @@ def special_rows() -> Array:
     return x
 
 
+@pytest.mark.usefixtures("always")
 @pytest.mark.parametrize("target", HERE)
 def test_what_is_not_finite_is_as_in_one_operation_after_the_other(target: str) -> None:
     x = special_rows()
@@ -145,6 +174,7 @@ def hard_rows() -> Array:
     ).astype(np.float32)
 
 
+@pytest.mark.usefixtures("always")
 @pytest.mark.parametrize("target", HERE)
 def test_sums_are_within_the_bound(target: str) -> None:
     x = hard_rows()

@@ -19,6 +19,7 @@ from mind_mlir.lowering.schedule.emission.constants import (
 from mind_mlir.lowering.schedule.emission.decision import Choice
 from mind_mlir.lowering.schedule.emission.split import Split
 from mind_mlir.lowering.schedule.fusion.group import widest
+from mind_mlir.lowering.schedule.fusion.long_benefit import pays
 from mind_mlir.lowering.schedule.fusion.row_schedule import does, power_of_two, row_bytes_of, works_of
 from mind_mlir.lowering.schedule.fusion.schedule import Cut, FusedSchedule, chunked, streams, vectors
 from mind_mlir.lowering.schedule.fusion.work import read_by
@@ -110,6 +111,8 @@ def choose_long_schedule(
     rows = chunked(whole, lanes, target)
     nanoseconds = whole.nanoseconds(target) * group.extents[group.vector] / math.prod(group.extents)
     if rows is None and nanoseconds < WORTHWHILE_NS:
+        return None
+    if not pays(group, passes, stages, results, whole, target, by_rows=rows is not None):
         return None
     plain = FusedSchedule(
         lanes, 1, 0, (), None, parallel=False, brief=False, streaming=False, reason="threads share each row"

@@ -99,9 +99,10 @@ def passes_of(
     return _Planner(members, produced, space, results, repeated).run()
 
 
-def _narrowings(view: View) -> int:
-    """Return how often the body of ``view`` rounds to a narrow float."""
-    return sum(op.operation.name == "arith.truncf" for op in view.body.operations)
+def cost_of(view: View) -> int:
+    """Return the operations in the body of ``view``, those that take longer as often as they are slower."""
+    narrowings = len([op for op in view.body.operations if op.operation.name == "arith.truncf"])
+    return operations_of(view) + NARROWING * narrowings
 
 
 def _lives(view: View, space: RowSpace, results: Container[Value]) -> bool:
@@ -195,7 +196,7 @@ class _Planner:
         levels = [self._levels[id(each)] + bool(each.reductions) for each in inputs]
         self._levels[id(view)] = max(levels, default=0)
         along = [each for each in inputs if not self._single[id(each)]]
-        own = 0 if self._single[id(view)] else operations_of(view) + NARROWING * _narrowings(view)
+        own = 0 if self._single[id(view)] else cost_of(view)
         self._costs[id(view)] = own + sum(self._costs[id(each)] for each in along)
 
     def _pass(self, level: int) -> Pass:
