@@ -105,6 +105,7 @@ def test_memory_is_that_above_the_import() -> None:
         found = process.ask("memory", workload="transpose")
     image = 4 * 2048 * 2048
     assert 2 * image <= found["calls"] <= found["with_compile"] + image
+    assert 0 <= found["files"] < image
 
 
 def test_the_page_tells_what_was_not_measured() -> None:
@@ -114,12 +115,13 @@ def test_the_page_tells_what_was_not_measured() -> None:
             Result("mm256", "numpy", 1, seconds=1e-4, error=2e-7, faults=0.0),
             Result("mm256", "jax", 1, missing="ran away"),
         ],
-        [Memory("mm256", "numpy", None, None)],
+        [Memory("mm256", "numpy", None, None), Memory("mm256", "mind_mlir", 12_000_000, 11_000_000, 500_000)],
         {"mind_mlir": {"mind_mlir": "1"}, "numpy": {"numpy": "2"}, "jax": {"jax": "3"}, "numba": {}},
         {"numba": "not there"},
     )
     text = page(measured, ["a machine"], "make it", None)
     assert "| mm256 | 200 | **100** |  | 0.50 |" in text
+    assert "| mm256 | 11.0 / 12.0 (0.50) |  |" in text
     assert "- numba: not measured (not there)" in text
     assert "- jax, not measured: ran away: mm256" in text
     assert ratio({row.peer: row for row in measured.results}) == 0.5

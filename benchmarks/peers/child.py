@@ -75,10 +75,11 @@ class Child:
     def memory(self, workload: str) -> dict[str, Any]:
         """Return the peak of resident memory above that of the imported framework.
 
-        One figure is that of compiling and calling, one that of calls alone; inputs count in both.
+        One figure is that of compiling and calling, one that of calls alone; inputs count in both, and pages
+        of libraries that were first touched meanwhile. A third figure says how much these are.
         """
         np.random.default_rng()  # what draws inputs is no part of any framework
-        before = sampling.resident_bytes()
+        before, files = sampling.resident_bytes(), sampling.file_bytes()
         sampling.forget_peak()
         prepared = self._peer.prepare(WORKLOADS[workload])
         prepared.call()
@@ -87,7 +88,8 @@ class Child:
         sampling.forget_peak()
         for _ in range(_CALLS_FOR_MEMORY):
             prepared.call()
-        return {"with_compile": whole, "calls": sampling.peak_bytes() - before}
+        calls, files = sampling.peak_bytes() - before, max(0, sampling.file_bytes() - files)
+        return {"with_compile": whole, "calls": calls, "files": files}
 
 
 def main() -> int:

@@ -51,12 +51,21 @@ class Result:
 
 @dataclass(slots=True)
 class Memory:
-    """Peak memory of a workload above that of the imported framework, in bytes; None where it failed."""
+    """Peak memory of a workload above that of the imported framework, in bytes; None where it failed.
+
+    Attributes:
+        workload: The workload.
+        peer: The framework.
+        with_compile: Of compiling and the first call.
+        calls: Of calls thereafter.
+        files: How much of both are pages of libraries, which the system takes back when it wants to.
+    """
 
     workload: str
     peer: str
     with_compile: int | None
     calls: int | None
+    files: int | None = None
 
 
 @dataclass(slots=True)
@@ -167,7 +176,7 @@ def _take(result: Result, answer: dict[str, Any]) -> None:
 def _memory(workload: str, peer: str, threads: int) -> Memory:
     with Process(peer, threads) as process:
         answer = process.ask("memory", workload=workload)
-    return Memory(workload, peer, answer.get("with_compile"), answer.get("calls"))
+    return Memory(workload, peer, *(answer.get(key) for key in ("with_compile", "calls", "files")))
 
 
 def _line(rows: Sequence[Result]) -> str:

@@ -10,7 +10,7 @@ from benchmarks.peers.frameworks import OURS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from benchmarks.peers.measurement import Measurement, Result
+    from benchmarks.peers.measurement import Measurement, Memory, Result
 
 _READING = """\
 Each framework runs in a process of its own, with the same inputs from a fixed seed in its own kind of
@@ -127,20 +127,21 @@ def _memory(found: Measurement, names: Sequence[str]) -> Iterator[str]:
     if not found.memory:
         return
     yield from ("## Peak memory above that of the imported framework, MB", "")
-    yield "Of calls, and behind the stroke with compiling; inputs count."
+    yield "Of calls, and behind the stroke with compiling; inputs count. In brackets: how much of it are"
+    yield "pages of libraries' files, code that processes share and the system takes back when it wants to."
     yield ""
     yield from _head(names)
     for workload in dict.fromkeys(row.workload for row in found.memory):
         rows = {row.peer: row for row in found.memory if row.workload == workload}
-        cells = []
-        for name in names:
-            row = rows.get(name)
-            known = row is not None and row.calls is not None
-            cells.append(
-                f"{_number(row.calls, 1e-6)} / {_number(row.with_compile, 1e-6)}" if row and known else ""
-            )
-        yield _cells(workload, cells)
+        yield _cells(workload, [_memory_cell(rows.get(name)) for name in names])
     yield ""
+
+
+def _memory_cell(row: Memory | None) -> str:
+    if row is None or row.calls is None:
+        return ""
+    files = "" if row.files is None else f" ({_number(row.files, 1e-6)})"
+    return f"{_number(row.calls, 1e-6)} / {_number(row.with_compile, 1e-6)}{files}"
 
 
 def _notes(found: Measurement) -> Iterator[str]:

@@ -121,6 +121,11 @@ def peak_bytes() -> int:
     return _status("VmHWM")
 
 
+def file_bytes() -> int:
+    """Return how much of `resident_bytes` are pages of files: code, for the most part."""
+    return _status("RssFile")
+
+
 def forget_peak() -> None:
     """Let `peak_bytes` start anew."""
     Path("/proc/self/clear_refs").write_text("5")

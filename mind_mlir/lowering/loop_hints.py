@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import arith, ir
+from mind_mlir.lowering.closures import KERNEL_ATTRIBUTE
 from mind_mlir.lowering.outline import is_control
 
 if TYPE_CHECKING:
@@ -48,9 +49,13 @@ def annotate_loops(loops: Iterable[Operation], branches: Iterable[Operation]) ->
 
 
 def _mark_parent(op: Operation, scalar: Attribute) -> None:
-    """Mark the function whose own block ``op``, control flow of the program, stands in."""
+    """Mark the function whose own block ``op``, control flow of the program, stands in.
+
+    In a kernel, one that chooses among vector code or calls is no control flow of the program: it says which
+    of several products a chunk belongs to, or which micro-kernel may be called.
+    """
     parent = op.parent
-    if parent.name == "func.func":
+    if parent.name == "func.func" and not (KERNEL_ATTRIBUTE in parent.attributes and _has_more(op)):
         parent.attributes[SCALAR_ATTRIBUTE] = scalar
 
 

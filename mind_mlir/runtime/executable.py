@@ -22,6 +22,7 @@ from mind_mlir.runtime.contexts import borrowed, is_small
 from mind_mlir.runtime.disassemble import assembly
 from mind_mlir.runtime.function import CompiledFunction, Signature
 from mind_mlir.runtime.kernels import begin_kernels
+from mind_mlir.runtime.memory import pool
 from mind_mlir.runtime.native import NativeFunction, NativeModule
 from mind_mlir.runtime.places import Places
 from mind_mlir.runtime.threads import begin_pool, check_threads, loop_threads
@@ -148,6 +149,7 @@ class Executable(Called):
         default = default_entry(module)
         entry = default.name if entry is None and default is not None else entry
         self._entry = None if entry is None else self.functions[entry]
+        pool.leftover = True
 
     def _link(self, lowering: Lowering, native: NativeModule) -> Iterator[tuple[str, CompiledFunction]]:
         """Yield the compiled functions with their names."""

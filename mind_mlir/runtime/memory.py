@@ -39,6 +39,9 @@ POOLED = 1 << 15
 #: Blocks of at least this size lie on huge pages where the system has them: these take a fifth of the time to
 #: touch first, and no longer afterwards.
 _HUGE_PAGE = 1 << 21
+#: Before blocks of at least this size, what compiling has left in the heap goes back to the system: that
+#: takes no longer than touching them first.
+_TRIMMING = 1 << 19
 _PRIVATE = getattr(mmap, "MAP_PRIVATE", 0) | getattr(mmap, "MAP_ANONYMOUS", 0)
 #: Where the physical memory is not known.
 _ASSUMED_MEMORY = 1 << 33
@@ -147,11 +150,14 @@ class Pool:
         limit: How many bytes may be idle.
         size: How many bytes there are, in use and idle, or more: it is counted when blocks are added.
         ticks: Numbers for blocks that come back.
+        leftover: Whether something has been compiled since the heap has been trimmed: some megabytes of it
+            are free then. Compiling again uses these, so they stay until a call needs memory.
     """
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.size = 0
+        self.leftover = False
         self.ticks = itertools.count()
         self._kinds: dict[int, _Kind] = {}
         self._sizes: dict[int, int] = {}  # of all blocks by address
@@ -196,6 +202,9 @@ class Pool:
 
     def fresh(self, size: int) -> _Block:
         """Return a block that is new from the system."""
+        if self.leftover and size >= _TRIMMING:
+            self.leftover = False
+            trim_heap()
         try:
             block = _Block(size, self._sizes)
         except MemoryError:
@@ -262,6 +271,13 @@ def _heap_trimmer() -> Callable[[int], int] | None:
 
 _trim_heap = _heap_trimmer()
 
+
+def trim_heap() -> None:
+    """Give the memory back to the system that is free in the C library's heap."""
+    if _trim_heap is not None:
+        _trim_heap(0)
+
+
 #: What else gives memory back that waits to be used again.
 at_release: list[Callable[[], object]] = []
 #: The pool of this process.
@@ -278,8 +294,8 @@ def release_memory() -> None:
     pool.trim(0)
     for release in at_release:
         release()
-    if _trim_heap is not None:
-        _trim_heap(0)
+    pool.leftover = False
+    trim_heap()
 
 
 def set_memory_limit(limit: int) -> None:

@@ -203,6 +203,41 @@ def test_gradients(case: str) -> None:
     check(module, arguments_of(module), fused=expected_of(case))
 
 
+#: Batches and heads are summed in parts where there are many: 35 of them, or 7 times 5.
+ADDED: dict[str, tuple[tuple[int, int], Shape]] = {
+    "each": ((2, 3), (2, 3, 19, 23)),
+    "all batches": ((2, 3), (19, 23)),
+    "many": ((5, 7), (19, 23)),
+    "heads": ((5, 7), (7, 19, 23)),
+    "batches": ((2, 3), (2, 1, 19, 23)),
+    "keys": ((2, 3), (2, 1, 1, 23)),
+    "queries": ((2, 3), (3, 19, 1)),
+    "a number": ((2, 3), (2, 1, 1, 1)),
+}
+
+
+@pytest.mark.parametrize("case", ADDED)
+def test_gradient_of_what_is_added(case: str) -> None:
+    """It is one of the outputs, in rows that see nothing and beside NaN, too."""
+    heads, mask = ADDED[case]
+    module = attention((*heads, 19, 23, 8, 16), mask=mask)
+    gradient = mind_mlir.differentiate(module, cotangents="given").module
+    arguments = arguments_of(gradient)
+    if mask[-2:] == (19, 23):
+        arguments["arg3"][..., 7, :] = -math.inf
+        arguments["arg3"][..., 18, :20] = -math.inf
+    check(gradient, arguments)
+    arguments["cotangent_0"][0, 1, 3, 5] = math.nan
+    check(gradient, arguments)
+
+
+def test_gradient_of_the_mask_alone() -> None:
+    """Elements that the program returns and nothing else needs."""
+    module = attention((1, 2, 37, 41, 8, 16), dtype=DType.F16, mask=(1, 2, 37, 41))
+    gradient = mind_mlir.differentiate(module, wrt=["arg3"], cotangents="given").module
+    check(gradient, arguments_of(gradient))
+
+
 @pytest.mark.usefixtures("either")
 @pytest.mark.parametrize("hidden", [None, CAUSAL], ids=["all", "causal"])
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
@@ -250,6 +285,26 @@ def test_scaled_queries(name: str, number: float, alone: int) -> None:
     assert (nests(mind_mlir.compile(module)) == ["attention"]) == alone
 
 
+def layered(layers: int, length: int) -> Module:
+    """Return attentions one after the other, each added to what it is computed from."""
+    body = Body([])
+    x = body.parameter(DType.F32, length, 16)
+    weights = [[body.parameter(DType.F32, 16, 16) for _ in range(4)] for _ in range(layers)]
+    for each in weights:
+        q, k, v, out = (body.product(x, weight, 0, (1, 0)) for weight in each)
+        scores = body.binary("Mul", body.product(q, body.transpose(k, 1, 0), 0, (1, 0)), 0.25)
+        attended = body.product(body.softmax(scores), v, 0, (1, 0))
+        x = body.unary("Tanh", body.binary("Add", x, body.binary("Mul", out, attended)))
+    return to_module(program(body, [x]))
+
+
+def test_layers_and_their_gradients() -> None:
+    """A layer's function hands no weights on: that of its gradient computes them again."""
+    module = mind_mlir.differentiate(layered(6, 32), cotangents="given").module
+    assert "@main_layer_1" in mind_mlir.compile(module).as_text("mind")
+    check(module, {name: array / 4 for name, array in arguments_of(module).items()}, fused=3)
+
+
 def test_what_needs_its_scores_keeps_them() -> None:
     """Weights that are a result of the program are computed, and then read, as ever."""
     body = Body([])
@@ -278,6 +333,9 @@ def test_memory(length: int, target: str, monkeypatch: pytest.MonkeyPatch) -> No
     gradient = mind_mlir.differentiate(module, cotangents="given").module
     tensors = 8 * 4 * 4 * length * 64
     assert scratch(gradient) <= tensors + (1 << 20)
+    masked = attention((1, 4, length, length, 64, 64), mask=(length, length))
+    gradient = mind_mlir.differentiate(masked, cotangents="given").module
+    assert scratch(gradient) <= tensors + (1 << 20)
 
 
 def scratch(module: Module) -> int:
@@ -287,8 +345,9 @@ def scratch(module: Module) -> int:
     return int(found[1])
 
 
-def test_threads_change_no_bit() -> None:
-    module = mind_mlir.differentiate(CASES["causal"](), cotangents="given").module
+@pytest.mark.parametrize("case", ["causal", "added"])
+def test_threads_change_no_bit(case: str) -> None:
+    module = mind_mlir.differentiate(CASES[case](), cotangents="given").module
     arguments = arguments_of(module)
     before = mind_mlir.get_num_threads()
     found = set()

@@ -151,3 +151,37 @@ def test_loops_are_looked_into() -> None:
     (loop,) = [operation for operation in function.entry.operations if operation.regions]
     labels = [operation.label for region in loop.regions for operation in region.operations]
     assert [label for label in labels if label.endswith(" again")] == ["%s again"]
+
+
+def attended(length: int, *, shown: str = "%z", weights: str = "%p") -> list[str]:
+    """Return what the gradient of attention among ``length`` places of 16 features computes again."""
+    narrow, wide, row = (f"tensor<f32[{length}, {each}]>" for each in (16, length, 1))
+    keepdims = "{axes=[1], keepdims=true}"
+    lines = [
+        *[f'%{each} = Input {{name="{each}"}} : {narrow}' for each in "qkv"],
+        f"%t = Transpose (%k) {{permutation=[1, 0]}} : tensor<f32[16, {length}]>",
+        f"%s = MatMul (%q, %t) : {wide}",
+        f"%e = Exp (%s) : {wide}",
+        f"%l = Sum (%e) {keepdims} : {row}",
+        f"%r = Reciprocal (%l) : {row}",
+        f"%p = Mul (%e, %r) : {wide}",
+        f"%n = Neg (%p) : {wide}",
+        f"%o = MatMul ({weights}, %v) : {narrow}",
+        '%w = Input {name="w"} : tensor<f32[16, 16]>',
+        f"%y = MatMul (%o, %w) : {narrow}",
+        f"%z = Mul (%y, %y) : {narrow}",
+        f"outputs: {shown}",
+    ]
+    made = mind_mlir.parse("\n".join([*lines, ""]))
+    form = structured_form(mind_mlir.differentiate(made, cotangents="given").module)
+    return again(form, NEAR)
+
+
+def test_weights_of_attention() -> None:
+    """The whole chain, product included, where scores are no smaller than what they are computed from."""
+    chain = ["%s", "%e", "%l", "%r", "%p"]
+    found = attended(32)
+    assert [each for each in found if each in chain] == chain
+    assert attended(31) == []
+    assert "%n" in attended(32, weights="%n")
+    assert attended(32, shown="%z, %p") == []

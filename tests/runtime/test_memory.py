@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import mind_mlir
+from mind_mlir.runtime import memory
 from mind_mlir.runtime.memory import POOLED, Pool, size_class
 
 if TYPE_CHECKING:
@@ -398,6 +399,23 @@ assert (executable(x)[1] == 1).all()
 """
     )
     assert out.split() == ["0", "E6004"]
+
+
+def test_what_compiling_leaves_goes_before_a_call_needs_memory(
+    pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trims: list[int] = []
+    monkeypatch.setattr(memory, "trim_heap", lambda: trims.append(0))
+    pool.allocator((MB,), BYTES)()
+    assert not trims
+    pool.leftover = True
+    pool.allocator((MB,), BYTES)()
+    small = pool.allocator((MB >> 2,), BYTES)()
+    assert not trims, "neither memory that waits nor a small block asks the system for much"
+    kept = [pool.allocator((MB,), BYTES)() for _ in range(3)]
+    assert (len(trims), len(kept), small.size) == (1, 3, MB >> 2)
+    mind_mlir.compile(mind_mlir.parse('%x = Input {name="x"} : tensor<f32[4]>\noutputs: %x'))
+    assert memory.pool.leftover
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

@@ -11,6 +11,8 @@ again, in each level (`recompute.levels`) that reads it, if
 - no reduction has part in it on its level: row programs and attentions are made of such values as they are;
 - that takes less time than to write it and to read it, what has to be read in its place included.
 
+So are weights of attention, from their factors, wherever a later level reads them (`recompute.scores`).
+
 A copy has the bits of the value. It comes before `passes.layers`, whose functions then hand on less.
 """
 
@@ -23,11 +25,13 @@ from typing import TYPE_CHECKING
 from mind_mlir.ir.module import Functions
 from mind_mlir.ir.regions import blocks_within, live_operations
 from mind_mlir.passes.layers.code import CONTRACTIONS
+from mind_mlir.passes.recompute.again import computed_again, reading
 from mind_mlir.passes.recompute.choice import Choice
 from mind_mlir.passes.recompute.levels import Levels
+from mind_mlir.passes.recompute.scores import chains_of, with_copies
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from mind_mlir.ir.module import Block, CoreOperation, Function, Module, ValueId
     from mind_mlir.ir.types import ValueType
@@ -65,7 +69,7 @@ def _changed(function: Function, target: Target) -> Function:
 class _Function:
     """Changes the blocks of one function."""
 
-    def __init__(self, types: Mapping[ValueId, ValueType], target: Target) -> None:
+    def __init__(self, types: dict[ValueId, ValueType], target: Target) -> None:
         self._types = types
         self._target = target
         self._fresh = count(max(types, default=-1) + 1)
@@ -75,6 +79,11 @@ class _Function:
         operations = [self._within(operation) for operation in block.operations]
         results = block.terminator.operands
         levels = Levels(operations, results, self._types)
+        chains = list(chains_of(levels))
+        if chains:
+            operations = live_operations(with_copies(operations, chains, self._fresh), results)
+            self._types.update((each.value_id, each.result_type) for each in operations)
+            levels = Levels(operations, results, self._types)
         choice = Choice(levels, self._target)
         if choice.values:
             operations = live_operations(list(self._copied(levels, choice)), results)
@@ -98,8 +107,7 @@ class _Function:
                 continue
             made = copies.setdefault(level, {})
             yield from self._copies(again, levels, choice.computed[level], made)
-            new = {value: made[value] for value in again}
-            yield replace(operation, operands=tuple([new.get(each, each) for each in operation.operands]))
+            yield reading(operation, {value: made[value] for value in again})
 
     def _copies(
         self, values: list[ValueId], levels: Levels, computed: set[int], made: dict[ValueId, ValueId]
@@ -114,9 +122,4 @@ class _Function:
                 needed.add(maker)
                 pending += levels.operations[maker].operands
         for number in sorted(needed):
-            operation = levels.operations[number]
-            operands = tuple([made.get(each, each) for each in operation.operands])
-            made[operation.value_id] = next(self._fresh)
-            origin = f"{operation.label} again"
-            value = made[operation.value_id]
-            yield replace(operation, value_id=value, operands=operands, origin=origin)
+            yield computed_again(levels.operations[number], made, self._fresh)

@@ -43,6 +43,7 @@ class Levels:
         last: The last level that reads a value, through views, too; of a result of the block, none is later.
         returned: The results of the block.
         roots: What a view is one of; other values are not in it.
+        reads: The values that each operation reads, each once.
         read: The values that each level reads.
         moved: How many bytes all operations up to each have made.
     """
@@ -63,7 +64,7 @@ class Levels:
         self.returned = frozenset(returned)
         self.roots: dict[ValueId, ValueId] = {}
         self.read: dict[int, set[ValueId]] = {}
-        self._reads = [tuple(dict.fromkeys(reads(each))) for each in operations]
+        self.reads = [tuple(dict.fromkeys(reads(each))) for each in operations]
         self._find_levels()
         self._find_last()
         self.moved = list(accumulate(sum(map(self.bytes_of, each.result_ids)) for each in operations))
@@ -76,6 +77,16 @@ class Levels:
     def is_view(self, number: int) -> bool:
         """Return whether an operation is a view of its operand."""
         return self.operations[number].opcode in VIEWS
+
+    def is_border(self, number: int) -> bool:
+        """Return whether a level begins with an operation."""
+        return _is_border(self.operations[number])
+
+    def is_other(self, number: int) -> bool:
+        """Return whether an operation within a level is not elementwise on floats: most are reductions."""
+        if self.costs[number] or self.is_given(number) or self.is_border(number):
+            return False
+        return self.operations[number].opcode not in _MOVES
 
     def root(self, value: ValueId) -> ValueId:
         """Return what ``value`` is a view of; itself if it is none."""
@@ -91,7 +102,7 @@ class Levels:
 
         There may be other operations in between.
         """
-        others = {number for number in range(len(self.operations)) if self._is_other(number)}
+        others = {number for number in range(len(self.operations)) if self.is_other(number)}
         behind, before = set(others), set(others)
         for number, level in enumerate(self.of):
             makers = self._makers(number)
@@ -103,19 +114,13 @@ class Levels:
         return behind | before
 
     def _makers(self, number: int) -> Iterator[int]:
-        return (self.made_by[value] for value in self._reads[number] if value in self.made_by)
-
-    def _is_other(self, number: int) -> bool:
-        operation = self.operations[number]
-        if self.costs[number] or self.is_given(number):
-            return False
-        return operation.opcode not in _MOVES and not _is_border(operation)
+        return (self.made_by[value] for value in self.reads[number] if value in self.made_by)
 
     def _find_levels(self) -> None:
         for number, operation in enumerate(self.operations):
             below = max((self.of[maker] for maker in self._makers(number)), default=0)
             self.of.append(below + _is_border(operation))
-            for value in self._reads[number]:
+            for value in self.reads[number]:
                 self.users.setdefault(value, []).append(number)
             if self.is_view(number):
                 self.roots[operation.value_id] = self.root(operation.operands[0])
@@ -126,8 +131,8 @@ class Levels:
             if self.is_view(number):
                 last = self.last.get(self.operations[number].value_id, level)
             else:
-                self.read.setdefault(level, set()).update(map(self.root, self._reads[number]))
-            for value in self._reads[number]:
+                self.read.setdefault(level, set()).update(map(self.root, self.reads[number]))
+            for value in self.reads[number]:
                 self.last[value] = max(self.last.get(value, 0), last)
 
 

@@ -8,6 +8,7 @@ from mind_mlir.bindings import arith, ir, vector
 from mind_mlir.lowering.schedule.attention.elements import load, store
 from mind_mlir.lowering.schedule.attention.marked import read
 from mind_mlir.lowering.schedule.attention.memory import Buffer, extents_of
+from mind_mlir.lowering.schedule.attention.sources import batches_of
 from mind_mlir.lowering.schedule.emission.emitter import Emitter, zero
 
 if TYPE_CHECKING:
@@ -47,6 +48,13 @@ class Accesses:
         self._keys = self._extents[self._column]
         self._depths = [self._row + 2 + number for number in range(len(self._m.scores))]
         self._widths = [self._buffers[number].access[-1].dim or 0 for number in self._m.outputs]
+
+        #: The batches of tensors of elements, and those that these are summed over.
+        kept = [self._buffers[number].access for number in self._m.kept]
+        self._own = batches_of(kept[0], self._row) if kept else ()
+        self._summed = tuple(
+            dim for dim in range(self._row) if kept and dim not in self._own and self._extents[dim] > 1
+        )
 
     def _input(self, node: Node) -> int:
         """Return the number of the operand that ``node`` is an element of."""

@@ -9,21 +9,20 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import arith, func, ir, linalg, memref
-from mind_mlir.lowering.schedule.attention.choice import has_tiles, query_pack
+from mind_mlir.bindings import arith, func, ir, linalg
 from mind_mlir.lowering.schedule.attention.elements import Elements
 from mind_mlir.lowering.schedule.attention.marked import ATTENTION_ATTRIBUTE
-from mind_mlir.lowering.schedule.attention.memory import Place, Scratch
-from mind_mlir.lowering.schedule.attention.online import Online
-from mind_mlir.lowering.schedule.attention.passes import TERMS
+from mind_mlir.lowering.schedule.attention.memory import Place
+from mind_mlir.lowering.schedule.attention.written import Written
 from mind_mlir.lowering.schedule.contraction.library import Library
-from mind_mlir.lowering.schedule.emission.emitter import PRIVATE_ATTRIBUTE, Emitter
+from mind_mlir.lowering.schedule.emission.emitter import Emitter
 from mind_mlir.lowering.schedule.emission.split import Split
 from mind_mlir.lowering.schedule.reading.view import Views
 from mind_mlir.mlir.passes import find_all
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Module, Type, Value
+    from mind_mlir.bindings import Module, Value
+    from mind_mlir.lowering.schedule.attention.memory import Scratch
     from mind_mlir.lowering.schedule.emission.emitter import Index
     from mind_mlir.lowering.schedule.reading.view import Env
 
@@ -44,18 +43,21 @@ def emit_attentions(module: Module) -> None:
             op.operation.erase()
 
 
-class _Emission(Online):
+class _Emission(Written):
     """Emits one attention at the insertion point."""
 
     def emit(self) -> None:
         """Emit the loop over blocks of queries, or over heads where outputs have rows for keys."""
         e, s = self._e, self._s
+        if s.together:
+            self._side_by_side(lambda env, block, own: self._block(env, block, own, None))
+            return
         blocks = -(-self._queries // s.queries)
         by_row = all(output.by_row for output in self._p.outputs)
         counts = [blocks if by_row else 1, *reversed(self._extents[: self._row])]
         total = math.prod(counts)
         count = -(-total // s.units)
-        scratch = self._scratch(parallel=False) if count == 1 else None
+        scratch = self._scratch({}, parallel=False) if count == 1 else None
 
         def one(first: Index, number: Index, own: Scratch) -> list[Value]:
             starts = number
@@ -77,7 +79,7 @@ class _Emission(Online):
             return e.loop((0, blocks, 1), [], lambda block, _: self._block(env, block, own, finite))
 
         def chunk(first: Index, end: Index, _: list[Value]) -> list[Value]:
-            own = scratch or self._scratch(parallel=True)
+            own = scratch or self._scratch({}, parallel=True)
             return e.loop((first, end, 1), [], lambda number, _: one(first, number, own))
 
         e.chunks(Split(s.units, count, "", s.brief), total, [], chunk)
@@ -89,51 +91,6 @@ class _Emission(Online):
         e, equal = self._e, arith.CmpIPredicate.eq
         starts = arith.CmpIOp(equal, e.index(number), e.index(first)).result
         return arith.OrIOp(starts, arith.CmpIOp(equal, block, e.index(0)).result).result
-
-    def _scratch(self, *, parallel: bool) -> Scratch:
-        """Emit the memory of a chunk."""
-        s = self._s
-        square = query_pack(s, str(self._element), self._stored, turned=True).square
-        rounded = [-(-self._extents[dim] // square) * square for dim in self._depths]
-        turned = [
-            node
-            for node in self._p.inputs
-            if has_tiles(self._p, node, self._buffers[self._input(node)].access)
-        ]
-
-        def memory(rows: int, type_: Type, columns: int = s.queries) -> Value:
-            shape = ir.MemRefType.get([rows, columns], type_)
-            if not parallel:
-                return memref.AllocOp(shape, [], []).result
-            attributes = {
-                "operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 0]),
-                PRIVATE_ATTRIBUTE: ir.UnitAttr.get(),
-            }
-            return ir.Operation.create("memref.alloca", [shape], [], attributes).result
-
-        columns = s.out_vectors * s.lanes
-        panels = [-(-self._extents[width] // columns) for width in self._widths] if s.pairs else []
-        values = [memory(count * self._value_words + 1, self._word, columns) for count in panels]
-        halves = [-(-self._extents[dim] // 2 // square) * square for dim in self._depths]
-        words = [memory(depth + 1, self._word) for depth in halves] if s.pairs else []
-        row, greatest, sums = (memory(1, self._element) for _ in range(3))
-        return Scratch(
-            queries=[memory(depth, self._element) for depth in rounded] if not s.pairs else words,
-            values=values,
-            least=memory(len(self._m.scores), self._word, 1),
-            arrays=[memory(s.keys, self._element) for _ in range(self._p.arrays)],
-            tiles={
-                node.number: memory(-(-TERMS // square) * square, _in_memory(node.type)) for node in turned
-            },
-            row=row,
-            greatest=greatest,
-            sums=sums,
-            outputs={
-                number: memory(s.queries, self._element, -(-self._extents[width] // s.lanes) * s.lanes)
-                for number, width in enumerate(self._widths)
-                if self._rounds(number)
-            },
-        )
 
     def _block(self, env: Env, block: Index, own: Scratch, finite: Value | None) -> list[Value]:
         e, s = self._e, self._s
@@ -179,8 +136,6 @@ class _Emission(Online):
                 is_first = e.constant(self._bit, ir.BoolAttr.get(False))
                 self._product(place, number, stored[term], (0, limit), is_first)
             self._finish(place, number, limit)
-
-
-def _in_memory(type_: Type) -> Type:
-    """Return the type of elements that are kept: a condition is a byte."""
-    return ir.IntegerType.get_signless(8) if str(type_) == "i1" else type_
+        if not s.together:
+            for number, node in enumerate(self._p.kept):
+                self._write_kept(place.env, number, place.own.arrays[stored[node]])

@@ -84,6 +84,19 @@ class Expressions:
             self._built[key] = self._build(value, access)
         return self._built[key]
 
+    def built(self, value: Value, access: Access) -> Node | None:
+        """Return the graph of the element of ``value`` at ``access`` if it has been made."""
+        return self._built.get((value, self._without_units(access)))
+
+    def term(self, view: View, number: int, env: Mapping[int, Linear]) -> Node:
+        """Return what ``view`` reduces to its result ``number``, where ``env`` says its dimensions.
+
+        Raises:
+            OpaqueError: There is no such graph.
+            SplitError: There is one if a dimension is several.
+        """
+        return self._value(combined_value(view.body, view.results, number), view, env, {})
+
     def _build(self, value: Value, access: Access) -> Node:
         op = definition(value)
         number = filler(value)
@@ -104,7 +117,7 @@ class Expressions:
                 node = self._computed(view, value.result_number, access)
             except OpaqueError:
                 return self._input(value, access)
-            if node.kind != "score" and not node.scored and not _is_cheap(node):
+            if node.kind not in ("score", "input") and not node.scored and not _is_cheap(node):
                 return self._input(value, access)
         if node.scored:
             self.visited[op.operation] = None
@@ -265,7 +278,7 @@ class Expressions:
         if start is None or constant_value(start) not in neutral[: 2 if combiner.name == "arith.addf" else 1]:
             raise OpaqueError
         env[dim] = Linear(((self.column, 1),))
-        term = self._value(combined_value(view.body, view.results, number), view, env, {})
+        term = self.term(view, number, env)
         if not term.scored or self.column not in term.dims:
             raise OpaqueError
         key = ("row", combiner.name, term)

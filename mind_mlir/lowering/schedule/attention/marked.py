@@ -43,6 +43,8 @@ class Factors:
         values: What each output is a product with.
         outputs: How each output is indexed.
         results: The element type of each output.
+        kept: How each tensor of elements is indexed.
+        kept_results: The element type of each of these, which is that of the graph.
     """
 
     extents: tuple[int, ...]
@@ -52,18 +54,24 @@ class Factors:
     values: tuple[Source, ...]
     outputs: tuple[Access, ...]
     results: tuple[Type, ...]
+    kept: tuple[Access, ...]
+    kept_results: tuple[Type, ...]
 
 
 def mark(program: Program, factors: Factors, schedule: AttentionSchedule) -> list[Value]:
-    """Emit an attention as a marked operation at the insertion point and return its results."""
+    """Emit an attention as a marked operation at the insertion point and return its results.
+
+    These are the outputs, then tensors of elements.
+    """
     sources = [*(each for pair in factors.scores for each in pair), *factors.inputs, *factors.values]
+    written = (*factors.outputs, *factors.kept)
     inits = [
         tensor.EmptyOp(
             [1 if index.dim is None else factors.extents[index.dim] for index in access], element
         ).result
-        for access, element in zip(factors.outputs, factors.results, strict=True)
+        for access, element in zip(written, (*factors.results, *factors.kept_results), strict=True)
     ]
-    accesses = [*(source.access for source in sources), *factors.outputs]
+    accesses = [*(source.access for source in sources), *written]
     dims = len(factors.extents)
     batches = program.row
     kinds = ["parallel" if dim < batches else "reduction" for dim in range(dims)]
@@ -102,7 +110,8 @@ def _body(program: Program, factors: Factors, block: Block) -> None:
         else:
             done[node] = _emitted(node, [done[operand] for operand in node.operands])
     products = zip(program.outputs, values, factors.results, strict=True)
-    linalg.YieldOp([_output(done[output.node], value, result) for output, value, result in products])
+    outputs = [_output(done[output.node], value, result) for output, value, result in products]
+    linalg.YieldOp([*outputs, *(done[node] for node in program.kept)])
 
 
 def _score(number: int, node: Node, scale: Scale | None, arguments: Sequence[Value]) -> Value:
@@ -160,6 +169,7 @@ class Marked:
     inputs: tuple[int, ...]
     values: tuple[int, ...]
     outputs: tuple[int, ...]
+    kept: tuple[int, ...]
     schedule: AttentionSchedule
 
 
@@ -174,19 +184,24 @@ def read(op: Operation, accesses: Sequence[Access]) -> Marked:
     outputs: list[Output] = []
     values: list[int] = []
     first = len(accesses) - outs
-    for number, result in enumerate(end.operands):
+    written = [accesses[first + number] for number in range(outs)]
+    wide = [all(any(index.uses(dim) for index in each) for dim in (row, row + 1)) for each in written]
+    products = outs - sum(wide)
+    for number, result in enumerate(list(end.operands)[:products]):
         product = result.owner
         term, value = (product.operands[0].owner if product.name == "arith.truncf" else product).operands
-        by_row = any(index.uses(row) for index in accesses[first + number])
+        by_row = any(index.uses(row) for index in written[number])
         outputs.append(Output(reader.node(term), by_row))
         values.append(_unwidened(value).arg_number)
+    kept = tuple(reader.node(result) for result in list(end.operands)[products:])
     return Marked(
-        Program(tuple(outputs), row, row + 1),
+        Program(tuple(outputs), row, row + 1, kept),
         tuple(reader.scores[number] for number in sorted(reader.scores)),
         tuple(reader.scales.get(number) for number in sorted(reader.scores)),
         tuple(reader.inputs),
         tuple(values),
-        tuple(range(first, len(accesses))),
+        tuple(range(first, first + products)),
+        tuple(range(first + products, len(accesses))),
         schedule_of(op),
     )
 

@@ -11,6 +11,7 @@ from mind_mlir.lowering.schedule.attention.choice import kernels_of
 from mind_mlir.lowering.schedule.attention.marked import mark
 from mind_mlir.lowering.schedule.attention.match import find_attentions
 from mind_mlir.lowering.schedule.attention.schedule import Shape, choose_attention_schedule
+from mind_mlir.lowering.schedule.attention.sources import batches_of
 from mind_mlir.lowering.schedule.emission.decision import Decision, computed
 from mind_mlir.lowering.schedule.reading.values import used
 
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mind_mlir.bindings import Block, Type, Value
+    from mind_mlir.lowering.schedule.attention.candidate import Attention
     from mind_mlir.lowering.schedule.attention.marked import Factors
-    from mind_mlir.lowering.schedule.attention.match import Attention
     from mind_mlir.lowering.schedule.attention.program import Program
     from mind_mlir.lowering.schedule.attention.schedule import AttentionSchedule
     from mind_mlir.lowering.schedule.contraction.library import Kernel
@@ -78,6 +79,8 @@ def _shape(program: Program, factors: Factors) -> Shape:
     first = row + 2
     last = first + len(factors.scores)
     short = str(factors.values[0].value.type.element_type) == "bf16"
+    kept = [set(batches_of(access, row)) for access in factors.kept]
+    summed = [dim for dim in range(row) if kept and dim not in kept[0]]
     return Shape(
         batch=math.prod(factors.extents[:row]),
         queries=factors.extents[row],
@@ -86,6 +89,8 @@ def _shape(program: Program, factors: Factors) -> Shape:
         widths=factors.extents[last:],
         by_row=tuple(output.by_row for output in program.outputs),
         arrays=program.arrays,
+        kept=len(set(program.kept)),
+        members=math.prod(factors.extents[dim] for dim in summed),
         bits=program.scores[0].type.width,
         short=short,
         pairs=short and _in_pairs(program, factors),
@@ -102,7 +107,7 @@ def _in_pairs(program: Program, factors: Factors) -> bool:
     for number, (_, keys) in enumerate(factors.scores):
         if keys.access[-1].dim != depth + number or factors.extents[depth + number] % 2:
             return False
-    is_alone = len(program.outputs) == 1 and program.outputs[0].by_row
+    is_alone = len(program.outputs) == 1 and program.outputs[0].by_row and not program.kept
     return is_alone and [node for _, node in program.stages[-1].stores] == list(program.terms)
 
 
@@ -110,11 +115,45 @@ def _replace(attention: Attention, program: Program, factors: Factors, schedule:
     """Put a marked operation in the place of the products of ``attention``."""
     with ir.InsertionPoint(attention.first), attention.roots[-1].view.op.location:
         results = mark(program, factors, schedule)
-        for number, result in enumerate(results):
+        for number, root in enumerate(attention.roots):
+            result = results[number]
+            if root.sums:
+                old = root.view.op.results[0]
+                new = _with_units(_summed(result, attention, number), list(old.type.shape))
+                old.replace_all_uses_with(new)
+                continue
             old, access = attention.target(number)
             rounded = _rounded(result, old.type.element_type)
             new = _reshaped(_transposed(rounded, access), list(old.type.shape))
             old.replace_all_uses_with(new)
+        for kept, result in zip(attention.kept, results[len(attention.roots) :], strict=True):
+            kept.value.replace_all_uses_with(_reshaped(result, list(kept.value.type.shape)))
+
+
+def _summed(value: Value, attention: Attention, number: int) -> Value:
+    """Emit sums over all else, given sums over rows or columns as a product with ones."""
+    root, dims = attention.roots[number], attention.dims[number]
+    outer = list(value.type.shape)[:-1]
+    element = value.type.element_type
+    ones = [1] * len(outer)
+    part = ir.RankedTensorType.get([*outer, 1], element)
+    firsts = [0] * (len(outer) + 1)
+    first = tensor.ExtractSliceOp(part, value, [], [], [], firsts, [*outer, 1], [*ones, 1]).result
+    groups = [*([place] for place in range(len(outer) - 1)), [len(outer) - 1, len(outer)]]
+    flat = tensor.CollapseShapeOp(ir.RankedTensorType.get(outer, element), first, groups).result
+    summed = {dim for each in root.view.reductions for dim, _ in dims[each].terms}
+    places = [index.dim for index in attention.factors().outputs[number][:-1]]
+    axes = [axis for axis, dim in enumerate(places) if dim in summed]
+    if not axes:
+        return flat
+    shape = [extent for axis, extent in enumerate(outer) if axis not in axes]
+    zero = arith.ConstantOp(element, ir.FloatAttr.get(element, 0.0)).result
+    init = linalg.fill(zero, outs=[tensor.EmptyOp(shape, element).result])
+    op = linalg.ReduceOp([ir.RankedTensorType.get(shape, element)], [flat], [init], axes)
+    block = ir.Block.create_at_start(op.regions[0], [element] * 2, [op.location] * 2)
+    with ir.InsertionPoint(block):
+        linalg.YieldOp([arith.AddFOp(*block.arguments).result])
+    return op.results[0]
 
 
 def _transposed(value: Value, access: Access) -> Value:
@@ -170,6 +209,22 @@ def _reshaped(value: Value, shape: list[int]) -> Value:
         groups.append(group)
     type_ = ir.RankedTensorType.get(shape, value.type.element_type)
     return tensor.CollapseShapeOp(type_, value, groups).result
+
+
+def _with_units(value: Value, shape: list[int]) -> Value:
+    """Emit ``value``, no dimension of which is one, with the dimensions of ``shape``."""
+    plain = [extent for extent in shape if extent != 1]
+    value = _reshaped(value, plain)
+    if plain == shape:
+        return value
+    groups: list[list[int]] = [[] for _ in plain]
+    number = -1
+    for place, extent in enumerate(shape):
+        number += extent != 1
+        if groups:
+            groups[max(number, 0)].append(place)
+    type_ = ir.RankedTensorType.get(shape, value.type.element_type)
+    return tensor.ExpandShapeOp(type_, value, groups, [], shape).result
 
 
 def _sweep(block: Block) -> None:

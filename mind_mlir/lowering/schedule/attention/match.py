@@ -9,23 +9,20 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from functools import cached_property
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir
+from mind_mlir.lowering.schedule.attention.candidate import Attention, element_of
 from mind_mlir.lowering.schedule.attention.expression import Expressions
-from mind_mlir.lowering.schedule.attention.marked import Factors
 from mind_mlir.lowering.schedule.attention.nodes import Node, ordered
-from mind_mlir.lowering.schedule.attention.program import Output, Program
 from mind_mlir.lowering.schedule.attention.roots import roots_of
 from mind_mlir.lowering.schedule.attention.sources import (
     OpaqueError,
     SeenViews,
     Source,
     SplitError,
-    reassociation,
     substituted,
 )
+from mind_mlir.lowering.schedule.attention.sums import Ones, sums_of, with_elements, with_sums
 from mind_mlir.lowering.schedule.reading.body import match_multiply_add
 from mind_mlir.lowering.schedule.reading.view import Linear
 from mind_mlir.mlir.values import definition
@@ -33,118 +30,10 @@ from mind_mlir.mlir.values import definition
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mind_mlir.bindings import Block, Operation, Value
+    from mind_mlir.bindings import Block, Operation
+    from mind_mlir.lowering.schedule.attention.marked import Factors
     from mind_mlir.lowering.schedule.attention.roots import Root
-    from mind_mlir.lowering.schedule.reading.view import Access, Views
-
-
-@dataclasses.dataclass
-class Attention:
-    """Outputs that are computed together.
-
-    Attributes:
-        expressions: What they are computed from.
-        roots: The products.
-        nodes: The graph of the computed factor of each.
-        dims: Where each dimension of each product is among those of the scores.
-        values: What each product is with.
-    """
-
-    expressions: Expressions
-    roots: list[Root]
-    nodes: list[Node]
-    dims: list[dict[int, Linear]]
-    values: list[Source]
-
-    @cached_property
-    def program(self) -> Program:
-        """What is computed."""
-        outputs = zip(self.nodes, self.roots, strict=True)
-        row, column = self.expressions.row, self.expressions.column
-        return Program(tuple(Output(node, root.by_row) for node, root in outputs), row, column)
-
-    @property
-    def place(self) -> int:
-        """The place of the first of the products."""
-        return min(root.place for root in self.roots)
-
-    @property
-    def first(self) -> Operation:
-        """The first of the products."""
-        return next(root.view.op for root in self.roots if root.place == self.place)
-
-    @property
-    def scores(self) -> list[Operation]:
-        """The products that scores are."""
-        return [self.expressions.scores[node.number].op for node in self.program.scores]
-
-    @property
-    def operations(self) -> list[Operation]:
-        """What it takes the place of, in order."""
-        return [*self.expressions.visited, *(root.view.op for root in self.roots)]
-
-    def factors(self) -> Factors:
-        """Return its tensors."""
-        ex, program = self.expressions, self.program
-        used = [ex.scores[node.number] for node in program.scores]
-        products = [score.depth for score in used]
-        products += [dims[root.width].terms[0][0] for root, dims in zip(self.roots, self.dims, strict=True)]
-        kept = [*range(ex.column + 1), *products]
-        moved = {old: Linear(((new, 1),)) for new, old in enumerate(kept)}
-        outputs = [self._output(number) for number in range(len(self.roots))]
-        return Factors(
-            extents=tuple(ex.extents[dim] for dim in kept),
-            scores=tuple((_renamed(each.queries, moved), _renamed(each.keys, moved)) for each in used),
-            scales=tuple(each.scale for each in used),
-            inputs=tuple(ex.inputs[node.number] for node in program.inputs),
-            values=tuple(_renamed(each, moved) for each in self.values),
-            outputs=tuple(tuple(substituted(index, moved) for index in each) for each in outputs),
-            results=tuple(self._result(number) for number in range(len(self.roots))),
-        )
-
-    def target(self, number: int) -> tuple[Value, Access]:
-        """Return what output ``number`` is in the end, and how that is indexed.
-
-        It may be transposed or reshaped, and rounded to narrower floats.
-        """
-        root, ex = self.roots[number], self.expressions
-        value = root.view.op.results[0]
-        access = tuple(substituted(index, self.dims[number]) for index in root.view.accesses[2])
-        while len(uses := list(value.uses)) == 1:
-            user = uses[0].owner.operation
-            if user.name == "linalg.transpose" and uses[0].operand_number == 0:
-                permutation = list(ir.DenseI64ArrayAttr(user.attributes["permutation"]))
-                access = tuple(access[place] for place in permutation)
-            elif _is_narrowing(user):
-                pass
-            elif user.name == "tensor.expand_shape":
-                shape = list(user.results[0].type.shape)
-                try:
-                    digits = [
-                        ex.digits(index, tuple(shape[place] for place in group))
-                        for index, group in zip(access, reassociation(user), strict=True)
-                    ]
-                except (OpaqueError, SplitError):
-                    break
-                access = tuple(digit for each in digits for digit in each)
-            else:
-                break
-            value = user.results[0]
-        return value, access
-
-    def _result(self, number: int) -> ir.Type:
-        """Return the element type of output ``number``: of one that many queries add to, of its sums."""
-        root = self.roots[number]
-        return _element(self.target(number)[0] if root.by_row else root.view.op.results[0])
-
-    def _output(self, number: int) -> Access:
-        """Return how output ``number`` is computed: an index for each dimension, that of the width last."""
-        width = self.dims[number][self.roots[number].width]
-        indices: list[Linear] = []
-        for index in self.target(number)[1]:
-            terms = sorted(index.terms, key=lambda term: -term[1])
-            indices += [Linear(((dim, 1),)) for dim, _ in terms] or [Linear(())]
-        return (*(index for index in indices if index != width), width)
+    from mind_mlir.lowering.schedule.reading.view import Views
 
 
 def find_attentions(block: Block, views: Views, fits: Callable[[Attention], bool]) -> list[Attention]:
@@ -164,6 +53,7 @@ def find_attentions(block: Block, views: Views, fits: Callable[[Attention], bool
                 found.append(attention)
                 of_score |= dict.fromkeys(scores, attention)
             break
+    _add_others(found, block, places, seen)
     found = [each for each in found if _is_in_place(each, places) and fits(each)]
     while True:
         covered = {op for each in found for op in each.operations}
@@ -171,16 +61,6 @@ def find_attentions(block: Block, views: Views, fits: Callable[[Attention], bool
         if len(kept) == len(found):
             return kept
         found = kept
-
-
-def _is_narrowing(op: Operation) -> bool:
-    """Return whether ``op`` rounds each element of a tensor to a narrower float, and does nothing else."""
-    if op.name != "linalg.generic" or len(op.operands) != 2:
-        return False
-    maps = [ir.AffineMapAttr(each).value for each in ir.ArrayAttr(op.attributes["indexing_maps"])]
-    identity = ir.AffineMap.get_identity(len(op.results[0].type.shape))
-    names = [each.operation.name for each in op.regions[0].blocks[0].operations]
-    return names == ["arith.truncf", "linalg.yield"] and all(each == identity for each in maps)
 
 
 def _attention(root: Root, views: SeenViews) -> Attention | None:
@@ -271,18 +151,51 @@ def _joins(attention: Attention, root: Root, places: dict[Operation, int]) -> bo
     scores = {each for each in attention.program.nodes if each.kind == "score"}
     if scores.isdisjoint(ordered([node])):
         return False
-    joined = Attention(
-        ex,
-        [*attention.roots, root],
-        [*attention.nodes, node],
-        [*attention.dims, dims],
-        [*attention.values, values],
+    return _becomes(
+        attention,
+        dataclasses.replace(
+            attention,
+            expressions=ex,
+            roots=[*attention.roots, root],
+            nodes=[*attention.nodes, node],
+            dims=[*attention.dims, dims],
+            values=[*attention.values, values],
+        ),
+        places,
     )
+
+
+def _becomes(attention: Attention, joined: Attention, places: dict[Operation, int]) -> bool:
+    """Make ``attention`` what ``joined`` is, if that is there in place, and return whether it is."""
     if not _is_in_place(joined, places):
         return False
     vars(attention).clear()  # what has been computed once, too
     vars(attention).update(vars(joined))
     return True
+
+
+def _add_others(found: list[Attention], block: Block, places: dict[Operation, int], views: SeenViews) -> None:
+    """Add to those of ``found`` whose scores something else needs, if that is known, sums and elements."""
+    covered = {op for each in found for op in each.operations}
+    others = [each for each in found if not _is_closed(each, covered)]
+    if not others:
+        return
+    ones = Ones(block)
+    for op, place in places.items():
+        root = None if op in covered else sums_of(op, place, views)
+        if root is None:
+            continue
+        for attention in reversed(others):
+            joined = with_sums(attention, root, ones)
+            if joined is not None and _becomes(attention, joined, places):
+                break
+    covered = {op for each in found for op in each.operations}
+    returned = list(block.operations[len(block.operations) - 1].operands)
+    for attention in others:
+        if not _is_closed(attention, covered):
+            joined = with_elements(attention, covered, places, returned)
+            if joined is not None:
+                _becomes(attention, joined, places)
 
 
 def _is_in_place(attention: Attention, places: dict[Operation, int]) -> bool:
@@ -312,22 +225,19 @@ def _has_kernels(factors: Factors, row: int) -> bool:
         if not values.access[-1].dim == output[-1].dim == first + number:
             return False
     used = [*(each for pair in factors.scores for each in pair), *factors.values]
-    return len({str(_element(source.value)) for source in used}) == 1
-
-
-def _element(value: Value) -> ir.Type:
-    return ir.ShapedType(value.type).element_type
+    return len({str(element_of(source.value)) for source in used}) == 1
 
 
 def _is_closed(attention: Attention, covered: set[Operation]) -> bool:
-    """Return whether nothing but what is ``covered`` uses what is computed from the scores."""
+    """Return whether nothing but what is ``covered`` uses what is computed from the scores.
+
+    But for what is a result of the attention.
+    """
+    kept = {each.value for each in attention.kept}
     return all(
         use.owner.operation in covered
         for op in attention.expressions.visited
         for result in op.results
+        if result not in kept
         for use in result.uses
     )
-
-
-def _renamed(source: Source, moved: dict[int, Linear]) -> Source:
-    return Source(source.value, tuple(substituted(index, moved) for index in source.access))

@@ -68,11 +68,13 @@ class Program:
         outputs: What is computed.
         row: The dimension ``i``.
         column: The dimension ``j``.
+        kept: Elements that are results themselves, or of which batches are summed.
     """
 
     outputs: tuple[Output, ...]
     row: int
     column: int
+    kept: tuple[Node, ...] = ()
 
     @cached_property
     def scalings(self) -> tuple[Scaling | None, ...]:
@@ -88,7 +90,12 @@ class Program:
     @cached_property
     def nodes(self) -> list[Node]:
         """All nodes, operands first."""
-        return ordered(output.node for output in self.outputs)
+        return ordered([*(output.node for output in self.outputs), *self.kept])
+
+    @property
+    def ends(self) -> tuple[Node, ...]:
+        """What has to be known of each score when all passes are done."""
+        return (*self.terms, *self.kept)
 
     @cached_property
     def scores(self) -> list[Node]:
@@ -108,12 +115,12 @@ class Program:
     def stages(self) -> tuple[Stage, ...]:
         """The passes over the scores; the last one has no reductions, and may store nothing."""
         scalings = [each.factor for each in self.scalings if each is not None]
-        depth = levels([*self.terms, *scalings])
+        depth = levels([*self.ends, *scalings])
         stored = list(self.scores)
         found: list[Stage] = []
         for level in range(max(depth.values(), default=-1) + 1):
             rows = tuple(row for row, at in depth.items() if at == level)
-            later = [row.operands[0] for row, at in depth.items() if at > level] + list(self.terms)
+            later = [row.operands[0] for row, at in depth.items() if at > level] + list(self.ends)
             now = ordered((row.operands[0] for row in rows), stop=stored)
             stores: list[tuple[int, Node]] = []
             for place, old in enumerate(stored):
@@ -127,8 +134,8 @@ class Program:
                         stored[place] = node
                         break
             found.append(Stage(rows, tuple(stores)))
-        missing = [term for term in dict.fromkeys(self.terms) if term not in stored]
-        free = [place for place, node in enumerate(stored) if node not in self.terms]
+        missing = [term for term in dict.fromkeys(self.ends) if term not in stored]
+        free = [place for place, node in enumerate(stored) if node not in self.ends]
         free += range(len(stored), len(stored) + len(missing))
         found.append(Stage((), tuple(zip(free, missing, strict=False))))
         return tuple(found)
@@ -144,7 +151,8 @@ class Program:
         """Return whether rows may be computed block by block: each output is a stable softmax."""
         rows = [node for node in self.nodes if node.kind == "row"]
         scaling = self.scalings[0]
-        return len(self.outputs) == len(self.scores) == 1 and scaling is not None and len(rows) == 2
+        is_alone = len(self.outputs) == len(self.scores) == 1 and not self.kept
+        return is_alone and scaling is not None and len(rows) == 2
 
     @cached_property
     def visible(self) -> int | None:
@@ -153,8 +161,10 @@ class Program:
         That is so where a selection makes scores there minus infinity, which has no share in a maximum, and
         whose exponential has none in a sum. Where a row's maximum is not finite, all of the row becomes NaN,
         of the keys that are looked at, too. Outputs for keys have no such row: of them it is said of finite
-        tensors only (`needs_finite`).
+        tensors only (`needs_finite`). Elements that are results are all computed.
         """
+        if self.kept:
+            return None
         for node in self.nodes:
             bound = _hides(node, self.row, self.column)
             if bound is not None and self._without(node) and self._leaves_some(node, bound):

@@ -34,6 +34,7 @@ class Root:
         reduced: That one.
         width: The dimension that only the values have.
         by_row: Whether scores are reduced along their rows.
+        sums: Whether it is no product but sums, as it were with ones.
     """
 
     view: View
@@ -44,6 +45,7 @@ class Root:
     reduced: int
     width: int
     by_row: bool
+    sums: bool = False
 
     def domain(self) -> tuple[int, int]:
         """Return the dimensions of the product that are rows and columns of the scores."""

@@ -10,6 +10,7 @@ from mind_mlir.abi import OWN_BYTES
 from mind_mlir.lowering.schedule.emission.constants import VECTOR_NS, WAKING_NS
 from mind_mlir.lowering.schedule.emission.decision import Choice
 from mind_mlir.lowering.schedule.emission.split import split
+from mind_mlir.ops.accumulation import roundings
 
 if TYPE_CHECKING:
     from mind_mlir.target import Target
@@ -27,6 +28,8 @@ class Shape:
         widths: Columns of each output.
         by_row: For each output, whether it has a row for each query, rather than for each key.
         arrays: Arrays of scores that are kept.
+        kept: How many of them are results, or summed over batches.
+        members: Heads whose elements are summed; one where each has elements of its own.
         bits: Width of an accumulator in bits.
         short: Whether the factors are bf16.
         pairs: Whether two of their terms may go into a word.
@@ -39,6 +42,8 @@ class Shape:
     widths: tuple[int, ...]
     by_row: tuple[bool, ...]
     arrays: int
+    kept: int
+    members: int
     bits: int
     short: bool
     pairs: bool
@@ -59,6 +64,8 @@ class AttentionSchedule:
         keys: Keys in a block: all of them, or some, after which what was computed is scaled anew.
         kc: Products that one accumulator of an output sums before it is added to what there is.
         units: Blocks of queries, or heads, in a chunk, the unit of threads.
+        together: Heads that are computed side by side, block after block of queries, where elements of them
+            are summed; else none.
         visible: Keys beyond query plus this one are left out where ``skips``.
         skips: Whether there are such.
         brief: Whether it is so little work that no thread is to be woken.
@@ -76,6 +83,7 @@ class AttentionSchedule:
     keys: int
     kc: int
     units: int
+    together: int
     visible: int
     skips: bool
     brief: bool
@@ -107,6 +115,9 @@ class AttentionSchedule:
         ]
         if self.pairs:
             found.append(Choice("terms", "2 at a time", "one instruction multiplies and adds as many"))
+        if self.together:
+            reason = "a block of queries of each, then sums over heads"
+            found.append(Choice("heads", f"{self.together} at a time", reason))
         if self.skips:
             found.append(
                 Choice("skipped", f"keys beyond query + {self.visible}", "a mask hides them from the query")
@@ -127,6 +138,7 @@ def choose_attention_schedule(
     """
     lanes = target.lanes(shape.bits)
     size = shape.bits // 8
+    arrays = shape.arrays - (shape.kept if shape.members > 1 else 0)  # the others are no memory of a thread
     if min(shape.queries, shape.keys) < _FEWEST or max(*shape.depths, *shape.widths) > WIDEST:
         return None
     if not target.masks and any(width % lanes for width in shape.widths):
@@ -136,21 +148,32 @@ def choose_attention_schedule(
     out_rows, out_vectors = _out_tile([-(-width // lanes) for width in shape.widths], target)
     pairs = shape.pairs and target.bf16_dots and target.masks
     words = _word_bytes(shape, lanes * out_vectors) if pairs else 0
-    if shape.keys * lanes * size * shape.arrays + words > _ROOM:
+    if shape.keys * lanes * size * arrays + words > _ROOM:
         pairs, words = False, 0
     if shape.short and target.bf16_dots and not pairs and visible is None:
         return None  # products one after the other have an instruction that is twice as fast
-    whole = shape.keys * row * shape.arrays + words <= _ROOM
+    whole = shape.keys * row * arrays + words <= _ROOM
     while not (whole or online) and vectors > 1:  # rows have to stay whole: fewer of them at a time
         rows, vectors = _NARROWER[vectors]
         row = lanes * vectors * size
-        whole = shape.keys * row * shape.arrays + words <= _ROOM
+        whole = shape.keys * row * arrays + words <= _ROOM
     keys = _BLOCK if online and shape.keys > _WHOLE else shape.keys
     blocks = -(-shape.queries // (lanes * vectors)) if all(shape.by_row) else 1
     products = shape.queries * shape.keys * sum((*shape.depths, *shape.widths))
     hidden = 0.5 if visible is not None and visible < shape.keys // 2 else 1.0
     nanoseconds = shape.batch * hidden * products / lanes * _FMA_NS
     nanoseconds += shape.batch * hidden * shape.queries * shape.keys / lanes * _ELEMENT_STEPS * VECTOR_NS
+    together = 0
+    if shape.members > 1:
+        room = target.l3_bytes // 4 // (shape.keys * row * shape.kept)
+        together = max(1, min(_MOST_TOGETHER, room, shape.batch))
+        if together > shape.members:
+            together -= together % shape.members
+        else:
+            together = -(-shape.members // -(-shape.members // together))
+            if together + -(-shape.members // together) > roundings(shape.members):
+                return None
+        nanoseconds *= together / shape.batch / -(-shape.queries // (lanes * vectors))
     return AttentionSchedule(
         lanes=lanes,
         rows=rows,
@@ -159,7 +182,8 @@ def choose_attention_schedule(
         out_vectors=out_vectors,
         keys=min(keys, shape.keys),
         kc=_SUM,
-        units=split(shape.batch * blocks, nanoseconds).step,
+        units=split(together or shape.batch * blocks, nanoseconds).step,
+        together=together,
         visible=visible or 0,
         skips=visible is not None and visible < shape.keys - 1,
         brief=nanoseconds < WAKING_NS,
@@ -216,6 +240,8 @@ _FEWEST = 16
 WIDEST = 512
 #: Bytes of the scores of some queries that a thread keeps.
 _ROOM = OWN_BYTES - (96 << 10)
+#: Heads that are computed side by side: as many terms are then summed one after the other.
+_MOST_TOGETHER = 32
 #: Keys that are one block, and those of a block where there are more.
 _WHOLE, _BLOCK = 1024, 512
 #: Products that one accumulator sums, as in other products.

@@ -91,6 +91,11 @@ def reassociation(op: Operation) -> list[list[int]]:
     return [[int(each) for each in group] for group in ir.ArrayAttr(op.attributes["reassociation"])]
 
 
+def batches_of(access: Access, row: int) -> tuple[int, ...]:
+    """Return the batches that something is indexed by, below ``row``."""
+    return tuple(dim for index in access for dim, _ in index.terms if dim < row)
+
+
 def substituted(index: Linear, env: Mapping[int, Linear]) -> Linear:
     """Return ``index`` with the dimensions that ``env`` says."""
     terms: dict[int, int] = {}

@@ -32,7 +32,9 @@ DOT_ARGUMENTS = (
 )
 
 #: Rows of the right factor that a sweep reads side by side, for one row of results and for several: so many
-#: streams the processor prefetches, and a result is loaded and stored once for all of them.
+#: streams the processor prefetches, and a result is loaded and stored once for all of them. For one row of
+#: results they are far apart, so that each stream goes on through memory, which is read faster by half on one
+#: thread. For several they are neighbours, and products are added up in the order of tiles.
 _BESIDE = 4, 8
 #: Partial results that one accumulator of a join sums.
 JOINED = 32
@@ -67,6 +69,11 @@ class SweepKernel:
     def name(self) -> str:
         """The symbol of the function."""
         return _symbol("sweep", self)
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether rows that are read side by side are far apart."""
+        return self.rows == 1
 
     @property
     def beside(self) -> int:
@@ -207,13 +214,16 @@ def _sweep_text(kernel: SweepKernel) -> str:
 
     width = byte_width(stored["left"])
     side = t.number(kernel.beside)
+    groups = t.binary("udiv", "%depth", side)
+    apart, onward = (groups, t.number(1)) if kernel.is_apart else (t.number(1), side)
 
     def some(number: str, there: str, count: int) -> None:
         """Append what adds ``count`` rows of the right factor, from row ``number`` on."""
         rows = [there]
         for _ in range(1, count):
-            rows.append(t.step(rows[-1], "%right_step", stored["right"]))
-        offsets = [t.mul(t.add(number, t.number(each)), "%left_step") for each in range(count)]
+            rows.append(t.step(rows[-1], t.mul("%right_step", apart), stored["right"]))
+        places = [t.add(number, t.mul(t.number(each), apart)) for each in range(count)]
+        offsets = [t.mul(place, "%left_step") for place in places]
         scalars = [
             [
                 convert(
@@ -245,13 +255,12 @@ def _sweep_text(kernel: SweepKernel) -> str:
             t.store(_zero(t, element, lanes), t.step(result, first, element), type_, byte_width(element))
 
     _along(t, "%columns", kernel, clear)
-    groups = t.binary("udiv", "%depth", side)
     done = t.mul(groups, side)
     rest = t.binary("sub", "%depth", done)
 
     def group(number: str, inside: list[str]) -> list[str]:
-        some(t.mul(number, side), inside[0], kernel.beside)
-        return [t.step(inside[0], t.mul("%right_step", side), stored["right"])]
+        some(t.mul(number, onward), inside[0], kernel.beside)
+        return [t.step(inside[0], t.mul("%right_step", onward), stored["right"])]
 
     def single(number: str, inside: list[str]) -> list[str]:
         some(t.add(done, number), inside[0], 1)

@@ -1,0 +1,212 @@
+"""Finds what else is computed of the scores of an attention: tensors of them, and sums.
+
+A gradient with regard to what is added to scores is a tensor of as many elements as there are scores, or
+these summed over some of batches, rows and columns. Sums over rows or columns are outputs, as products with
+ones are; sums over batches alone are added up as elements.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from mind_mlir.bindings import arith, ir
+from mind_mlir.lowering.schedule.attention.candidate import Attention, Kept, element_of
+from mind_mlir.lowering.schedule.attention.nodes import Node, ordered
+from mind_mlir.lowering.schedule.attention.roots import Root
+from mind_mlir.lowering.schedule.attention.sources import (
+    OpaqueError,
+    Source,
+    SplitError,
+    batches_of,
+    substituted,
+)
+from mind_mlir.lowering.schedule.fusion.combiner import match_combiners
+from mind_mlir.lowering.schedule.reading.values import constant_value, filler
+from mind_mlir.lowering.schedule.reading.view import Linear
+from mind_mlir.mlir.values import definition
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from mind_mlir.bindings import Block, Operation, Type, Value
+    from mind_mlir.lowering.schedule.attention.expression import Expressions
+    from mind_mlir.lowering.schedule.attention.sources import SeenViews
+    from mind_mlir.lowering.schedule.reading.view import Access
+
+#: Columns of ones that sums are products with: whole vectors of every target.
+ONES = 16
+#: Tensors of elements that an attention writes at most: each of them is kept as long as the scores are.
+_MOST = 2
+#: Products of scores of an attention that writes tensors of elements which are not summed.
+_FEWEST_SCORES = 2
+_FLOATS = ("f32", "f64")
+
+
+class Ones:
+    """Makes constants of ones at the head of a block, one for each element type."""
+
+    def __init__(self, block: Block) -> None:
+        self._block = block
+        self._known: dict[Type, Value] = {}
+
+    def of(self, element: Type) -> Value:
+        """Return `ONES` ones."""
+        if element not in self._known:
+            type_ = ir.RankedTensorType.get([ONES], element)
+            ones = ir.DenseElementsAttr.get_splat(type_, ir.FloatAttr.get(element, 1.0))
+            with ir.InsertionPoint.at_block_begin(self._block), ir.Location.unknown():
+                self._known[element] = arith.ConstantOp(type_, ones).result
+        return self._known[element]
+
+
+def sums_of(op: Operation, place: int, views: SeenViews) -> Root | None:
+    """Return ``op`` as sums of the elements of a tensor whose last dimensions are rows and columns."""
+    if not op.name.startswith("linalg.") or len(op.operands) != 2 or len(op.results) != 1:
+        return None
+    view = views.of(op.results[0])
+    if view is None or not view.reductions:
+        return None
+    source, target = ([index.dim for index in access] for access in view.accesses)
+    dims = [dim for dim in source if dim is not None]
+    if len(dims) < max(2, len(source)) or len(set(dims)) < len(view.extents):
+        return None
+    if target != [dim for dim in dims if dim not in view.reductions]:
+        return None
+    combiners = match_combiners(view.body, 1)
+    start = filler(view.inits[0])
+    element = element_of(view.inits[0])
+    if combiners is None or combiners[0].name != "arith.addf" or str(element) not in _FLOATS:
+        return None
+    zeros = [ir.FloatAttr.get(element, zero) for zero in (0.0, -0.0)]
+    if start is None or constant_value(start) not in zeros:
+        return None
+    *batch, row, column = dims
+    by_row = column in view.reductions
+    outer, reduced = (row, column) if by_row else (column, row)
+    return Root(view, place, 0, tuple(batch), outer, reduced, len(view.extents), by_row, sums=True)
+
+
+def with_sums(attention: Attention, root: Root, ones: Ones) -> Attention | None:
+    """Return ``attention`` with the sums ``root``; None if these are none of what its scores become."""
+    ex, view = attention.expressions.copy(), root.view
+    places = whole_access(view.shapes[0], ex)
+    if places is None:
+        return None
+    dims = [index.dim for index in view.accesses[0]]
+    env = {dim: index for dim, index in zip(dims, places, strict=True) if dim is not None}
+    try:
+        node = ex.term(view, 0, env)
+    except (OpaqueError, SplitError):
+        return None
+    if not _is_element(node, attention, ex):
+        return None
+    if root.outer in view.reductions or root.reduced in view.reductions:
+        width = Linear(((ex.dimension(ONES), 1),))
+        stored = element_of(ex.scores[attention.program.scores[0].number].keys.value)
+        return dataclasses.replace(
+            attention,
+            expressions=ex,
+            roots=[*attention.roots, root],
+            nodes=[*attention.nodes, node],
+            dims=[*attention.dims, {**env, root.width: width}],
+            values=[*attention.values, Source(ones.of(stored), (width,))],
+        )
+    access = tuple(substituted(index, env) for index in view.accesses[-1])
+    found = [*attention.kept, Kept(view.op.results[0], root.place, node, access)]
+    if len({batches_of(each.access, ex.row) for each in found}) > 1 or len(found) > _MOST:
+        return None  # what is summed is computed side by side
+    return dataclasses.replace(attention, expressions=ex, kept=found)
+
+
+def with_elements(
+    attention: Attention,
+    covered: Collection[Operation],
+    places: Mapping[Operation, int],
+    returned: Sequence[Value],
+) -> Attention | None:
+    """Return ``attention`` with all elements that anything but what is ``covered`` needs as a tensor.
+
+    None if something else is needed, or there is one product of scores alone: to write them and to read them
+    is faster then.
+
+    Args:
+        attention: What to add them to.
+        covered: What attentions take the place of.
+        places: The places of all operations of the block.
+        returned: What the block returns.
+    """
+    ex = attention.expressions.copy()
+    kept = {each.value: each for each in attention.kept}
+    for value in returned:
+        _keep(kept, value, ex, attention, places)
+    for op in list(ex.visited):
+        for value in op.results:
+            users = (use.owner.operation for use in value.uses)
+            if value in kept or all(user in covered or user in ex.visited for user in users):
+                continue
+            if ex.built(value, whole_access(_shape(value), ex) or ()) is None:
+                return None
+            if not _keep(kept, value, ex, attention, places):
+                return None
+    found = list(kept.values())
+    if len({batches_of(each.access, ex.row) for each in found}) > 1 or len(found) > _MOST:
+        return None
+    joined = dataclasses.replace(attention, expressions=ex, kept=found)
+    return None if len(joined.program.scores) < _FEWEST_SCORES else joined
+
+
+def _keep(
+    kept: dict[Value, Kept],
+    value: Value,
+    expressions: Expressions,
+    attention: Attention,
+    places: Mapping[Operation, int],
+) -> bool:
+    """Enter ``value`` in ``kept``, and return True, if it has an element for each score."""
+    op, access = definition(value), whole_access(_shape(value), expressions)
+    if value in kept or op is None or op.operation not in places or access is None:
+        return value in kept
+    try:
+        node = expressions.build(value, access)
+    except (OpaqueError, SplitError):
+        return False
+    if _is_element(node, attention, expressions):
+        kept[value] = Kept(value, places[op.operation], node, access)
+    return value in kept
+
+
+def _shape(value: Value) -> Sequence[int]:
+    return list(value.type.shape) if isinstance(value.type, ir.RankedTensorType) else []
+
+
+def whole_access(shape: Sequence[int], expressions: Expressions) -> Access | None:
+    """Return how a tensor of ``shape`` has an element for each score: batches in order, row, column.
+
+    None if it has not. Several batches may stand in one dimension, and dimensions of one anywhere.
+    """
+    *outer, row, column = shape if len(shape) > 1 else (0, 0)
+    ex = expressions
+    if [row, column] != ex.extents[ex.row : ex.column + 1]:
+        return None
+    batches = [dim for dim in range(ex.row) if ex.extents[dim] > 1]
+    found: list[Linear] = []
+    for extent in outer:
+        terms: list[tuple[int, int]] = []
+        rest = extent
+        while rest > 1 and batches and rest % ex.extents[batches[0]] == 0:
+            rest //= ex.extents[batches[0]]
+            terms.append((batches.pop(0), rest))
+        if rest != 1:
+            return None
+        found.append(Linear(tuple(terms)))
+    if batches:
+        return None
+    return (*found, Linear(((ex.row, 1),)), Linear(((ex.column, 1),)))
+
+
+def _is_element(node: Node, attention: Attention, expressions: Expressions) -> bool:
+    """Return whether ``node`` is a float for each score, computed of those of ``attention``."""
+    ex = expressions
+    is_wide = {ex.row, ex.column} <= node.dims and isinstance(node.type, ir.FloatType)
+    return is_wide and not set(attention.program.scores).isdisjoint(ordered([node]))

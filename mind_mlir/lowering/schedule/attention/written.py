@@ -1,0 +1,238 @@
+"""Emits tensors of elements of the scores: written as they are, or summed over batches.
+
+Elements lie in memory ``[key][query]`` and are turned in squares of a vector. Where they are summed, the
+heads whose elements are terms compute the same queries side by side, each into a tile of its own that all
+threads see; then each thread sums some keys of all of these tiles, in the order of the heads.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from functools import partial
+from typing import TYPE_CHECKING
+
+from mind_mlir.bindings import arith, ir, memref, scf, vector
+from mind_mlir.lowering.schedule.attention.elements import load, store
+from mind_mlir.lowering.schedule.attention.scratch import Scratches
+from mind_mlir.lowering.schedule.emission.constants import VECTOR_NS
+from mind_mlir.lowering.schedule.emission.shuffle import transpose
+from mind_mlir.lowering.schedule.emission.split import Split, split
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from mind_mlir.bindings import Value
+    from mind_mlir.lowering.schedule.attention.memory import Buffer, Scratch
+    from mind_mlir.lowering.schedule.emission.emitter import Index
+    from mind_mlir.lowering.schedule.reading.view import Env
+
+
+@dataclasses.dataclass(frozen=True)
+class Tiles:
+    """Elements of some heads for a block of queries.
+
+    Attributes:
+        memory: Their memory, ``[head, key][query]``.
+        first: The first row of the first head.
+        heads: How many heads there are to be summed.
+        adds: Whether they are added to what there is; None if they never are.
+    """
+
+    memory: Value
+    first: Index
+    heads: Index
+    adds: Value | None
+
+
+class Written(Scratches):
+    """Emits what one attention writes of its elements."""
+
+    def _side_by_side(self, block: Callable[[Env, Index, Scratch], object]) -> None:
+        """Emit all of an attention, given what emits a block of queries of a head.
+
+        Args:
+            block: Takes the batches, the number of the block, and memory.
+        """
+        e, s = self._e, self._s
+        heads = math.prod(self._extents[dim] for dim in self._own)
+        members = math.prod(self._extents[dim] for dim in self._summed)
+        within = min(members, s.together)
+        across = s.together // within
+        count = -(-s.together // s.units)
+        places = self._kept_places()
+        shared = {
+            place: self._memory(s.together * self._keys, self._element, s.queries, parallel=False)
+            for place in places
+        }
+        scratch = self._scratch(shared, parallel=False) if count == 1 else None
+
+        def one(number: Index, first: tuple[Index, Index], queries: Index, own: Scratch) -> list[Value]:
+            head, member = e.add(first[0], e.floordiv(number, within)), e.modulo(number, within)
+            member = e.add(first[1], member)
+            env = {**self._digits(head, self._own), **self._digits(member, self._summed)}
+            env |= {dim: 0 for dim in range(self._row) if dim not in env}
+            row = e.mul(number, self._keys)
+            arrays = [
+                _rows(each, e.index(row), self._keys) if place in shared else each
+                for place, each in enumerate(own.arrays)
+            ]
+            there = [(head, heads)] * bool(heads % across) + [(member, members)] * bool(members % within)
+            self._where(there, lambda: block(env, queries, dataclasses.replace(own, arrays=arrays)))
+            return []
+
+        def step(first: tuple[Index, Index], queries: Index) -> list[Value]:
+            def chunk(start: Index, end: Index, _: list[Value]) -> list[Value]:
+                own = scratch or self._scratch(shared, parallel=True)
+                return e.loop((start, end, 1), [], lambda number, _: one(number, first, queries, own))
+
+            e.chunks(Split(s.units, count, "", s.brief), s.together, [], chunk)
+            for number, place in enumerate(places):
+                self._sum(number, shared[place], first, queries, (across, within))
+            return []
+
+        def rows(head: Index, member: Index) -> list[Value]:
+            blocks = -(-self._queries // s.queries)
+            return e.loop((0, blocks, 1), [], lambda queries, _: step((head, member), queries))
+
+        def parts(head: Index, _: list[Value]) -> list[Value]:
+            return e.loop((0, members, within), [], lambda member, _: rows(head, member))
+
+        e.loop((0, heads, across), [], parts)
+
+    def _digits(self, number: Index, dims: Sequence[int]) -> dict[int, Index]:
+        """Return the batches ``dims``, the last one of which counts fastest."""
+        e = self._e
+        found: dict[int, Index] = {}
+        outer = math.prod(self._extents[dim] for dim in dims)
+        for dim in reversed(dims):
+            extent = self._extents[dim]
+            outer //= extent
+            found[dim] = number if outer == 1 else e.modulo(number, extent)
+            number = e.floordiv(number, extent)
+        return found
+
+    def _where(self, bounds: Sequence[tuple[Index, int]], body: Callable[[], object]) -> None:
+        """Emit ``body``, where numbers are below their bounds."""
+        if not bounds:
+            body()
+            return
+        branch = scf.IfOp(self._e.all([self._e.compare("ult", *each) for each in bounds]))
+        with ir.InsertionPoint(branch.then_block):
+            body()
+            scf.YieldOp([])
+
+    def _sum(
+        self,
+        number: int,
+        tiles: Value,
+        first: tuple[Index, Index],
+        block: Index,
+        counts: tuple[int, int],
+    ) -> None:
+        """Emit sums over heads of a block of queries, of the tensor ``number``."""
+        e, s = self._e, self._s
+        across, within = counts
+        heads = math.prod(self._extents[dim] for dim in self._own)
+        members = math.prod(self._extents[dim] for dim in self._summed)
+        several = e.minimum(e.sub(members, first[1]), within) if members % within else within
+        adds = None if members == within else e.compare("ne", first[1], 0)
+        squares = -(-self._keys // s.lanes)
+        vectors = s.together * squares * s.queries
+        cut = split(squares, 2 * vectors * VECTOR_NS)
+        rows = e.mul(block, s.queries)
+
+        def chunk(start: Index, end: Index, _: list[Value]) -> list[Value]:
+            keys = (e.mul(start, s.lanes), e.mul(end, s.lanes))
+
+            def head(place: Index, _: list[Value]) -> list[Value]:
+                batch = e.add(first[0], place)
+                env = {**self._digits(batch, self._own), self._row: rows}
+                found = Tiles(tiles, e.mul(place, within * self._keys), several, adds)
+                there = [(batch, heads)] * bool(heads % across)
+                self._where(there, lambda: self._write(number, found, env, keys))
+                return []
+
+            return e.loop((0, across, 1), [], head)
+
+        e.chunks(cut, squares, [], chunk)
+
+    def _write_kept(self, env: Env, number: int, array: Value) -> None:
+        """Emit the rows of a tensor for a block of queries of one head, given the elements of it."""
+        self._write(number, Tiles(array, 0, 1, None), env, (0, self._keys))
+
+    def _write(self, number: int, tiles: Tiles, env: Env, keys: tuple[Index, Index]) -> None:
+        """Emit the rows of a tensor for a block of queries, of some keys, which are squares."""
+        e, s = self._e, self._s
+        out = self._buffers[self._m.kept[number]]
+        first = env[self._row]
+
+        def square(key: Index, _: list[Value]) -> list[Value]:
+            for c in range(s.vectors):
+                rows = transpose(self._sums_of_square(tiles, key, c * s.lanes))
+                for lane, value in enumerate(rows):
+                    row = e.add(first, c * s.lanes + lane)
+                    there = [(row, self._queries)] * bool(self._queries % s.queries)
+                    here = {**env, self._row: row, self._column: key}
+                    self._where(there, partial(self._put, value, out, here, tiles.adds))
+            return []
+
+        e.loop((*keys, s.lanes), [], square)
+
+    def _sums_of_square(self, tiles: Tiles, key: Index, query: int) -> list[Value]:
+        """Emit sums over heads: a vector of queries for each of as many keys."""
+        e, lanes = self._e, self._s.lanes
+        places = [e.add(key, lane) for lane in range(lanes)]
+        if self._keys % lanes:  # nothing lies behind the last key
+            places = [e.minimum(place, self._keys - 1) for place in places]
+
+        def one(head: Index) -> list[Value]:
+            start = e.add(tiles.first, e.mul(head, self._keys))
+            return [load(e, lanes, tiles.memory, [e.add(start, place), query]) for place in places]
+
+        def more(head: Index, sums: list[Value]) -> list[Value]:
+            terms = zip(sums, one(head), strict=True)
+            return [arith.AddFOp(*each).result for each in terms]
+
+        return e.loop((1, tiles.heads, 1), one(0), more)
+
+    def _put(self, value: Value, out: Buffer, env: Env, adds: Value | None) -> None:
+        """Emit a store of elements of a row, added to what there is where ``adds``."""
+        e, lanes = self._e, self._s.lanes
+        element = out.value.type.element_type
+        live: Index = lanes
+        if self._keys % lanes:
+            live = e.minimum(e.sub(self._keys, env[self._column]), lanes)
+        indices = [e.index(each) for each in out.indices(e, env)]
+        mask = e.mask(lanes, live)
+        if adds is not None:
+            old = self._old(out, indices, mask)
+            value = arith.AddFOp(value, arith.SelectOp(adds, old, self._splat(0.0)).result).result
+        if element != self._element:
+            value = arith.TruncFOp(e.vector_type(lanes, element), value).result
+        if mask is None:
+            store(e, value, out.value, indices)
+        else:
+            vector.MaskedStoreOp(out.value, indices, mask, value)
+
+    def _old(self, out: Buffer, indices: list[Value], mask: Value | None) -> Value:
+        e, lanes = self._e, self._s.lanes
+        if mask is None:
+            return load(e, lanes, out.value, indices)
+        type_ = e.vector_type(lanes, self._element)
+        return vector.MaskedLoadOp(type_, out.value, indices, mask, self._splat(0.0)).result
+
+    def _kept_places(self) -> list[int]:
+        """Return the arrays where tensors of elements are when all passes are done."""
+        places = {node: place for place, node in enumerate(self._p.scores)}
+        places |= {node: place for stage in self._p.stages for place, node in stage.stores}
+        return [places[node] for node in self._p.kept]
+
+
+def _rows(buffer: Value, first: Value, size: int) -> Value:
+    """Emit ``size`` rows of ``buffer``, from ``first`` on."""
+    anywhere = ir.ShapedType.get_dynamic_stride_or_offset()
+    columns = buffer.type.shape[1]
+    layout = ir.StridedLayoutAttr.get(anywhere, [columns, 1])
+    part = ir.MemRefType.get([size, columns], buffer.type.element_type, layout)
+    return memref.SubViewOp(part, buffer, [first], [], [], [anywhere, 0], [size, columns], [1, 1]).result
