@@ -11,10 +11,8 @@ from mind_mlir.lowering.schedule.fusion.collapse import collapse, expand_value, 
 from mind_mlir.lowering.schedule.fusion.elements import Known
 from mind_mlir.lowering.schedule.fusion.group import Group
 from mind_mlir.lowering.schedule.fusion.output import Output
-from mind_mlir.lowering.schedule.fusion.passes import passes_of
-from mind_mlir.lowering.schedule.fusion.row_nest import RowEmitter, starts_of
-from mind_mlir.lowering.schedule.fusion.row_schedule import RowPlan, choose_row_schedule
-from mind_mlir.lowering.schedule.fusion.row_space import RowSpace
+from mind_mlir.lowering.schedule.fusion.row_choice import choose_rows, emit_rows
+from mind_mlir.lowering.schedule.fusion.row_nest import starts_of
 from mind_mlir.lowering.schedule.group_emission import form_of, leaves, targets_of
 from mind_mlir.lowering.schedule.sharing.groups import share_rows
 from mind_mlir.lowering.schedule.sharing.nests import choices_of_sharing
@@ -93,23 +91,21 @@ class RowEmission:
         if group.reductions != (rank - 1,) or group.vector != rank - 1:
             return False
         group.produced = {result: view for view in group.members for result in view.op.results}
-        space = RowSpace(group.extents, group.reductions)
-        passes = passes_of(group.members, group.produced, space, written)
-        schedule = choose_row_schedule(group, passes, written, self._target)
-        if schedule is None:
+        chosen = choose_rows(group, written, self._target)
+        if chosen is None:
             return False
+        passes, schedule = chosen
         pairs = zip(written, targets, strict=True)
         outputs = [self._output(group, passes, result, target) for result, target in pairs]
         tensors = share_rows(self._shared, group, outputs, schedule, self._target)
         choices = (*schedule.choices(), *choices_of_sharing(tensors))
         operations = [view.op for view in program.members]
         self._decisions.add(
-            lambda: Decision("rows", computed(operations), group.extents, choices), last.place
+            lambda: Decision(schedule.kind, computed(operations), group.extents, choices), last.place
         )
         if tensors is None:
             starts = starts_of(group.members)
-            plan = RowPlan(group, passes, outputs, starts, schedule, self._target)
-            tensors = RowEmitter(self._emitter, plan).emit(Known())
+            tensors = emit_rows(self._emitter, group, outputs, starts, schedule, self._target, Known())
         for old, value in zip(written, tensors, strict=True):
             old.replace_all_uses_with(expand_value(value, list(old.type.shape)))
         return True

@@ -73,7 +73,7 @@ class Joiner:
         padding = self._e.splat(element, combiner.neutral_attribute(element))
         mask = self._e.mask(width, parts)
         vector = self._e.read(self._e.vector_type(width, element), partial, [*at, 0], padding, mask)
-        wide = _wider(combiner, element)
+        wide = wider(combiner, element)
         total = combiner.horizontal(self._widened(vector, wide))
         total = total if wide == element else arith.TruncFOp(element, total).result
         start = self._e.extract(result, at) if output.start is None else output.start
@@ -84,7 +84,7 @@ class Joiner:
         element = ir.RankedTensorType(partial.type).element_type
         type_ = self._e.vector_type(self._lanes, element)
         parts, count = partial.type.shape
-        wide = _wider(combiner, element)
+        wide = wider(combiner, element)
         neutral = self._e.splat(self._e.vector_type(self._lanes, wide), combiner.neutral_attribute(wide))
         padding = self._e.splat(element, combiner.neutral_attribute(element))
         accumulators = Accumulators(self._e, [combiner], [neutral])
@@ -125,7 +125,7 @@ class Joiner:
         return self._e.read(type_, result, [at], padding, mask)
 
 
-def _wider(combiner: Combiner, element: Type) -> Type:
+def wider(combiner: Combiner, element: Type) -> Type:
     """Return the type that parts are joined in: a wider one where that keeps the sum from rounding again."""
     if combiner.name == "arith.addf" and not isinstance(element, ir.F64Type):
         return ir.F64Type.get()

@@ -10,7 +10,7 @@ from mind_mlir.lowering.schedule.fusion.elements import read_vector
 from mind_mlir.lowering.schedule.reading.body import match_multiply_add
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from mind_mlir.bindings import Value
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
@@ -30,6 +30,7 @@ class Output:
         destination: the tensor it is written to; holds what a reduction starts from unless ``start`` does.
         start: the number that a reduction starts from, or None.
         adds: whether each element is combined with what is in memory by then: a sum over rows.
+        instead: what is reduced rather than what the operation does, a value of its body.
     """
 
     member: View
@@ -37,6 +38,7 @@ class Output:
     destination: Value
     start: Value | None = None
     adds: bool = False
+    instead: Value | None = None
 
     @property
     def access(self) -> Access:
@@ -49,6 +51,11 @@ class Output:
         return self.member.op.results[self.number]
 
 
+def reductions_of(views: Iterable[View]) -> list[Output]:
+    """Return the results of ``views``, which reduce, as results that are given as they are found."""
+    return [Output(view, number, init) for view in views for number, init in enumerate(view.inits)]
+
+
 def combiner_of(output: Output) -> Combiner:
     """Return how ``output``, a reduction, is combined."""
     combiners = match_combiners(output.member.body, output.member.results)
@@ -59,6 +66,8 @@ def combiner_of(output: Output) -> Combiner:
 def wanted_values(output: Output) -> list[Value]:
     """Return what is needed in vectors for ``output``: a value, or both factors of a product to be summed."""
     member = output.member
+    if output.instead is not None:
+        return [output.instead]
     if not member.reductions:
         return [output.result]
     value = combined_value(member.body, member.results, output.number)

@@ -85,6 +85,7 @@ def passes_of(
     produced: Mapping[Value, View],
     space: RowSpace,
     results: Container[Value],
+    repeated: int = REPEATED,
 ) -> Passes:
     """Return the passes of a row program, as few as possible.
 
@@ -93,13 +94,15 @@ def passes_of(
         produced: Which of them computes each value.
         space: Its loops.
         results: The values that are used outside of it.
+        repeated: Operations that a pass rather repeats than read what they have computed.
     """
-    return _Planner(members, produced, space, results).run()
+    return _Planner(members, produced, space, results, repeated).run()
 
 
-def _narrowings(view: View) -> int:
-    """Return how often the body of ``view`` rounds to a narrow float."""
-    return sum(op.operation.name == "arith.truncf" for op in view.body.operations)
+def cost_of(view: View) -> int:
+    """Return the operations in the body of ``view``, those that take longer as often as they are slower."""
+    narrowings = len([op for op in view.body.operations if op.operation.name == "arith.truncf"])
+    return operations_of(view) + NARROWING * narrowings
 
 
 def _lives(view: View, space: RowSpace, results: Container[Value]) -> bool:
@@ -114,12 +117,14 @@ class _Planner:
         produced: Mapping[Value, View],
         space: RowSpace,
         results: Container[Value],
+        repeated: int,
     ) -> None:
         self._members = [view for view in members if not view.reductions or _lives(view, space, results)]
         self._produced = produced
         self._space = space
         self._single = {id(view): space.is_single(view) for view in members}
         self._results = results
+        self._repeated = repeated
         self._levels: dict[int, int] = {}
         self._costs: dict[int, int] = {}
         self._first: dict[int, int] = {}  # the pass that first computes a member along the row
@@ -151,7 +156,7 @@ class _Planner:
         if not summed:
             return
         others = [view for view in self._members if not self._is_summed(view)]
-        passes = _Planner(others, self._produced, self._space, self._results).run().passes
+        passes = _Planner(others, self._produced, self._space, self._results, self._repeated).run().passes
         for view in summed:
             least = self._levels[id(view)]
             costs = [(self._missing(view, part), level) for level, part in enumerate(passes[least:], least)]
@@ -191,7 +196,7 @@ class _Planner:
         levels = [self._levels[id(each)] + bool(each.reductions) for each in inputs]
         self._levels[id(view)] = max(levels, default=0)
         along = [each for each in inputs if not self._single[id(each)]]
-        own = 0 if self._single[id(view)] else operations_of(view) + NARROWING * _narrowings(view)
+        own = 0 if self._single[id(view)] else cost_of(view)
         self._costs[id(view)] = own + sum(self._costs[id(each)] for each in along)
 
     def _pass(self, level: int) -> Pass:
@@ -269,4 +274,4 @@ class _Planner:
         """Return whether pass ``level`` reads what an earlier one has computed of ``view``."""
         if self._single[id(view)]:
             return False
-        return self._first.get(id(view), level) < level and self._costs[id(view)] > REPEATED
+        return self._first.get(id(view), level) < level and self._costs[id(view)] > self._repeated

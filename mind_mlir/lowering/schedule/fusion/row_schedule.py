@@ -57,6 +57,11 @@ class RowSchedule:
     words: tuple[str, ...]
     summed: int = 0
 
+    @property
+    def kind(self) -> str:
+        """What such nests are called in listings."""
+        return "rows"
+
     def choices(self) -> tuple[Choice, ...]:
         """Return what was chosen, in words."""
         found = [
@@ -113,24 +118,12 @@ def choose_row_schedule(
     """
     if len(passes.passes) < 2:
         return None
-    bits = widest(group.members)
-    lanes = target.lanes(bits)
-    works = [_work(group, part, bits, results) for part in passes.passes]
-    read = read_by(group.members, group.produced)
-    touched = sum(map(bytes_of, [*read, *results]))
-    stored = sum(work.stored for work in works)
-    whole = dataclasses.replace(
-        works[0],
-        reductions=(group.vector,),
-        weight=sum(work.weight for work in works),
-        operations=sum(work.operations for work in works),
-        bytes=touched,
-        stored=stored,
-        sums=any(work.sums for work in works),
-    )
-    row_bytes = max(1, _row_bytes(group, [*read, *results, *passes.kept]))  # none where all is one element
-    if row_bytes * ROW_SHARE > target.l2_bytes:
+    if is_long(group, passes, results, target):
         return None
+    lanes = target.lanes(widest(group.members))
+    works, whole = works_of(group, passes, results)
+    touched, stored = whole.bytes, whole.stored
+    row_bytes = _touched_bytes(group, passes, results)
     rows = chunked(whole, lanes, target)
     if rows is None:
         return None
@@ -143,9 +136,9 @@ def choose_row_schedule(
                 rows, vectors=each, cuts=(), parallel=False, brief=False, streaming=bool(past)
             )
         )
-    words = tuple(_words(part, passes.kept) for part in passes.passes)
+    words = tuple(does(part, passes.kept) for part in passes.passes)
     most = _most(group, rows)
-    block = min(_power(target.l1_bytes // BLOCK_SHARE // row_bytes), most)
+    block = min(power_of_two(target.l1_bytes // BLOCK_SHARE // row_bytes), most)
     costly = SINGLE_COST * sum(map(operations_of, passes.settled)) > whole.operations * -(
         -group.extents[group.vector] // lanes
     )
@@ -163,10 +156,37 @@ def choose_row_schedule(
     return RowSchedule(rows, block, tuple(schedules), apart, asking, turned, words, summed)
 
 
+def is_long(group: Group, passes: Passes, results: Sequence[Value], target: Target) -> bool:
+    """Return whether the second-level cache does not hold what a row program touches of a row."""
+    return _touched_bytes(group, passes, results) * ROW_SHARE > target.l2_bytes
+
+
+def _touched_bytes(group: Group, passes: Passes, results: Sequence[Value]) -> int:
+    """Return the bytes that are read, written or kept of one row; one at least."""
+    read = read_by(group.members, group.produced)
+    return max(1, row_bytes_of(group, [*read, *results, *passes.kept]))  # none where all is one element
+
+
+def works_of(group: Group, passes: Passes, results: Sequence[Value]) -> tuple[list[Work], Work]:
+    """Return the work of each of ``passes``, and that of all of them."""
+    bits = widest(group.members)
+    works = [_work(group, part, bits, results) for part in passes.passes]
+    whole = dataclasses.replace(
+        works[0],
+        reductions=(group.vector,),
+        weight=sum(work.weight for work in works),
+        operations=sum(work.operations for work in works),
+        bytes=sum(map(bytes_of, [*read_by(group.members, group.produced), *results])),
+        stored=sum(work.stored for work in works),
+        sums=any(work.sums for work in works),
+    )
+    return works, whole
+
+
 def _summed(group: Group, rows: FusedSchedule) -> int:
     """Return how many rows have partial sums in common: no chunk has a part of them."""
     cut = rows.cut(group.vector - 1)
-    return min(SUMMED_ROWS, _power(group.extents[group.vector - 1]) if cut is None else cut.step)
+    return min(SUMMED_ROWS, power_of_two(group.extents[group.vector - 1]) if cut is None else cut.step)
 
 
 def _most(group: Group, rows: FusedSchedule) -> int:
@@ -174,10 +194,10 @@ def _most(group: Group, rows: FusedSchedule) -> int:
     if group.vector == 0:
         return 1
     cut = rows.cut(group.vector - 1)
-    return _power(group.extents[group.vector - 1] if cut is None else cut.step)
+    return power_of_two(group.extents[group.vector - 1] if cut is None else cut.step)
 
 
-def _power(count: int) -> int:
+def power_of_two(count: int) -> int:
     """Return the greatest power of two up to ``count``; one at least."""
     return 1 << (max(1, count).bit_length() - 1)
 
@@ -202,7 +222,7 @@ def _are_vectors(group: Group, passes: Passes, results: Sequence[Value]) -> bool
     return all(isinstance(type_, ir.FloatType) for type_ in types)
 
 
-def _row_bytes(group: Group, values: Sequence[Value]) -> int:
+def row_bytes_of(group: Group, values: Sequence[Value]) -> int:
     """Return the bytes of one row of those of ``values`` that have rows."""
     elements = math.prod(group.extents)
     types = [value.type for value in values]
@@ -229,8 +249,8 @@ def _work(group: Group, part: Pass, bits: int, results: Sequence[Value]) -> Work
     )
 
 
-def _words(part: Pass, kept: Sequence[Value]) -> str:
-    """Return what ``part`` does with a row."""
+def does(part: Pass, kept: Sequence[Value]) -> str:
+    """Return what ``part`` does with a row, in words; ``kept`` is what is no result."""
     names = [label_of(view.op.location) or "a value" for view in part.reduced]
     found = [f"reduces {' and '.join(names)}"] if names else []
     names = [label_of(view.op.location) or "a value" for view in part.summed]

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING
 from mind_mlir.bindings import ir
 from mind_mlir.lowering.schedule.fusion.elements import Known
 from mind_mlir.lowering.schedule.fusion.nest import GroupEmitter
-from mind_mlir.lowering.schedule.fusion.passes import passes_of
-from mind_mlir.lowering.schedule.fusion.row_nest import RowEmitter, starts_of
-from mind_mlir.lowering.schedule.fusion.row_schedule import RowPlan
-from mind_mlir.lowering.schedule.fusion.row_space import RowSpace
+from mind_mlir.lowering.schedule.fusion.row_choice import emit_rows
+from mind_mlir.lowering.schedule.fusion.row_nest import starts_of
 from mind_mlir.lowering.schedule.reading.values import constant_value, filler
 from mind_mlir.lowering.schedule.reading.windows import window_of
 
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.fusion.group import Group
     from mind_mlir.lowering.schedule.fusion.output import Output
     from mind_mlir.lowering.schedule.fusion.plan import Root
-    from mind_mlir.lowering.schedule.fusion.row_schedule import RowSchedule
+    from mind_mlir.lowering.schedule.fusion.row_choice import AnyRowSchedule
     from mind_mlir.lowering.schedule.fusion.schedule import FusedSchedule
     from mind_mlir.lowering.schedule.reading.view import View
     from mind_mlir.lowering.schedule.sharing.nests import SharedNests
@@ -62,7 +60,7 @@ def share_group(
 
 
 def share_rows(
-    shared: SharedNests, group: Group, outputs: list[Output], schedule: RowSchedule, target: Target
+    shared: SharedNests, group: Group, outputs: list[Output], schedule: AnyRowSchedule, target: Target
 ) -> list[Value] | None:
     """Emit a row program as a call, and return the tensors of its outputs, in their order.
 
@@ -98,10 +96,7 @@ def share_rows(
             for result, attribute in numbers.items()
             if attribute is not None
         }
-        space = RowSpace(inside.extents, inside.reductions)
-        passes = passes_of(inside.members, inside.produced, space, [output.result for output in outputs])
-        plan = RowPlan(inside, passes, new, first, schedule, target)
-        return RowEmitter(emitter, plan).emit(Known(constants))
+        return emit_rows(emitter, inside, new, first, schedule, target, Known(constants))
 
     types = [output.destination.type for output in outputs]
     return shared.call(description.key, list(description.inputs), types, define)

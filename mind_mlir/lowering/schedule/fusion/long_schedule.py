@@ -1,0 +1,157 @@
+"""How a row program over long rows is computed, as data: chosen from its work and the target alone."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING
+
+from mind_mlir.lowering.schedule.emission.constants import (
+    CHUNK_BYTES,
+    FEWEST_CHUNKS,
+    MOST_FUSED_CHUNKS,
+    ONLINE_STEPS,
+    ONLINE_VECTORS,
+    PIECE_SHARE,
+    WAKING_NS,
+    WORTHWHILE_NS,
+)
+from mind_mlir.lowering.schedule.emission.decision import Choice
+from mind_mlir.lowering.schedule.emission.split import Split
+from mind_mlir.lowering.schedule.fusion.group import widest
+from mind_mlir.lowering.schedule.fusion.long_benefit import pays
+from mind_mlir.lowering.schedule.fusion.row_schedule import does, power_of_two, row_bytes_of, works_of
+from mind_mlir.lowering.schedule.fusion.schedule import Cut, FusedSchedule, chunked, streams, vectors
+from mind_mlir.lowering.schedule.fusion.work import read_by
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mind_mlir.bindings import Value
+    from mind_mlir.lowering.schedule.fusion.group import Group
+    from mind_mlir.lowering.schedule.fusion.long_stages import Stage
+    from mind_mlir.lowering.schedule.fusion.passes import Passes
+    from mind_mlir.lowering.schedule.fusion.work import Work
+    from mind_mlir.target import Target
+
+
+@dataclasses.dataclass(frozen=True)
+class StageSchedule:
+    """How a stage is computed.
+
+    Attributes:
+        passes: How each of its passes is.
+        piece: Elements of a row of which it has numbers of their own; passes go over a piece one by one.
+        split: How the whole pieces of a row are cut in chunks; one chunk where threads share the rows.
+        words: What it does, for people.
+    """
+
+    passes: tuple[FusedSchedule, ...]
+    piece: int
+    split: Split
+    words: str
+
+
+@dataclasses.dataclass(frozen=True)
+class LongSchedule:
+    """How a row program over long rows is computed.
+
+    Attributes:
+        rows: How the rows are cut in chunks, if they are what threads share.
+        stages: How each stage is computed.
+    """
+
+    rows: FusedSchedule
+    stages: tuple[StageSchedule, ...]
+
+    @property
+    def kind(self) -> str:
+        """What such nests are called in listings."""
+        return "long rows"
+
+    def choices(self) -> tuple[Choice, ...]:
+        """Return what was chosen, in words."""
+        found = [
+            Choice(
+                f"stage {number}",
+                ", ".join(f"{schedule.vectors} x {schedule.lanes}" for schedule in stage.passes),
+                stage.words,
+            )
+            for number, stage in enumerate(self.stages, 1)
+        ]
+        pieces = ", ".join(str(stage.piece) for stage in self.stages[:-1])
+        found.append(Choice("pieces", f"of {pieces}", "what is reduced of them is joined behind each stage"))
+        if self.rows.cuts:
+            *_, chunks = (choice for choice in self.rows.choices() if choice.name == "chunks")
+            found.append(chunks)
+        else:
+            counts = ", ".join(str(stage.split.count) for stage in self.stages)
+            found.append(Choice("chunks", counts, f"of each row: {self.stages[0].split.reason}"))
+        if any(schedule.streaming for stage in self.stages for schedule in stage.passes):
+            found.append(Choice("stores", "past the cache", "the results are larger than it"))
+        return tuple(found)
+
+
+def choose_long_schedule(
+    group: Group, passes: Passes, stages: Sequence[Stage], results: Sequence[Value], target: Target
+) -> LongSchedule | None:
+    """Return how a row program over long rows is computed; None if it is better left to groups.
+
+    Args:
+        group: All its operations, over its loops; their rows lie along the last one.
+        passes: What is computed when.
+        stages: Which passes go along a row together.
+        results: The results that are used outside of it.
+        target: The processor.
+    """
+    if len(passes.passes) < 2 or passes.kept or passes.summed:
+        return None
+    lanes = target.lanes(widest(group.members))
+    works, whole = works_of(group, passes, results)
+    rows = chunked(whole, lanes, target)
+    nanoseconds = whole.nanoseconds(target) * group.extents[group.vector] / math.prod(group.extents)
+    if rows is None and nanoseconds < WORTHWHILE_NS:
+        return None
+    if not pays(group, passes, stages, results, whole, target, by_rows=rows is not None):
+        return None
+    plain = FusedSchedule(
+        lanes, 1, 0, (), None, parallel=False, brief=False, streaming=False, reason="threads share each row"
+    )
+    left = iter(works)
+    found = []
+    for stage in stages:
+        own = [next(left) for _ in stage.passes]
+        schedules = [_pass(work, stage, plain, whole, target) for work in own]
+        piece = _piece(group, stage, max(schedule.width for schedule in schedules), target)
+        count = max(1, group.extents[group.vector] // piece)
+        split = Split(count, 1, "threads share the rows")
+        if rows is None:
+            split = _split(count, whole.row_bytes, nanoseconds)
+        cut = Cut(group.vector, piece, count)
+        schedules = [dataclasses.replace(schedule, cuts=(cut,)) for schedule in schedules]
+        words = ", ".join(filter(None, (does(part, ()) for part in stage.passes)))
+        found.append(StageSchedule(tuple(schedules), piece, split, words))
+    return LongSchedule(rows or plain, tuple(found))
+
+
+def _pass(work: Work, stage: Stage, plain: FusedSchedule, whole: Work, target: Target) -> FusedSchedule:
+    past = bool(work.stored) and streams(dataclasses.replace(work, bytes=whole.bytes), target)
+    count = ONLINE_VECTORS if stage.is_online else vectors(work, plain.lanes, streaming=past)
+    return dataclasses.replace(plain, vectors=count, streaming=past)
+
+
+def _piece(group: Group, stage: Stage, width: int, target: Target) -> int:
+    """Return the elements of a piece: what a stage reads of it takes a part of the first-level cache."""
+    if stage.is_online:
+        return width * ONLINE_STEPS
+    read = row_bytes_of(group, read_by(stage.members, group.produced))
+    extent = group.extents[group.vector]
+    return max(width, power_of_two(target.l1_bytes // PIECE_SHARE * extent // max(1, read)))
+
+
+def _split(count: int, row_bytes: int, nanoseconds: float) -> Split:
+    """Return how ``count`` pieces of a row are cut in chunks."""
+    wanted = min(MOST_FUSED_CHUNKS, max(FEWEST_CHUNKS, row_bytes // CHUNK_BYTES))
+    step = power_of_two(count // wanted)
+    about = f"about {nanoseconds / 1000:.1f} us of work"
+    return Split(step, -(-count // step), about, nanoseconds < WAKING_NS)
