@@ -95,6 +95,13 @@ _BODIES = {
   %value{i} = llvm.load %from{i} {{alignment = 64 : i64}} : !llvm.ptr -> {vector}
   %new{i} = llvm.fadd %sum{i}, %value{i} : {vector}
 """,
+    "ask": """
+  %from{i} = llvm.getelementptr %from[{i}] : (!llvm.ptr) -> !llvm.ptr, {vector}
+  %ahead{i} = llvm.getelementptr %from{i}[128] : (!llvm.ptr) -> !llvm.ptr, i8
+  "llvm.intr.prefetch"(%ahead{i}) <{{cache = 1 : i32, hint = 0 : i32, rw = 0 : i32}}> : (!llvm.ptr) -> ()
+  %value{i} = llvm.load %from{i} {{alignment = 64 : i64}} : !llvm.ptr -> {vector}
+  %new{i} = llvm.fadd %sum{i}, %value{i} : {vector}
+""",
     "copy": """
   %from{i} = llvm.getelementptr %from[{i}] : (!llvm.ptr) -> !llvm.ptr, {vector}
   %to{i} = llvm.getelementptr %to[{i}] : (!llvm.ptr) -> !llvm.ptr, {vector}
@@ -134,7 +141,7 @@ def _stream(name: str, vector: str) -> str:
             f"  llvm.store volatile %new{i}, %result_at {{alignment = 8 : i64}} : {vector}, !llvm.ptr\n"
             for i in numbers
         )
-        if name in ("read", "compute", "fma")
+        if name in ("read", "ask", "compute", "fma")
         else "",
     )
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
-from schedule_harness import DTYPES, Array, bufferized, function, run, scheduled, tensor_type
+from schedule_harness import DTYPES, Array, bufferized, function, lowered, run, scheduled, tensor_type
 
-from mind_mlir.target import Target
+from mind_mlir.target import Target, host_target
 
 CASES = [
     ((64, 64), (1, 0)),
@@ -68,6 +70,20 @@ def test_other_types_and_targets(dtype: str, target: Target | None) -> None:
         target,
     )
     np.testing.assert_array_equal(out, x.T)
+
+
+@pytest.mark.parametrize("shape", [(512, 70), (512, 64), (3, 544, 17), (2, 512, 140)], ids=str)
+def test_results_that_exceed_the_caches(shape: tuple[int, ...]) -> None:
+    """They are written past the cache, a few columns of the source at a time."""
+    small = dataclasses.replace(host_target(), l1_bytes=64, l2_bytes=64, l3_bytes=64)
+    permutation = (*range(len(shape) - 2), len(shape) - 1, len(shape) - 2)
+    turned = tuple(shape[p] for p in permutation)
+    x, out = numbers(shape, "f32"), np.zeros(turned, np.float32)
+    types = [tensor_type(shape, "f32"), tensor_type(turned, "f32")]
+    text = function(types[:1], types[1:], transpose("r", "%a0", shape, permutation, "f32"), ["%r"])
+    assert "nontemporal" in lowered(text, small)
+    run(text, [x], [out], small)
+    np.testing.assert_array_equal(out, x.transpose(permutation))
 
 
 def product(left: str, right: str, m: int, n: int, k: int) -> str:

@@ -61,6 +61,14 @@ STEPS = ((2, 4), (8, 2))
 #: read for all of them fits the registers.
 BESIDE = 4
 
+#: Rows that are summed at once where they are multiplied with the same row, as those of a matrix times a
+#: vector are, for bodies of up to so many operations: an element of that row is loaded once for all of them.
+SHARED_ROWS, SHARED_OPERATIONS = 8, 4
+
+#: Reductions along rows that read so many times the last-level cache ask for what lies so many bytes ahead,
+#: past the second-level cache: what they read stays in no cache anyway.
+ASKED_CACHES, ASKED_BYTES = 2, 128
+
 #: Accumulators of a reduction, for bodies that take the time of up to so many operations: as many as hide the
 #: latency of an addition.
 ACCUMULATORS = ((12, 4), (48, 2))

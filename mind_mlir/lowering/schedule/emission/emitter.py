@@ -312,18 +312,19 @@ class Emitter:
         live = ir.VectorType(type_).shape[0] if mask is None else self._live[mask]
         return [[*outer, self.add(last, lane)] for lane in range(live)]
 
-    def prefetch(self, source: Value, indices: Sequence[Index], *, write: bool) -> None:
+    def prefetch(self, source: Value, indices: Sequence[Index], *, write: bool, once: bool = False) -> None:
         """Ask for the cache line of ``source`` that its element at ``indices`` is in.
 
         Args:
             source: A tensor.
             indices: Where in it.
             write: Whether it is to be written.
+            once: Whether it is read once, so that no cache but the first need hold it.
         """
         type_ = ir.MemRefType.get(list(source.type.shape), source.type.element_type)
         attributes = {"read_only": ir.UnitAttr.get()}
         buffer = ir.Operation.create("bufferization.to_buffer", [type_], [source], attributes).result
-        memref.PrefetchOp(buffer, [self.index(i) for i in indices], write, 3, True)
+        memref.PrefetchOp(buffer, [self.index(i) for i in indices], write, 0 if once else 3, True)
 
     def extract(self, source: Value, indices: Sequence[Index]) -> Value:
         """Return the element of the tensor ``source`` at ``indices``."""

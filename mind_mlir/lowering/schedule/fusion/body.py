@@ -96,12 +96,13 @@ class Body:
         self.schedule = schedule
         self._fma = target.fma
         wanted = [value for output in outputs for value in wanted_values(output)]
-        through = schedule.beside > 1
+        through = schedule.beside > 1 and not group.reductions
         self.elements = Elements(emitter, group, schedule.width, wanted, given, through=through)
         self.stores = Stores(emitter, group, schedule.lanes, schedule.vectors)
         self.reducers = [output for output in outputs if output.member.reductions and not output.adds]
         self.streams = [output for output in outputs if not output.member.reductions or output.adds]
         self.combiners = [combiner_of(output) for output in self.reducers]
+        self._asked = self.elements.long_reads(target.l2_bytes) if schedule.ahead else []
 
     @property
     def full(self) -> int:
@@ -125,19 +126,32 @@ class Body:
         type_ = self.e.vector_type(self.schedule.width, element)
         return self.e.splat(type_, self.combiners[number].neutral_attribute(element))
 
-    def accumulators(self) -> Accumulators:
-        """Return an accumulator for each reducer."""
+    def accumulators(self, rows: int = 1) -> Accumulators:
+        """Return an accumulator for each reducer, of each of several rows."""
         neutral = [self.neutral(number) for number in range(len(self.reducers))]
-        return Accumulators(self.e, self.combiners, neutral)
+        return Accumulators(self.e, self.combiners * rows, neutral * rows)
 
     def accumulate(self, place: Place, chunk: Chunk, carried: list[Value]) -> list[Value]:
         """Compute one chunk and combine its reductions with the accumulators, which follow the streams."""
         count = len(self.streams)
         computed = self.elements.chunk(place.env, place.known, chunk, self._now(place, carried))
         following = self.store_streams(place, chunk, computed, carried[:count])
+        self._ask(place, chunk)
         accumulators = iter(carried[count:])
         for output, combiner in zip(self.reducers, self.combiners, strict=True):
             following.append(self._combine(output, combiner, next(accumulators), computed))
+        return following
+
+    def accumulate_beside(
+        self, place: Place, dim: int, chunk: Chunk, accumulators: list[Value]
+    ) -> list[Value]:
+        """Compute one chunk of several rows, from ``place`` on along ``dim``; nothing else is stored."""
+        beside, following, old = Beside(dim, 0), [], iter(accumulators)
+        for _ in range(self.schedule.beside):
+            computed = self.elements.chunk(place.env, place.known, chunk, place.now, beside)
+            for output, combiner in zip(self.reducers, self.combiners, strict=True):
+                following.append(self._combine(output, combiner, next(old), computed))
+            beside = beside.next()
         return following
 
     def stream(self, place: Place, chunk: Chunk, carried: list[Value]) -> list[Value]:
@@ -184,6 +198,19 @@ class Body:
                 env = ahead.env | {self.group.vector: self.e.add(chunk.start, first)}
                 indices = [index.emit(self.e, env) for index in ahead.access]
                 self.e.prefetch(ahead.tensor, indices, write=ahead.write)
+
+    def _ask(self, place: Place, chunk: Chunk) -> None:
+        """Ask for what the reductions read a little further on, within the row."""
+        if not self._asked or chunk.mask is not None:
+            return
+        last = self.group.extents[self.group.vector] - self.schedule.width
+        start = self.e.minimum(self.e.add(chunk.start, self.schedule.ahead), last)
+        for tensor, access in self._asked:
+            element = ir.RankedTensorType(tensor.type).element_type
+            for first in range(0, self.schedule.width, max(1, LINE * 8 // element.width)):
+                env = place.env | {self.group.vector: self.e.add(start, first)}
+                indices = [index.emit(self.e, env) for index in access]
+                self.e.prefetch(tensor, indices, write=False, once=True)
 
     def _now(self, place: Place, carried: list[Value]) -> dict[Value, Value]:
         """Return what the destinations of the streams are by now, which ``carried`` starts with."""

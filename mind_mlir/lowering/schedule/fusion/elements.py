@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import arith, ir, vector
 from mind_mlir.lowering.schedule.fusion.plan import Plan, Read
+from mind_mlir.lowering.schedule.fusion.work import bytes_of
 from mind_mlir.lowering.schedule.reading.body import repeat
 from mind_mlir.lowering.schedule.reading.values import filler
 from mind_mlir.lowering.schedule.reading.view import Linear
@@ -146,6 +147,19 @@ class Elements:
             if self._dim in step.dims:
                 new.vectors[step.root] = self._many(step, here, new, chunk.mask)
         return new
+
+    def long_reads(self, size: int) -> list[tuple[Value, Access]]:
+        """Return the tensors of more than ``size`` bytes that are read along the vector loop, and how."""
+        reads = [step.root for step in self._plan.steps if isinstance(step.root, Read)]
+        return [
+            (read.value, read.access)
+            for read in reads
+            if read.margin is None
+            and isinstance(read.value.type, ir.RankedTensorType)
+            and bytes_of(read.value) > size
+            and read.access
+            and read.access[-1].terms[-1:] == ((self._dim, 1),)
+        ]
 
     def fits(self, env: Env, dim: int, rows: int) -> Value | None:
         """Emit whether no read leaves its tensor.

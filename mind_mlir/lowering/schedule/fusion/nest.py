@@ -114,7 +114,6 @@ class GroupEmitter:
 
     def _beside(self, dim: int, place: Place, carried: list[Value]) -> list[Value]:
         """Emit the loop ``dim`` for some rows at once, and one by one where these are not all there."""
-        assert isinstance(self._inside, Columns), "nothing is reduced"
         columns, side = self._inside, self._s.beside
         rows = self._b.range_of(place, dim)
         whole = self._b.most(dim) % side == 0 and self._g.extents[dim] % side == 0

@@ -9,10 +9,16 @@ from mind_mlir.lowering.schedule.emission.constants import SHORT_ROW
 from mind_mlir.lowering.schedule.fusion.elements import Chunk
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeAlias
+
     from mind_mlir.bindings import Value
     from mind_mlir.lowering.schedule.emission.emitter import Index
     from mind_mlir.lowering.schedule.fusion.body import Body, Place
     from mind_mlir.lowering.schedule.fusion.cascade import Accumulators
+
+    #: Adds a step of the vector loop to what is carried.
+    _Step: TypeAlias = Callable[[Chunk, list[Value]], list[Value]]
 
 
 class Rows:
@@ -35,6 +41,27 @@ class Rows:
             )
         return [*streams, *results]
 
+    def emit_beside(self, place: Place, dim: int, carried: list[Value]) -> list[Value]:
+        """Emit them for several iterations of ``dim`` from ``place`` on; the vector loop alone is reduced."""
+        rows = self._s.beside
+        accumulators = self._b.accumulators(rows)
+
+        def step(chunk: Chunk, inside: list[Value]) -> list[Value]:
+            return self._b.accumulate_beside(place, dim, chunk, inside)
+
+        totals = iter(self._row(place, accumulators, accumulators.neutral, step))
+        results = list(carried)
+        for row in range(rows):
+            env = place.env | {dim: self._e.add(place.env[dim], row)}
+            for number, (output, combiner) in enumerate(
+                zip(self._b.reducers, self._b.combiners, strict=True)
+            ):
+                total = combiner.horizontal(next(totals))
+                results[number] = self._b.stores.store_total(
+                    output, results[number], env, combiner.combine, total, place.slot
+                )
+        return results
+
     def totals(self, place: Place, streams: list[Value]) -> tuple[list[Value], list[Value]]:
         """Emit them at ``place``; return the tensors of the ``streams``, and what each reducer adds up to."""
         count = len(streams)
@@ -53,7 +80,9 @@ class Rows:
         self, others: tuple[int, ...], place: Place, accumulators: Accumulators, carried: list[Value]
     ) -> list[Value]:
         if not others:
-            return self._row(place, accumulators, carried)
+            return self._row(
+                place, accumulators, carried, lambda chunk, inside: self._b.accumulate(place, chunk, inside)
+            )
         dim, *inner = others
         terms = self._terms(tuple(inner))
         apart = terms > SHORT_ROW and accumulators.folds(terms * self._b.most(dim))
@@ -72,7 +101,9 @@ class Rows:
         bounds = rows.lower, rows.upper, 1
         return accumulators.loop(bounds, self._b.most(dim), 1 if apart else terms, carried, body)
 
-    def _row(self, place: Place, accumulators: Accumulators, carried: list[Value]) -> list[Value]:
+    def _row(
+        self, place: Place, accumulators: Accumulators, carried: list[Value], accumulate: _Step
+    ) -> list[Value]:
         columns = self._b.range_of(place, self._g.vector)
         step = self._s.width
         carried = accumulators.loop(
@@ -80,17 +111,17 @@ class Rows:
             -(-self._b.most(self._g.vector) // step),
             1,
             carried,
-            lambda i, inside: self._b.accumulate(place, Chunk(i), inside),
+            lambda i, inside: accumulate(Chunk(i), inside),
         )
-        return self._end(place, carried) if columns.end else carried
+        return self._end(carried, accumulate) if columns.end else carried
 
-    def _end(self, place: Place, carried: list[Value]) -> list[Value]:
+    def _end(self, carried: list[Value], accumulate: _Step) -> list[Value]:
         """Accumulate what is left of a row after its full steps: one step whose end is masked."""
         full, extent = self._b.full, self._g.extents[self._g.vector]
         if full == extent:
             return carried
         mask = self._e.mask(self._s.width, extent - full)
-        following = self._b.accumulate(place, Chunk(full, mask), carried)
+        following = accumulate(Chunk(full, mask), carried)
         count = len(self._b.streams)
         kept = [
             self._e.select(mask, new, old)

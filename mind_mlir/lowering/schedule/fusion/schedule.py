@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.lowering.schedule.emission.constants import (
     ACCUMULATORS,
+    ASKED_BYTES,
+    ASKED_CACHES,
     BESIDE,
     CHUNK_BYTES,
     FEWEST_CHUNKS,
@@ -23,6 +25,8 @@ from mind_mlir.lowering.schedule.emission.constants import (
     MOST_STRIPS,
     PAGE,
     PART_ROWS,
+    SHARED_OPERATIONS,
+    SHARED_ROWS,
     STEPS,
     STREAMED_CACHES,
     STREAMED_SHARE,
@@ -69,6 +73,7 @@ class FusedSchedule:
         reason: Why it is cut so, for people.
         epilogue: The number of the product whose pieces the chunks are, if they are such.
         beside: Iterations of the loop around the vector loop that are computed at once, with what they read.
+        ahead: Elements ahead along the vector loop that are asked for; 0: none.
     """
 
     lanes: int
@@ -82,6 +87,7 @@ class FusedSchedule:
     reason: str
     epilogue: int | None = None
     beside: int = 1
+    ahead: int = 0
 
     @property
     def width(self) -> int:
@@ -113,6 +119,10 @@ class FusedSchedule:
         found.append(Choice("chunks", f"{self.chunks} ({pieces})" if pieces else "1", self.reason))
         if self.beside > 1:
             found.append(Choice("rows", f"{self.beside} at once", "they read the same elements"))
+        if self.ahead:
+            found.append(
+                Choice("prefetch", f"{self.ahead} elements ahead", "what is read exceeds the caches")
+            )
         if self.streaming:
             found.append(Choice("stores", "past the cache", "the results are larger than it"))
         if self.parts is not None:
@@ -161,10 +171,23 @@ def choose_schedule(work: Work, target: Target) -> FusedSchedule:
     about = f"about {nanoseconds / 1000:.1f} us of work"
     parallel = parallel and bool(cuts)
     reason = about if parallel else f"one thread: {about}"
-    beside = BESIDE if work.overlaps and work.extents[work.outer[-1]] >= BESIDE else 1
+    beside = _beside(work, parts, target)
+    if beside > 1 and work.reductions:
+        side = 1
+    asks = work.vector in work.reductions and beside == 1 and work.bytes >= ASKED_CACHES * target.l3_bytes
+    ahead = ASKED_BYTES * 8 // work.bits if asks else 0
     return FusedSchedule(
-        lanes, side, strip, tuple(cuts), parts, parallel, brief, streaming, reason, beside=beside
+        lanes, side, strip, tuple(cuts), parts, parallel, brief, streaming, reason, beside=beside, ahead=ahead
     )
+
+
+def _beside(work: Work, parts: Cut | None, target: Target) -> int:
+    """Return how many iterations of the innermost of the outer loops are computed at once."""
+    if work.overlaps:
+        return BESIDE if work.extents[work.outer[-1]] >= BESIDE else 1
+    far = work.shares and not work.stored and parts is None and work.bytes > target.l2_bytes
+    fits = work.operations <= SHARED_OPERATIONS and work.outer and work.extents[work.outer[-1]] >= SHARED_ROWS
+    return SHARED_ROWS if far and fits else 1
 
 
 def chunked(work: Work, lanes: int, target: Target) -> FusedSchedule | None:

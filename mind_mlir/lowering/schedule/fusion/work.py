@@ -36,7 +36,8 @@ class Work:
         bytes: Bytes that are read or written, each once.
         stored: Bytes of the results, those of reductions left out.
         sums: Whether floating-point numbers are summed: then the order matters for accuracy.
-        overlaps: Whether iterations of the innermost of the outer loops read the same elements.
+        overlaps: Whether iterations of the innermost of the outer loops read the same elements of windows.
+        shares: Whether they reduce the vector loop alone, and read the same row besides rows of their own.
     """
 
     extents: tuple[int, ...]
@@ -49,6 +50,7 @@ class Work:
     stored: int
     sums: bool
     overlaps: bool = False
+    shares: bool = False
 
     @property
     def outer(self) -> tuple[int, ...]:
@@ -93,6 +95,7 @@ def work_of(group: Group, results: Iterable[Value]) -> Work:
         sum(bytes_of(result) for result in written if not group.produced[result].reductions),
         any(_sums(view) for view in group.members),
         _overlaps(group),
+        _shares(group),
     )
 
 
@@ -103,9 +106,32 @@ def _overlaps(group: Group) -> bool:
         return False
     dim = outer[-1]
     found: dict[Value, list[Access]] = {}
+    for value, access in _reads_beside(group, dim) or ():
+        window = window_of(value)
+        if window is not None:
+            found.setdefault(window.source, []).append(window.access(access))
+    return any(overlap(accesses, dim) for accesses in found.values())
+
+
+def _shares(group: Group) -> bool:
+    """Return whether the loop over rows has the same row to read in each iteration, and one of its own."""
+    outer = [dim for dim in range(len(group.extents)) if dim != group.vector]
+    if group.reductions != (group.vector,) or not outer:
+        return False
+    reads = _reads_beside(group, outer[-1]) or ()
+    loops = [{term for index in access for term, _ in index.terms} for _, access in reads]
+    return len({outer[-1] in used for used in loops if group.vector in used}) == 2
+
+
+def _reads_beside(group: Group, dim: int) -> list[tuple[Value, Access]] | None:
+    """Return what is read from tensors, and how; None if several iterations of ``dim`` cannot do so at once.
+
+    They cannot where an element belongs to a whole iteration, or a body looks where it is.
+    """
+    found: list[tuple[Value, Access]] = []
     for view in group.members:
         if any(op.operation.name in ("linalg.index", "tensor.extract") for op in view.body.operations):
-            return False
+            return None
         for number, value in enumerate(view.inputs):
             if not view.used(number) or value in group.produced or filler(value) is not None:
                 continue
@@ -114,11 +140,9 @@ def _overlaps(group: Group) -> bool:
             access = view.accesses[number]
             used = {term for index in access for term, _ in index.terms}
             if dim in used and group.vector not in used:
-                return False
-            window = window_of(value)
-            if window is not None:
-                found.setdefault(window.source, []).append(window.access(access))
-    return any(overlap(accesses, dim) for accesses in found.values())
+                return None
+            found.append((value, access))
+    return found
 
 
 def read_by(members: Iterable[View], produced: Container[Value]) -> list[Value]:

@@ -2,7 +2,8 @@
 
 Squares at the end of a dimension overlap their neighbours rather than be smaller: what is written twice is
 written the same. Several squares next to one another in the result are done together, a band of rows of the
-source, so that what is written is longer than a line of the cache.
+source, so that what is written is longer than a line of the cache. Where that is written past the cache, and
+takes no longer in shorter pieces, what is read of a row is longer than a line, too.
 """
 
 from __future__ import annotations
@@ -191,6 +192,8 @@ class TranspositionEmitter:
 
         ``band`` is where the column loop is, once it has been emitted.
         """
+        if not dims and self.schedule.streaming and self.schedule.band > self._lanes:
+            return self._tiles(band, env, carried)
         if not dims:
             return self._squares(
                 self._t.row,
@@ -213,6 +216,30 @@ class TranspositionEmitter:
 
         return self._e.loop((*bounds, self.schedule.band), carried, body)
 
+    def _tiles(self, band: tuple[Index, Index], env: Env, carried: list[Value]) -> list[Value]:
+        """Emit the squares of ``band`` a few columns of the source at a time, row after row of squares.
+
+        What is read of a row is then several lines of the cache that lie behind one another.
+        """
+        row, column = self._t.row, self._t.column
+        extent, width = self._view.extents[row], self.schedule.band
+
+        def tile(j: Index, inside: list[Value]) -> list[Value]:
+            end = self._e.add(j, width)
+            end = self._e.minimum(end, extent) if extent % width else end
+            return self._e.loop((*band, self._lanes), inside, lambda i, inner: line((j, end), i, inner))
+
+        def line(bounds: tuple[Index, Index], i: Index, inside: list[Value]) -> list[Value]:
+            here = env | {column: self._inside(column, i)}
+            return self._e.loop(
+                (*bounds, self._lanes),
+                inside,
+                lambda j, inner: [self._square(here | {row: self._inside(row, j)}, inner[0])],
+                streaming=self._lanes,
+            )
+
+        return self._e.loop((0, extent, width), carried, tile)
+
     def _across(self, band: tuple[Index, Index], env: Env, carried: list[Value]) -> list[Value]:
         """Emit the squares of ``band``."""
         column = self._t.column
@@ -221,7 +248,6 @@ class TranspositionEmitter:
                 (*band, self._lanes),
                 carried,
                 lambda i, inner: [self._square(env | {column: self._inside(column, i)}, inner[0])],
-                streaming=self._lanes if self.schedule.streaming else 0,
             )
         return [self._square(env | {column: self._inside(column, band[0])}, carried[0])]
 
