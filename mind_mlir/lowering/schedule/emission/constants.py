@@ -119,7 +119,7 @@ REPEATED_LONG = 48
 RELATIVE_COST = 3
 
 #: How much faster than memory the last-level cache is, where rows of it are read again. Of 64 rows of 4 MB, a
-#: softmax takes as long on one thread, and up to a quarter less on two, where exponentials are computed again;
+#: softmax takes as long on one thread, and up to a quarter less on two, where exponentials are repeated;
 #: its gradient takes a third more.
 SHARED_CACHE_SPEEDUP = 2
 
