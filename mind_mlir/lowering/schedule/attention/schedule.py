@@ -166,9 +166,13 @@ def choose_attention_schedule(
     keys = _BLOCK if online and shape.keys > _WHOLE else shape.keys
     blocks = -(-shape.queries // (lanes * vectors)) if all(shape.by_row) else 1
     products = shape.queries * shape.keys * sum((*shape.depths, *shape.widths))
-    hidden = 0.5 if visible is not None and visible < shape.keys // 2 else 1.0
-    nanoseconds = shape.batch * hidden * products / lanes * _FMA_NS
-    nanoseconds += shape.batch * hidden * shape.queries * shape.keys / lanes * _ELEMENT_STEPS * VECTOR_NS
+    seen = 1.0
+    if visible is not None and visible < shape.keys // 2:
+        # Queries that are computed at once go through all keys that any of them sees.
+        at_once = -(-shape.queries // (lanes * vectors))
+        seen = (at_once + 1) / (2 * at_once)
+    nanoseconds = shape.batch * seen * products / lanes * _FMA_NS
+    nanoseconds += shape.batch * seen * shape.queries * shape.keys / lanes * _ELEMENT_STEPS * VECTOR_NS
     together = 0
     if shape.members > 1:
         room = target.l3_bytes // 4 // (shape.keys * row * shape.kept)

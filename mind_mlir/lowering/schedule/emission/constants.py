@@ -126,9 +126,9 @@ REPEATED_LONG = 48
 #: Operations that it takes to sum what is relative to a number that is not known yet, besides the sum.
 RELATIVE_COST = 3
 
-#: How much faster than memory the last-level cache is, where rows of it are read again. Swept with the next
-#: two: of 64 rows of 4 MB, a softmax takes a quarter less time on two threads where exponentials are computed
-#: again, and its gradient a third more.
+#: How much faster than memory the last-level cache is, where rows of it are read again. Of 64 rows of 4 MB, a
+#: softmax takes as long on one thread, and up to a quarter less on two, where exponentials are repeated;
+#: its gradient takes a third more.
 SHARED_CACHE_SPEEDUP = 2
 
 #: The part of the first-level cache that what is read of a piece of a long row takes.
