@@ -4,10 +4,15 @@
 // chunks itself, and returns when those that workers have taken are done; it never waits for a worker to wake
 // up. Whoever finds the slot taken runs its loop alone.
 //
-// The ticket is the number of the job above 24 bits, and the number of chunks that nobody has
-// taken yet in these. A chunk is taken by a compare-and-exchange of the whole ticket, which fails if another
-// job has begun meanwhile: fields that were read before it are those of the job whose ticket it was, because
-// a job with chunks left is not over, and only the next one writes the fields.
+// The ticket is the number of the job above 36 bits; in the 18 below, how many chunks have been taken from the
+// end; and in the lowest 18, how many nobody has taken yet. A chunk is taken by a compare-and-exchange of the
+// whole ticket, which fails if another job has begun meanwhile: fields that were read before it are those of
+// the job whose ticket it was, because a job with chunks left is not over, and only the next one writes the
+// fields.
+//
+// The owner and every second helper take chunks from the first on, the others from the last on: two threads so
+// have a half each, until one has done its own. Each then reads and writes memory that goes on, and both
+// are up to a quarter faster at it than where chunks are taken by turns.
 //
 // Workers are helpers while they run chunks. There are at most `setting` threads in loops, callers and
 // helpers together: a worker looks for that before each chunk, and leaves when other callers have come.
@@ -42,7 +47,7 @@ llvm.func @mind_parallel(%body: !llvm.ptr, %data: !llvm.ptr, %chunks: i64, %limi
   %zero = llvm.mlir.constant(0 : i64) : i64
   %one = llvm.mlir.constant(1 : i64) : i64
   %minus_one = llvm.mlir.constant(-1 : i64) : i64
-  %most_chunks = llvm.mlir.constant(0xFFFFFF : i64) : i64
+  %most_chunks = llvm.mlir.constant(0x3FFFF : i64) : i64
   %setting_at = llvm.mlir.addressof @setting : !llvm.ptr
   %callers_at = llvm.mlir.addressof @callers : !llvm.ptr
   %taken_at = llvm.mlir.addressof @taken : !llvm.ptr
@@ -116,8 +121,10 @@ llvm.func internal @run_shared(%body: !llvm.ptr, %data: !llvm.ptr, %chunks: i64,
   %zero = llvm.mlir.constant(0 : i64) : i64
   %one = llvm.mlir.constant(1 : i64) : i64
   %minus_one = llvm.mlir.constant(-1 : i64) : i64
-  %remaining_mask = llvm.mlir.constant(0xFFFFFF : i64) : i64
-  %next_job = llvm.mlir.constant(0x1000000 : i64) : i64
+  %count_bits = llvm.mlir.constant(18 : i64) : i64
+  %count_mask = llvm.mlir.constant(0x3FFFF : i64) : i64
+  %job_mask = llvm.mlir.constant(-0x1000000000 : i64) : i64
+  %next_job = llvm.mlir.constant(0x1000000000 : i64) : i64
   %patience = llvm.mlir.constant(2000 : i64) : i64
   %ticket_at = llvm.mlir.addressof @ticket : !llvm.ptr
   %done_at = llvm.mlir.addressof @done : !llvm.ptr
@@ -143,8 +150,8 @@ llvm.func internal @run_shared(%body: !llvm.ptr, %data: !llvm.ptr, %chunks: i64,
   llvm.store %mode, %mode_at atomic monotonic {alignment = 8 : i64} : i64, !llvm.ptr
   llvm.store %zero, %done_at atomic monotonic {alignment = 8 : i64} : i64, !llvm.ptr
   %last = llvm.load %ticket_at atomic monotonic {alignment = 8 : i64} : !llvm.ptr -> i64
-  // Nothing remains of the last job: its ticket ends in zeros.
-  %empty = llvm.add %last, %next_job : i64
+  %number = llvm.and %last, %job_mask : i64
+  %empty = llvm.add %number, %next_job : i64
   %ticket = llvm.or %empty, %chunks : i64
   llvm.store %ticket, %ticket_at atomic seq_cst {alignment = 8 : i64} : i64, !llvm.ptr
   %asleep = llvm.load %sleepers_at atomic seq_cst {alignment = 8 : i64} : !llvm.ptr -> i64
@@ -157,7 +164,7 @@ llvm.func internal @run_shared(%body: !llvm.ptr, %data: !llvm.ptr, %chunks: i64,
   llvm.call @wake_workers(%lacking) : (i64) -> ()
   llvm.br ^claim(%ticket, %zero : i64, i64)
 ^claim(%seen: i64, %mine: i64):
-  %remaining = llvm.and %seen, %remaining_mask : i64
+  %remaining = llvm.and %seen, %count_mask : i64
   %is_over = llvm.icmp "eq" %remaining, %zero : i64
   llvm.cond_br %is_over, ^finish, ^exchange
 ^exchange:
@@ -167,7 +174,10 @@ llvm.func internal @run_shared(%body: !llvm.ptr, %data: !llvm.ptr, %chunks: i64,
   %is_mine = llvm.extractvalue %exchange[1] : !llvm.struct<(i64, i1)>
   llvm.cond_br %is_mine, ^run, ^claim(%found, %mine : i64, i64)
 ^run:
-  %chunk = llvm.sub %chunks, %remaining : i64
+  %above = llvm.lshr %seen, %count_bits : i64
+  %from_end = llvm.and %above, %count_mask : i64
+  %not_done = llvm.add %remaining, %from_end : i64
+  %chunk = llvm.sub %chunks, %not_done : i64
   llvm.call %body(%data, %chunk, %own) : !llvm.ptr, (!llvm.ptr, i64, !llvm.ptr) -> ()
   %one_more = llvm.add %mine, %one : i64
   %again = llvm.load %ticket_at atomic monotonic {alignment = 8 : i64} : !llvm.ptr -> i64
@@ -216,7 +226,9 @@ llvm.func internal @help(%own: !llvm.ptr) -> i64 {
   %zero = llvm.mlir.constant(0 : i64) : i64
   %one = llvm.mlir.constant(1 : i64) : i64
   %minus_one = llvm.mlir.constant(-1 : i64) : i64
-  %remaining_mask = llvm.mlir.constant(0xFFFFFF : i64) : i64
+  %count_bits = llvm.mlir.constant(18 : i64) : i64
+  %count_mask = llvm.mlir.constant(0x3FFFF : i64) : i64
+  %one_from_end = llvm.mlir.constant(0x3FFFF : i64) : i64  // one more of these, one less that is left
   %ticket_at = llvm.mlir.addressof @ticket : !llvm.ptr
   %done_at = llvm.mlir.addressof @done : !llvm.ptr
   %helping_at = llvm.mlir.addressof @helping : !llvm.ptr
@@ -232,10 +244,13 @@ llvm.func internal @help(%own: !llvm.ptr) -> i64 {
   llvm.return %zero : i64
 ^sit_down:
   %seat = llvm.atomicrmw add %helping_at, %one acq_rel : !llvm.ptr, i64
+  %side = llvm.and %seat, %one : i64
+  %is_from_end = llvm.icmp "eq" %side, %zero : i64
+  %step = llvm.select %is_from_end, %one_from_end, %minus_one : i1, i64
   llvm.br ^next(%zero : i64)
 ^next(%mine: i64):
   %ticket = llvm.load %ticket_at atomic acquire {alignment = 8 : i64} : !llvm.ptr -> i64
-  %remaining = llvm.and %ticket, %remaining_mask : i64
+  %remaining = llvm.and %ticket, %count_mask : i64
   %is_over = llvm.icmp "eq" %remaining, %zero : i64
   llvm.cond_br %is_over, ^leave, ^look
 ^look:
@@ -247,14 +262,20 @@ llvm.func internal @help(%own: !llvm.ptr) -> i64 {
   %data = llvm.load %data_at atomic monotonic {alignment = 8 : i64} : !llvm.ptr -> !llvm.ptr
   %chunks = llvm.load %chunks_at atomic monotonic {alignment = 8 : i64} : !llvm.ptr -> i64
   %mode = llvm.load %mode_at atomic monotonic {alignment = 8 : i64} : !llvm.ptr -> i64
-  %fewer = llvm.add %ticket, %minus_one : i64
+  %fewer = llvm.add %ticket, %step : i64
   %exchange = llvm.cmpxchg %ticket_at, %ticket, %fewer acq_rel monotonic {alignment = 8 : i64} : !llvm.ptr, i64
   %is_claimed = llvm.extractvalue %exchange[1] : !llvm.struct<(i64, i1)>
   llvm.cond_br %is_claimed, ^run, ^next(%mine : i64)
 ^run:
   // Denormals, rounding: a chunk is computed as its caller would, to the same bits.
   llvm.call @set_float_mode(%mode) : (i64) -> ()
-  %chunk = llvm.sub %chunks, %remaining : i64
+  %above = llvm.lshr %ticket, %count_bits : i64
+  %from_end = llvm.and %above, %count_mask : i64
+  %not_done = llvm.add %remaining, %from_end : i64
+  %next_first = llvm.sub %chunks, %not_done : i64
+  %after = llvm.add %from_end, %one : i64
+  %next_last = llvm.sub %chunks, %after : i64
+  %chunk = llvm.select %is_from_end, %next_last, %next_first : i1, i64
   llvm.call %body(%data, %chunk, %own) : !llvm.ptr, (!llvm.ptr, i64, !llvm.ptr) -> ()
   %one_more = llvm.add %mine, %one : i64
   llvm.br ^next(%one_more : i64)

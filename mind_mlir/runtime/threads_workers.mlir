@@ -26,7 +26,7 @@ llvm.func internal @worker(%own: !llvm.ptr) -> !llvm.ptr {
   %one = llvm.mlir.constant(1 : i64) : i64
   %minus_one = llvm.mlir.constant(-1 : i64) : i64
   %polls_a_look = llvm.mlir.constant(63 : i64) : i64
-  %remaining_mask = llvm.mlir.constant(0xFFFFFF : i64) : i64
+  %remaining_mask = llvm.mlir.constant(0x3FFFF : i64) : i64
   %set_name = llvm.mlir.constant(15 : i32) : i32
   %wait_private = llvm.mlir.constant(128 : i32) : i32
   %for_ever = llvm.mlir.zero : !llvm.ptr
@@ -220,7 +220,7 @@ llvm.func @mind_threads_configure(%threads: i64, %nanoseconds: i64, %is_crowded:
 // To be called in a forked child, which has but the thread that forked: no workers, and nobody in a loop.
 llvm.func @mind_threads_forked() {
   %zero = llvm.mlir.constant(0 : i64) : i64
-  %job_mask = llvm.mlir.constant(-0x1000000 : i64) : i64
+  %job_mask = llvm.mlir.constant(-0x1000000000 : i64) : i64
   %ticket_at = llvm.mlir.addressof @ticket : !llvm.ptr
   %done_at = llvm.mlir.addressof @done : !llvm.ptr
   %callers_at = llvm.mlir.addressof @callers : !llvm.ptr

@@ -46,6 +46,25 @@ llvm.func @meet(%data: !llvm.ptr, %chunk: i64) {
   llvm.return
 }
 
+// Notes how many chunks came before in the word behind that of the chunk, and waits for a second one to come.
+// The first word counts them.
+llvm.func @arrive(%data: !llvm.ptr, %chunk: i64) {
+  %one = llvm.mlir.constant(1 : i64) : i64
+  %two = llvm.mlir.constant(2 : i64) : i64
+  %place = llvm.add %chunk, %one : i64
+  %word = llvm.getelementptr %data[%place] : (!llvm.ptr, i64) -> !llvm.ptr, i64
+  %before = llvm.atomicrmw add %data, %one acq_rel : !llvm.ptr, i64
+  llvm.store %before, %word : i64, !llvm.ptr
+  llvm.br ^wait
+^wait:
+  %yielded = llvm.call @sched_yield() : () -> i32
+  %come = llvm.load %data atomic acquire {alignment = 8 : i64} : !llvm.ptr -> i64
+  %are_few = llvm.icmp "slt" %come, %two : i64
+  llvm.cond_br %are_few, ^wait, ^end
+^end:
+  llvm.return
+}
+
 // Stays for a while; the first word is the number of chunks that are running, the second the most there were.
 llvm.func @crowd(%data: !llvm.ptr, %chunk: i64) {
   %one = llvm.mlir.constant(1 : i64) : i64
@@ -67,8 +86,8 @@ llvm.func @crowd(%data: !llvm.ptr, %chunk: i64) {
   llvm.return
 }
 
-// Waits until the fourth word, the gate, is above the number of the chunk. The first word is the number of
-// chunks that are waiting, the second the most there were, the third how many have come.
+// Waits until the fourth word, the gate, is above the number of chunks that came before. The first word is
+// the number of chunks that are waiting, the second the most there were, the third how many have come.
 llvm.func @queue(%data: !llvm.ptr, %chunk: i64) {
   %one = llvm.mlir.constant(1 : i64) : i64
   %minus_one = llvm.mlir.constant(-1 : i64) : i64
@@ -83,7 +102,7 @@ llvm.func @queue(%data: !llvm.ptr, %chunk: i64) {
 ^wait:
   %yielded = llvm.call @sched_yield() : () -> i32
   %gate = llvm.load %gate_at atomic acquire {alignment = 8 : i64} : !llvm.ptr -> i64
-  %is_shut = llvm.icmp "sle" %gate, %chunk : i64
+  %is_shut = llvm.icmp "sle" %gate, %come : i64
   llvm.cond_br %is_shut, ^wait, ^end
 ^end:
   %others = llvm.atomicrmw add %data, %minus_one acq_rel : !llvm.ptr, i64

@@ -140,9 +140,8 @@ def choose_attention_schedule(
     """
     lanes = target.lanes(shape.bits)
     size = shape.bits // 8
-    arrays: float = shape.arrays - (
-        shape.kept if shape.members > 1 else 0
-    )  # the others are no memory of a thread
+    # Tiles that all threads see are no memory of a thread.
+    arrays: float = shape.arrays - (shape.kept if shape.members > 1 else 0)
     if min(shape.queries, shape.keys) < _FEWEST or max(*shape.depths, *shape.widths) > WIDEST:
         return None
     if not target.masks and any(width % lanes for width in shape.widths):
@@ -165,25 +164,14 @@ def choose_attention_schedule(
         whole = shape.keys * row * arrays + words <= _ROOM
     keys = _BLOCK if online and shape.keys > _WHOLE else shape.keys
     blocks = -(-shape.queries // (lanes * vectors)) if all(shape.by_row) else 1
-    products = shape.queries * shape.keys * sum((*shape.depths, *shape.widths))
-    seen = 1.0
-    if visible is not None and visible < shape.keys // 2:
-        # Queries that are computed at once go through all keys that any of them sees.
-        at_once = -(-shape.queries // (lanes * vectors))
-        seen = (at_once + 1) / (2 * at_once)
-    nanoseconds = shape.batch * seen * products / lanes * _FMA_NS
-    nanoseconds += shape.batch * seen * shape.queries * shape.keys / lanes * _ELEMENT_STEPS * VECTOR_NS
+    at_once = -(-shape.queries // (lanes * vectors))
+    nanoseconds = _nanoseconds(shape, lanes, at_once, visible)
     together = 0
     if shape.members > 1:
-        room = target.l3_bytes // 4 // (shape.keys * row * shape.kept)
-        together = max(1, min(_MOST_TOGETHER, room, shape.batch))
-        if together > shape.members:
-            together -= together % shape.members
-        else:
-            together = -(-shape.members // -(-shape.members // together))
-            if together + -(-shape.members // together) > roundings(shape.members):
-                return None
-        nanoseconds *= together / shape.batch / -(-shape.queries // (lanes * vectors))
+        together = _heads_together(shape, shape.keys * row * shape.kept, target)
+        if not together:
+            return None
+        nanoseconds *= together / shape.batch / at_once
     return AttentionSchedule(
         lanes=lanes,
         rows=rows,
@@ -202,6 +190,27 @@ def choose_attention_schedule(
         half=target.half,
         pairs=pairs,
     )
+
+
+def _nanoseconds(shape: Shape, lanes: int, at_once: int, visible: int | None) -> float:
+    """Return how long all of it takes one thread, where queries are computed in so many parts."""
+    products = shape.queries * shape.keys * sum((*shape.depths, *shape.widths))
+    seen = 1.0
+    if visible is not None and visible < shape.keys // 2:
+        # Queries that are computed at once go through all keys that any of them sees.
+        seen = (at_once + 1) / (2 * at_once)
+    nanoseconds = shape.batch * seen * products / lanes * _FMA_NS
+    return nanoseconds + shape.batch * seen * shape.queries * shape.keys / lanes * _ELEMENT_STEPS * VECTOR_NS
+
+
+def _heads_together(shape: Shape, tile: float, target: Target) -> int:
+    """Return how many heads, with a tile of so many bytes each, are summed at once; 0 for too rough a sum."""
+    room = int(target.l3_bytes // 4 // tile)
+    together = max(1, min(_MOST_TOGETHER, room, shape.batch))
+    if together > shape.members:
+        return together - together % shape.members
+    together = -(-shape.members // -(-shape.members // together))
+    return together if together + -(-shape.members // together) <= roundings(shape.members) else 0
 
 
 def _word_bytes(shape: Shape, columns: int) -> int:
