@@ -253,7 +253,8 @@ def test_choices_say_what_and_why() -> None:
     ("target", "shape", "tile", "right"),
     [
         # Six rows of four vectors fill the registers of AVX-512, six of two those of AVX2.
-        (AVX512, (1000, 1000, 1000), (6, 4), "packed"),
+        (AVX512, (1024, 1024, 1024), (6, 4), "packed"),
+        (AVX512, (1000, 1000, 1000), (8, 3), "packed"),
         (AVX512, (2048, 2048, 2048), (6, 4), "packed"),
         (AVX512, (512, 512, 512), (6, 4), "in place"),
         # Rows that are near each other are read in place, however few vectors of them at once.

@@ -216,7 +216,8 @@ def choose_matmul_schedule(
     far = right > target.l2_bytes // 2
     step = geometry.depth[0].right * size
     near = not is_strided(geometry) and step <= _PAGE and lanes * size >= LINE
-    tolerance = 1.3 if nanoseconds <= _SMALL_NS else 1.05 if far and group == 1 and not near else 1.02
+    tolerance = 1.02 if not far or group > 1 else 1.015 if near else 1.05
+    tolerance = 1.3 if nanoseconds <= _SMALL_NS else tolerance
     often, few = m * planes >= _PACK_ROWS, m * planes <= _COPIED_FOR
     packs = group > 1 or _packs_left(geometry, _SQUARES[0], size, converts=converts)
     has_panels = given[1] and right > target.l1_bytes // 2
@@ -252,6 +253,7 @@ def choose_matmul_schedule(
     flat = pack and len(geometry.rows) == 1
     most = _PACKED_SHARES if pack_left else _PANEL_SHARES if flat else _SHARES
     room = [target.l2_bytes // share // (min(kc, k) * size) for share in most]
+    room[1] = _equal(n, room[1], columns) if flat else room[1]
     room = [m * planes, n] if deep else room
     narrowest = n if deep else _STREAM_BYTES // size if streamed else columns
     wanted = min(_DEEP_PIECES if deep else _MOST_PIECES, max(2, round(nanoseconds / _PIECE_NS)))
@@ -404,6 +406,13 @@ def _pieces(
         _round_up(-(-n // column_blocks), columns),
         -(-planes // plane_blocks),
     )
+
+
+def _equal(extent: int, most: int, multiple: int) -> int:
+    """Return the size of blocks, of about ``most``, that are equal, so that threads finish together."""
+    fewest = -(-extent // max(most, multiple))
+    sizes = {count: _round_up(-(-extent // count), multiple) for count in range(fewest, fewest + 3)}
+    return sizes[min(sizes, key=lambda count: sizes[count] * count)]
 
 
 def _strip(rows: int) -> int:
