@@ -1,0 +1,49 @@
+"""Networks, and their gradients, compiled, compute what the interpreter does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import guarded
+import ml_dtypes
+import networks
+import numpy as np
+import pytest
+from budget import examples
+from hypothesis import given
+from hypothesis import strategies as st
+
+import mind_mlir
+from mind_mlir.interpreter import interpret
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from random import Random
+
+    from mind_mlir import Module
+
+#: Rounding errors of results, relative to the largest magnitude, by bytes of an element: some layers add up.
+_BOUND = {2: 60, 4: 3_000, 8: 3_000}
+
+
+@pytest.mark.parametrize("gradient", [False, True], ids=["forward", "gradient"])
+@pytest.mark.parametrize("kind", [networks.attentions, networks.graphs], ids=["attentions", "graphs"])
+@examples(4)
+@given(random=st.randoms(use_true_random=True), seed=st.integers(0, 99))
+def test_networks(kind: Callable[[Random], Module], gradient: bool, random: Random, seed: int) -> None:
+    module = kind(random)
+    if gradient:
+        module = mind_mlir.differentiate(module, cotangents="given").module
+    compiled = mind_mlir.compile(module)
+    rng = np.random.default_rng(seed)
+    arguments = {
+        each.name: (rng.standard_normal(each.type.extents) / 6).astype(each.type.dtype.numpy)
+        for each in compiled.parameters
+    }
+    with np.errstate(all="ignore"):
+        expected = interpret(module, arguments)
+    for one, other in zip(guarded.call_executable(compiled, arguments), expected, strict=True):
+        unit = float(ml_dtypes.finfo(other.dtype).eps)  # type: ignore[no-untyped-call] # it has no types
+        right = other.astype(np.float64)
+        atol = _BOUND[other.dtype.itemsize] * unit * max(np.abs(right).max(initial=0), 1e-3)
+        np.testing.assert_allclose(one.astype(np.float64), right, rtol=0, atol=atol)
