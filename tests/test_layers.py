@@ -39,6 +39,7 @@ LAYERS = (
     "lowering.buffers",
     "lowering",
     "pipeline",
+    *("conversion.buffers", "conversion"),
     "runtime",
     "",  # the public names
     "comparison",
@@ -58,6 +59,7 @@ EXCEPTIONS = {
 NO_ROW = {
     "",
     "__main__",
+    "conversion.buffers",
     "diagnostics.catalogue",
     "dialect.opviews",
     "passes.canonical",
