@@ -64,6 +64,16 @@ RECIPES: Mapping[str, Callable[[Growth], Value]] = {
     "Round": elementwise.stepped("Round"),
     "Sign": elementwise.stepped("Sign", NUMERIC),
     "IsFinite": elementwise.stepped("IsFinite"),
+    "Log1p": elementwise.root("Log1p"),
+    "Expm1": elementwise.inexact("Expm1"),
+    "Logistic": elementwise.inexact("Logistic"),
+    "Sin": elementwise.inexact("Sin"),
+    "Cos": elementwise.inexact("Cos"),
+    "Tan": elementwise.inexact("Tan"),
+    "Atan2": elementwise.atan2,
+    "Power": elementwise.power,
+    "Cbrt": elementwise.inexact("Cbrt"),
+    "Remainder": elementwise.remainder,
     "Abs": elementwise.unary("Abs"),
     "Clamp": elementwise.clamp,
     "StopGradient": lambda g: g.emit("StopGradient", g.operand(ANY)),
@@ -112,7 +122,8 @@ ELEMENTWISE = frozenset(
     {
         *("Add", "Sub", "Mul", "Neg", "Maximum", "Minimum", "Relu", "Exp", "Log", "Reciprocal"),
         *("Tanh", "Erf", "Rsqrt", "Abs", "Clamp", "StopGradient"),
-        *("Sqrt", "Floor", "Ceil", "RoundEven", "Round", "Sign", "IsFinite"),
+        *("Sqrt", "Floor", "Ceil", "RoundEven", "Round", "Sign", "IsFinite", "Remainder"),
+        *("Log1p", "Expm1", "Logistic", "Sin", "Cos", "Tan", "Atan2", "Power", "Cbrt"),
         *("Compare", "Select", "And", "Or", "Xor", "Not", "Cast", "BroadcastTo"),
     }
 )
@@ -122,5 +133,6 @@ SMOOTH = frozenset(RECIPES) - {
     # Not of complex numbers, by which slopes are measured.
     *("Erf", "Reduce", "DotGeneral", "LayerNorm", "ReduceWindow", "SegmentReduce", "ScatterReduce"),
     *("Dequantize", "ScatterAdd", "Rsqrt", "ExtractPatches", "Sqrt"),
-    *("Floor", "Ceil", "RoundEven", "Round", "Sign", "IsFinite"),
+    *("Floor", "Ceil", "RoundEven", "Round", "Sign", "IsFinite", "Remainder"),
+    *("Log1p", "Expm1", "Logistic", "Sin", "Cos", "Tan", "Atan2", "Power", "Cbrt"),
 }
