@@ -153,7 +153,7 @@ OPERATIONS = (
         "parts of a wider number are a new last dimension of the result; a wider number is made of the "
         "elements of the operand's last dimension, as many as it has parts (E3002, E3003), which "
         "is gone in the result.",
-        spec="StableHLO, Ops",
+        spec="StableHLO spec, Ops",
         operands=(OperandDef("input", _DTYPES),),
         attributes=(AttributeDef("dtype", AttrKind.DTYPE, "the dtype of the result"),),
         type_rule=_bitcast_type,

@@ -120,7 +120,7 @@ def _shift_record(
         description=f"`result[i]` has the bits of `input[i]` moved {what} by `amount[i]` places, on the "
         "right-aligned broadcast of the two shapes (E3001 where they do not fit). Both operands have one "
         "integer dtype (E2004), which is the result's.",
-        spec="StableHLO, Ops",
+        spec="StableHLO spec, Ops",
         operands=(OperandDef("input", ALL_INTEGERS), OperandDef("amount", ALL_INTEGERS)),
         type_rule=broadcast_type,
         evaluate=lambda context: _shift(context, evaluate),
@@ -187,7 +187,7 @@ def _count_record(opcode: str, mnemonic: str, what: str, evaluate: Any, lower: A
         mnemonic=mnemonic,
         summary=f"Counts the bits of integers {what}, elementwise.",
         description=f"`result[i]` is how many bits of `input[i]` {what}, in the operand's dtype, an integer.",
-        spec="StableHLO, Ops",
+        spec="StableHLO spec, Ops",
         operands=(OperandDef("input", ALL_INTEGERS),),
         type_rule=same_type,
         evaluate=evaluate,

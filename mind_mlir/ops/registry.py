@@ -22,6 +22,8 @@ FAMILIES = (
     "extrema",
     "activation",
     "special_functions",
+    "rounding",
+    "signs",
     "clamping",
     "selection",
     "logic",

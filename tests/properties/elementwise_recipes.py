@@ -63,13 +63,17 @@ def reciprocal(g: Growth) -> Value:
     return value
 
 
-def rsqrt(g: Growth) -> Value:
-    operand = _positive(g)
-    value = g.emit("Rsqrt", operand)
-    if operand.id in g.positive:
-        g.positive.add(value.id)
-    g.inexact.add(value.id)
-    return value
+def root(opcode: str) -> Callable[[Growth], Value]:
+    def grow(g: Growth) -> Value:
+        operand = _positive(g)
+        value = g.emit(opcode, operand)
+        if operand.id in g.positive:
+            g.positive.add(value.id)
+        if opcode != "Sqrt" or operand.id in g.inexact:
+            g.inexact.add(value.id)
+        return value
+
+    return grow
 
 
 def inexact(opcode: str) -> Callable[[Growth], Value]:
@@ -77,6 +81,15 @@ def inexact(opcode: str) -> Callable[[Growth], Value]:
         value = g.emit(opcode, g.operand(FLOATS))
         g.inexact.add(value.id)
         return value
+
+    return grow
+
+
+def stepped(opcode: str, dtypes: DTypeSet = FLOATS) -> Callable[[Growth], Value]:
+    """Return a recipe of a function that jumps: an operand whose last bits are open makes its result open."""
+
+    def grow(g: Growth) -> Value:
+        return g.emit(opcode, g.operand(dtypes, wanted=lambda value: value.id not in g.inexact))
 
     return grow
 

@@ -17,7 +17,7 @@ import shape_recipes as shaping
 from growth import SMALL, Growth
 
 from mind_mlir.ir.types import DType, TensorType
-from mind_mlir.ops.opdef import ANY, BOOL, INTEGERS
+from mind_mlir.ops.opdef import ANY, BOOL, INTEGERS, NUMERIC
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -58,7 +58,14 @@ RECIPES: Mapping[str, Callable[[Growth], Value]] = {
     "Reciprocal": elementwise.reciprocal,
     "Tanh": elementwise.inexact("Tanh"),
     "Erf": elementwise.inexact("Erf"),
-    "Rsqrt": elementwise.rsqrt,
+    "Rsqrt": elementwise.root("Rsqrt"),
+    "Sqrt": elementwise.root("Sqrt"),
+    "Floor": elementwise.stepped("Floor"),
+    "Ceil": elementwise.stepped("Ceil"),
+    "RoundEven": elementwise.stepped("RoundEven"),
+    "Round": elementwise.stepped("Round"),
+    "Sign": elementwise.stepped("Sign", NUMERIC),
+    "IsFinite": elementwise.stepped("IsFinite"),
     "Abs": elementwise.unary("Abs"),
     "Clamp": elementwise.clamp,
     "StopGradient": lambda g: g.emit("StopGradient", g.operand(ANY)),
@@ -113,6 +120,7 @@ ELEMENTWISE = frozenset(
     {
         *("Add", "Sub", "Mul", "Neg", "Maximum", "Minimum", "Relu", "Exp", "Log", "Reciprocal"),
         *("Tanh", "Erf", "Rsqrt", "Abs", "Clamp", "StopGradient"),
+        *("Sqrt", "Floor", "Ceil", "RoundEven", "Round", "Sign", "IsFinite"),
         *("Compare", "Select", "And", "Or", "Xor", "Not", "Cast", "BroadcastTo"),
         *("ShiftLeft", "ShiftRightLogical", "ShiftRightArithmetic", "PopulationCount", "CountLeadingZeros"),
     }
@@ -122,5 +130,6 @@ SMOOTH = frozenset(RECIPES) - {
     *("Relu", "Compare", "Maximum", "Minimum", "Cast", "Abs", "Clamp", "StopGradient"),
     # Not of complex numbers, by which slopes are measured.
     *("Erf", "Reduce", "DotGeneral", "LayerNorm", "ReduceWindow", "SegmentReduce", "ScatterReduce"),
-    *("Dequantize", "ScatterAdd", "Rsqrt", "ExtractPatches"),
+    *("Dequantize", "ScatterAdd", "Rsqrt", "ExtractPatches", "Sqrt"),
+    *("Floor", "Ceil", "RoundEven", "Round", "Sign", "IsFinite"),
 }
