@@ -39,6 +39,7 @@ LAYERS = (
     "lowering.buffers",
     "lowering",
     "pipeline",
+    "conversion",
     "runtime",
     "",  # the public names
     "comparison",

@@ -22,6 +22,7 @@ from mind_mlir.ops.opdef import (
 )
 from mind_mlir.ops.pointwise import UNARY_EXAMPLES, lower_named, same_type, zeros_like
 from mind_mlir.ops.shapes import require_equal_shapes
+from mind_mlir.ops.stablehlo import elementwise as hlo
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -121,6 +122,7 @@ OPERATIONS = (
         evaluate=_abs,
         derivative=_abs_vjp,
         lower=_lower_abs,
+        stablehlo=hlo.magnitude,
         vector_operations=1,
         choices=(
             "The least signed integer is its own absolute value (two's complement).",
@@ -148,6 +150,7 @@ OPERATIONS = (
         evaluate=_clamp,
         derivative=_clamp_vjp,
         lower=_lower_clamp,
+        stablehlo=hlo.clamp,
         vector_operations=4,
         choices=(
             "Where `lo` is greater than `hi`, the result is `hi`.",
@@ -182,6 +185,7 @@ OPERATIONS = (
         evaluate=_stop_gradient,
         derivative=NotDifferentiable("it is there to stop gradients", constant=True),
         lower=_lower_stop_gradient,
+        stablehlo=hlo.same,
         extension=True,
         contract=Contract("StopGradient"),
         examples=UNARY_EXAMPLES,

@@ -17,6 +17,7 @@ from mind_mlir.ops.pointwise import (
     lower_named,
     same_type,
 )
+from mind_mlir.ops.stablehlo import elementwise as hlo
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -111,6 +112,7 @@ OPERATIONS = (
         evaluate=_add,
         derivative=_add_vjp,
         lower=_lower_add,
+        stablehlo=hlo.binary("add"),
         vector_operations=1,
         commutative=True,
         choices=(_WRAPS, _IEEE),
@@ -131,6 +133,7 @@ OPERATIONS = (
         evaluate=_sub,
         derivative=_sub_vjp,
         lower=_lower_sub,
+        stablehlo=hlo.binary("subtract"),
         vector_operations=1,
         choices=(_WRAPS, _IEEE),
         aliases=(Alias("core-functions", "tensor.sub"),),
@@ -150,6 +153,7 @@ OPERATIONS = (
         evaluate=_mul,
         derivative=_mul_vjp,
         lower=_lower_mul,
+        stablehlo=hlo.binary("multiply"),
         vector_operations=1,
         commutative=True,
         choices=(
@@ -177,6 +181,7 @@ OPERATIONS = (
         evaluate=_neg,
         derivative=_neg_vjp,
         lower=_lower_neg,
+        stablehlo=hlo.unary("negate"),
         vector_operations=1,
         choices=(
             "The least signed integer is its own negation; unsigned ones wrap around (two's complement).",

@@ -16,6 +16,7 @@ from mind_mlir.ops.pointwise import (
     stretched,
     zeros_like,
 )
+from mind_mlir.ops.stablehlo import elementwise as hlo
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,6 +91,7 @@ OPERATIONS = (
         evaluate=_maximum,
         derivative=_maximum_vjp,
         lower=_lower_maximum,
+        stablehlo=hlo.binary("maximum"),
         vector_operations=2,
         choices=(_NAN, _ZEROS, _TIES),
         extension=True,
@@ -114,6 +116,7 @@ OPERATIONS = (
         evaluate=_minimum,
         derivative=_minimum_vjp,
         lower=_lower_minimum,
+        stablehlo=hlo.binary("minimum"),
         vector_operations=2,
         choices=(_NAN, _ZEROS, _TIES),
         extension=True,

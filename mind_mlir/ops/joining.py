@@ -13,6 +13,7 @@ from mind_mlir.ops.axes import NEGATIVE_AXIS, counted_from_front, require_axis
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.opdef import MOVABLE, AttributeDef, Example, OpDef, OperandDef
 from mind_mlir.ops.reassociation import reshape
+from mind_mlir.ops.stablehlo import movement as hlo
 from mind_mlir.ops.vjp import summed
 
 if TYPE_CHECKING:
@@ -189,6 +190,7 @@ OPERATIONS = (
         evaluate=_evaluate_concat,
         derivative=_concat_vjp,
         lower=_lower_concat,
+        stablehlo=hlo.concat,
         normalize=counted_from_front,
         choices=(NEGATIVE_AXIS, "Operands may have extent 0 along the axis, and elsewhere if all have."),
         extension=True,
@@ -216,6 +218,7 @@ OPERATIONS = (
         evaluate=_evaluate_tile,
         derivative=_tile_vjp,
         lower=_lower_tile,
+        stablehlo=hlo.tile,
         choices=("A number of 0 repeats is allowed and gives extent 0.",),
         extension=True,
         contract=Contract("Tile", fields=(Field("repeats", FieldKind.INTEGERS),)),

@@ -10,6 +10,7 @@ from mind_mlir.ir.types import DType
 from mind_mlir.ops.contract_forms import and_form, not_form, or_form, xor_form
 from mind_mlir.ops.opdef import BOOL, Alias, NotDifferentiable, OpDef, OperandDef
 from mind_mlir.ops.pointwise import BROADCAST_EXAMPLES, UNARY_EXAMPLES, broadcast_type, same_type
+from mind_mlir.ops.stablehlo import elementwise as hlo
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,6 +43,7 @@ def _binary(opcode: str, formula: str, function: Callable[..., Any], lowered: st
         evaluate=evaluate,
         derivative=_CONSTANT,
         lower=lower,
+        stablehlo=hlo.binary(opcode.lower()),
         in_contract=form,
         commutative=True,
         choices=("The documents need predicates and do not say how to combine them: this is how.",),
@@ -77,6 +79,7 @@ OPERATIONS = (
         evaluate=_not,
         derivative=_CONSTANT,
         lower=_lower_not,
+        stablehlo=hlo.unary("not"),
         vector_operations=1,
         in_contract=not_form,
         choices=("The documents need predicates and do not say how to negate one: this is how.",),

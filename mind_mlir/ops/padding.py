@@ -11,6 +11,7 @@ from mind_mlir.ir.types import DType, TensorType, format_shape
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind, scalar_literal, tagged_scalar
 from mind_mlir.ops.opdef import MOVABLE, AttributeDef, Example, OpDef, OperandDef
+from mind_mlir.ops.stablehlo import movement as hlo
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -165,6 +166,7 @@ OPERATIONS = (
         evaluate=_evaluate_pad,
         derivative=_pad_vjp,
         lower=_lower_pad,
+        stablehlo=hlo.pad,
         extension=True,
         contract=Contract(
             "Pad",

@@ -13,6 +13,7 @@ from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.contract_forms import reshape_form
 from mind_mlir.ops.opdef import MOVABLE, AttributeDef, Example, OpDef, OperandDef
 from mind_mlir.ops.reassociation import reshape
+from mind_mlir.ops.stablehlo import movement as hlo
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -194,6 +195,7 @@ OPERATIONS = (
         evaluate=_evaluate_reshape,
         derivative=_reshape_vjp,
         lower=_lower_reshape,
+        stablehlo=hlo.reshape,
         normalize=_known_shape,
         choices=(
             "A second -1 is rejected as an extent that is not positive (E3006).",
@@ -227,6 +229,7 @@ OPERATIONS = (
         evaluate=_evaluate_reshape,
         derivative=_expand_dims_vjp,
         lower=_lower_reshape,
+        stablehlo=hlo.reshape,
         in_contract=reshape_form,
         normalize=_ascending,
         choices=(
@@ -256,6 +259,7 @@ OPERATIONS = (
         evaluate=_evaluate_reshape,
         derivative=_squeeze_vjp,
         lower=_lower_reshape,
+        stablehlo=hlo.reshape,
         in_contract=reshape_form,
         normalize=_ascending,
         choices=(

@@ -23,6 +23,7 @@ from mind_mlir.ops.opdef import (
 )
 from mind_mlir.ops.pointwise import lower_named, zeros_like
 from mind_mlir.ops.shapes import require_equal_shapes
+from mind_mlir.ops.stablehlo import elementwise as hlo
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -122,6 +123,7 @@ OPERATIONS = (
         evaluate=_compare,
         derivative=NotDifferentiable("comparisons are piecewise constant", constant=True),
         lower=_lower_compare,
+        stablehlo=hlo.compare,
         vector_operations=1,
         choices=(
             "Integers compare as what they are, signed or unsigned, and i1 with false less than true.",
@@ -153,6 +155,7 @@ OPERATIONS = (
         evaluate=_select,
         derivative=_select_vjp,
         lower=_lower_select,
+        stablehlo=hlo.select,
         vector_operations=1,
         same_dtype=False,
         choices=("Elements are chosen bit for bit: signed zeros and NaN payloads stay.",),

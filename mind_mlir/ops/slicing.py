@@ -11,6 +11,7 @@ from mind_mlir.ir.types import TensorType, format_shape
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind, cannot_say, refuse
 from mind_mlir.ops.opdef import MOVABLE, AttributeDef, Example, OpDef, OperandDef
+from mind_mlir.ops.stablehlo import movement as hlo
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -209,6 +210,7 @@ OPERATIONS = (
         evaluate=_evaluate_slice,
         derivative=_slice_vjp,
         lower=_lower_slice,
+        stablehlo=hlo.slice_,
         choices=(
             "The result is what numpy gives for `input[start:end:step, ...]`.",
             "A negative start or end counts from the end of the axis.",

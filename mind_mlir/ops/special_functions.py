@@ -20,6 +20,7 @@ from mind_mlir.ops.opdef import (
     Rounding,
 )
 from mind_mlir.ops.pointwise import COMPLEX_ACCURACY, UNARY_EXAMPLES, full_like, lower_function, same_type
+from mind_mlir.ops.stablehlo import elementwise as hlo
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -107,6 +108,7 @@ OPERATIONS = (
         evaluate=_tanh,
         derivative=_tanh_vjp,
         lower=_lower_tanh,
+        stablehlo=hlo.unary("tanh"),
         vector_operations=24,
         rounding=Rounding.APPROXIMATE,
         choices=(_ACCURACY, f"Complex numbers are taken, too. {COMPLEX_ACCURACY}"),
@@ -160,6 +162,7 @@ OPERATIONS = (
         evaluate=_rsqrt,
         derivative=_rsqrt_vjp,
         lower=_lower_rsqrt,
+        stablehlo=hlo.unary("rsqrt"),
         vector_operations=16,
         rounding=Rounding.APPROXIMATE,
         choices=(

@@ -1,0 +1,1 @@
+"""Ways out of the compiler, and into it: other representations of programs."""
