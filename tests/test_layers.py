@@ -39,7 +39,7 @@ LAYERS = (
     "lowering.buffers",
     "lowering",
     "pipeline",
-    "conversion",
+    *("conversion.stablehlo", "conversion"),
     "runtime",
     "",  # the public names
     "comparison",

@@ -130,7 +130,7 @@ class RegionBuilder(StablehloBuilder):
         operand_batching: Sequence[int] = (),
         indices_batching: Sequence[int] = (),
     ) -> HloValue:
-        """Append the slices of ``operand`` at ``indices``; those that do not fit in are moved until they do."""
+        """Append the slices of ``operand`` at ``indices``; those that do not fit are moved until they do."""
         numbers = (
             f"offset_dims = {list(offset_dims)}, collapsed_slice_dims = {list(collapsed)}, "
             f"operand_batching_dims = {list(operand_batching)}, "

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.ops import numbers
+from mind_mlir.ops import stablehlo_elementwise as hlo
 from mind_mlir.ops.contract import unary
 from mind_mlir.ops.contract_forms import relu_form
 from mind_mlir.ops.opdef import (
@@ -29,7 +30,6 @@ from mind_mlir.ops.pointwise import (
     same_type,
     zeros_like,
 )
-from mind_mlir.ops.stablehlo import elementwise as hlo
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,6 +8,7 @@ import numpy as np
 
 from mind_mlir.ir.types import DTypeKind
 from mind_mlir.ops import numbers
+from mind_mlir.ops import stablehlo_elementwise as hlo
 from mind_mlir.ops.contract import Contract, unary
 from mind_mlir.ops.opdef import (
     ALL_REAL,
@@ -22,7 +23,6 @@ from mind_mlir.ops.opdef import (
 )
 from mind_mlir.ops.pointwise import UNARY_EXAMPLES, lower_named, same_type, zeros_like
 from mind_mlir.ops.shapes import require_equal_shapes
-from mind_mlir.ops.stablehlo import elementwise as hlo
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.types import DType, TensorType, dtype_of, format_shape
+from mind_mlir.ops import stablehlo_elementwise as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.opdef import AttributeDef, Example, NotDifferentiable, OpDef
-from mind_mlir.ops.stablehlo import elementwise as hlo
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

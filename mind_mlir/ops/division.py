@@ -9,10 +9,10 @@ import numpy as np
 from mind_mlir.diagnostics.checks import NOTHING_SEEN, DivisorCheck
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops import numbers
+from mind_mlir.ops import stablehlo_elementwise as hlo
 from mind_mlir.ops.contract import binary
 from mind_mlir.ops.opdef import ALL_NUMERIC, NO_NUMBERS, Alias, Domain, OpDef, OperandDef
 from mind_mlir.ops.pointwise import BROADCAST_EXAMPLES, broadcast_type, lower_binary
-from mind_mlir.ops.stablehlo import elementwise as hlo
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.ops import numbers
+from mind_mlir.ops import stablehlo_elementwise as hlo
 from mind_mlir.ops.contract import binary, unary
 from mind_mlir.ops.opdef import ALL_NUMERIC, NO_NUMBERS, Alias, OpDef, OperandDef
 from mind_mlir.ops.pointwise import (
@@ -17,7 +18,6 @@ from mind_mlir.ops.pointwise import (
     lower_named,
     same_type,
 )
-from mind_mlir.ops.stablehlo import elementwise as hlo
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

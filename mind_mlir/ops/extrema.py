@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.ops import numbers
+from mind_mlir.ops import stablehlo_elementwise as hlo
 from mind_mlir.ops.contract import binary
 from mind_mlir.ops.opdef import ALL_REAL, NO_NUMBERS, NO_ORDER, Alias, OpDef, OperandDef
 from mind_mlir.ops.pointwise import (
@@ -16,7 +17,6 @@ from mind_mlir.ops.pointwise import (
     stretched,
     zeros_like,
 )
-from mind_mlir.ops.stablehlo import elementwise as hlo
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,11 +8,11 @@ import ml_dtypes
 import numpy as np
 
 from mind_mlir.ir.types import DType, TensorType, format_shape
+from mind_mlir.ops import stablehlo_movement as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.axes import NEGATIVE_AXIS, counted_from_front, require_axis
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.opdef import ALL_NUMERIC, NO_NUMBERS, AttributeDef, Example, NotDifferentiable, OpDef
-from mind_mlir.ops.stablehlo import movement as hlo
 
 if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array

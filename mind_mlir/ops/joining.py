@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.ir.types import TensorType, format_shape
+from mind_mlir.ops import stablehlo_movement as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.axes import NEGATIVE_AXIS, counted_from_front, require_axis
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.opdef import MOVABLE, AttributeDef, Example, OpDef, OperandDef
 from mind_mlir.ops.reassociation import reshape
-from mind_mlir.ops.stablehlo import movement as hlo
 from mind_mlir.ops.vjp import summed
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.ir.types import DType
+from mind_mlir.ops import stablehlo_elementwise as hlo
 from mind_mlir.ops.contract_forms import and_form, not_form, or_form, xor_form
 from mind_mlir.ops.opdef import BOOL, Alias, NotDifferentiable, OpDef, OperandDef
 from mind_mlir.ops.pointwise import BROADCAST_EXAMPLES, UNARY_EXAMPLES, broadcast_type, same_type
-from mind_mlir.ops.stablehlo import elementwise as hlo
 
 if TYPE_CHECKING:
     from collections.abc import Callable

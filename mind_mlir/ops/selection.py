@@ -8,6 +8,7 @@ import numpy as np
 
 from mind_mlir.ir.types import DType
 from mind_mlir.ops import numbers
+from mind_mlir.ops import stablehlo_elementwise as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.opdef import (
@@ -23,7 +24,6 @@ from mind_mlir.ops.opdef import (
 )
 from mind_mlir.ops.pointwise import lower_named, zeros_like
 from mind_mlir.ops.shapes import require_equal_shapes
-from mind_mlir.ops.stablehlo import elementwise as hlo
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.ops import numbers
+from mind_mlir.ops import stablehlo_elementwise as hlo
 from mind_mlir.ops.contract import unary
 from mind_mlir.ops.opdef import (
     ALL_FLOATS,
@@ -20,7 +21,6 @@ from mind_mlir.ops.opdef import (
     Rounding,
 )
 from mind_mlir.ops.pointwise import COMPLEX_ACCURACY, UNARY_EXAMPLES, full_like, lower_function, same_type
-from mind_mlir.ops.stablehlo import elementwise as hlo
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
