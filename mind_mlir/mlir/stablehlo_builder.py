@@ -117,6 +117,11 @@ class StablehloBuilder:
         """Return an array of 64-bit integers."""
         return ir.DenseI64ArrayAttr.get(list(values))
 
+    def pairs(self, values: Sequence[tuple[int, int]]) -> Attribute:
+        """Return a table with a row for each pair of integers."""
+        rows = ", ".join(f"[{first}, {second}]" for first, second in values)
+        return ir.Attribute.parse(f"dense<[{rows}]> : tensor<{len(values)}x2xi64>")
+
     # Constants.
 
     def literal(self, literal: TensorLiteral) -> HloValue:

@@ -65,3 +65,14 @@ class StablehloContext(RegionBuilder):
             attributes={"callee": ir.FlatSymbolRefAttr.get(self.symbols[function])},
         )
         return self.results(operation, self.result_types)
+
+    def foreign_call(self, target: str, config: str) -> list[HloValue]:
+        """Append a call, with the operands, of what whoever runs the program knows as ``target``."""
+        operation = self.operation(
+            "custom_call",
+            self.operands,
+            self.result_types,
+            call_target_name=ir.StringAttr.get(target),
+            backend_config=ir.StringAttr.get(config),
+        )
+        return self.results(operation, self.result_types)

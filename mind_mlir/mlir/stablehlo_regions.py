@@ -6,7 +6,6 @@ where StableHLO lets it (branches and loops).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mind_mlir.bindings import ir
@@ -20,18 +19,6 @@ if TYPE_CHECKING:
 
 #: From the parameters of a region to what it returns.
 Body: TypeAlias = "Callable[..., HloValue | Sequence[HloValue]]"
-
-
-@dataclass(frozen=True, slots=True)
-class Windows:
-    """How windows lie in an operand, as `stablehlo.reduce_window` and `stablehlo.convolution` say it."""
-
-    dims: tuple[int, ...]
-    strides: tuple[int, ...]
-    low: tuple[int, ...]
-    high: tuple[int, ...]
-    base_dilation: tuple[int, ...]
-    dilation: tuple[int, ...]
 
 
 class RegionBuilder(StablehloBuilder):
@@ -70,26 +57,30 @@ class RegionBuilder(StablehloBuilder):
         self.region(operation.regions[0], [each.type for each in (*starts, *starts)], body)
         return self.results(operation, types)
 
-    def reduce_window(self, value: HloValue, start: HloValue, windows: Windows, body: Body) -> HloValue:
-        """Append what ``body`` makes of the elements of each window, from ``start``; padding is ``start``."""
-        shape = []
-        for axis, extent in enumerate(value.shape):
-            dilated = (extent - 1) * windows.base_dilation[axis] + 1 if extent else 0
-            room = windows.low[axis] + dilated + windows.high[axis]
-            span = (windows.dims[axis] - 1) * windows.dilation[axis] + 1
-            shape.append((room - span) // windows.strides[axis] + 1 if room >= span else 0)
-        type_ = start.type.with_shape(tuple(shape))
-        rows = ", ".join(f"[{low}, {high}]" for low, high in zip(windows.low, windows.high, strict=True))
+    def reduce_window(
+        self,
+        value: HloValue,
+        start: HloValue,
+        type_: TensorType,
+        body: Body,
+        *,
+        dims: Sequence[int],
+        strides: Sequence[int],
+        padding: Sequence[tuple[int, int]],
+        base_dilation: Sequence[int],
+        dilation: Sequence[int],
+    ) -> HloValue:
+        """Append what ``body`` makes of the elements of each window, from ``start``, as what is padded is."""
         operation = self.operation(
             "reduce_window",
             [value, start],
             [type_],
             regions=1,
-            window_dimensions=self.integers(windows.dims),
-            window_strides=self.integers(windows.strides),
-            base_dilations=self.integers(windows.base_dilation),
-            window_dilations=self.integers(windows.dilation),
-            padding=self.attribute(f"dense<[{rows}]> : tensor<{value.rank}x2xi64>"),
+            window_dimensions=self.integers(dims),
+            window_strides=self.integers(strides),
+            base_dilations=self.integers(base_dilation),
+            window_dilations=self.integers(dilation),
+            padding=self.pairs(padding),
         )
         self.region(operation.regions[0], [start.type, start.type], body)
         return HloValue(operation.result, type_)

@@ -133,6 +133,7 @@ OPERATIONS = (
         evaluate=_erf,
         derivative=_erf_vjp,
         lower=_lower_erf,
+        stablehlo=hlo.erf,
         vector_operations=32,
         rounding=Rounding.APPROXIMATE,
         choices=(_ACCURACY, "Complex numbers are not taken (E2005): it is a function of real ones here."),

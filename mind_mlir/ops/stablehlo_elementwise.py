@@ -5,9 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.types import DTypeKind
+from mind_mlir.mlir.special_tables import ERF_SPLIT, TABLES
+from mind_mlir.ops.accumulators import default_accumulator
 from mind_mlir.ops.complex_numbers import PARTS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from mind_mlir.mlir.stablehlo_builder import HloValue
     from mind_mlir.mlir.stablehlo_context import StablehloContext
     from mind_mlir.ops.opdef import StablehloRule
@@ -105,3 +109,23 @@ def compare(context: StablehloContext) -> HloValue:
 def select(context: StablehloContext) -> HloValue:
     """Rule of `Select`."""
     return context.select(*context.operands)
+
+
+def erf(context: StablehloContext) -> HloValue:
+    """Rule of `Erf`, by the polynomials that compiled code has: CHLO has one, and StableHLO none."""
+    c, (operand,) = context, context.operands
+    x = c.convert(operand, default_accumulator(operand.dtype))
+    tables = TABLES[x.dtype.bits]
+    near = c.add(c.multiply(x, _polynomial(c, c.multiply(x, x), tables.erf_tail)), x)
+    size = c.unary("abs", x)
+    held = c.minimum(size, tables.erf_end)
+    far = c.subtract(1.0, c.unary("exponential", _polynomial(c, held, tables.erfc_log)))
+    far = c.select(c.compare("Less", x, 0), c.unary("negate", far), far)
+    return c.convert(c.select(c.compare("Less", size, ERF_SPLIT), near, far), operand.dtype)
+
+
+def _polynomial(context: StablehloContext, x: HloValue, coefficients: Sequence[float]) -> HloValue:
+    total = context.like(coefficients[-1], x)
+    for coefficient in reversed(coefficients[:-1]):
+        total = context.add(context.multiply(total, x), coefficient)
+    return total
