@@ -129,15 +129,21 @@ class StablehloBuilder:
         type_, data, size = literal.type, literal.data, literal.type.dtype.itemsize
         if data and data == data[:size] * type_.element_count:
             data = data[:size]  # a splat
-        if not data:
-            return self._parsed(f"dense<> : {spelled(type_)}", type_)
-        # The bindings show no attribute of complex numbers to Python: the operation is read as a whole.
-        return self._parsed(f'dense<"0x{data.hex().upper()}"> : {spelled(type_)}', type_)
+        if type_.dtype.bits < 8 or type_.dtype in _PARTS or not data:
+            return self._parsed(type_, data)
+        raw = np.frombuffer(data, np.uint8)
+        value = ir.DenseElementsAttr.get(raw, signless=False, type=self.mlir_type(type_))
+        return self.emit("constant", [], type_, value=value)
 
-    def _parsed(self, elements: str, type_: TensorType) -> HloValue:
-        operation = ir.Operation.parse(
-            f"%0 = stablehlo.constant {elements} loc(#loc)\n#loc = {ir.Location.current}"
-        )
+    def _parsed(self, type_: TensorType, data: bytes) -> HloValue:
+        """Append a constant whose elements the bindings do not take as they lie in memory.
+
+        Nor do they show attributes of complex numbers to Python: the operation is read as a whole.
+        """
+        elements = f'"0x{data.hex().upper()}"' if data else ""
+        where = ir.Location.current
+        text = f"%0 = stablehlo.constant dense<{elements}> : {spelled(type_)} loc(#loc)\n#loc = {where}"
+        operation = ir.Operation.parse(text)
         ir.InsertionPoint.current.insert(operation)
         return HloValue(operation.result, type_)
 
