@@ -69,6 +69,8 @@ def scatter_add(context: StablehloContext) -> HloValue:
     """Rule of `ScatterAdd`, whose dimension numbers are StableHLO's."""
     operand, indices, updates = context.operands
     attributes, rank = context.attributes, indices.rank
+    if not operand.rank:
+        return _all_added(context, operand, updates)
     windows = tuple(dim % max(updates.rank, 1) for dim in attributes["update_window_dims"])
     inserted, indexed = attributes["inserted_window_dims"], attributes["scatter_dims_to_operand_dims"]
     vector_dim = attributes["index_vector_dim"]
@@ -184,6 +186,18 @@ def _scattered(
         indices_batching=batching,
     )
     return context.convert(found, operand.dtype)
+
+
+def _all_added(context: StablehloContext, operand: HloValue, updates: HloValue) -> HloValue:
+    """Append the sum of a scalar and all updates, which XLA takes for no scatter."""
+    wide = default_accumulator(operand.dtype)
+    (total,) = context.reduce(
+        [context.convert(updates, wide)],
+        [context.convert(operand, wide)],
+        range(updates.rank),
+        context.add,
+    )
+    return context.convert(total, operand.dtype)
 
 
 def _from_start(context: StablehloContext, indices: HloValue, extent: int) -> HloValue:
