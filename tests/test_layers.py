@@ -39,7 +39,7 @@ LAYERS = (
     "lowering.buffers",
     "lowering",
     "pipeline",
-    *("conversion.stablehlo", "conversion"),
+    *("conversion.buffers", "conversion.stablehlo", "conversion"),
     "runtime",
     "",  # the public names
     "comparison",
@@ -59,6 +59,8 @@ EXCEPTIONS = {
 NO_ROW = {
     "",
     "__main__",
+    "conversion.buffers",
+    "conversion.stablehlo",
     "diagnostics.catalogue",
     "dialect.opviews",
     "passes.canonical",

@@ -1,1 +1,1 @@
-"""Ways out of the compiler, and into it: other representations of programs."""
+"""Programs and modules in other forms, and services around that (ptir-v0.4.md, Conversion infrastructure)."""
