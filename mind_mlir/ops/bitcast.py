@@ -153,13 +153,14 @@ OPERATIONS = (
         "parts of a wider number are a new last dimension of the result; a wider number is made of the "
         "elements of the operand's last dimension, as many as it has parts (E3002, E3003), which "
         "is gone in the result.",
-        spec="StableHLO spec, Ops",
+        spec="StableHLO specification, ops",
         operands=(OperandDef("input", _DTYPES),),
         attributes=(AttributeDef("dtype", AttrKind.DTYPE, "the dtype of the result"),),
         type_rule=_bitcast_type,
         evaluate=_bitcast,
         derivative=NotDifferentiable("bits carry no gradient", constant=True),
         lower=_lower_bitcast,
+        stablehlo=lambda context: context.emit("bitcast_convert", context.operands, context.result_type),
         choices=(
             "PTIR has no such operation; this is StableHLO's bitcast_convert.",
             "The lowest bits come first, on every machine.",

@@ -8,6 +8,7 @@ import numpy as np
 
 from mind_mlir.ir.types import DTypeKind
 from mind_mlir.ops import numbers
+from mind_mlir.ops import stablehlo_elementwise as hlo
 from mind_mlir.ops.opdef import ALL_FLOATS, ALL_INTEGERS, BOOL, COMPLEX, NotDifferentiable, OpDef, OperandDef
 from mind_mlir.ops.pointwise import BROADCAST_EXAMPLES, UNARY_EXAMPLES, broadcast_type, same_type
 
@@ -120,12 +121,13 @@ def _shift_record(
         description=f"`result[i]` has the bits of `input[i]` moved {what} by `amount[i]` places, on the "
         "right-aligned broadcast of the two shapes (E3001 where they do not fit). Both operands have one "
         "integer dtype (E2004), which is the result's.",
-        spec="StableHLO spec, Ops",
+        spec="StableHLO specification, ops",
         operands=(OperandDef("input", ALL_INTEGERS), OperandDef("amount", ALL_INTEGERS)),
         type_rule=broadcast_type,
         evaluate=lambda context: _shift(context, evaluate),
         derivative=_CONSTANT,
         lower=lowered,
+        stablehlo=hlo.binary(mnemonic),
         vector_operations=3,
         choices=(
             _CHOICE,
@@ -181,18 +183,19 @@ def _counted(arithmetic: Arithmetic, context: LoweringContext, count: Callable[.
     return count(x)
 
 
-def _count_record(opcode: str, mnemonic: str, what: str, evaluate: Any, lower: Any) -> OpDef:
+def _count_record(opcode: str, mnemonic: str, named: str, what: str, evaluate: Any, lower: Any) -> OpDef:
     return OpDef(
         opcode=opcode,
         mnemonic=mnemonic,
         summary=f"Counts the bits of integers {what}, elementwise.",
         description=f"`result[i]` is how many bits of `input[i]` {what}, in the operand's dtype, an integer.",
-        spec="StableHLO spec, Ops",
+        spec="StableHLO specification, ops",
         operands=(OperandDef("input", ALL_INTEGERS),),
         type_rule=same_type,
         evaluate=evaluate,
         derivative=_CONSTANT,
         lower=lower,
+        stablehlo=hlo.unary(named),
         vector_operations=4,
         choices=(_CHOICE,),
         extension=True,
@@ -219,9 +222,10 @@ OPERATIONS = (
         _right_with_sign,
         _lower_right_with_sign,
     ),
-    _count_record("PopulationCount", "population_count", "that are set", _count, _lower_count),
+    _count_record("PopulationCount", "population_count", "popcnt", "that are set", _count, _lower_count),
     _count_record(
         "CountLeadingZeros",
+        "count_leading_zeros",
         "count_leading_zeros",
         "that are not set, in front of the first one that is",
         _leading,

@@ -8,6 +8,7 @@ import numpy as np
 
 from mind_mlir.ir.types import DTypeKind
 from mind_mlir.ops import numbers
+from mind_mlir.ops import stablehlo_elementwise as hlo
 from mind_mlir.ops.contract_forms import and_form, not_form, or_form, xor_form
 from mind_mlir.ops.opdef import ALL_INTEGERS, BOOL, Alias, NotDifferentiable, OpDef, OperandDef
 from mind_mlir.ops.pointwise import BROADCAST_EXAMPLES, UNARY_EXAMPLES, broadcast_type, same_type
@@ -47,6 +48,7 @@ def _binary(opcode: str, formula: str, function: Callable[..., Any], lowered: st
         evaluate=evaluate,
         derivative=_CONSTANT,
         lower=lower,
+        stablehlo=hlo.binary(opcode.lower()),
         vector_operations=1,
         in_contract=form,
         commutative=True,
@@ -88,6 +90,7 @@ OPERATIONS = (
         evaluate=_not,
         derivative=_CONSTANT,
         lower=_lower_not,
+        stablehlo=hlo.unary("not"),
         vector_operations=1,
         in_contract=not_form,
         choices=("The documents need predicates and do not say how to negate one: this is how.",),
