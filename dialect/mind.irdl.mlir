@@ -312,7 +312,48 @@ irdl.dialect @mind {
     %result = irdl.base "!builtin.tensor"
     irdl.results(result: %result)
   }
+  irdl.operation @shift_left {
+    %input = irdl.base "!builtin.tensor"
+    %amount = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input, amount: %amount)
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @shift_right_logical {
+    %input = irdl.base "!builtin.tensor"
+    %amount = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input, amount: %amount)
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @shift_right_arithmetic {
+    %input = irdl.base "!builtin.tensor"
+    %amount = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input, amount: %amount)
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @population_count {
+    %input = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input)
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @count_leading_zeros {
+    %input = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input)
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
   irdl.operation @cast {
+    %input = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input)
+    %attr_dtype = irdl.base "#builtin.type"
+    irdl.attributes { "dtype" = %attr_dtype }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @bitcast {
     %input = irdl.base "!builtin.tensor"
     irdl.operands(input: %input)
     %attr_dtype = irdl.base "#builtin.type"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from growth import Growth, InputDomain
 
 from mind_mlir.ir.types import DType, TensorType
-from mind_mlir.ops.opdef import ANY, BOOL, FLOATS, NUMERIC, Domain
+from mind_mlir.ops.opdef import ANY, FLOATS, INTEGERS, NUMERIC, Domain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -133,8 +133,21 @@ def compare(g: Growth) -> Value:
     return g.emit("Compare", left, right, op=op)
 
 
-def not_(g: Growth) -> Value:
-    return g.emit("Not", g.operand(BOOL))
+def bits(opcode: str, dtypes: DTypeSet) -> Callable[[Growth], Value]:
+    def recipe(g: Growth) -> Value:
+        left = g.operand(dtypes)
+        return g.emit(opcode, left, g.broadcastable(left))
+
+    return recipe
+
+
+def bits_of_one(opcode: str, dtypes: DTypeSet) -> Callable[[Growth], Value]:
+    return lambda g: g.emit(opcode, g.operand(dtypes))
+
+
+def bitcast(g: Growth) -> Value:
+    operand = g.operand(INTEGERS)
+    return g.emit("Bitcast", operand, dtype=operand.type.dtype)
 
 
 def cast(g: Growth) -> Value:

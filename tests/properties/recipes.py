@@ -17,7 +17,7 @@ import shape_recipes as shaping
 from growth import SMALL, Growth
 
 from mind_mlir.ir.types import DType, TensorType
-from mind_mlir.ops.opdef import ANY, BOOL, NUMERIC
+from mind_mlir.ops.opdef import ANY, BOOL, INTEGERS, NUMERIC
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -37,6 +37,8 @@ def _constant_tensor(g: Growth) -> Value:
     shape = tuple(g.pick(SMALL.extents[:3]) for _ in range(g.number(1, 3)))
     return g.constant(TensorType(g.dtype(), shape))
 
+
+_BITS = BOOL + INTEGERS
 
 RECIPES: Mapping[str, Callable[[Growth], Value]] = {
     "Input": _input,
@@ -79,10 +81,16 @@ RECIPES: Mapping[str, Callable[[Growth], Value]] = {
     "StopGradient": lambda g: g.emit("StopGradient", g.operand(ANY)),
     "Compare": elementwise.compare,
     "Select": elementwise.select,
-    "And": elementwise.binary("And", BOOL),
-    "Or": elementwise.binary("Or", BOOL),
-    "Xor": elementwise.binary("Xor", BOOL),
-    "Not": elementwise.not_,
+    "And": elementwise.bits("And", _BITS),
+    "Or": elementwise.bits("Or", _BITS),
+    "Xor": elementwise.bits("Xor", _BITS),
+    "Not": elementwise.bits_of_one("Not", _BITS),
+    "ShiftLeft": elementwise.bits("ShiftLeft", INTEGERS),
+    "ShiftRightLogical": elementwise.bits("ShiftRightLogical", INTEGERS),
+    "ShiftRightArithmetic": elementwise.bits("ShiftRightArithmetic", INTEGERS),
+    "PopulationCount": elementwise.bits_of_one("PopulationCount", INTEGERS),
+    "CountLeadingZeros": elementwise.bits_of_one("CountLeadingZeros", INTEGERS),
+    "Bitcast": elementwise.bitcast,
     "Cast": elementwise.cast,
     "Sum": reduction.reduction("Sum"),
     "Reduce": reduction.reduce,
@@ -125,6 +133,7 @@ ELEMENTWISE = frozenset(
         *("Sqrt", "Floor", "Ceil", "RoundEven", "Round", "Sign", "IsFinite", "Remainder"),
         *("Log1p", "Expm1", "Logistic", "Sin", "Cos", "Tan", "Atan2", "Power", "Cbrt"),
         *("Compare", "Select", "And", "Or", "Xor", "Not", "Cast", "BroadcastTo"),
+        *("ShiftLeft", "ShiftRightLogical", "ShiftRightArithmetic", "PopulationCount", "CountLeadingZeros"),
     }
 )
 #: Differentiable wherever the operands are in their domain.
