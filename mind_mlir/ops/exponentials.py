@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.ops import numbers
+from mind_mlir.ops import stablehlo_elementwise as hlo
 from mind_mlir.ops.opdef import (
     ALL_FLOATS,
     COMPLEX,
@@ -107,6 +108,7 @@ OPERATIONS = (
         evaluate=_log1p,
         derivative=_log1p_vjp,
         lower=_lower_log1p,
+        stablehlo=hlo.unary("log_plus_one"),
         vector_operations=24,
         rounding=Rounding.APPROXIMATE,
         choices=(_ACCURACY,),
@@ -129,6 +131,7 @@ OPERATIONS = (
         evaluate=_expm1,
         derivative=_expm1_vjp,
         lower=_lower_expm1,
+        stablehlo=hlo.unary("exponential_minus_one"),
         vector_operations=20,
         rounding=Rounding.APPROXIMATE,
         choices=(_ACCURACY,),
@@ -151,6 +154,7 @@ OPERATIONS = (
         evaluate=_logistic,
         derivative=_logistic_vjp,
         lower=_lower_logistic,
+        stablehlo=hlo.logistic,
         vector_operations=28,
         rounding=Rounding.APPROXIMATE,
         choices=(_ACCURACY.replace("two", "three"),),

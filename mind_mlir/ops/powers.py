@@ -8,6 +8,7 @@ import numpy as np
 
 from mind_mlir.ir.types import DTypeKind
 from mind_mlir.ops import numbers
+from mind_mlir.ops import stablehlo_elementwise as hlo
 from mind_mlir.ops.opdef import (
     ALL_FLOATS,
     ALL_REAL,
@@ -146,6 +147,7 @@ OPERATIONS = (
         evaluate=_power,
         derivative=_power_vjp,
         lower=_lower_power,
+        stablehlo=hlo.binary("power"),
         vector_operations=60,
         rounding=Rounding.APPROXIMATE,
         choices=(
@@ -173,6 +175,7 @@ OPERATIONS = (
         evaluate=_cbrt,
         derivative=_cbrt_vjp,
         lower=_lower_cbrt,
+        stablehlo=hlo.unary("cbrt"),
         vector_operations=40,
         rounding=Rounding.APPROXIMATE,
         choices=(f"The result is within two units in the last place of the exact value. {_SAME}",),

@@ -8,6 +8,7 @@ import numpy as np
 
 from mind_mlir.diagnostics.checks import DivisorCheck
 from mind_mlir.ops import numbers
+from mind_mlir.ops import stablehlo_elementwise as hlo
 from mind_mlir.ops.division import check_divisor
 from mind_mlir.ops.opdef import ALL_REAL, COMPLEX, NO_NUMBERS, Alias, Domain, OpDef, OperandDef
 from mind_mlir.ops.pointwise import BROADCAST_EXAMPLES, broadcast_type
@@ -95,6 +96,7 @@ OPERATIONS = (
         evaluate=_remainder,
         derivative=_remainder_vjp,
         lower=_lower_remainder,
+        stablehlo=hlo.binary("remainder"),
         vector_operations=40,
         choices=(
             "The remainder of the least integer by -1 is 0.",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.ops import numbers
+from mind_mlir.ops import stablehlo_elementwise as hlo
 from mind_mlir.ops.opdef import (
     ALL_FLOATS,
     COMPLEX,
@@ -120,6 +121,7 @@ OPERATIONS = (
         evaluate=_sin,
         derivative=_sin_vjp,
         lower=_lower_sin,
+        stablehlo=hlo.unary("sine"),
         vector_operations=32,
         rounding=Rounding.APPROXIMATE,
         choices=(_ACCURACY,),
@@ -141,6 +143,7 @@ OPERATIONS = (
         evaluate=_cos,
         derivative=_cos_vjp,
         lower=_lower_cos,
+        stablehlo=hlo.unary("cosine"),
         vector_operations=32,
         rounding=Rounding.APPROXIMATE,
         choices=(_ACCURACY,),
@@ -162,6 +165,7 @@ OPERATIONS = (
         evaluate=_tan,
         derivative=_tan_vjp,
         lower=_lower_tan,
+        stablehlo=hlo.unary("tan"),
         vector_operations=48,
         rounding=Rounding.APPROXIMATE,
         choices=(_ACCURACY,),
@@ -186,6 +190,7 @@ OPERATIONS = (
         evaluate=_atan2,
         derivative=_atan2_vjp,
         lower=_lower_atan2,
+        stablehlo=hlo.binary("atan2"),
         vector_operations=48,
         rounding=Rounding.APPROXIMATE,
         choices=(_ACCURACY, "The gradient at the origin is NaN."),
