@@ -35,7 +35,7 @@ def to_stablehlo(module: Module) -> str:
     """
     # Values are called as in the program where MLIR's syntax allows it.
     text = _converted(module).operation.get_asm(use_name_loc_as_prefix=True, assume_verified=True)
-    return f"{text}\n"
+    return str(text)
 
 
 def to_portable_artifact(module: Module) -> bytes:
