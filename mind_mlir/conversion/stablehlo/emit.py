@@ -24,14 +24,15 @@ if TYPE_CHECKING:
 _BUILDER = StablehloBuilder()
 
 
-def emit(module: Module, context: Context) -> MLIRModule:
+def emit(module: Module, context: Context, entry: str | None) -> MLIRModule:
     """Return a module in structured form as StableHLO.
 
     Args:
         module: All of its operations have a rule.
         context: It has the dialects.
+        entry: The function that is called `main` there, if one is.
     """
-    symbols = _symbols(module)
+    symbols = _symbols(module, entry)
     with context, ir.Location.unknown():
         result = ir.Module.create()
         for function in module.functions:
@@ -40,11 +41,10 @@ def emit(module: Module, context: Context) -> MLIRModule:
         return result
 
 
-def _symbols(module: Module) -> Mapping[str, str]:
+def _symbols(module: Module, entry: str | None) -> Mapping[str, str]:
     """Return what each function is called: the entry `main`, for that is what StableHLO's tools run."""
     names = [function.name for function in module.functions]
     symbols = dict(zip(names, names, strict=True))
-    entry = next((function.name for function in module.functions if function.public), None)
     if entry is not None and "main" not in symbols:
         symbols[entry] = "main"
     return symbols
