@@ -95,6 +95,12 @@ def magnitude(context: StablehloContext) -> HloValue:
     return x if x.dtype.kind is DTypeKind.UNSIGNED else context.unary("abs", x)
 
 
+def sign(context: StablehloContext) -> HloValue:
+    """Rule of `Sign`; StableHLO has none of unsigned integers, which are 0 or of sign 1."""
+    (x,) = context.operands
+    return context.minimum(x, 1) if x.dtype.kind is DTypeKind.UNSIGNED else context.unary("sign", x)
+
+
 def clamp(context: StablehloContext) -> HloValue:
     """Rule of `Clamp`, whose operands StableHLO has in another order."""
     x, low, high = context.operands
