@@ -7,7 +7,7 @@ point and location are the caller's.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -41,10 +41,18 @@ _DIRECTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class HloValue:
-    """A value of a StableHLO function: that of the bindings, and its type in our terms."""
+    """A value of a StableHLO function: that of the bindings, and its type in our terms.
+
+    Attributes:
+        value: A value of the bindings.
+        type: Its type.
+        owner: The operation that gives it; None for parameters. The bindings tell, too, but look for a Python
+            module of StableHLO each time.
+    """
 
     value: Any
     type: TensorType
+    owner: Any = field(default=None, compare=False, repr=False)
 
     @property
     def dtype(self) -> DType:
@@ -101,7 +109,8 @@ class StablehloBuilder:
         self, name: str, operands: Sequence[HloValue], type_: TensorType, **attributes: Attribute
     ) -> HloValue:
         """Append ``stablehlo.<name>``, which has one result of ``type_``, and return that."""
-        return HloValue(self.operation(name, operands, [type_], **attributes).result, type_)
+        operation = self.operation(name, operands, [type_], **attributes)
+        return HloValue(operation.result, type_, operation)
 
     # Attributes.
 
@@ -145,7 +154,7 @@ class StablehloBuilder:
         text = f"%0 = stablehlo.constant dense<{elements}> : {spelled(type_)} loc(#loc)\n#loc = {where}"
         operation = ir.Operation.parse(text)
         ir.InsertionPoint.current.insert(operation)
-        return HloValue(operation.result, type_)
+        return HloValue(operation.result, type_, operation)
 
     def constant(self, number: complex, type_: TensorType) -> HloValue:
         """Append a constant each element of which is ``number``, rounded; ``type_`` says how many."""

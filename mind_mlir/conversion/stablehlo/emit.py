@@ -104,8 +104,8 @@ class _Emitter:
         results = [found] if isinstance(found, HloValue) else list(found)
         for result, type_ in zip(results, operation.result_types, strict=True):
             assert result.type == type_, f"{operation.opcode}: {result.type} is not {type_}"
-            if not any(result is operand for operand in operands):
-                _name(result, operation)
+            if result.owner is not None and not any(result is operand for operand in operands):
+                result.owner.location = _named(operation)
         return results
 
     def _region(self, block: Block) -> HloRegion:
@@ -126,12 +126,6 @@ def _parameter(operation: CoreOperation) -> Parameter:
         operation.location,
         origin=f"%{operation.attributes['name']}",
     )
-
-
-def _name(result: HloValue, operation: CoreOperation) -> None:
-    """Have the operation that gives ``result`` tell the name of the value."""
-    if isinstance(result.value, ir.OpResult):
-        result.value.owner.operation.location = _named(operation)
 
 
 def _named(value: CoreOperation | Parameter) -> MLIRLocation:
