@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mind_mlir.bindings import ir
-from mind_mlir.mlir.stablehlo_builder import HloValue, StablehloBuilder
+from mind_mlir.mlir.stablehlo_builder import HloValue
+from mind_mlir.mlir.stablehlo_shaping import ShapingBuilder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 Body: TypeAlias = "Callable[..., HloValue | Sequence[HloValue]]"
 
 
-class RegionBuilder(StablehloBuilder):
+class RegionBuilder(ShapingBuilder):
     """Appends operations with regions, too."""
 
     def region(self, region: Any, types: Sequence[TensorType], body: Body) -> None:
