@@ -108,7 +108,7 @@ OPERATIONS = (
         evaluate=_is_finite,
         derivative=NotDifferentiable("whether a number is finite is piecewise constant", constant=True),
         lower=_lower_is_finite,
-        stablehlo=lambda context: context.emit("is_finite", context.operands, context.result_type),
+        stablehlo=hlo.is_finite,
         vector_operations=2,
         choices=("Integers are not taken (E2005): all of them are finite.",),
         extension=True,
