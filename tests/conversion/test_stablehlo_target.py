@@ -12,8 +12,7 @@ import pytest
 
 import mind_mlir
 from mind_mlir import UnsupportedError, bindings, register_custom_call
-from mind_mlir.conversion.stablehlo import support
-from mind_mlir.conversion.stablehlo.text import to_portable_artifact, to_stablehlo
+from mind_mlir.conversion.stablehlo import support, to_portable_artifact, to_stablehlo
 from mind_mlir.ir.types import DType
 from mind_mlir.ops.opdef import NotInStablehlo
 from mind_mlir.ops.registry import all_ops, by_opcode
