@@ -25,7 +25,8 @@ LAYERS = (
     "ops",
     "core",
     "analysis",
-    *("passes.canonical", "passes.structure", "passes.layers", "passes.recompute", "passes"),
+    *("passes.canonical", "passes.structure", "passes.layers", "passes.recompute", "passes.simplify"),
+    "passes",
     "frontends",
     "ptir",
     "arguments",
@@ -63,6 +64,7 @@ NO_ROW = {
     "passes.canonical",
     "passes.layers",
     "passes.recompute",
+    "passes.simplify",
     "passes.structure",
 } | {layer for layer in LAYERS if layer.startswith("lowering.schedule.")}
 
