@@ -25,7 +25,8 @@ LAYERS = (
     "ops",
     "core",
     "analysis",
-    *("passes.canonical", "passes.structure", "passes.layers", "passes.recompute", "passes"),
+    *("passes.record", "passes.canonical", "passes.structure", "passes.layers", "passes.recompute"),
+    *("passes.optimize", "passes"),
     "frontends",
     "ptir",
     "arguments",
@@ -62,7 +63,9 @@ NO_ROW = {
     "dialect.opviews",
     "passes.canonical",
     "passes.layers",
+    "passes.optimize",
     "passes.recompute",
+    "passes.record",
     "passes.structure",
 } | {layer for layer in LAYERS if layer.startswith("lowering.schedule.")}
 
