@@ -77,4 +77,7 @@ def _optimized(given: Function, passes: Sequence[Pass], observer: PassObserver |
             observer(each.name, partial(str, function), partial(str, changed))
         function = changed
         runs += 1
-    return given if function is given else numbered(Code.of(function), function)
+    if function is given:
+        return given
+    # Operands stay in their order: what layers have in common is then read alike by all of them.
+    return numbered(Code.of(function), function, ordered=False)

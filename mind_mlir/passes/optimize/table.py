@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir import border
 from mind_mlir.passes.layers import share_layers
+from mind_mlir.passes.optimize.common import merge_common
 from mind_mlir.passes.optimize.dead_code import drop_dead_code
 from mind_mlir.passes.recompute import recompute
 from mind_mlir.passes.record import ModulePass, Pass
@@ -17,6 +18,13 @@ if TYPE_CHECKING:
 
 #: Passes over a function, which repeat until none of them finds anything to do.
 PASSES: tuple[Pass, ...] = (
+    Pass(
+        "cse",
+        "computes once what is computed several times; what is in a region may be taken from around it",
+        merge_common,
+        "operations are pure, so that equal ones on equal operands have equal bits; random numbers are a "
+        "function of seed and stream, and a run-time check of the second fails where that of the first does",
+    ),
     Pass(
         "dce",
         "drops operations, results, and what loops carry, that no result of the function needs",
