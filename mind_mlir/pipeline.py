@@ -19,6 +19,7 @@ from mind_mlir.diagnostics import InternalError, MindError
 from mind_mlir.dialect.emit import emit
 from mind_mlir.interrupts import allowed, deliver, held
 from mind_mlir.lowering.bufferize import bufferize
+from mind_mlir.lowering.buffers.arena import Plans
 from mind_mlir.lowering.schedule import schedule
 from mind_mlir.lowering.schedule.emission.decision import Decisions
 from mind_mlir.lowering.schedule.listing import listing
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from mind_mlir.bindings import Module as MLIRModule
     from mind_mlir.diagnostics.checks import Place
     from mind_mlir.ir.module import Module
+    from mind_mlir.lowering.buffers.plan import Arena
     from mind_mlir.lowering.schedule.contraction.library import Kernel
     from mind_mlir.lowering.schedule.listing import Opcodes
     from mind_mlir.mlir.context import Outcome
@@ -74,6 +76,8 @@ class Lowering:
         canonical: The canonical in-memory module, once there is one.
         mlir: The current MLIR module, once there is one.
         decisions: What the scheduler decided, once it has and if anybody looks.
+        plan_wanted: Whether it is taken down which buffer lies where.
+        arenas: Where buffers lie, once they have been placed and if that is wanted; callees come first.
         checks_of: The run-time checks whose outcome each public function returns in its status, by its name.
     """
 
@@ -90,6 +94,8 @@ class Lowering:
     canonical: Module | None = None
     mlir: MLIRModule | None = None
     decisions: Decisions | None = None
+    plan_wanted: bool = False
+    arenas: list[Arena] = field(default_factory=list)
     checks_of: Mapping[str, tuple[Outcome, ...]] = field(default_factory=dict)
     _opcodes: Callable[[], Opcodes] = dict
 
@@ -136,7 +142,7 @@ class Lowering:
         steps: dict[str, Callable[[], None]] = {
             "linalg": self._to_linalg,
             "scheduled": lambda: self._schedule(until),
-            "bufferized": lambda: bufferize(self.mlir),
+            "bufferized": self._bufferize,
             "llvm": self._to_llvm,
         }
         last = "scheduled" if until == "schedule" else until
@@ -154,6 +160,11 @@ class Lowering:
         if self.kernels is not None and self.mlir is not None:
             with self.mlir.context:
                 self.kernels(kernels)
+
+    def _bufferize(self) -> None:
+        plans = Plans() if self.plan_wanted else None
+        bufferize(self.mlir, plans=plans)
+        self.arenas = [] if plans is None else plans.arenas
 
     def _to_llvm(self) -> None:
         to_llvm(self.mlir, self.target, threads=self.threads, link=self.kernels is None)

@@ -40,6 +40,7 @@ LAYERS = (
     "lowering.buffers",
     "lowering",
     "pipeline",
+    *("conversion.buffers", "conversion"),
     "runtime",
     "",  # the public names
     "comparison",
@@ -59,6 +60,7 @@ EXCEPTIONS = {
 NO_ROW = {
     "",
     "__main__",
+    "conversion.buffers",
     "diagnostics.catalogue",
     "dialect.opviews",
     "passes.canonical",
