@@ -36,7 +36,7 @@ def complete_opcode(_: click.Context, __: click.Parameter, incomplete: str) -> l
 
 def complete_pass(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
     """Offer the passes of the optimiser."""
-    return [name for name in OPTIMIZER_PASSES if name.startswith(incomplete)]
+    return [name for name in (*OPTIMIZER_PASSES, "all") if name.startswith(incomplete)]
 
 
 def complete_function(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:

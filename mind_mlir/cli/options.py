@@ -169,16 +169,16 @@ def disable_pass_option(command: Command) -> Command:
         multiple=True,
         callback=_pass_names,
         shell_complete=complete_pass,
-        help=f"Leave out a pass of the optimiser: {', '.join(OPTIMIZER_PASSES)}. Repeatable.",
+        help=f"Leave out a pass of the optimiser: {', '.join(OPTIMIZER_PASSES)}; or all. Repeatable.",
     )(command)
 
 
 def _pass_names(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> frozenset[str]:
     for value in values:
-        if value not in OPTIMIZER_PASSES:
+        if value not in (*OPTIMIZER_PASSES, "all"):
             hint = suggestion(value, OPTIMIZER_PASSES) or f"; the passes are {', '.join(OPTIMIZER_PASSES)}"
             raise click.UsageError(f"--disable-pass {value}: no pass of the optimiser is called so{hint}")
-    return frozenset(values)
+    return frozenset(OPTIMIZER_PASSES if "all" in values else values)
 
 
 def stage_options(command: Command) -> Command:

@@ -78,7 +78,8 @@ def compile(
             ``MIND_MLIR_TARGET`` says, or else ``native``, this machine with all that it has.
         winograd: Whether convolutions of floats with filters of 3 x 3 and stride 1 take Winograd's form where
             it is faster. It has a bound of its own: `docs/schedule.md`.
-        disabled_passes: Passes of the optimiser that are switched off, by the names in `docs/optimiser.md`.
+        disabled_passes: Passes of the optimiser that are switched off, by the names in `docs/optimiser.md`;
+            ``["all"]`` for every one.
         observer: Sees every stage's form as it appears.
         bindings: Extents for symbolic dimensions of a program, by name without the ``?``; where that binds
             all of a function, it is compiled at once, else for each binding when it is called so first.

@@ -29,7 +29,8 @@ def test_everything_can_be_switched_off() -> None:
     assert optimize(module, OPTIMIZER_PASSES) is module
     assert "Exp" not in str(optimize(module))
     assert optimize(structured_form(module)) == optimize(module)
-    text = mind_mlir.compile(module, disabled_passes=OPTIMIZER_PASSES).as_text("optimized")
+    text = mind_mlir.compile(module, disabled_passes=["all"]).as_text("optimized")
+    assert text == succeed("compile", "-", "--emit=optimized", "--disable-pass=all", stdin=TEXT)
     assert text == succeed("compile", "-", "--emit=structured", stdin=TEXT)
 
 

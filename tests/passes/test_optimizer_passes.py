@@ -74,6 +74,8 @@ def test_equal_operations_are_one_and_regions_take_them_from_around() -> None:
          "RngUniform (%s) {dtype=f32, shape=[2], stream=1} : tensor<f32[2]>"),
         ("RngUniform (%s) {dtype=f32, shape=[2], stream=0} : tensor<f32[2]>",
          "RngNormal (%s) {dtype=f32, shape=[2], stream=0} : tensor<f32[2]>"),
+        ("Pad (%x) {high=[0], interior=[0], low=[1], pad_value=0.0} : tensor<f32[3]>",
+         "Pad (%x) {high=[0], interior=[0], low=[1], pad_value=-0.0} : tensor<f32[3]>"),
         ("Sub (%x, %y) : tensor<f32[2]>", "Sub (%y, %x) : tensor<f32[2]>"),
     ],
 )  # fmt: skip

@@ -59,8 +59,12 @@ MODULE_PASSES: tuple[ModulePass, ...] = (
 ALL_PASSES: tuple[Pass | ModulePass, ...] = (*PASSES, *MODULE_PASSES)
 
 
+#: The name that stands for every pass where passes are switched off.
+ALL = "all"
+
+
 def checked_names(names: object, parameter: str) -> frozenset[str]:
-    """Return names of passes as a set.
+    """Return names of passes as a set; `ALL` among them stands for every name.
 
     Raises:
         TypeError: ``names`` is no sequence or set of strings.
@@ -71,10 +75,10 @@ def checked_names(names: object, parameter: str) -> frozenset[str]:
     found = border.items(given, parameter, "a sequence or set of names of passes")
     for name in found:
         word = border.text(name, f"each of {parameter}")
-        if word not in known:
+        if word not in known and word != ALL:
             close = difflib.get_close_matches(word[:60], known, n=1)
             hint = f"did you mean {close[0]!r}?" if close else f"the passes are {', '.join(known)}"
             raise ValueError(
                 f"{parameter} must be names of passes, and {border.describe(word)} is none; {hint}"
             )
-    return frozenset(map(str, found))
+    return frozenset(known if ALL in found else map(str, found))
