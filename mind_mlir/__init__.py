@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from mind_mlir.interrupts import held
 
 if TYPE_CHECKING:
+    from mind_mlir.conversion.buffers import BufferPlan, plan_buffers
     from mind_mlir.core.builder import Builder
     from mind_mlir.core.function_builder import ModuleBuilder
     from mind_mlir.core.printer import print_module
@@ -59,6 +60,7 @@ _HOMES = {
     "AutodiffError": _DIAGNOSTICS,
     "Block": "mind_mlir.ir.module",
     "BoundFunction": "mind_mlir.runtime.bound",
+    "BufferPlan": "mind_mlir.conversion.buffers",
     "Builder": "mind_mlir.core.builder",
     "CompiledFunction": "mind_mlir.runtime.function",
     "CoreOperation": "mind_mlir.ir.module",
@@ -90,6 +92,7 @@ _HOMES = {
     "load": "mind_mlir.ptir.sources",
     "memory_info": "mind_mlir.runtime.memory",
     "parse": "mind_mlir.ptir.sources",
+    "plan_buffers": "mind_mlir.conversion.buffers",
     "print_module": "mind_mlir.core.printer",
     "register_custom_call": "mind_mlir.ops.custom_targets",
     "release_memory": "mind_mlir.runtime.memory",
@@ -103,6 +106,7 @@ __all__ = [
     "AutodiffError",
     "Block",
     "BoundFunction",
+    "BufferPlan",
     "Builder",
     "CompiledFunction",
     "CoreOperation",
@@ -134,6 +138,7 @@ __all__ = [
     "load",
     "memory_info",
     "parse",
+    "plan_buffers",
     "print_module",
     "register_custom_call",
     "release_memory",

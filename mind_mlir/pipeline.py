@@ -19,6 +19,7 @@ from mind_mlir.diagnostics import InternalError, MindError
 from mind_mlir.dialect.emit import emit
 from mind_mlir.interrupts import allowed, deliver, held
 from mind_mlir.lowering.bufferize import bufferize
+from mind_mlir.lowering.buffers.arena import Plans
 from mind_mlir.lowering.schedule import schedule
 from mind_mlir.lowering.schedule.emission.decision import Decisions
 from mind_mlir.lowering.schedule.listing import listing
@@ -27,8 +28,7 @@ from mind_mlir.lowering.to_llvm import linked, to_llvm
 from mind_mlir.options import CompileOptions
 from mind_mlir.passes.expand import expanded
 from mind_mlir.passes.forms import STEPS
-from mind_mlir.passes.layers import share_layers
-from mind_mlir.passes.recompute import recompute
+from mind_mlir.passes.optimize import optimize
 from mind_mlir.passes.verify import verify
 from mind_mlir.stages import MLIR_FORMS
 from mind_mlir.target import named_target
@@ -40,10 +40,12 @@ if TYPE_CHECKING:
     from mind_mlir.bindings import Module as MLIRModule
     from mind_mlir.diagnostics.checks import Place
     from mind_mlir.ir.module import Module
+    from mind_mlir.lowering.buffers.plan import Arena
     from mind_mlir.lowering.schedule.contraction.library import Kernel
     from mind_mlir.lowering.schedule.listing import Opcodes
     from mind_mlir.mlir.context import Outcome
     from mind_mlir.mlir.references import References
+    from mind_mlir.passes.optimize.driver import PassObserver
     from mind_mlir.target import Target
 
 
@@ -63,6 +65,7 @@ class Lowering:
         threads: How many threads share a loop at most, as `to_llvm` takes it.
         options: What the caller chose; those of its `target` and `threads` are settled already.
         observer: Sees each form as it appears.
+        pass_observer: Sees what each pass of the optimiser changes.
         debug_info: Whether forms of MLIR are printed with their locations.
         kernels: Is told early the micro-kernels that the module calls, and makes them: the module then only
             declares them. Else they become part of it.
@@ -73,6 +76,8 @@ class Lowering:
         canonical: The canonical in-memory module, once there is one.
         mlir: The current MLIR module, once there is one.
         decisions: What the scheduler decided, once it has and if anybody looks.
+        plan_wanted: Whether it is taken down which buffer lies where.
+        arenas: Where buffers lie, once they have been placed and if that is wanted; callees come first.
         checks_of: The run-time checks whose outcome each public function returns in its status, by its name.
     """
 
@@ -80,6 +85,7 @@ class Lowering:
     threads: int | None = None
     options: CompileOptions = field(default_factory=CompileOptions)
     observer: Observer | None = None
+    pass_observer: PassObserver | None = None
     debug_info: bool = False
     kernels: Callable[[Sequence[Kernel]], object] | None = None
     references: References | None = None
@@ -88,6 +94,8 @@ class Lowering:
     canonical: Module | None = None
     mlir: MLIRModule | None = None
     decisions: Decisions | None = None
+    plan_wanted: bool = False
+    arenas: list[Arena] = field(default_factory=list)
     checks_of: Mapping[str, tuple[Outcome, ...]] = field(default_factory=dict)
     _opcodes: Callable[[], Opcodes] = dict
 
@@ -112,12 +120,14 @@ class Lowering:
             return print_module(module)
         with self._timed("verify"):
             module = expanded(verify(module))
-        for stage in STEPS:
-            module = self._core_step(stage, module)
+        for stage, step in STEPS.items():
+            module = self._core_step(stage, module, step)
             if stage == until:
                 return print_module(module)
+        module = self._core_step("optimized", module, self._optimize)
+        if until == "optimized":
+            return print_module(module)
         with self._timed("mind", lambda: print_module(module)):
-            module = share_layers(recompute(module, self.target))
             # The module has been verified: loading the dialect for its checks would take a millisecond.
             context = new_context(unregistered=True) if self.context is None else self.context
             self.mlir = emit(module, context)
@@ -132,7 +142,7 @@ class Lowering:
         steps: dict[str, Callable[[], None]] = {
             "linalg": self._to_linalg,
             "scheduled": lambda: self._schedule(until),
-            "bufferized": lambda: bufferize(self.mlir),
+            "bufferized": self._bufferize,
             "llvm": self._to_llvm,
         }
         last = "scheduled" if until == "schedule" else until
@@ -151,12 +161,21 @@ class Lowering:
             with self.mlir.context:
                 self.kernels(kernels)
 
+    def _bufferize(self) -> None:
+        plans = Plans() if self.plan_wanted else None
+        bufferize(self.mlir, plans=plans)
+        self.arenas = [] if plans is None else plans.arenas
+
     def _to_llvm(self) -> None:
         to_llvm(self.mlir, self.target, threads=self.threads, link=self.kernels is None)
 
-    def _core_step(self, stage: str, module: Module) -> Module:
+    def _optimize(self, module: Module) -> Module:
+        disabled = self.options.disabled_passes
+        return optimize(module, disabled, observer=self.pass_observer, target=self.target)
+
+    def _core_step(self, stage: str, module: Module, step: Callable[[Module], Module]) -> Module:
         with self._timed(stage, lambda: print_module(module)):
-            result = STEPS[stage](module)
+            result = step(module)
         if stage == "canonical":
             self.canonical = result
         self._see(stage, lambda: print_module(result))

@@ -25,8 +25,8 @@ LAYERS = (
     "ops",
     "core",
     "analysis",
-    *("passes.canonical", "passes.structure", "passes.layers", "passes.recompute", "passes.simplify"),
-    "passes",
+    *("passes.record", "passes.canonical", "passes.structure", "passes.layers", "passes.recompute"),
+    *("passes.simplify", "passes.optimize", "passes"),
     "frontends",
     "ptir",
     "arguments",
@@ -40,6 +40,7 @@ LAYERS = (
     "lowering.buffers",
     "lowering",
     "pipeline",
+    *("conversion.buffers", "conversion"),
     "runtime",
     "",  # the public names
     "comparison",
@@ -59,11 +60,14 @@ EXCEPTIONS = {
 NO_ROW = {
     "",
     "__main__",
+    "conversion.buffers",
     "diagnostics.catalogue",
     "dialect.opviews",
     "passes.canonical",
     "passes.layers",
+    "passes.optimize",
     "passes.recompute",
+    "passes.record",
     "passes.simplify",
     "passes.structure",
 } | {layer for layer in LAYERS if layer.startswith("lowering.schedule.")}

@@ -10,6 +10,7 @@ import click
 from mind_mlir.cli.options import (
     bind_option,
     diagnostic_format,
+    disable_pass_option,
     emit_option,
     extensions_option,
     file_argument,
@@ -54,10 +55,16 @@ def _help() -> str:
 @function_option("compile, with what it calls", "all exported ones unless given")
 @click.option("--verify-only", is_flag=True, help="Only report what is wrong; print nothing.")
 @click.option("--mlir-print-debuginfo", is_flag=True, help="Print the locations in forms of MLIR.")
+@click.option(
+    "--print-passes",
+    is_flag=True,
+    help="Print what each pass of the optimiser changes, before and after, to standard error.",
+)
 @optimization_option
 @threads_option
 @target_option
 @winograd_option
+@disable_pass_option
 @output_option
 @diagnostic_format
 @stage_options
@@ -75,10 +82,12 @@ def command(
     func: str | None,
     verify_only: bool,
     mlir_print_debuginfo: bool,
+    print_passes: bool,
     opt_level: int,
     threads: int | None,
     target: str | None,
     winograd: bool,
+    disabled_passes: frozenset[str],
     output: str | None,
     print_ir_after_all: bool,
     dump_stages: str | None,
@@ -102,6 +111,7 @@ def command(
     from mind_mlir.passes.verify import verify  # noqa: PLC0415 -- as above
 
     log = StageLog.of(session, print_ir_after_all=print_ir_after_all, dump_stages=dump_stages, timing=timing)
+    log.print_passes = print_passes
     module = restricted(log.read(file, func, extents), func)
     if verify_only:
         with log.timed("verify"):
@@ -112,7 +122,7 @@ def command(
     if autodiff and not emit_ir:
         module = gradient_module(module, log, extensions=extensions)
     text = print_form(
-        *(module, form, log, CompileOptions(opt_level, threads, target, winograd)),
+        *(module, form, log, CompileOptions(opt_level, threads, target, winograd, disabled_passes)),
         debug_info=mlir_print_debuginfo,
     )
     write_output(text, output)

@@ -19,6 +19,7 @@ COMMANDS = {
     "grad": "Differentiate a program.",
     "check": "Report everything that is wrong with programs.",
     "convert": "Write a program in another format.",
+    "buffers": "Show the memory that a program works in.",
     "ops": "Describe the operations.",
     "explain": "Explain a diagnostic code.",
 }

@@ -37,6 +37,7 @@ def print_form(
         threads=loop_threads(options.threads),
         options=options,
         observer=log,
+        pass_observer=log.see_pass,
         debug_info=debug_info,
     )
     try:

@@ -10,6 +10,7 @@ from mind_mlir.cli.completion import complete_file
 from mind_mlir.cli.options import (
     bind_option,
     diagnostic_format,
+    disable_pass_option,
     file_argument,
     function_option,
     optimization_option,
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
 @threads_option
 @target_option
 @winograd_option
+@disable_pass_option
 @diagnostic_format
 @stage_options
 @click.pass_obj
@@ -80,6 +82,7 @@ def command(
     threads: int | None,
     target: str | None,
     winograd: bool,
+    disabled_passes: frozenset[str],
     print_ir_after_all: bool,
     dump_stages: str | None,
     timing: bool,
@@ -134,7 +137,9 @@ def command(
     if check:
         agrees = compare(module, arguments, log, target)
     else:
-        options = None if interpreted else CompileOptions(opt_level, threads, target, winograd)
+        options = (
+            None if interpreted else CompileOptions(opt_level, threads, target, winograd, disabled_passes)
+        )
         results = execute(module, arguments, log, options)
         deliver(interface.outputs, results, output)
     log.finish()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.abi import SCRATCH_ATTRIBUTE
 from mind_mlir.bindings import MLIRError, func, ir, memref
 from mind_mlir.lowering.buffers.aliases import EscapeError
-from mind_mlir.lowering.buffers.arena import place_buffers
+from mind_mlir.lowering.buffers.arena import Plans, place_buffers
 from mind_mlir.lowering.buffers.carried import align_carried_tensors, carry_in_place
 from mind_mlir.lowering.buffers.coalesce import coalesce_copies
 from mind_mlir.lowering.buffers.concatenation import concatenate_loops
@@ -42,7 +42,7 @@ class BufferizationError(Exception):
     """A module is outside of what `bufferize` accepts: a defect of an earlier stage, not of the program."""
 
 
-def bufferize(module: Module, *, verify: bool = False) -> None:
+def bufferize(module: Module, *, verify: bool = False, plans: Plans | None = None) -> None:
     """Rewrite ``module`` from tensors to buffers, in place.
 
     Args:
@@ -50,6 +50,7 @@ def bufferize(module: Module, *, verify: bool = False) -> None:
             without tensors in its signature keeps it. Where there are several public ones, each has an
             attribute of its own with the size of its arena; the module's is the greatest.
         verify: Run MLIR's verifier after each pass.
+        plans: Takes down which buffer lies where, if that is wanted.
 
     Raises:
         BufferizationError: The module is recursive, or has a temporary of unknown size or number.
@@ -71,7 +72,7 @@ def bufferize(module: Module, *, verify: bool = False) -> None:
             merge_parallel_loops(module)
             concatenate_loops(module)
             leave_stack(module)
-            scratch = _place_all(module)
+            scratch = _place_all(module, plans)
         except (MLIRError, EscapeError, CycleError, ValueError) as error:
             raise BufferizationError(str(error)) from error
         module.operation.attributes[SCRATCH_ATTRIBUTE] = _bytes(max(scratch.values(), default=0))
@@ -95,7 +96,7 @@ def _bytes(count: int) -> Attribute:
     return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), count)
 
 
-def _place_all(module: Module) -> dict[str, int]:
+def _place_all(module: Module, plans: Plans | None) -> dict[str, int]:
     """Place the buffers of all functions, callees first; return the arena sizes of the public ones in bytes.
 
     The arena of a callee is a temporary of its caller, for the time of the call.
@@ -116,11 +117,15 @@ def _place_all(module: Module) -> dict[str, int]:
         if name not in functions:
             continue  # declared elsewhere
         for call in calls[name]:
-            size = sizes.get(_callee(call))
-            if size is not None:
-                _pass_scratch(call, size)
+            callee = _callee(call)
+            size = sizes.get(callee)
+            if size is None:
+                continue
+            allocation = _pass_scratch(call, size)
+            if plans is not None:
+                plans.callees[allocation] = callee
         private = "sym_visibility" in functions[name].attributes
-        sizes[name] = place_buffers(functions[name], always=not private)
+        sizes[name] = place_buffers(functions[name], always=not private, plans=plans)
         if not private:
             public[name] = sizes[name] or 0
     return public
@@ -130,7 +135,8 @@ def _callee(call: Operation) -> str:
     return str(ir.FlatSymbolRefAttr(call.attributes["callee"]).value)
 
 
-def _pass_scratch(call: Operation, size: int) -> None:
+def _pass_scratch(call: Operation, size: int) -> Operation:
+    """Give ``call`` one more argument, ``size`` bytes of memory; return what allocates them."""
     with ir.InsertionPoint(call), call.location:
         scratch = create_alloc(ir.MemRefType.get([size], ir.IntegerType.get_signless(8)))
         types = [result.type for result in call.results]
@@ -140,3 +146,4 @@ def _pass_scratch(call: Operation, size: int) -> None:
     for old, result in zip(call.results, new.results, strict=True):
         old.replace_all_uses_with(result)
     call.erase()
+    return scratch.owner.operation

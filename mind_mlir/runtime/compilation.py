@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, overload
 
 from mind_mlir import border
 from mind_mlir.options import DEFAULT_OPT_LEVEL, CompileOptions
+from mind_mlir.passes.optimize import checked_names
 from mind_mlir.ptir.program import Program
 from mind_mlir.ptir.restriction import restricted
 from mind_mlir.ptir.seeding import seeded
@@ -15,7 +16,7 @@ from mind_mlir.runtime.executable import Executable
 from mind_mlir.runtime.program_executable import DEFAULT_MAX_BINDINGS, ProgramExecutable, needs_program
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from mind_mlir.ir.module import Module
     from mind_mlir.pipeline import Observer
@@ -30,6 +31,7 @@ def compile(
     threads: int | None = None,
     target: str | None = None,
     winograd: bool = False,
+    disabled_passes: Collection[str] = (),
     observer: Observer | None = None,
 ) -> Executable: ...
 @overload
@@ -41,6 +43,7 @@ def compile(
     threads: int | None = None,
     target: str | None = None,
     winograd: bool = False,
+    disabled_passes: Collection[str] = (),
     observer: Observer | None = None,
     bindings: Mapping[str, int] | None = None,
     max_bindings: int = DEFAULT_MAX_BINDINGS,
@@ -54,6 +57,7 @@ def compile(
     threads: int | None = None,
     target: str | None = None,
     winograd: bool = False,
+    disabled_passes: Collection[str] = (),
     observer: Observer | None = None,
     bindings: Mapping[str, int] | None = None,
     max_bindings: int = DEFAULT_MAX_BINDINGS,
@@ -74,6 +78,8 @@ def compile(
             ``MIND_MLIR_TARGET`` says, or else ``native``, this machine with all that it has.
         winograd: Whether convolutions of floats with filters of 3 x 3 and stride 1 take Winograd's form where
             it is faster. It has a bound of its own: `docs/schedule.md`.
+        disabled_passes: Passes of the optimiser that are switched off, by the names in `docs/optimiser.md`;
+            ``["all"]`` for every one.
         observer: Sees every stage's form as it appears.
         bindings: Extents for symbolic dimensions of a program, by name without the ``?``; where that binds
             all of a function, it is compiled at once, else for each binding when it is called so first.
@@ -87,12 +93,15 @@ def compile(
         ExecutionError: E6004, intermediate values need more scratch memory than any address space has.
         TypeError: An argument is not of the type above.
         ValueError: ``opt_level`` is none of 0 to 3, ``threads`` is out of range, ``target`` is none of
-            those, or not this machine's, one of the variables ``MIND_MLIR_NUM_THREADS`` and
-            ``MIND_MLIR_TARGET`` is wrong, ``bindings`` names a symbol that the program does not have or an
-            extent below 0, ``max_bindings`` is below 1, or ``seed`` does not fit in 64 bits.
+            those, or not this machine's, ``disabled_passes`` names none of the optimiser's, one of the
+            variables ``MIND_MLIR_NUM_THREADS`` and ``MIND_MLIR_TARGET`` is wrong, ``bindings`` names a symbol
+            that the program does not have or an extent below 0, ``max_bindings`` is below 1, or ``seed`` does
+            not fit in 64 bits.
         InternalError: A stage failed on a verified module: a bug of the compiler.
     """
-    options = CompileOptions(opt_level, threads, target, winograd)
+    options = CompileOptions(
+        opt_level, threads, target, winograd, checked_names(disabled_passes, "disabled_passes")
+    )
     if not isinstance(module, Program):
         refuse_bindings(bindings)
         if seed is not None:

@@ -18,6 +18,7 @@ from mind_mlir.ir.entry import DEFAULT_ENTRY, default_entry, exported
 from mind_mlir.ir.module import MODULE, Module
 from mind_mlir.mlir.references import References
 from mind_mlir.options import CompileOptions
+from mind_mlir.passes.optimize import checked_names
 from mind_mlir.pipeline import Lowering
 from mind_mlir.runtime.call import Called
 from mind_mlir.runtime.contexts import borrowed, is_small
@@ -251,7 +252,8 @@ def _checked(options: CompileOptions) -> CompileOptions:
         raise ValueError(f"opt_level must be one of {', '.join(map(str, OPT_LEVELS))}, not {level}")
     threads = None if options.threads is None else check_threads(options.threads, "threads")
     winograd = border.flag(options.winograd, "winograd")
-    return replace(options, opt_level=level, threads=threads, winograd=winograd)
+    disabled = checked_names(options.disabled_passes, "disabled_passes")
+    return replace(options, opt_level=level, threads=threads, winograd=winograd, disabled_passes=disabled)
 
 
 @held()

@@ -14,7 +14,7 @@ provides, at an offset that is a multiple of 64 bytes. Buffers whose lifetimes d
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from mind_mlir.abi import ALIGNMENT
@@ -23,6 +23,7 @@ from mind_mlir.ir.types import MAX_BYTES
 from mind_mlir.lowering.buffers.aliases import buffer_uses
 from mind_mlir.lowering.buffers.iteration import iteration_number, trip_count
 from mind_mlir.lowering.buffers.placement import Lifetime, place
+from mind_mlir.lowering.buffers.plan import Arena, Copies, Life, Moments, describe
 from mind_mlir.lowering.schedule.emission.emitter import PARALLEL_ATTRIBUTE, PRIVATE_ATTRIBUTE
 from mind_mlir.mlir.memory import byte_size
 from mind_mlir.mlir.passes import find_all
@@ -53,13 +54,43 @@ class _Item:
     contents: list[Placement]
 
 
-def place_buffers(function: Operation, *, always: bool = True) -> int | None:
+@dataclass(slots=True)
+class Plans:
+    """Takes down where buffers lie.
+
+    Attributes:
+        arenas: One for each function that has buffers, callees first.
+        callees: The functions whose arenas some allocations are, for the time of a call.
+    """
+
+    arenas: list[Arena] = field(default_factory=list)
+    callees: dict[Operation, str] = field(default_factory=dict)
+
+    def add(self, function: Operation, placer: _Placer, size: int, placements: list[Placement]) -> None:
+        """Take down the places of the buffers of one function, while their allocations are there."""
+        moments = Moments.of(function)
+        buffers = [
+            replace(
+                describe(each.allocation, placer.life(each.allocation), moments, self.callees),
+                offset=each.offset,
+                copies=tuple(Copies(trip_count(loop), stride) for loop, stride in each.loops),
+            )
+            for each in placements
+        ]
+        buffers.sort(key=lambda buffer: buffer.start)
+        name = ir.StringAttr(function.attributes["sym_name"]).value
+        public = "sym_visibility" not in function.attributes
+        self.arenas.append(Arena(name, public, size, tuple(buffers)))
+
+
+def place_buffers(function: Operation, *, always: bool = True, plans: Plans | None = None) -> int | None:
     """Replace the allocations of ``function`` by views of a new last argument; return its size in bytes.
 
     Args:
         function: A `func.func` on buffers.
         always: Add the argument even when there are no allocations; otherwise nothing is added then, and the
             result is None.
+        plans: Takes down what lies where, if that is wanted.
 
     Raises:
         EscapeError: A buffer is carried from one loop iteration to the next.
@@ -74,6 +105,8 @@ def place_buffers(function: Operation, *, always: bool = True) -> int | None:
         return None
     if size > MAX_BYTES - ALIGNMENT:  # the caller aligns it
         raise allocation_failed(f"{size} bytes of scratch memory", ())
+    if plans is not None:
+        plans.add(function, placer, size, placements)
     with function.location as location:
         type_ = ir.MemRefType.get([size], ir.IntegerType.get_signless(8))
         scratch = entry.add_argument(type_, location)
@@ -99,13 +132,22 @@ class _Placer:
             Block, dict[Operation, None]
         ] = {}  # operations whose regions hold buffers, in order
         self.ordinals: dict[Block, dict[Operation, int]] = {}
-        for allocation in find_all(function, memref.AllocOp):
+        self.operations: dict[Block, list[Operation]] = {}  # of blocks that have been asked about
+        self.lives: dict[Operation, tuple[Block, int, int]] = {}  # first and last position, by allocation
+        for allocation in _used_allocations(function):
             self._add(allocation)
 
     def place(self) -> tuple[int, list[Placement]]:
         """Return the size of the arena in bytes and the place of each buffer."""
         item = self._place_regions(self.function, 0)
         return item.size, item.contents
+
+    def life(self, allocation: Operation) -> Life:
+        """Return the first and the last operation of the time in which a buffer is in use."""
+        block, start, last = self.lives[allocation.operation]
+        operations = self.operations.get(block) or list(self.ordinals[block])
+        self.operations[block] = operations
+        return Life(operations[start], operations[min(last, len(operations) - 1)])
 
     def _add(self, allocation: Operation) -> None:
         users = [use.user for use in buffer_uses(allocation.result).found]
@@ -119,6 +161,7 @@ class _Placer:
         start = self._ordinal(block, first)
         if last is None or (not self.share and block.owner.operation == self.function):
             start, last = 0, len(self.ordinals[block])
+        self.lives[allocation.operation] = (block, start, last)
         item = _Item(size, start, last, [Placement(allocation, 0)])
         self._enter(block)
         self.buffers[block].append(item)
@@ -177,6 +220,17 @@ class _Placer:
             for item, offset in zip(items, offsets, strict=True)
             for each in item.contents
         ]
+
+
+def _used_allocations(function: Operation) -> list[Operation]:
+    """Return the allocations of ``function`` that something uses, and erase the others."""
+    used = []
+    for allocation in find_all(function, memref.AllocOp):
+        if next(iter(allocation.result.uses), None) is None:
+            allocation.operation.erase()
+        else:
+            used.append(allocation)
+    return used
 
 
 def _replace(placement: Placement, scratch: Value, function: Operation) -> None:

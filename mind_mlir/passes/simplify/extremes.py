@@ -58,8 +58,7 @@ def _of_constants(at: Rewrite) -> ValueId | None:
                 continue
             end = (greater if opcode == "Maximum" else lesser)(first, number)
             joined = at.broadcast(kept, at.shape_of(value))
-            limit = at.constant(end, at.type.dtype)
-            return at.as_result(at.emit(opcode, (joined, limit), at.type_of(value)))
+            return at.as_result(at.emit(opcode, (joined, at.beside(joined, end)), at.type_of(value)))
     return None
 
 

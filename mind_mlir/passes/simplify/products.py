@@ -74,7 +74,7 @@ def _by_power_of_two(at: Rewrite) -> ValueId | None:
     number = at.real(divisor)
     if not isinstance(number, float) or not _has_exact_reciprocal(number, at.type.dtype):
         return None
-    factor = at.constant(1 / number, at.type.dtype)
+    factor = at.beside(value, 1 / number)
     return at.as_result(at.emit("Mul", (value, factor), at.type_of(value)))
 
 

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 _INTRODUCTION = """\
 # What the optimiser simplifies
 
-Made of the records in `mind_mlir/passes/simplify` by `make docs`; tests hold that each pattern fires, that what
-is close to it does not, and that no bit of a result changes, for all dtypes where they differ.
+Made of the records in `mind_mlir/passes/simplify` by `make docs`. Tests hold that each pattern fires, that
+what is close to it does not, and that no bit of a result changes, for all dtypes where they differ.
 
-`x`, `y` and `z` are any values, `p` and `q` truth values; `c` and `d`, and numbers, are constants whose elements
-are all that number, seen through reshapes, transposes and broadcasts. Where an operand stretches to the shape
-of the result, what takes its place is broadcast. What is NaN stays NaN; sign and payload of a NaN that is
-computed are not promised, as everywhere. An operation that nothing reads any more is not computed, nor is its
-run-time check made. Values without elements are left alone.
+`x`, `y` and `z` are any values, `p` and `q` truth values; `c` and `d`, and numbers, are constants whose
+elements are all that number, seen through reshapes, transposes and broadcasts. Where an operand stretches to
+the shape of the result, what takes its place is broadcast. What is NaN stays NaN; sign and payload of a NaN
+that is computed are not promised, as everywhere. An operation that nothing reads any more is not computed,
+nor is its run-time check made. Values without elements are left alone.
 """
 
 

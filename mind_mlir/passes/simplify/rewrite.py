@@ -125,6 +125,15 @@ class Rewrite:
         opcode, attributes = constant_form(TensorLiteral.of(number, dtype))
         return self.broadcast(self.emit(opcode, (), TensorType(dtype), **attributes), shape)
 
+    def beside(self, value: ValueId, number: Number) -> ValueId:
+        """Return ``number`` as the other operand of ``value``.
+
+        It has the shape of ``value``, as PTIR wants it, unless the operation itself broadcasts.
+        """
+        type_ = self.type_of(value)
+        equal = len({self.shape_of(each) for each in self.operands}) == 1
+        return self.constant(number, type_.dtype, type_.extents if equal else ())
+
     def as_result(self, value: ValueId) -> ValueId:
         """Return ``value``, which broadcasts to the shape of the result, in that shape."""
         return self.broadcast(value, self.type.extents)

@@ -63,7 +63,7 @@ def _plus_nothing(at: Rewrite, term: ValueId) -> ValueId:
     type_ = at.type_of(term)
     if not type_.dtype.is_float:
         return term
-    return at.emit("Add", (term, at.constant(0.0, type_.dtype)), type_)
+    return at.emit("Add", (term, at.constant(0.0, type_.dtype, type_.extents)), type_)
 
 
 def _axes(at: Rewrite) -> tuple[int, ...]:

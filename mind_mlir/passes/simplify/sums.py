@@ -77,7 +77,7 @@ def _constants(at: Rewrite) -> ValueId | None:
                 continue
             total = wrapped(first + number if opcode == "Add" else first * number, dtype)
             joined = at.broadcast(kept, at.shape_of(value))
-            return at.as_result(at.emit(opcode, (joined, at.constant(total, dtype)), at.type_of(value)))
+            return at.as_result(at.emit(opcode, (joined, at.beside(joined, total)), at.type_of(value)))
     return None
 
 

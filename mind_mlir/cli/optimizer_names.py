@@ -1,0 +1,5 @@
+"""The passes of the optimiser, in order, for completion; the records themselves load numpy."""
+
+from __future__ import annotations
+
+OPTIMIZER_PASSES = ("algebra", "cse", "dce", "rematerialise", "layers")

@@ -1,0 +1,161 @@
+"""`plan_buffers`: the scratch memory of compiled functions as data (ptir-v0.4.md, Conversion infrastructure).
+
+The plan is what happens: it is taken down while the compiler places the buffers of the program, and the arena
+that it shows is the one that the compiled function asks for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from mind_mlir import border
+from mind_mlir.abi import ALIGNMENT, symbol_of
+from mind_mlir.analysis.restriction import restricted
+from mind_mlir.interrupts import held
+from mind_mlir.ir.entry import exported
+from mind_mlir.ir.interface import interface_of
+from mind_mlir.ir.module import MODULE, Module
+from mind_mlir.lowering.buffers.placement import Lifetime, most_alive
+from mind_mlir.mlir.references import References
+from mind_mlir.options import CompileOptions
+from mind_mlir.pipeline import Lowering
+from mind_mlir.ptir.program import Program
+from mind_mlir.ptir.restriction import restricted as restricted_program
+from mind_mlir.ptir.symbols import bind, checked_bindings, refuse_bindings, symbols_of
+from mind_mlir.ptir.to_module import convert
+from mind_mlir.target import TARGETS, named_target
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mind_mlir.ir.interface import Interface
+    from mind_mlir.lowering.buffers.plan import Arena, Buffer
+
+
+@dataclass(frozen=True)
+class FunctionBuffers:
+    """The memory of one function.
+
+    Attributes:
+        interface: What callers see of it; parameters are read where they lie, and results computed in memory
+            that the caller provides: neither takes part in the plan.
+        arena: Its scratch memory: the size, and every buffer with its values, life and place. Buffers within
+            an arena lie at multiples of `ALIGNMENT` bytes, as the arena itself does.
+    """
+
+    interface: Interface
+    arena: Arena
+
+    @property
+    def name(self) -> str:
+        """Return what the program calls the function."""
+        return self.interface.name
+
+    @property
+    def buffers(self) -> tuple[Buffer, ...]:
+        """Return the buffers, in order of allocation."""
+        return self.arena.buffers
+
+    @property
+    def bytes_after_reuse(self) -> int:
+        """Return the size of the arena, with buffers that never live together in the same place."""
+        return self.arena.bytes
+
+    @cached_property
+    def bytes_before_reuse(self) -> int:
+        """Return what the buffers would take if each had memory of its own."""
+        return sum(_aligned(buffer) for buffer in self.buffers)
+
+    @cached_property
+    def bytes_alive(self) -> int:
+        """Return the most that is in use at one moment, which no arena of these buffers is below."""
+        return most_alive([Lifetime(_aligned(each), each.start, each.end) for each in self.buffers])
+
+    @cached_property
+    def slots(self) -> Mapping[tuple[int, int], tuple[Buffer, ...]]:
+        """Return the buffers by the part of the arena that they lie in: first byte, and the one behind."""
+        places = sorted({(each.offset, each.stop) for each in self.buffers})
+        return {
+            place: tuple(each for each in self.buffers if (each.offset, each.stop) == place)
+            for place in places
+        }
+
+
+@dataclass(frozen=True)
+class BufferPlan:
+    """The memory of the exported functions of a program.
+
+    Attributes:
+        functions: One for each, by name, in the program's order.
+        inner: The arenas of functions that only these call, callees first: buffers of their callers.
+        alignment: What every offset is a multiple of, in bytes.
+    """
+
+    functions: Mapping[str, FunctionBuffers]
+    inner: tuple[Arena, ...] = ()
+    alignment: int = ALIGNMENT
+
+    def __str__(self) -> str:
+        from mind_mlir.conversion.buffers.table import table  # noqa: PLC0415 -- the table stands above the data
+
+        return table(self)
+
+
+@held()
+def plan_buffers(
+    program: Module | Program,
+    *,
+    function: str | None = None,
+    bindings: Mapping[str, int] | None = None,
+    target: str | None = None,
+    winograd: bool = False,
+) -> BufferPlan:
+    """Return the memory in which the compiled functions of ``program`` will work; nothing is run.
+
+    The plan depends on the program and the processor alone, not on the number of threads.
+
+    Args:
+        program: A module of any profile, or a program; it is verified first.
+        function: The exported function to plan for; all of them unless given.
+        bindings: Extents for the symbolic dimensions of a program, by name without the ``?``.
+        target: The processor, as `mind_mlir.compile` takes it.
+        winograd: As `mind_mlir.compile` takes it.
+
+    Raises:
+        VerificationError: The program breaks a rule; the exception holds all findings. E2002, E2101: there is
+            no such function, or it is not exported. E4303: a symbolic dimension is not bound.
+        ExecutionError: E6004, intermediate values need more memory than any address space has.
+        TypeError: An argument is not of the type above.
+        ValueError: ``target`` is none of those, or ``bindings`` names a symbol that there is not.
+    """
+    machine = named_target(None if target is None else border.choice(target, TARGETS, "target"))
+    options = CompileOptions(target=target, winograd=border.flag(winograd, "winograd"))
+    if not isinstance(program, Program):
+        refuse_bindings(bindings)
+        module = restricted(border.expect(program, Module, "program", f"{MODULE}, or a Program"), function)
+    else:
+        kept = program if function is None else restricted_program(program, function)
+        extents = checked_bindings({} if bindings is None else bindings, symbols_of(kept))
+        module = convert(bind(kept, extents)).module
+    references = References()
+    lowering = Lowering(
+        machine,
+        options=options,
+        kernels=lambda _kernels: None,
+        references=references,
+        plan_wanted=True,
+    )
+    lowering.run(module, "bufferized")
+    assert lowering.canonical is not None, "a lowering that went through has a canonical module"
+    arenas = {arena.function: arena for arena in lowering.arenas}
+    functions = {
+        each.name: FunctionBuffers(interface_of(each), arenas.pop(symbol_of(each.name)))
+        for each in exported(lowering.canonical)
+    }
+    return BufferPlan(functions, tuple(arenas.values()))
+
+
+def _aligned(buffer: Buffer) -> int:
+    return -(-buffer.total_bytes // ALIGNMENT) * ALIGNMENT
