@@ -11,7 +11,7 @@ from mind_mlir.passes.optimize.common import merge_common
 from mind_mlir.passes.optimize.dead_code import drop_dead_code
 from mind_mlir.passes.recompute import recompute
 from mind_mlir.passes.record import ModulePass, Pass
-from mind_mlir.passes.simplify import simplify_algebra
+from mind_mlir.passes.simplify import shorten_chains, simplify_algebra
 
 if TYPE_CHECKING:
     from mind_mlir.ir.module import Module
@@ -25,6 +25,13 @@ PASSES: tuple[Pass, ...] = (
         simplify_algebra,
         "each identity is listed with why it holds, for NaN, infinities, signed zeros and integers, in "
         "[identities.md](identities.md)",
+    ),
+    Pass(
+        "chains",
+        "moves, repeats, cuts and joins elements in fewer steps: `transpose(transpose(x))` as one, or as `x`",
+        shorten_chains,
+        "elements are moved, or computed by the same operation before they are repeated; each form is listed "
+        "in [identities.md](identities.md)",
     ),
     Pass(
         "cse",

@@ -10,7 +10,7 @@ from mind_mlir.ir.types import TensorType
 from mind_mlir.ops.constants import constant_form
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mind_mlir.ir.attributes import AttributeValue
     from mind_mlir.ir.module import CoreOperation, ValueId
@@ -104,16 +104,22 @@ class Rewrite:
         self, opcode: str, operands: Sequence[ValueId], type_: TensorType, **attributes: AttributeValue
     ) -> ValueId:
         """Return the result of an operation in front of this one; its attributes are in normal form."""
-        given = self.operation
-        made = type(given)(
-            self._known.fresh(),
-            opcode,
-            tuple(operands),
-            Attributes.of(attributes),
-            type_,
-            given.source,
-            origin=given.label,
-        )
+        return self._made(self.operation, opcode, operands, Attributes.of(attributes), type_)
+
+    def moved(self, operation: CoreOperation, operands: Sequence[ValueId], type_: TensorType) -> ValueId:
+        """Return the result of another operation on other operands, with the place and the label of that."""
+        return self._made(operation, operation.opcode, operands, operation.attributes, type_)
+
+    def _made(
+        self,
+        like: CoreOperation,
+        opcode: str,
+        operands: Sequence[ValueId],
+        attributes: Mapping[str, AttributeValue],
+        type_: TensorType,
+    ) -> ValueId:
+        value = self._known.fresh()
+        made = type(like)(value, opcode, tuple(operands), attributes, type_, like.source, origin=like.label)
         return self._emit(made)
 
     def again(self, operands: Sequence[ValueId], type_: TensorType | None = None) -> ValueId:
