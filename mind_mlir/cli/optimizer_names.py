@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-OPTIMIZER_PASSES = ("algebra", "chains", "cse", "dce", "rematerialise", "layers")
+OPTIMIZER_PASSES = ("algebra", "chains", "dots", "cse", "dce", "rematerialise", "layers")

@@ -11,7 +11,7 @@ from mind_mlir.passes.optimize.common import merge_common
 from mind_mlir.passes.optimize.dead_code import drop_dead_code
 from mind_mlir.passes.recompute import recompute
 from mind_mlir.passes.record import ModulePass, Pass
-from mind_mlir.passes.simplify import shorten_chains, simplify_algebra
+from mind_mlir.passes.simplify import shorten_chains, simplify_algebra, simplify_dots
 
 if TYPE_CHECKING:
     from mind_mlir.ir.module import Module
@@ -32,6 +32,13 @@ PASSES: tuple[Pass, ...] = (
         shorten_chains,
         "elements are moved, or computed by the same operation before they are repeated; each form is listed "
         "in [identities.md](identities.md)",
+    ),
+    Pass(
+        "dots",
+        "lets products read what transposes read, and multiplies integers where nothing is added up",
+        simplify_dots,
+        "the same terms are added up in the same order; each form is listed in "
+        "[identities.md](identities.md)",
     ),
     Pass(
         "cse",

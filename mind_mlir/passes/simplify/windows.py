@@ -63,7 +63,7 @@ def _axis(value: Any) -> int:
 
 def _slice_of_pad(at: Rewrite) -> ValueId | None:
     inner = at.maker(at.operands[0], "Pad")
-    if inner is None:
+    if inner is None or not at.is_read_once(at.operands[0]):
         return None
     lows: Any = inner.attributes["low"]
     gaps: Any = inner.attributes["interior"]
@@ -143,10 +143,10 @@ PATTERNS = (
     Pattern(
         "slice(pad(x))",
         "slice(x)",
-        "all that is taken are elements of x",
+        "all that is taken are elements of x; nothing else reads what is padded, which would be in the cache",
         ("Slice",),
         _slice_of_pad,
-        "part of what is taken is padding, or lies between elements",
+        "part of what is taken is padding, or lies between elements; somebody else reads what is padded",
     ),
     Pattern(
         "slice(broadcast(x))",
