@@ -93,6 +93,12 @@ class Rewrite:
         found = maker.attributes.get("value")
         return found if isinstance(found, TensorLiteral) else None
 
+    @property
+    def has_equal_shapes(self) -> bool:
+        """Return whether all operands have one shape: where they broadcast, others may."""
+        first = self.type_of(self.operands[0]).shape
+        return all(self.type_of(each).shape == first for each in self.operands)
+
     def orders(self) -> tuple[tuple[ValueId, ValueId], ...]:
         """Return the two operands in both orders."""
         left, right = self.operands
@@ -137,8 +143,7 @@ class Rewrite:
         It has the shape of ``value``, as PTIR wants it, unless the operation itself broadcasts.
         """
         type_ = self.type_of(value)
-        equal = len({self.shape_of(each) for each in self.operands}) == 1
-        return self.constant(number, type_.dtype, type_.extents if equal else ())
+        return self.constant(number, type_.dtype, type_.extents if self.has_equal_shapes else ())
 
     def as_result(self, value: ValueId) -> ValueId:
         """Return ``value``, which broadcasts to the shape of the result, in that shape."""

@@ -44,7 +44,9 @@ def _before_broadcast(at: Rewrite) -> ValueId | None:
     shape = broadcast([at.shape_of(root) for root in roots])
     if element_count(shape) >= at.type.element_count:
         return None
-    return at.as_result(at.again([at.broadcast(root, shape) for root in roots], at.type.with_shape(shape)))
+    if at.has_equal_shapes:
+        roots = [at.broadcast(root, shape) for root in roots]
+    return at.as_result(at.again(roots, at.type.with_shape(shape)))
 
 
 def _root(at: Rewrite, value: ValueId) -> ValueId:
