@@ -17,10 +17,12 @@ from simplify_harness import (
     Case,
     assert_same,
     edge_pairs,
+    module,
     opcodes,
     results,
 )
 
+import mind_mlir
 from mind_mlir.ir.elements import limits
 from mind_mlir.ir.types import DType
 from mind_mlir.passes.simplify.algebra import TABLE, simplify_algebra
@@ -440,6 +442,17 @@ def test_what_is_close_to_it_stays(case: Case) -> None:
         assert rewritten(function, rules) is function
         # Where something is left, another identity has its say.
         assert (simplify_algebra(function) is function) is (case.left is None)
+
+
+def test_compiled_code_agrees_with_and_without() -> None:
+    bench, pairs = Bench(DType.F32), edge_pairs(DType.F32)
+    x, y = (bench.parameter(array.shape) for array in pairs)
+    # One use of each identity: compiling all of them would take seconds.
+    cases = {case.pattern: case for case in FIRES if DType.F32 in case.dtypes}
+    made = module(bench.function(*(case.build(bench, x, y) for case in cases.values())))
+    with_them = mind_mlir.compile(made)(*pairs)
+    without = mind_mlir.compile(made, disabled_passes=["algebra"])(*pairs)
+    assert_same(without, with_them)
 
 
 def test_every_identity_has_a_use_and_every_near_miss_a_test() -> None:
