@@ -70,6 +70,16 @@ def twice(opcode: str, first: float, second: float) -> Build:
     return lambda g, x, _: g(opcode, g.number(second, x), g(opcode, x, g.number(first, x)))
 
 
+def with_bits(opcode: str, bits: bool) -> Build:
+    """Return what computes ``x <op>`` all bits, or none of them."""
+
+    def build(g: Bench, x: Value, _: Value) -> Value:
+        ones = True if g.dtype is DType.I1 else limits(g.dtype)[1] if g.dtype in UNSIGNED else -1
+        return g(opcode, x, g.number(ones if bits else 0, x))
+
+    return build
+
+
 def decided(truth: bool) -> Build:
     return lambda g, x, y: g("Select", g.full(truth, DType.I1, x.shape), x, y)
 
@@ -127,6 +137,7 @@ def totals(opcode: str) -> Build:
     return build
 
 
+BITS = (*TRUTHS, *INTEGERS)
 F32, I32, BF16 = (DType.F32,), (DType.SI32,), (DType.BF16,)
 CASTS = "cast(cast(x, B), C)"
 ONE_TERM, ONE_REDUCED = "sum(x), mean(x) over extents of 1", "reduce(x) over extents of 1"
@@ -293,26 +304,26 @@ FIRES = [
     *(
         Case(
             "p and true, p or false, p xor false, p and false, p or true, p xor true",
-            TRUTHS,
-            with_number(op, truth),
+            BITS,
+            with_bits(op, truth),
             ("Not",) if truth and op == "Xor" else (),
         )
         for op in ("And", "Or", "Xor")
         for truth in (True, False)
     ),
-    *(Case("p and p, p or p, p xor p", TRUTHS, with_itself(op), ()) for op in ("And", "Or", "Xor")),
+    *(Case("p and p, p or p, p xor p", BITS, with_itself(op), ()) for op in ("And", "Or", "Xor")),
     *(
         Case(
             "p and not p, p or not p, p xor not p",
-            TRUTHS,
+            (*TRUTHS, *INTEGERS),
             with_opposite(op),
             (),
         )
         for op in ("And", "Or", "Xor")
     ),
-    Case("p and (p or q), p or (p and q)", TRUTHS, lambda g, p, q: g("And", p, g("Or", q, p)), ()),
-    Case("p and (p or q), p or (p and q)", TRUTHS, lambda g, p, q: g("Or", g("And", p, q), p), ()),
-    Case("not (not p)", TRUTHS, chain("Not", "Not"), ()),
+    Case("p and (p or q), p or (p and q)", BITS, lambda g, p, q: g("And", p, g("Or", q, p)), ()),
+    Case("p and (p or q), p or (p and q)", BITS, lambda g, p, q: g("Or", g("And", p, q), p), ()),
+    Case("not (not p)", BITS, chain("Not", "Not"), ()),
     Case("cast(x, own dtype of x)", REAL, lambda g, x, _: g("Cast", x, dtype=g.dtype), ()),
     Case(CASTS, BF16, by_way_of(DType.F32, DType.BF16), ()),
     Case(

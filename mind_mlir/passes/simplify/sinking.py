@@ -27,7 +27,7 @@ ELEMENTWISE = (
         for record in all_ops()
         if record.type_rule in (same_type, broadcast_type) and record.vector_operations
     ),
-    *("And", "Or", "Xor", "Cast", "Clamp", "Compare", "Select"),
+    *("Cast", "Clamp", "Compare", "Select"),
 )
 #: How many operations in a row transposes are looked for around.
 _DEPTH = 8

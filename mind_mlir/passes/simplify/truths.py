@@ -1,30 +1,48 @@
-"""Identities of truth values."""
+"""Identities of truth values, and of the bits of integers."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.ir.types import DType
+from mind_mlir.ir.elements import limits
+from mind_mlir.ir.types import DType, DTypeKind
 from mind_mlir.passes.simplify.pattern import Pattern
 
 if TYPE_CHECKING:
     from mind_mlir.ir.module import ValueId
     from mind_mlir.passes.simplify.rewrite import Rewrite
 
-#: Of each operation, what it leaves as it is, and what decides it.
+#: Of each operation, what leaves the other operand as it is, and what decides: all bits, or none of them.
 _NEUTRAL = {"And": True, "Or": False, "Xor": False}
 _DECIDES = {"And": False, "Or": True}
+
+
+def _bits(at: Rewrite, value: ValueId) -> bool | None:
+    """Return whether a constant has all bits or none of them; None of any other value."""
+    number = at.number(value)
+    return next((bits for bits in (True, False) if number == _number(at.type.dtype, bits)), None)
+
+
+def _number(dtype: DType, bits: bool) -> int:
+    """Return what has all bits of ``dtype``, or none of them."""
+    if dtype is DType.I1 or not bits:
+        return bits
+    return limits(dtype)[1] if dtype.kind is DTypeKind.UNSIGNED else -1
+
+
+def _full(at: Rewrite, bits: bool) -> ValueId:
+    return at.constant(_number(at.type.dtype, bits), at.type.dtype, at.type.extents)
 
 
 def _with_constant(at: Rewrite) -> ValueId | None:
     opcode = at.operation.opcode
     for value, constant in at.orders():
-        truth = at.truth(constant)
-        if truth is None:
+        bits = _bits(at, constant)
+        if bits is None:
             continue
-        if truth is _NEUTRAL[opcode]:
+        if bits is _NEUTRAL[opcode]:
             return at.as_result(value)
-        if truth is _DECIDES.get(opcode):
+        if bits is _DECIDES.get(opcode):
             return at.as_result(constant)
         return at.as_result(at.emit("Not", (value,), at.type_of(value)))
     return None
@@ -34,14 +52,14 @@ def _with_itself(at: Rewrite) -> ValueId | None:
     left, right = at.operands
     if left != right:
         return None
-    return at.constant(False, DType.I1, at.type.extents) if at.operation.opcode == "Xor" else left
+    return _full(at, bits=False) if at.operation.opcode == "Xor" else left
 
 
 def _with_opposite(at: Rewrite) -> ValueId | None:
     for value, other in at.orders():
         negation = at.maker(other, "Not")
         if negation is not None and negation.operands[0] == value:
-            return at.constant(at.operation.opcode != "And", DType.I1, at.type.extents)
+            return _full(at, bits=at.operation.opcode != "And")
     return None
 
 
@@ -58,7 +76,7 @@ def _twice_not(at: Rewrite) -> ValueId | None:
     return None if negation is None else negation.operands[0]
 
 
-_WHY = "of truth values, which are one or the other"
+_WHY = "of each bit, which is one or the other: false and true are no bits of an integer, and all of them"
 _ALL = ("And", "Or", "Xor")
 
 PATTERNS = (
