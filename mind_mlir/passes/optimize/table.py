@@ -9,6 +9,7 @@ from mind_mlir import border
 from mind_mlir.passes.layers import share_layers
 from mind_mlir.passes.optimize.common import merge_common
 from mind_mlir.passes.optimize.dead_code import drop_dead_code
+from mind_mlir.passes.optimize.hoisting import hoist
 from mind_mlir.passes.recompute import recompute
 from mind_mlir.passes.record import ModulePass, Pass
 
@@ -24,6 +25,13 @@ PASSES: tuple[Pass, ...] = (
         merge_common,
         "operations are pure, so that equal ones on equal operands have equal bits; random numbers are a "
         "function of seed and stream, and a run-time check of the second fails where that of the first does",
+    ),
+    Pass(
+        "hoist",
+        "does before a loop what each iteration would do again, and before a branch what both sides do",
+        hoist,
+        "what moves cannot fail, and computes of the same operands; before a loop of which nobody knows "
+        "whether it runs it is some microseconds of work, and it takes no more memory than is there or 64 KB",
     ),
     Pass(
         "dce",
