@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-OPTIMIZER_PASSES = ("cse", "hoist", "dce", "rematerialise", "layers")
+OPTIMIZER_PASSES = ("prepare", "cse", "hoist", "dce", "rematerialise", "layers")

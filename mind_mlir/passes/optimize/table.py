@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from mind_mlir import border
 from mind_mlir.passes.layers import share_layers
 from mind_mlir.passes.optimize.common import merge_common
+from mind_mlir.passes.optimize.constants import prepare
 from mind_mlir.passes.optimize.dead_code import drop_dead_code
 from mind_mlir.passes.optimize.hoisting import hoist
 from mind_mlir.passes.recompute import recompute
-from mind_mlir.passes.record import ModulePass, Pass
+from mind_mlir.passes.record import EvaluatingPass, ModulePass, Pass
 
 if TYPE_CHECKING:
     from mind_mlir.ir.module import Module
@@ -63,8 +64,17 @@ MODULE_PASSES: tuple[ModulePass, ...] = (
     ),
 )
 
+#: The pass that runs code, before the others.
+PREPARE = EvaluatingPass(
+    "prepare",
+    "evaluates what is made of parameters that are declared constant alone when a program is compiled",
+    prepare,
+    "compiled code of the same operations evaluates it: where these would have been part of a larger nest or "
+    "product, sums may be in another order, within their bound; nothing that may fail is evaluated",
+)
+
 #: All of them, in order.
-ALL_PASSES: tuple[Pass | ModulePass, ...] = (*PASSES, *MODULE_PASSES)
+ALL_PASSES: tuple[Pass | ModulePass | EvaluatingPass, ...] = (PREPARE, *PASSES, *MODULE_PASSES)
 
 
 #: The name that stands for every pass where passes are switched off.
