@@ -3,8 +3,8 @@
     python -m benchmarks.gpt2.optimiser [--layers 12] [--programs forward training decode]
 
 Rows are programs with a set of passes: none of those over functions, `cse` and `dce`, these and `hoist`, all,
-and all with the weights declared constant. Operations are those of the optimised form, regions included, before
-layers become functions. Times are the least of several calls, which the rows make by turns.
+and all with the weights declared constant. Operations are those of the optimised form with its regions,
+before layers become functions. Times are the least of several calls, which the rows make by turns.
 """
 
 from __future__ import annotations

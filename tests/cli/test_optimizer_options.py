@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,9 +12,7 @@ import mind_mlir
 from mind_mlir.cli.optimizer_names import OPTIMIZER_PASSES
 from mind_mlir.passes.forms import structured_form
 from mind_mlir.passes.optimize import ALL_PASSES, optimize
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from mind_mlir.passes.optimize.listing import listing
 
 TWICE = """func @main(%x: tensor<f32[4]>) -> (tensor<f32[4]>) {
 ^entry:
@@ -91,3 +89,8 @@ def test_what_passes_change_is_printed() -> None:
     headers = [line for line in result.stderr.splitlines() if line.startswith("// -----//")]
     assert headers == ["// -----// IR before cse //----- //", "// -----// IR after cse //----- //"]
     assert result.stderr.count("Exp") == 3
+
+
+def test_the_page_lists_the_passes() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "optimiser.md").read_text(encoding="utf-8")
+    assert listing() in page, f"docs/optimiser.md: the table of passes is\n{listing()}"
