@@ -17,6 +17,7 @@ class CompileOptions:
         target: The name of the processor; None for what the environment says.
         winograd: Whether convolutions take Winograd's form where it is faster.
         disabled_passes: The passes of the optimiser that do not run, by name.
+        prepares: Whether what is made of large literals alone is evaluated when the module is compiled.
     """
 
     opt_level: int = DEFAULT_OPT_LEVEL
@@ -24,3 +25,4 @@ class CompileOptions:
     target: str | None = None
     winograd: bool = False
     disabled_passes: frozenset[str] = frozenset()
+    prepares: bool = False

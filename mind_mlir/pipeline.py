@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from mind_mlir.mlir.context import Outcome
     from mind_mlir.mlir.references import References
     from mind_mlir.passes.optimize.driver import PassObserver
+    from mind_mlir.passes.record import Evaluate
     from mind_mlir.target import Target
 
 
@@ -65,6 +66,7 @@ class Lowering:
         threads: How many threads share a loop at most, as `to_llvm` takes it.
         options: What the caller chose; those of its `target` and `threads` are settled already.
         observer: Sees each form as it appears.
+        evaluate: Runs code while the module is compiled, if it is to be optimised so.
         pass_observer: Sees what each pass of the optimiser changes.
         debug_info: Whether forms of MLIR are printed with their locations.
         kernels: Is told early the micro-kernels that the module calls, and makes them: the module then only
@@ -85,6 +87,7 @@ class Lowering:
     threads: int | None = None
     options: CompileOptions = field(default_factory=CompileOptions)
     observer: Observer | None = None
+    evaluate: Evaluate | None = None
     pass_observer: PassObserver | None = None
     debug_info: bool = False
     kernels: Callable[[Sequence[Kernel]], object] | None = None
@@ -171,7 +174,9 @@ class Lowering:
 
     def _optimize(self, module: Module) -> Module:
         disabled = self.options.disabled_passes
-        return optimize(module, disabled, observer=self.pass_observer, target=self.target)
+        return optimize(
+            module, disabled, observer=self.pass_observer, target=self.target, evaluate=self.evaluate
+        )
 
     def _core_step(self, stage: str, module: Module, step: Callable[[Module], Module]) -> Module:
         with self._timed(stage, lambda: print_module(module)):

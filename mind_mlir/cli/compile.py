@@ -9,6 +9,7 @@ import click
 
 from mind_mlir.cli.options import (
     bind_option,
+    constant_option,
     diagnostic_format,
     disable_pass_option,
     emit_option,
@@ -65,6 +66,7 @@ def _help() -> str:
 @target_option
 @winograd_option
 @disable_pass_option
+@constant_option
 @output_option
 @diagnostic_format
 @stage_options
@@ -88,6 +90,7 @@ def command(
     target: str | None,
     winograd: bool,
     disabled_passes: frozenset[str],
+    constants: Mapping[str, str],
     output: str | None,
     print_ir_after_all: bool,
     dump_stages: str | None,
@@ -105,6 +108,7 @@ def command(
         )
 
     from mind_mlir.analysis.restriction import restricted  # noqa: PLC0415 -- as above
+    from mind_mlir.cli.constants import declared  # noqa: PLC0415 -- as above
     from mind_mlir.cli.differentiate import gradient_module  # noqa: PLC0415 -- loads numpy, which --help and completion do without
     from mind_mlir.cli.forms import print_form  # noqa: PLC0415 -- as above
     from mind_mlir.cli.stage_log import StageLog  # noqa: PLC0415 -- as above
@@ -121,8 +125,14 @@ def command(
     # --emit-ir shows the program itself, as the language's own driver does, whatever else was asked for.
     if autodiff and not emit_ir:
         module = gradient_module(module, log, extensions=extensions)
+    module = declared(module, constants)
     text = print_form(
-        *(module, form, log, CompileOptions(opt_level, threads, target, winograd, disabled_passes)),
+        *(
+            module,
+            form,
+            log,
+            CompileOptions(opt_level, threads, target, winograd, disabled_passes, prepares=bool(constants)),
+        ),
         debug_info=mlir_print_debuginfo,
     )
     write_output(text, output)

@@ -45,7 +45,8 @@ def print_form(
         InternalError: A stage failed on a verified module.
         click.UsageError: A variable of the environment is wrong.
     """
-    if form in CORE_FORMS:
+    # What is made of constants is evaluated by compiled code.
+    if form in CORE_FORMS and not (form == "optimized" and options.prepares):
         text = _core_form(module, form, log, options)
     else:
         text = native(log).print_form(module, form, log, options, debug_info=debug_info)

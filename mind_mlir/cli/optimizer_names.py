@@ -2,4 +2,7 @@
 
 from __future__ import annotations
 
-OPTIMIZER_PASSES = ("algebra", "chains", "dots", "cse", "dce", "rematerialise", "layers")
+OPTIMIZER_PASSES = (
+    *("prepare", "algebra", "chains", "dots", "cse", "hoist", "dce"),
+    *("rematerialise", "layers"),
+)

@@ -160,6 +160,29 @@ def winograd_option(command: Command) -> Command:
     )(command)
 
 
+def constant_option(command: Command) -> Command:
+    """Add ``--constant``; the command is given a mapping called ``constants``, from names to files."""
+    return click.option(
+        "--constant",
+        "constants",
+        metavar="NAME=FILE.npy",
+        multiple=True,
+        callback=_constants,
+        help="Make an input part of the code, with the array in FILE; what is made of such inputs alone is "
+        "computed once. Repeatable.",
+    )(command)
+
+
+def _constants(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for value in values:
+        name, _equals, path = value.partition("=")
+        if not name or not path or name in found:
+            raise click.UsageError(f"--constant {value}: write NAME=FILE.npy, once for each name")
+        found[name] = path
+    return found
+
+
 def disable_pass_option(command: Command) -> Command:
     """Add ``--disable-pass``; the command is given a set called ``disabled_passes``."""
     return click.option(

@@ -15,14 +15,14 @@ from mind_mlir.interrupts import deliver
 from mind_mlir.ir.module import Functions
 from mind_mlir.passes.canonical.body import Code
 from mind_mlir.passes.canonical.numbering import numbered
-from mind_mlir.passes.optimize.table import MODULE_PASSES, PASSES
+from mind_mlir.passes.optimize.table import MODULE_PASSES, PASSES, PREPARE
 from mind_mlir.target import named_target
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from mind_mlir.ir.module import Function, Module
-    from mind_mlir.passes.record import Pass
+    from mind_mlir.passes.record import Evaluate, Pass
     from mind_mlir.target import Target
 
     #: Sees, of each pass that changes something, its name and what prints the code before and after.
@@ -38,6 +38,7 @@ def optimize(
     order: Sequence[str] | None = None,
     observer: PassObserver | None = None,
     target: Target | None = None,
+    evaluate: Evaluate | None = None,
 ) -> Module:
     """Return ``module``, in structured form, optimised; itself where there is nothing to do.
 
@@ -48,7 +49,13 @@ def optimize(
             some of them.
         observer: Sees what each pass changes.
         target: The processor, for the passes that need to know it; that of the environment unless given.
+        evaluate: Runs code, for the pass that evaluates expressions of constants, which there is only then.
     """
+    if evaluate is not None and PREPARE.name not in disabled:
+        prepared = PREPARE.run(module, evaluate)
+        if observer is not None and prepared is not module:
+            observer(PREPARE.name, partial(str, module), partial(str, prepared))
+        module = prepared
     known = {each.name: each for each in PASSES}
     passes = [known[name] for name in (known if order is None else order) if name not in disabled]
     functions = [_optimized(function, passes, observer) for function in module.functions]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from operator import is_
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.module import Return, Yield
@@ -37,3 +38,15 @@ def ending(terminator: Terminator, same: Mapping[ValueId, ValueId]) -> Terminato
     if not any(value in same for value in terminator.operands):
         return terminator
     return replace(terminator, operands=tuple([same.get(value, value) for value in terminator.operands]))
+
+
+def substituted(block: Block, same: Mapping[ValueId, ValueId]) -> Block:
+    """Return ``block``, with all that is in its regions, reading what values have turned out to be."""
+    operations = tuple([
+        reading(each, same, tuple([substituted(region, same) for region in each.regions]))
+        for each in block.operations
+    ])  # fmt: skip
+    terminator = ending(block.terminator, same)
+    if terminator is block.terminator and all(map(is_, operations, block.operations)):
+        return block
+    return replace(block, operations=operations, terminator=terminator)

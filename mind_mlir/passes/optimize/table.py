@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 from mind_mlir import border
 from mind_mlir.passes.layers import share_layers
 from mind_mlir.passes.optimize.common import merge_common
+from mind_mlir.passes.optimize.constants import prepare
 from mind_mlir.passes.optimize.dead_code import drop_dead_code
+from mind_mlir.passes.optimize.hoisting import hoist
 from mind_mlir.passes.recompute import recompute
-from mind_mlir.passes.record import ModulePass, Pass
+from mind_mlir.passes.record import EvaluatingPass, ModulePass, Pass
 from mind_mlir.passes.simplify import shorten_chains, simplify_algebra, simplify_dots
 
 if TYPE_CHECKING:
@@ -48,6 +50,13 @@ PASSES: tuple[Pass, ...] = (
         "function of seed and stream, and a run-time check of the second fails where that of the first does",
     ),
     Pass(
+        "hoist",
+        "does before a loop what each iteration would do again, and before a branch what both sides do",
+        hoist,
+        "what moves cannot fail, and computes of the same operands; before a loop of which nobody knows "
+        "whether it runs it is some microseconds of work, and it takes no more memory than is there or 64 KB",
+    ),
+    Pass(
         "dce",
         "drops operations, results, and what loops carry, that no result of the function needs",
         drop_dead_code,
@@ -77,8 +86,17 @@ MODULE_PASSES: tuple[ModulePass, ...] = (
     ),
 )
 
+#: The pass that runs code, before the others.
+PREPARE = EvaluatingPass(
+    "prepare",
+    "evaluates what is made of parameters that are declared constant alone when a program is compiled",
+    prepare,
+    "compiled code of the same operations evaluates it: where these would have been part of a larger nest or "
+    "product, sums may be in another order, within their bound; nothing that may fail is evaluated",
+)
+
 #: All of them, in order.
-ALL_PASSES: tuple[Pass | ModulePass, ...] = (*PASSES, *MODULE_PASSES)
+ALL_PASSES: tuple[Pass | ModulePass | EvaluatingPass, ...] = (PREPARE, *PASSES, *MODULE_PASSES)
 
 
 #: The name that stands for every pass where passes are switched off.

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.module import Function, Module
     from mind_mlir.target import Target
+
+#: Runs a module of one function without arguments, as compiled code, and returns its results.
+Evaluate: TypeAlias = "Callable[[Module], Sequence[Array]]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,4 +49,21 @@ class ModulePass:
     name: str
     summary: str
     run: Callable[[Module, Target], Module]
+    safe: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluatingPass:
+    """A pass that runs parts of a module when it is compiled; it comes first, where somebody can run code.
+
+    Attributes:
+        name: What it is switched off by.
+        summary: What it does, in one line for people.
+        run: From a module in structured form, and what runs code, to an equivalent module.
+        safe: Why results stay the same, for `docs/optimiser.md`.
+    """
+
+    name: str
+    summary: str
+    run: Callable[[Module, Evaluate], Module]
     safe: str = ""
