@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from mind_mlir.cli.completion import complete_directory, complete_file, complete_function
+from mind_mlir.cli.completion import (
+    complete_conversion_target,
+    complete_directory,
+    complete_file,
+    complete_function,
+)
 from mind_mlir.cli.session import DEFAULT_ERROR_LIMIT, Session
 from mind_mlir.diagnostics.render import FORMATS
 from mind_mlir.runtime.threads import MOST_THREADS, VARIABLE
@@ -147,6 +152,17 @@ def target_option(command: Command) -> Command:
         type=click.Choice(TARGETS),
         help=f"The processor to compile for; {TARGET_VARIABLE} unless given, or this machine's.",
     )(command)
+
+
+def conversion_target_option(verb: str, *, required: bool) -> Callable[[Command], Command]:
+    """Add ``--target`` for conversion targets."""
+    return click.option(
+        "--target",
+        metavar="NAME",
+        required=required,
+        shell_complete=complete_conversion_target,
+        help=f"The conversion target {verb}, such as llvm; 'mind-mlir targets' shows all.",
+    )
 
 
 def winograd_option(command: Command) -> Command:

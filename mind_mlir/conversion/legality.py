@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from mind_mlir.conversion.target import LegalityTable
     from mind_mlir.ir.types import DType, TensorType
 
-_INPUT = "Input"
+#: Operations that are forms of a program: an input is a parameter of its function.
+FORM_OPERATIONS = ("Input", CALL)
 _ANY = OperationRule()
 
 
@@ -151,8 +152,8 @@ class _Check:
         record = visit.record
         assert record is not None, "operations of verified programs have records"
         rule = self.table.operations.get(record.opcode)
-        if record.opcode in (_INPUT, CALL):
-            rule = _ANY  # an input is a parameter of its function; calls are a form
+        if record.opcode in FORM_OPERATIONS:
+            rule = _ANY
             if record.opcode == CALL and not self.table.calls:
                 message = f"{self.name} takes no calls, and {visit.name} is one"
                 hint = "write what the function does in its place"

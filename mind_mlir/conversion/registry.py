@@ -14,6 +14,7 @@ from threading import RLock
 from typing import TYPE_CHECKING
 
 from mind_mlir import border
+from mind_mlir.conversion.shipped import GROUP, SHIPPED
 from mind_mlir.conversion.target import ConversionTarget
 from mind_mlir.diagnostics import Diagnostic, UnsupportedError
 from mind_mlir.diagnostics.display import brief
@@ -21,15 +22,7 @@ from mind_mlir.diagnostics.suggestions import did_you_mean
 from mind_mlir.frozen import FrozenDict
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from importlib.metadata import EntryPoint
-
-#: The entry-point group of packages that ship targets.
-GROUP = "mind_mlir.conversion_targets"
-#: The targets that ship, and the modules that hold each as ``TARGETS[name]``.
-SHIPPED: Mapping[str, str] = FrozenDict(
-    dict.fromkeys(("mind", "linalg", "llvm"), "mind_mlir.conversion.lowered")
-)
 
 _lock = RLock()
 _registered: dict[str, ConversionTarget] = {}

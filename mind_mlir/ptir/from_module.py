@@ -1,6 +1,7 @@
 """Modules as programs: the other way round of `mind_mlir.ptir.to_module`.
 
     function            its block, whose values are numbered anew
+    call                what the function does: programs have no calls
     several results     an instruction of tuple type, whose elements are read
     region              one of the program, which sees only its parameters: what it reads of what is defined
                         around it is an argument of Cond, and carried by While and Scan
@@ -19,7 +20,7 @@ then on both ways lead to the same.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.diagnostics import Diagnostic, UnsupportedError
@@ -28,6 +29,7 @@ from mind_mlir.frozen import FrozenDict
 from mind_mlir.interrupts import deliver
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.entry import default_entry
+from mind_mlir.ir.module import Functions
 from mind_mlir.ir.types import TensorType, TupleType
 from mind_mlir.ops.contexts import TypeContext
 from mind_mlir.ops.contract import FieldKind
@@ -36,9 +38,11 @@ from mind_mlir.ops.registry import by_opcode
 from mind_mlir.passes.region_derivative import captured_values
 from mind_mlir.passes.structure import structure, structure_function
 from mind_mlir.passes.structure.expansion import contract_form, expand
+from mind_mlir.passes.structure.inline import inline_calls, inlined_size
 from mind_mlir.passes.verify import verify
 from mind_mlir.profiles import PTIR
 from mind_mlir.ptir.program import Function, Instruction, Operation, Program, Region, TupleElement, ValueRef
+from mind_mlir.ptir.regions import MAX_INSTRUCTIONS
 from mind_mlir.ptir.seed_use import seed_of
 
 if TYPE_CHECKING:
@@ -57,6 +61,9 @@ _WORD = re.compile(r"[^\W\d]\w*\Z")
 def from_module(module: Module) -> Program:
     """Return a program that says what ``module`` does.
 
+    Every module of Core IR can be said, but for one whose calls are too many to be written out. Of other
+    profiles, random operations are none that draw otherwise than those of programs do.
+
     Raises:
         VerificationError: ``module`` breaks a rule of its profile.
         UnsupportedError: E7001, PTIR has no words for an operation; there is a finding for each. E7004,
@@ -64,15 +71,27 @@ def from_module(module: Module) -> Program:
         TypeError: ``module`` is no `Module`.
     """
     verify(module)
-    functions = structure(module).functions if module.is_flat else map(structure_function, module.functions)
+    functions = structure(module).functions if module.is_flat else _without_calls(module)
     writer = _Writer()
-    said = (expand(each, module.profile, contract_form) for each in functions if each.public)
+    said = (expand(each, PTIR.name, contract_form) for each in functions if each.public)
     written = [writer.function(function) for function in said]
     if writer.findings.total:
         raise UnsupportedError(writer.findings.in_source_order())
     entry = default_entry(module)
     name = entry.name if entry is not None else written[0].name
     return Program(tuple(written), tuple(writer.regions), name)
+
+
+def _without_calls(module: Module) -> Sequence[CoreFunction]:
+    """Return the functions of a module in structured form, with what they call in the place of calls."""
+    structured = replace(module, functions=Functions(map(structure_function, module.functions)))
+    size = inlined_size(structured)
+    if size > MAX_INSTRUCTIONS:
+        message = f"PTIR has no calls, and without them the program would have {size:,} operations"
+        raise UnsupportedError(
+            Diagnostic("E7001", message, help=f"the limit is {MAX_INSTRUCTIONS:,}: call functions less often")
+        )
+    return inline_calls(structured, every=True).functions
 
 
 @dataclass(slots=True)

@@ -25,6 +25,7 @@ from mind_mlir.conversion import (
     registry,
     walk_program,
 )
+from mind_mlir.conversion.shipped import GROUP
 from mind_mlir.core.builder import Builder
 from mind_mlir.diagnostics import UnsupportedError, VerificationError
 from mind_mlir.ir.module import Functions, Module
@@ -186,10 +187,10 @@ def plug_ins(monkeypatch: pytest.MonkeyPatch) -> None:
         "fails": "fails",
         "number": "SUM",
     }
-    points = [EntryPoint(name, f"{here}:{value}", registry.GROUP) for name, value in values.items()]
+    points = [EntryPoint(name, f"{here}:{value}", GROUP) for name, value in values.items()]
     points += [
-        EntryPoint("lost", "no_such_module_at_all:TARGET", registry.GROUP),
-        EntryPoint("good", f"{here}:OTHER", registry.GROUP),
+        EntryPoint("lost", "no_such_module_at_all:TARGET", GROUP),
+        EntryPoint("good", f"{here}:OTHER", GROUP),
     ]
     monkeypatch.setattr(registry, "entry_points", lambda **_: points)
     monkeypatch.setattr(registry, "_loaded", {})
