@@ -115,6 +115,7 @@ _HOMES = {
     "release_memory": "mind_mlir.runtime.memory",
     "set_memory_limit": "mind_mlir.runtime.memory",
     "set_num_threads": "mind_mlir.runtime.threads",
+    "to_stablehlo": "mind_mlir.conversion.stablehlo.text",
     "verify": "mind_mlir.ptir.verification",
     "walk_program": "mind_mlir.conversion",
 }
@@ -169,6 +170,7 @@ __all__ = [
     "release_memory",
     "set_memory_limit",
     "set_num_threads",
+    "to_stablehlo",
     "verify",
     "walk_program",
 ]

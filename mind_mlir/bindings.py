@@ -72,6 +72,19 @@ scf: Any = _load("dialects.scf")
 tensor: Any = _load("dialects.tensor")
 vector: Any = _load("dialects.vector")
 
+
+def stablehlo() -> Any:
+    """Return the bindings of StableHLO: dialect, passes, portable artifacts and reference interpreter.
+
+    Raises:
+        BindingsError: This build of the bindings has none.
+    """
+    try:
+        return _load("_mlir_libs._stablehlo")
+    except ImportError as error:
+        raise BindingsError(f"the bindings '{NAMESPACE}' have no StableHLO: {error}") from error
+
+
 PassManager: Any = passmanager.PassManager
 ExecutionEngine: Any = execution_engine.ExecutionEngine
 MLIRError: Any = ir.MLIRError

@@ -39,7 +39,7 @@ LAYERS = (
     "lowering.buffers",
     "lowering",
     "pipeline",
-    *("conversion.buffers", "conversion"),
+    *("conversion.buffers", "conversion.stablehlo", "conversion"),
     "runtime",
     "",  # the public names
     "comparison",
@@ -60,6 +60,7 @@ NO_ROW = {
     "",
     "__main__",
     "conversion.buffers",
+    "conversion.stablehlo",
     "diagnostics.catalogue",
     "dialect.opviews",
     "passes.canonical",

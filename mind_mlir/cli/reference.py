@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mind_mlir.ops.opdef import AttributeDef, Example, OpDef, OperandDef
 
 #: What ``T`` stands for in a printed example, where the operand allows it.
-_SHOWN_DTYPE = DType.F32
+_SHOWN_DTYPES = (DType.F32, DType.I1, DType.SI32)
 _EXAMPLE_TYPE = re.compile(r"(?P<dtype>\w+)\[(?P<shape>[\d, ]*)\]\Z")
 
 
@@ -55,7 +55,7 @@ def example_text(record: OpDef, example: Example) -> str:
     for type_, name in zip(types, _names(definitions), strict=True):
         statements += _operand(type_, name, len(statements))
         operands.append(statements[-1])
-    declared = TensorType(_SHOWN_DTYPE, (2, 3)) if record.opcode == "Input" else None
+    declared = TensorType(_SHOWN_DTYPES[0], (2, 3)) if record.opcode == "Input" else None
     context = TypeContext(
         record.opcode, len(statements), types, dict(example.attributes), declared, profile=ANY_PROFILE
     )
@@ -279,7 +279,7 @@ def _type(text: str, operand: OperandDef) -> TensorType:
     match = _EXAMPLE_TYPE.match(text)
     assert match is not None, f"{text!r} is not a type of an example"
     if match["dtype"] == "T":
-        dtype = _SHOWN_DTYPE if _SHOWN_DTYPE in operand.dtypes else operand.dtypes[0]
+        dtype = next((each for each in _SHOWN_DTYPES if each in operand.dtypes), operand.dtypes[0])
     else:
         named = DType.from_name(match["dtype"])
         assert named is not None, f"{text!r} names no dtype"

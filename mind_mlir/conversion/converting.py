@@ -90,14 +90,13 @@ def convert(
     if isinstance(said, Program) and symbols_of(said):
         return _open(said, chosen, names)
     module = to_module(said) if isinstance(said, Program) else said
-    called = _all_names(module, names)
-    renamed = _renamed(module, called)
-    text = chosen.convert(renamed)
-    symbols = {name: name for name in called.values()} if chosen.symbols is None else chosen.symbols(renamed)
+    if chosen.symbols is not None:
+        names = chosen.symbols(module, names)
+    text = chosen.convert(_renamed(module, _all_names(module, names)))
     found = [
         EntryPoint(
             function.name,
-            symbols[called[function.name]],
+            names[function.name],
             {each.name: each.type for each in interface.parameters},
             tuple(each.type for each in interface.outputs),
         )

@@ -12,5 +12,8 @@ if TYPE_CHECKING:
 GROUP = "mind_mlir.conversion_targets"
 #: The targets that ship, and the modules that hold each as ``TARGETS[name]``.
 SHIPPED: Mapping[str, str] = MappingProxyType(
-    dict.fromkeys(("mind", "linalg", "llvm"), "mind_mlir.conversion.lowered")
+    {
+        **dict.fromkeys(("mind", "linalg", "llvm"), "mind_mlir.conversion.lowered"),
+        "stablehlo": "mind_mlir.conversion.stablehlo_target",
+    }
 )

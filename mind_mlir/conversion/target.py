@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir import border
@@ -118,11 +118,11 @@ class ConversionTarget:
         summary: What it is, in a line.
         suffix: How names of files that hold it end.
         legality: What it takes.
-        convert: Returns a verified module in this form. The functions are called as `entry_point_names` has
-            them, and the module is legal.
+        convert: Returns a verified and legal module in this form. Its exported functions have the names that
+            the text is to have.
         convert_program: The same of a program whose symbolic dimensions are open; for tables that take those.
-        symbols: What the text calls the exported functions, by their names in the module that `convert` is
-            given; the same names unless given.
+        symbols: Where that is not what `entry_point_names` says: given a module and that, it returns what the
+            exported functions are called, by what the program calls them.
     """
 
     name: str
@@ -131,7 +131,7 @@ class ConversionTarget:
     legality: LegalityTable
     convert: Callable[[Module], str | bytes]
     convert_program: Callable[[Program], str | bytes] | None = None
-    symbols: Callable[[Module], Mapping[str, str]] | None = field(default=None)
+    symbols: Callable[[Module, Mapping[str, str]], Mapping[str, str]] | None = None
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(border.text(self.name, "name")):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.ops import numbers
+from mind_mlir.ops import stablehlo_elementwise as hlo
 from mind_mlir.ops.contract import unary
 from mind_mlir.ops.contract_forms import relu_form
 from mind_mlir.ops.opdef import (
@@ -127,6 +128,7 @@ OPERATIONS = (
         evaluate=_relu,
         derivative=_relu_vjp,
         lower=_lower_relu,
+        stablehlo=hlo.relu,
         vector_operations=2,
         in_contract=relu_form,
         choices=("Integer dtypes are taken as well.", "NaN and -0.0 give +0.0, as the formula says."),
@@ -144,6 +146,7 @@ OPERATIONS = (
         evaluate=_exp,
         derivative=_exp_vjp,
         lower=_lower_exp,
+        stablehlo=hlo.unary("exponential"),
         vector_operations=16,
         rounding=Rounding.APPROXIMATE,
         choices=(
@@ -169,6 +172,7 @@ OPERATIONS = (
         evaluate=_log,
         derivative=_log_vjp,
         lower=_lower_log,
+        stablehlo=hlo.unary("log"),
         vector_operations=16,
         rounding=Rounding.APPROXIMATE,
         choices=(
@@ -197,6 +201,7 @@ OPERATIONS = (
         evaluate=_reciprocal,
         derivative=_reciprocal_vjp,
         lower=_lower_reciprocal,
+        stablehlo=hlo.reciprocal,
         vector_operations=8,
         choices=(
             "Integers are not taken (E2005): the reciprocal of an integer is none.",

@@ -8,6 +8,7 @@ import numpy as np
 
 from mind_mlir.ir.types import DType, TensorType, format_shape
 from mind_mlir.ops import numbers
+from mind_mlir.ops import stablehlo_reductions as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.axes import NEGATIVE_AXIS, require_axis
 from mind_mlir.ops.contract import Contract, Field, FieldKind
@@ -165,6 +166,7 @@ OPERATIONS = (
         evaluate=_evaluate,
         derivative=NotDifferentiable("indices are piecewise constant", constant=True),
         lower=_lower,
+        stablehlo=hlo.arg_max,
         normalize=_normalize,
         choices=(
             NEGATIVE_AXIS,

@@ -8,6 +8,7 @@ import numpy as np
 
 from mind_mlir.ir.types import DTypeKind
 from mind_mlir.ops import numbers
+from mind_mlir.ops import stablehlo_elementwise as hlo
 from mind_mlir.ops.contract import Contract, unary
 from mind_mlir.ops.opdef import (
     ALL_REAL,
@@ -121,6 +122,7 @@ OPERATIONS = (
         evaluate=_abs,
         derivative=_abs_vjp,
         lower=_lower_abs,
+        stablehlo=hlo.magnitude,
         vector_operations=1,
         choices=(
             "The least signed integer is its own absolute value (two's complement).",
@@ -148,6 +150,7 @@ OPERATIONS = (
         evaluate=_clamp,
         derivative=_clamp_vjp,
         lower=_lower_clamp,
+        stablehlo=hlo.clamp,
         vector_operations=4,
         choices=(
             "Where `lo` is greater than `hi`, the result is `hi`.",
@@ -182,6 +185,7 @@ OPERATIONS = (
         evaluate=_stop_gradient,
         derivative=NotDifferentiable("it is there to stop gradients", constant=True),
         lower=_lower_stop_gradient,
+        stablehlo=hlo.same,
         extension=True,
         contract=Contract("StopGradient"),
         examples=UNARY_EXAMPLES,

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.attributes import TensorLiteral
+from mind_mlir.ir.types import DType
 from mind_mlir.ops.contract_index_forms import missing_index_form, strided_form
 from mind_mlir.ops.slice_positions import sliced_positions
 from mind_mlir.ops.windows import spatial_padding
@@ -47,29 +48,41 @@ def relu_form(context: ExpandContext) -> bool:
 
 
 def not_form(context: ExpandContext) -> bool:
-    """Append whether the operand is false."""
+    """Append whether the operand is false; False for integers, whose bits PTIR does not change."""
+    if not _are_truths(context):
+        return False
     _define(context, "Compare", context.operands[0], _full(context, False, context.results[0]), op="Equal")
     return True
 
 
 def and_form(context: ExpandContext) -> bool:
-    """Append the right operand where the left one is true, else false."""
+    """Append the right operand where the left one is true, else false; False for integers."""
+    if not _are_truths(context):
+        return False
     left, right = _stretched(context)
     _define(context, "Select", left, right, _full(context, False, context.results[0]))
     return True
 
 
 def or_form(context: ExpandContext) -> bool:
-    """Append true where the left operand is, else the right one."""
+    """Append true where the left operand is, else the right one; False for integers."""
+    if not _are_truths(context):
+        return False
     left, right = _stretched(context)
     _define(context, "Select", left, _full(context, True, context.results[0]), right)
     return True
 
 
 def xor_form(context: ExpandContext) -> bool:
-    """Append whether the operands differ."""
+    """Append whether the operands differ; False for integers."""
+    if not _are_truths(context):
+        return False
     _define(context, "Compare", *_stretched(context), op="NotEqual")
     return True
+
+
+def _are_truths(context: ExpandContext) -> bool:
+    return context.results[0].type.dtype is DType.I1
 
 
 def index_form(context: ExpandContext) -> bool:

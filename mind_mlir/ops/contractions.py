@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.ir.types import format_shape
+from mind_mlir.ops import stablehlo_contractions as hlo
 from mind_mlir.ops.accumulation import ACCURACY
 from mind_mlir.ops.contract_forms import dot_form, matmul_form
 from mind_mlir.ops.opdef import Alias, Example, OpDef, OperandDef, Rounding
@@ -292,6 +293,7 @@ OPERATIONS: tuple[OpDef, ...] = (
         evaluate=_matmul,
         derivative=_dot_vjp,
         lower=_lower_dot,
+        stablehlo=hlo.dot,
         in_contract=dot_form,
         rounding=Rounding.ACCUMULATING,
         terms=_terms,
@@ -322,6 +324,7 @@ OPERATIONS: tuple[OpDef, ...] = (
         evaluate=_matmul,
         derivative=_matmul_vjp,
         lower=_lower_matmul,
+        stablehlo=hlo.matmul,
         in_contract=matmul_form,
         rounding=Rounding.ACCUMULATING,
         terms=_terms,

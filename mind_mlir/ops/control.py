@@ -10,6 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.ops import stablehlo_control as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contexts import RuleViolation
 from mind_mlir.ops.contract import Contract, Field, FieldKind
@@ -252,6 +253,7 @@ OPERATIONS = (
         derivative=cond_vjp,
         flow=cond_flow,
         lower=None,
+        stablehlo=hlo.cond,
         upstream="scf.if",
         emit=emit_cond,
         choices=(
@@ -289,6 +291,7 @@ OPERATIONS = (
         derivative=while_vjp,
         flow=while_flow,
         lower=None,
+        stablehlo=hlo.while_,
         upstream="scf.while",
         emit=emit_while,
         same_dtype=False,
@@ -325,6 +328,7 @@ OPERATIONS = (
         derivative=call_vjp,
         flow=call_flow,
         lower=None,
+        stablehlo=hlo.call,
         upstream="func.call",
         emit=emit_call,
         same_dtype=False,

@@ -9,6 +9,7 @@ import numpy as np
 from mind_mlir.ir.elements import limits, wide_integer
 from mind_mlir.ir.types import DType, DTypeKind
 from mind_mlir.ops import complex_numbers, numbers
+from mind_mlir.ops import stablehlo_conversion as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.opdef import COMPLEX, EVERY, Alias, AttributeDef, Example, OpDef, OperandDef
@@ -211,6 +212,7 @@ OPERATIONS = (
         evaluate=_cast,
         derivative=_cast_vjp,
         lower=_lower_cast,
+        stablehlo=hlo.cast,
         vector_operations=1,
         choices=(
             "As a truth value, a number is whether it is not 0: NaN and 0.5 are true, -0.0 is false.",

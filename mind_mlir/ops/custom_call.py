@@ -11,6 +11,7 @@ from mind_mlir.abi import CUSTOM_CALL_ATTRIBUTE
 from mind_mlir.diagnostics.suggestions import did_you_mean
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops import custom_library
+from mind_mlir.ops import stablehlo_control as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind, Tagged
 from mind_mlir.ops.custom_attributes import AttributesError, custom_attributes, of_target, of_text, to_text
@@ -155,6 +156,7 @@ OPERATIONS = (
         evaluate=_evaluate,
         derivative=NotDifferentiable("the derivative of a C function is not known"),
         lower=_lower,
+        stablehlo=hlo.custom_call,
         choices=(
             "Targets are registered in Python (`mind_mlir.register_custom_call`), each with its attributes, "
             "a type rule, an oracle in numpy, and an expansion into operations or a C function.",

@@ -9,6 +9,7 @@ import numpy as np
 from mind_mlir.diagnostics.checks import NOTHING_SEEN, DivisorCheck
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops import numbers
+from mind_mlir.ops import stablehlo_elementwise as hlo
 from mind_mlir.ops.contract import binary
 from mind_mlir.ops.opdef import ALL_NUMERIC, NO_NUMBERS, Alias, Domain, OpDef, OperandDef
 from mind_mlir.ops.pointwise import BROADCAST_EXAMPLES, broadcast_type, lower_binary
@@ -120,6 +121,7 @@ OPERATIONS = (
         evaluate=_div,
         derivative=_div_vjp,
         lower=_lower_div,
+        stablehlo=hlo.divide,
         vector_operations=8,
         choices=(
             "Profile core-v1 refuses it (E4102), as core-ir.md has no division.",

@@ -9,6 +9,7 @@ import numpy as np
 
 from mind_mlir.ir.types import DType, TensorType, format_shape
 from mind_mlir.ops import numbers
+from mind_mlir.ops import stablehlo_contractions as hlo
 from mind_mlir.ops.accumulation import ACCURACY
 from mind_mlir.ops.accumulators import (
     ACCUMULATOR,
@@ -267,6 +268,7 @@ OPERATIONS = (
         evaluate=_evaluate,
         derivative=_vjp,
         lower=lower,
+        stablehlo=hlo.dot_general,
         rounding=Rounding.ACCUMULATING,
         terms=_terms,
         choices=(

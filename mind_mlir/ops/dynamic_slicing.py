@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.ir.types import DType, format_shape
+from mind_mlir.ops import stablehlo_indexing as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind, refuse
 from mind_mlir.ops.opdef import INTEGERS, MOVABLE, Alias, AttributeDef, Example, OpDef, OperandDef
@@ -241,6 +242,7 @@ OPERATIONS = (
         evaluate=_evaluate_slice,
         derivative=_slice_vjp,
         lower=_lower_slice,
+        stablehlo=hlo.dynamic_slice,
         same_dtype=False,
         choices=(_CLAMPED, _EMPTY),
         extension=True,
@@ -274,6 +276,7 @@ OPERATIONS = (
         evaluate=_evaluate_update,
         derivative=_update_vjp,
         lower=_lower_update,
+        stablehlo=hlo.dynamic_update_slice,
         same_dtype=False,
         choices=(
             _CLAMPED,

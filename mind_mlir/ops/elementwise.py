@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.ops import numbers
+from mind_mlir.ops import stablehlo_elementwise as hlo
 from mind_mlir.ops.contract import binary, unary
 from mind_mlir.ops.opdef import ALL_NUMERIC, NO_NUMBERS, Alias, OpDef, OperandDef
 from mind_mlir.ops.pointwise import (
@@ -111,6 +112,7 @@ OPERATIONS = (
         evaluate=_add,
         derivative=_add_vjp,
         lower=_lower_add,
+        stablehlo=hlo.binary("add"),
         vector_operations=1,
         commutative=True,
         choices=(_WRAPS, _IEEE),
@@ -131,6 +133,7 @@ OPERATIONS = (
         evaluate=_sub,
         derivative=_sub_vjp,
         lower=_lower_sub,
+        stablehlo=hlo.binary("subtract"),
         vector_operations=1,
         choices=(_WRAPS, _IEEE),
         aliases=(Alias("core-functions", "tensor.sub"),),
@@ -150,6 +153,7 @@ OPERATIONS = (
         evaluate=_mul,
         derivative=_mul_vjp,
         lower=_lower_mul,
+        stablehlo=hlo.binary("multiply"),
         vector_operations=1,
         commutative=True,
         choices=(
@@ -177,6 +181,7 @@ OPERATIONS = (
         evaluate=_neg,
         derivative=_neg_vjp,
         lower=_lower_neg,
+        stablehlo=hlo.unary("negate"),
         vector_operations=1,
         choices=(
             "The least signed integer is its own negation; unsigned ones wrap around (two's complement).",

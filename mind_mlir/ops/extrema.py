@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.ops import numbers
+from mind_mlir.ops import stablehlo_elementwise as hlo
 from mind_mlir.ops.contract import binary
 from mind_mlir.ops.opdef import ALL_REAL, NO_NUMBERS, NO_ORDER, Alias, OpDef, OperandDef
 from mind_mlir.ops.pointwise import (
@@ -90,6 +91,7 @@ OPERATIONS = (
         evaluate=_maximum,
         derivative=_maximum_vjp,
         lower=_lower_maximum,
+        stablehlo=hlo.binary("maximum"),
         vector_operations=2,
         choices=(_NAN, _ZEROS, _TIES),
         extension=True,
@@ -114,6 +116,7 @@ OPERATIONS = (
         evaluate=_minimum,
         derivative=_minimum_vjp,
         lower=_lower_minimum,
+        stablehlo=hlo.binary("minimum"),
         vector_operations=2,
         choices=(_NAN, _ZEROS, _TIES),
         extension=True,

@@ -9,6 +9,7 @@ import numpy as np
 from mind_mlir.diagnostics.checks import IndexCheck
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.types import DType
+from mind_mlir.ops import stablehlo_indexing as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.bounds import check_indices, require_in_bounds, safe_position
 from mind_mlir.ops.contract_forms import index_form
@@ -188,6 +189,7 @@ OPERATIONS = (
         evaluate=_evaluate_index,
         derivative=_index_vjp,
         lower=_lower_index,
+        stablehlo=hlo.index,
         in_contract=index_form,
         choices=(
             _BOUNDS,
@@ -219,6 +221,7 @@ OPERATIONS = (
         derivative=_gather_vjp,
         lower=_lower_gather,
         in_contract=gather_form,
+        stablehlo=hlo.gather,
         same_dtype=False,
         choices=(
             _BOUNDS,

@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 
 from mind_mlir.ir.types import DType, TensorType, format_shape
+from mind_mlir.ops import stablehlo_movement as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.axes import NEGATIVE_AXIS, counted_from_front, require_axis
 from mind_mlir.ops.contract import Contract, Field, FieldKind
@@ -162,6 +163,7 @@ OPERATIONS = (
         evaluate=_evaluate_iota,
         derivative=NotDifferentiable("it is a constant", constant=True),
         lower=_lower_iota,
+        stablehlo=hlo.iota,
         normalize=counted_from_front,
         choices=(
             NEGATIVE_AXIS,

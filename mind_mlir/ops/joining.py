@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.ir.types import TensorType, format_shape
+from mind_mlir.ops import stablehlo_movement as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.axes import NEGATIVE_AXIS, counted_from_front, require_axis
 from mind_mlir.ops.contract import Contract, Field, FieldKind
@@ -189,6 +190,7 @@ OPERATIONS = (
         evaluate=_evaluate_concat,
         derivative=_concat_vjp,
         lower=_lower_concat,
+        stablehlo=hlo.concat,
         normalize=counted_from_front,
         choices=(NEGATIVE_AXIS, "Operands may have extent 0 along the axis, and elsewhere if all have."),
         extension=True,
@@ -216,6 +218,7 @@ OPERATIONS = (
         evaluate=_evaluate_tile,
         derivative=_tile_vjp,
         lower=_lower_tile,
+        stablehlo=hlo.tile,
         choices=("A number of 0 repeats is allowed and gives extent 0.",),
         extension=True,
         contract=Contract("Tile", fields=(Field("repeats", FieldKind.INTEGERS),)),

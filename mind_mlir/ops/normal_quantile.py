@@ -88,11 +88,11 @@ MIDDLE = 0.425
 #: Where the polynomials of the tail change, as ``sqrt(-log(p))``.
 FAR = 5.0
 #: What is subtracted from that to give the argument of the tail's polynomials.
-_SHIFTS = (1.6, 5.0)
-_CENTRE = 0.180625
+SHIFTS = (1.6, 5.0)
+CENTRE = 0.180625
 
 #: ``log(1 + f)`` by the polynomial of fdlibm's `e_log.c`, lowest power of ``(f / (2 + f))**2`` first.
-_LOG = (
+LOG = (
     6.666666666666735130e-01,
     3.999999999940941908e-01,
     2.857142874366239149e-01,
@@ -102,23 +102,23 @@ _LOG = (
     1.479819860511658591e-01,
 )
 #: ``log(2)`` in two parts, of which the first has trailing zeros.
-_LN2 = (6.93147180369123816490e-01, 1.90821492927058770002e-10)
+LN2 = (6.93147180369123816490e-01, 1.90821492927058770002e-10)
 #: The bits of ``sqrt(0.5)``, as fdlibm cuts it: fractions are brought between that and its double.
-_LEAST_FRACTION = 0x3FE6A09E00000000
-_EXPONENT = 52
+LEAST_FRACTION = 0x3FE6A09E00000000
+EXPONENT = 52
 
 
 def logarithm(x: Array) -> Array:
     """Return the natural logarithm of positive normal f64 numbers, to an error below one unit."""
     bits = x.view(np.int64)
-    exponent = (bits - np.int64(_LEAST_FRACTION)) >> np.int64(_EXPONENT)
-    f = (bits - (exponent << np.int64(_EXPONENT))).view(np.float64) - 1.0
+    exponent = (bits - np.int64(LEAST_FRACTION)) >> np.int64(EXPONENT)
+    f = (bits - (exponent << np.int64(EXPONENT))).view(np.float64) - 1.0
     k = exponent.astype(np.float64)
     s = f / (f + 2.0)
     z = s * s
-    polynomial = z * _horner(z, _LOG)
+    polynomial = z * _horner(z, LOG)
     square = 0.5 * f * f
-    return np.asarray(k * _LN2[0] - ((square - (s * (square + polynomial) + k * _LN2[1])) - f))
+    return np.asarray(k * LN2[0] - ((square - (s * (square + polynomial) + k * LN2[1])) - f))
 
 
 def tail_quantile(p: Array) -> Array:
@@ -126,7 +126,7 @@ def tail_quantile(p: Array) -> Array:
     q = 0.5 - p
     r = np.sqrt(-logarithm(p))
     piece = np.where(q <= MIDDLE, 0, np.where(r <= FAR, 1, 2))
-    argument = np.select([piece == 0, piece == 1], [_CENTRE - q * q, r - _SHIFTS[0]], r - _SHIFTS[1])
+    argument = np.select([piece == 0, piece == 1], [CENTRE - q * q, r - SHIFTS[0]], r - SHIFTS[1])
     above, below = (
         _horner(argument, [np.array(column)[piece] for column in zip(*table, strict=True)])
         for table in (NUMERATORS, DENOMINATORS)
@@ -165,8 +165,8 @@ class QuantileEmitter:
             tail = values[1] if is_near is None else arith.select(is_near, values[1], values[2])
             return arith.select(is_middle, values[0], tail)
 
-        shifts = [arith.subf(r, number(shift)) for shift in _SHIFTS[: 2 if self.far else 1]]
-        argument = chosen([arith.subf(number(_CENTRE), arith.mulf(q, q)), *shifts])
+        shifts = [arith.subf(r, number(shift)) for shift in SHIFTS[: 2 if self.far else 1]]
+        argument = chosen([arith.subf(number(CENTRE), arith.mulf(q, q)), *shifts])
         above, below = (
             self._horner(
                 argument, [chosen([number(each) for each in column]) for column in zip(*table, strict=True)]
@@ -178,17 +178,17 @@ class QuantileEmitter:
     def _logarithm(self, x: Any) -> Any:
         arith, number = self.mlir.arith, self._number
         bits = arith.bitcast(self._integer(64), x)
-        reduced = arith.subi(bits, self._whole(_LEAST_FRACTION))
-        exponent = arith.shrsi(reduced, self._whole(_EXPONENT))
-        fraction = arith.subi(bits, arith.shli(exponent, self._whole(_EXPONENT)))
+        reduced = arith.subi(bits, self._whole(LEAST_FRACTION))
+        exponent = arith.shrsi(reduced, self._whole(EXPONENT))
+        fraction = arith.subi(bits, arith.shli(exponent, self._whole(EXPONENT)))
         f = arith.subf(arith.bitcast(self._float, fraction), number(1.0))
         # It fits: many processors convert vectors of i32, but none of i64.
         k = arith.sitofp(self._float, arith.trunci(self._integer(32), exponent))
         s = arith.divf(f, arith.addf(f, number(2.0)))
         z = arith.mulf(s, s)
-        polynomial = arith.mulf(z, self._horner(z, [number(each) for each in _LOG]))
+        polynomial = arith.mulf(z, self._horner(z, [number(each) for each in LOG]))
         square = arith.mulf(arith.mulf(number(0.5), f), f)
-        high, low = (arith.mulf(k, number(part)) for part in _LN2)
+        high, low = (arith.mulf(k, number(part)) for part in LN2)
         rest = arith.addf(arith.mulf(s, arith.addf(square, polynomial)), low)
         return arith.subf(high, arith.subf(arith.subf(square, rest), f))
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from mind_mlir.ir.types import TensorType, format_shape
 from mind_mlir.ops import complex_normalization, numbers
+from mind_mlir.ops import stablehlo_contractions as hlo
 from mind_mlir.ops.accumulation import ACCURACY
 from mind_mlir.ops.accumulators import default_accumulator
 from mind_mlir.ops.attribute_kinds import AttrKind
@@ -271,6 +272,7 @@ OPERATIONS = (
         evaluate=_evaluate,
         derivative=_vjp,
         lower=_lower,
+        stablehlo=hlo.layer_norm,
         normalize=_normalize,
         rounding=Rounding.ACCUMULATING,
         terms=_terms,

@@ -20,6 +20,17 @@ if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array
 
 
+#: The bits of a significand, the hidden one included: so many random bits make a uniform number.
+PRECISION = {
+    DType.FP8_E4M3: 4,
+    DType.FP8_E5M2: 3,
+    DType.BF16: 8,
+    DType.F16: 11,
+    DType.F32: 24,
+    DType.F64: 53,
+}
+
+
 def dtype_of(array: Array) -> DType:
     """Return the dtype of an operand of a numpy rule."""
     dtype = DType.from_numpy(array.dtype)

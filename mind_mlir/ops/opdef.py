@@ -6,6 +6,7 @@ Each stage of the compiler is a small loop over operations that applies one of t
     interpreter   evaluate(EvalContext) -> numpy array            the oracle, written from the documents
     autodiff      derivative(VjpContext) -> cotangent per operand
     lowering      lower(LoweringContext) -> MLIR value            linalg on tensors
+    conversion    stablehlo(StablehloContext) -> values           StableHLO
 
 The rules are given a context rather than loose arguments, so that a rule takes what it needs and a new need
 does not change every rule. Nothing here imports MLIR.
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from mind_mlir.ir.types import TensorType
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.mlir.emission import EmitContext
+    from mind_mlir.mlir.stablehlo_builder import HloValue
+    from mind_mlir.mlir.stablehlo_context import StablehloContext
     from mind_mlir.ops.attribute_kinds import AttrKind
     from mind_mlir.ops.contexts import EvalContext, TypeContext
     from mind_mlir.ops.contract import Contract
@@ -183,6 +186,13 @@ class NotDifferentiable:
     constant: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class NotInStablehlo:
+    """Stands where a StableHLO rule would: why StableHLO cannot say what the operation does."""
+
+    reason: str
+
+
 TypeRule: TypeAlias = "Callable[[TypeContext], TensorType | tuple[TensorType, ...]]"
 #: Returns an array, or a tuple of arrays where there are several results; the rule of an operation that runs
 #: regions or functions is a generator (`mind_mlir.ops.contexts.Running`).
@@ -196,6 +206,8 @@ TermsRule: TypeAlias = "Callable[[Sequence[tuple[int, ...]], Mapping[str, Attrib
 #: From the operands, of floats, and the complete attributes to what errors are relative to.
 MagnitudeRule: TypeAlias = "Callable[[Sequence[Array], Mapping[str, Any]], Array]"
 LinalgRule: TypeAlias = "Callable[[LoweringContext], Any]"
+#: Returns the result, or where there are several, all of them.
+StablehloRule: TypeAlias = "Callable[[StablehloContext], HloValue | Sequence[HloValue]]"
 #: May return False: others cannot take the place of this use.
 ExpandRule: TypeAlias = "Callable[[ExpandContext], bool]"
 #: Returns the results of the operations that it emitted.
@@ -225,6 +237,9 @@ class OpDef:
         flow: For operations that run regions or functions, between which values gradients flow; of others,
             from all operands to all results.
         lower: The linalg rule; None for what is no operation of the `mind` dialect.
+        stablehlo: What says the same in StableHLO, or why nothing does; None for what never gets there:
+            inputs, and what `expand` takes apart.
+        not_in_stablehlo: Dtypes for which its rule has no answer, and why.
         emit: What is emitted in the place of an operation of the `mind` dialect, where there is none.
         expand: What appends the operations that take its place in structured form, before differentiation
             and lowering, where there are such; its derivative and what is emitted are theirs.
@@ -267,6 +282,8 @@ class OpDef:
     derivative_is_extension: bool = False
     flow: FlowRule | None = None
     lower: LinalgRule | None
+    stablehlo: StablehloRule | NotInStablehlo | None = None
+    not_in_stablehlo: tuple[tuple[DTypeSet, str], ...] = ()
     emit: EmitRule | None = None
     expand: ExpandRule | None = None
     upstream: str | None = None

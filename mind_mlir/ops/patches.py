@@ -10,6 +10,7 @@ import numpy as np
 
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.ops import stablehlo_windows as hlo
 from mind_mlir.ops.accumulators import computed_dtype
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind
@@ -212,6 +213,7 @@ OPERATIONS = (
         evaluate=_evaluate,
         derivative=_vjp,
         lower=_lower,
+        stablehlo=hlo.extract_patches,
         choices=(
             "Where the last window would not fit, it is left out.",
             "The order of a patch is that of torch's unfold but for the channels, which come last.",

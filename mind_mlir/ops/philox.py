@@ -23,7 +23,8 @@ MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 KEY_STEPS = (0x9E3779B9, 0xBB67AE85)
 ROUNDS = 10
 
-_WORD = 2**32 - 1
+#: The bits of a word.
+WORD = 2**32 - 1
 
 
 def philox(counter: Sequence[Array], key: tuple[int, int]) -> tuple[Array, Array, Array, Array]:
@@ -33,10 +34,10 @@ def philox(counter: Sequence[Array], key: tuple[int, int]) -> tuple[Array, Array
         counter: The four words of each counter, least significant first: arrays of ui64 of one shape.
         key: The two words of the key, least significant first.
     """
-    word, half = np.uint64(_WORD), np.uint64(32)
+    word, half = np.uint64(WORD), np.uint64(32)
     first, second, third, fourth = counter
     for round_ in range(ROUNDS):
-        keys = [np.uint64((part + round_ * step) & _WORD) for part, step in zip(key, KEY_STEPS, strict=True)]
+        keys = [np.uint64((part + round_ * step) & WORD) for part, step in zip(key, KEY_STEPS, strict=True)]
         left, right = first * np.uint64(MULTIPLIERS[0]), third * np.uint64(MULTIPLIERS[1])
         first, second, third, fourth = (
             (right >> half) ^ second ^ keys[0],
@@ -51,7 +52,7 @@ def words(seed: int, stream: int, count: int) -> Array:
     """Return the first ``count`` words of a stream, as ui64 (docs/random.md, "Words")."""
     block = np.arange(-(-count // 4), dtype=np.uint64)
     counter = (
-        block & np.uint64(_WORD),
+        block & np.uint64(WORD),
         block >> np.uint64(32),
         *(np.full_like(block, each) for each in halves(stream)),
     )
@@ -60,7 +61,7 @@ def words(seed: int, stream: int, count: int) -> Array:
 
 def halves(number: int) -> tuple[int, int]:
     """Return the two words of a 64-bit integer, least significant first; negative in two's complement."""
-    return number & _WORD, number >> 32 & _WORD
+    return number & WORD, number >> 32 & WORD
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ class BlockEmitter:
 
     def lower(self, value: Any) -> Any:
         """Emit the lower half of an integer."""
-        return self.mlir.arith.andi(value, self.constant(_WORD))
+        return self.mlir.arith.andi(value, self.constant(WORD))
 
     def upper(self, value: Any) -> Any:
         """Emit the upper half of an integer."""

@@ -27,6 +27,9 @@ COMPLEX_ACCURACY = (
     "annex G says."
 )
 
+#: Functions of the `math` dialect that linalg has an operation for.
+_NAMED = frozenset({"exp", "log", "tanh", "erf", "rsqrt", "sqrt", "floor", "ceil", "round"})
+
 BROADCAST_EXAMPLES = (
     Example(("T[7, 3]", "T[7, 3]")),
     Example(("T[2, 3, 37]", "T[2, 3, 37]"), note="the last extent is no multiple of a vector"),
@@ -73,14 +76,14 @@ def lower_binary(context: LoweringContext, named: str, method: str) -> Any:
 
 
 def lower_function(context: LoweringContext, name: str) -> Any:
-    """Append ``linalg.<name>``, or a `linalg.generic` for floats that are computed in f32 and other numbers.
+    """Append ``linalg.<name>`` where linalg has that, and a `linalg.generic` else and for what is not native.
 
     Args:
         context: An operation of one operand.
-        name: What linalg and the `math` dialect call it.
+        name: What the `math` dialect calls it.
     """
     arithmetic = context.arithmetic(context.result_type.dtype)
-    if arithmetic.is_native:
+    if arithmetic.is_native and name in _NAMED:
         return lower_named(context, name)
     return context.elementwise(lambda x: arithmetic.function(name, x))
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.ir.types import format_shape
+from mind_mlir.ops import stablehlo_indexing as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.axes import NEGATIVE_AXIS, counted_from_front, require_axis
 from mind_mlir.ops.bounds import check_positions, clamped_position, require_positions
@@ -150,6 +151,7 @@ OPERATIONS = (
         evaluate=_evaluate_take,
         derivative=_take_vjp,
         lower=_lower_take,
+        stablehlo=hlo.take,
         same_dtype=False,
         choices=(_BOUNDS,),
         extension=True,
@@ -178,6 +180,7 @@ OPERATIONS = (
         evaluate=_evaluate_gather_elements,
         derivative=_gather_elements_vjp,
         lower=_lower_gather_elements,
+        stablehlo=hlo.gather_elements,
         normalize=counted_from_front,
         same_dtype=False,
         choices=(NEGATIVE_AXIS, _BOUNDS),

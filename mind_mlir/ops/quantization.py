@@ -8,6 +8,7 @@ import numpy as np
 
 from mind_mlir.ir.elements import limits
 from mind_mlir.ir.types import DType
+from mind_mlir.ops import stablehlo_quantization as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.conversion import cast_array
@@ -298,6 +299,7 @@ OPERATIONS = (
         evaluate=_evaluate_quantize,
         derivative=_PIECEWISE,
         lower=_lower_quantize,
+        stablehlo=hlo.quantize,
         choices=(
             _PARAMETERS,
             "The quotient is computed in f64 and rounded to an integer. Where `x` and `scale` are f32, that "
@@ -332,6 +334,7 @@ OPERATIONS = (
         evaluate=_evaluate_dequantize,
         derivative=_dequantize_vjp,
         lower=_lower_dequantize,
+        stablehlo=hlo.dequantize,
         choices=(_PARAMETERS, _WIDE, "The difference is exact; of up to 16 bits and f32, so is the product."),
         normalize=_normalize,
         same_dtype=False,
@@ -360,6 +363,7 @@ OPERATIONS = (
         evaluate=_evaluate_requantize,
         derivative=_PIECEWISE,
         lower=_lower_requantize,
+        stablehlo=hlo.requantize,
         choices=(_PARAMETERS, _WIDE, _SATURATES, _ANY_SCALE),
         normalize=_normalize,
         same_dtype=False,

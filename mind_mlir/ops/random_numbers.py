@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.ir.types import DType, DTypeKind, TensorType
+from mind_mlir.ops import stablehlo_random as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.normal_quantile import QuantileEmitter, tail_quantile
+from mind_mlir.ops.numbers import PRECISION
 from mind_mlir.ops.opdef import (
     ALL_FLOATS,
     ALL_INTEGERS,
@@ -40,16 +42,6 @@ _NO_PLANE = (
 )
 NORMAL: DTypeSet = ALL_FLOATS
 UNIFORM: DTypeSet = BOOL + ALL_INTEGERS + ALL_FLOATS
-
-#: The bits of a significand, the hidden one included: so many random bits make a uniform number.
-PRECISION = {
-    DType.FP8_E4M3: 4,
-    DType.FP8_E5M2: 3,
-    DType.BF16: 8,
-    DType.F16: 11,
-    DType.F32: 24,
-    DType.F64: 53,
-}
 
 
 def _type_rule(dtypes: DTypeSet) -> Callable[[TypeContext], TensorType]:
@@ -270,6 +262,7 @@ OPERATIONS = (
         evaluate=_evaluate_uniform,
         derivative=_CONSTANT,
         lower=lambda context: _lower(context, _uniform_number),
+        stablehlo=hlo.uniform,
         choices=(
             *_CHOICES,
             "The number is the upper bits of its word (or two): `p` of them for floats, times `2^-p`, which "
@@ -293,6 +286,7 @@ OPERATIONS = (
         evaluate=_evaluate_normal,
         derivative=_CONSTANT,
         lower=lambda context: _lower(context, _normal_number),
+        stablehlo=hlo.normal,
         choices=(
             *_CHOICES,
             "The upper bit of a word is the sign, the other 31 (f64: 63) are `m`; the magnitude is the "

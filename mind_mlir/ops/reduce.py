@@ -10,6 +10,7 @@ import numpy as np
 
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops import numbers
+from mind_mlir.ops import stablehlo_reductions as hlo
 from mind_mlir.ops.accumulation import ACCURACY
 from mind_mlir.ops.accumulators import (
     ACCUMULATOR,
@@ -237,6 +238,7 @@ OPERATIONS = (
         evaluate=_evaluate,
         derivative=_vjp,
         lower=_lower,
+        stablehlo=hlo.reduce,
         normalize=_normalize,
         rounding=Rounding.ACCUMULATING,
         terms=_terms,

@@ -9,6 +9,7 @@ import numpy as np
 
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops import numbers
+from mind_mlir.ops import stablehlo_windows as hlo
 from mind_mlir.ops.accumulation import ACCURACY
 from mind_mlir.ops.accumulators import (
     ACCUMULATOR,
@@ -187,6 +188,7 @@ OPERATIONS = (
         evaluate=_evaluate,
         derivative=reduce_window_vjp,
         lower=_lower,
+        stablehlo=hlo.reduce_window,
         rounding=Rounding.ACCUMULATING,
         terms=_terms,
         choices=(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.ops import stablehlo_reductions as hlo
 from mind_mlir.ops.accumulation import ACCURACY
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract_forms import mean_form, sum_form
@@ -235,6 +236,7 @@ OPERATIONS = (
         evaluate=_sum,
         derivative=_sum_vjp,
         lower=_lower_sum,
+        stablehlo=hlo.sum_,
         in_contract=sum_form,
         normalize=_normalize,
         rounding=Rounding.ACCUMULATING,
@@ -256,6 +258,7 @@ OPERATIONS = (
         evaluate=_mean,
         derivative=_mean_vjp,
         lower=_lower_mean,
+        stablehlo=hlo.mean,
         in_contract=mean_form,
         normalize=_normalize,
         rounding=Rounding.ACCUMULATING,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from mind_mlir.ir.types import format_shape
+from mind_mlir.ops import stablehlo_movement as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.contract_forms import reshape_form
@@ -194,6 +195,7 @@ OPERATIONS = (
         evaluate=_evaluate_reshape,
         derivative=_reshape_vjp,
         lower=_lower_reshape,
+        stablehlo=hlo.reshape,
         normalize=_known_shape,
         choices=(
             "A second -1 is rejected as an extent that is not positive (E3006).",
@@ -227,6 +229,7 @@ OPERATIONS = (
         evaluate=_evaluate_reshape,
         derivative=_expand_dims_vjp,
         lower=_lower_reshape,
+        stablehlo=hlo.reshape,
         in_contract=reshape_form,
         normalize=_ascending,
         choices=(
@@ -256,6 +259,7 @@ OPERATIONS = (
         evaluate=_evaluate_reshape,
         derivative=_squeeze_vjp,
         lower=_lower_reshape,
+        stablehlo=hlo.reshape,
         in_contract=reshape_form,
         normalize=_ascending,
         choices=(

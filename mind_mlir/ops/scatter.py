@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.ops import stablehlo_indexing as hlo
 from mind_mlir.ops.accumulators import computed_dtype
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.bounds import check_numbers, clamped_position, require_allowed, safe_position
@@ -222,6 +223,7 @@ OPERATIONS = (
         derivative=scatter_vjp,
         lower=_lower_scatter_add,
         in_contract=scatter_form,
+        stablehlo=hlo.scatter_add,
         normalize=_normalize,
         rounding=Rounding.ACCUMULATING,
         terms=lambda shapes, _: 1 + math.prod(shapes[2]),

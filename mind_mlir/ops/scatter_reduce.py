@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.ir.types import DType, DTypeKind, TensorType
+from mind_mlir.ops import stablehlo_indexing as hlo
 from mind_mlir.ops.accumulators import computed_dtype
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.axes import NEGATIVE_AXIS, counted_from_front, require_axis
@@ -255,6 +256,7 @@ OPERATIONS = (
         evaluate=_evaluate_scatter_reduce,
         derivative=_scatter_reduce_vjp,
         lower=_lower_scatter_reduce,
+        stablehlo=hlo.scatter_reduce,
         normalize=counted_from_front,
         rounding=Rounding.ACCUMULATING,
         terms=lambda shapes, _: 1 + math.prod(shapes[1]),

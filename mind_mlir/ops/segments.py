@@ -9,6 +9,7 @@ import numpy as np
 
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops import numbers
+from mind_mlir.ops import stablehlo_indexing as hlo
 from mind_mlir.ops.accumulators import (
     ACCUMULATOR,
     ACCUMULATOR_FIELD,
@@ -218,6 +219,7 @@ OPERATIONS = (
         evaluate=_evaluate,
         derivative=_vjp,
         lower=_lower,
+        stablehlo=hlo.segment_reduce,
         same_dtype=False,
         rounding=Rounding.ACCUMULATING,
         terms=_terms,

@@ -8,6 +8,7 @@ import numpy as np
 
 from mind_mlir.ir.types import DType
 from mind_mlir.ops import numbers
+from mind_mlir.ops import stablehlo_elementwise as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.opdef import (
@@ -122,6 +123,7 @@ OPERATIONS = (
         evaluate=_compare,
         derivative=NotDifferentiable("comparisons are piecewise constant", constant=True),
         lower=_lower_compare,
+        stablehlo=hlo.compare,
         vector_operations=1,
         choices=(
             "Integers compare as what they are, signed or unsigned, and i1 with false less than true.",
@@ -153,6 +155,7 @@ OPERATIONS = (
         evaluate=_select,
         derivative=_select_vjp,
         lower=_lower_select,
+        stablehlo=hlo.select,
         vector_operations=1,
         same_dtype=False,
         choices=("Elements are chosen bit for bit: signed zeros and NaN payloads stay.",),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from mind_mlir.ir.types import format_shape
+from mind_mlir.ops import stablehlo_movement as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.opdef import MOVABLE, AttributeDef, Example, OpDef, OperandDef
@@ -154,6 +155,7 @@ OPERATIONS = (
         evaluate=_evaluate_transpose,
         derivative=_transpose_vjp,
         lower=_lower_transpose,
+        stablehlo=hlo.transpose,
         choices=("Negative axes are out of range (E3008): core-ir.md asks for `[0, rank)`.",),
         contract=Contract("Transpose", fields=(Field("perm", FieldKind.INTEGERS, attribute="permutation"),)),
         examples=(
@@ -178,6 +180,7 @@ OPERATIONS = (
         evaluate=_evaluate_broadcast_to,
         derivative=_broadcast_to_vjp,
         lower=_lower_broadcast_to,
+        stablehlo=hlo.broadcast_to,
         choices=(
             "`input` never makes the result larger: an extent of 1 in `result_shape` needs a 1 in `input`.",
         ),

@@ -8,6 +8,7 @@ import numpy as np
 
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.types import TensorType, format_shape
+from mind_mlir.ops import stablehlo_movement as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind, cannot_say, refuse
 from mind_mlir.ops.contract_forms import slice_form
@@ -200,6 +201,7 @@ OPERATIONS = (
         evaluate=_evaluate_slice,
         derivative=_slice_vjp,
         lower=_lower_slice,
+        stablehlo=hlo.slice_,
         choices=(
             "The result is what numpy gives for `input[start:end:step, ...]`.",
             "A negative start or end counts from the end of the axis.",

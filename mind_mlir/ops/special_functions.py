@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.ops import numbers
+from mind_mlir.ops import stablehlo_elementwise as hlo
 from mind_mlir.ops.contract import unary
 from mind_mlir.ops.opdef import (
     ALL_FLOATS,
@@ -107,6 +108,7 @@ OPERATIONS = (
         evaluate=_tanh,
         derivative=_tanh_vjp,
         lower=_lower_tanh,
+        stablehlo=hlo.unary("tanh"),
         vector_operations=24,
         rounding=Rounding.APPROXIMATE,
         choices=(_ACCURACY, f"Complex numbers are taken, too. {COMPLEX_ACCURACY}"),
@@ -131,6 +133,7 @@ OPERATIONS = (
         evaluate=_erf,
         derivative=_erf_vjp,
         lower=_lower_erf,
+        stablehlo=hlo.erf,
         vector_operations=32,
         rounding=Rounding.APPROXIMATE,
         choices=(_ACCURACY, "Complex numbers are not taken (E2005): it is a function of real ones here."),
@@ -160,6 +163,7 @@ OPERATIONS = (
         evaluate=_rsqrt,
         derivative=_rsqrt_vjp,
         lower=_lower_rsqrt,
+        stablehlo=hlo.unary("rsqrt"),
         vector_operations=16,
         rounding=Rounding.APPROXIMATE,
         choices=(

@@ -14,6 +14,7 @@ import numpy as np
 
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops import numbers
+from mind_mlir.ops import stablehlo_reductions as hlo
 from mind_mlir.ops.argmax import check_index_dtype
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.axes import NEGATIVE_AXIS, counted_from_front, require_axis
@@ -275,6 +276,7 @@ OPERATIONS = (
         evaluate=_evaluate,
         derivative=_vjp,
         lower=_lower,
+        stablehlo=hlo.top_k,
         normalize=counted_from_front,
         choices=(
             NEGATIVE_AXIS,

@@ -19,9 +19,9 @@ import mind_mlir
 from mind_mlir.bindings import ir, new_context
 from mind_mlir.lowering.bufferize import bufferize
 from mind_mlir.lowering.math_functions import FORMATS
-from mind_mlir.lowering.special_functions import ERF_SPLIT, TABLES, TANH_SPLIT
 from mind_mlir.lowering.to_llvm import to_llvm
 from mind_mlir.lowering.vector_math import MOST_INLINED
+from mind_mlir.mlir.special_tables import ERF_SPLIT, TABLES, TANH_SPLIT
 from mind_mlir.runtime.native import NativeFunction
 from mind_mlir.target import Target, named_target
 

@@ -74,7 +74,7 @@ def test_every_field_is_filled(record: OpDef) -> None:
     assert record.mnemonic.replace("_", "") == record.opcode.lower()
     assert re.fullmatch(r"[A-Z][a-z]+s .*\.", record.summary), "a summary is a sentence: 'Computes ... .'"
     assert record.description.endswith(".")
-    assert re.match(r"(core-ir|shapes|autodiff|core-ir-page|ptir-v0\.4)\.md, ", record.spec)
+    assert re.match(r"(core-ir|shapes|autodiff|core-ir-page|ptir-v0\.4)\.md, |StableHLO spec", record.spec)
     assert record.examples or record.programs
     for rule in (record.type_rule, record.evaluate):
         assert callable(rule)
@@ -291,12 +291,14 @@ def _mixed_dtypes() -> list[Any]:
 
 @pytest.mark.parametrize("record", _mixed_dtypes())
 def test_mixed_dtypes_are_E2004(record: OpDef) -> None:  # noqa: N802 -- the code as it is spelled
-    use = uses_of(record, DType.F32)[0]
-    types = [use.types[0], use.types[1].with_dtype(DType.F64), *use.types[2:]]
+    floats = DType.F32 in record.operands[0].dtypes
+    left, right = (DType.F32, DType.F64) if floats else (DType.SI32, DType.SI64)
+    use = uses_of(record, left)[0]
+    types = [use.types[0], use.types[1].with_dtype(right), *use.types[2:]]
     (finding,) = findings(record, types, use.attributes)
     assert finding.code == "E2004"
     assert "Dtype mismatch" in finding.message
-    assert (finding.context["left"], finding.context["right"]) == ("f32", "f64")
+    assert (finding.context["left"], finding.context["right"]) == (left.core_name, right.core_name)
 
 
 @pytest.mark.parametrize("record", WITH_EXAMPLES)

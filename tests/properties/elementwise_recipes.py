@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from growth import Growth, InputDomain
 
 from mind_mlir.ir.types import DType, TensorType
-from mind_mlir.ops.opdef import ANY, BOOL, FLOATS, NUMERIC, Domain
+from mind_mlir.ops.opdef import ANY, FLOATS, INTEGERS, NUMERIC, Domain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,13 +63,17 @@ def reciprocal(g: Growth) -> Value:
     return value
 
 
-def rsqrt(g: Growth) -> Value:
-    operand = _positive(g)
-    value = g.emit("Rsqrt", operand)
-    if operand.id in g.positive:
-        g.positive.add(value.id)
-    g.inexact.add(value.id)
-    return value
+def root(opcode: str) -> Callable[[Growth], Value]:
+    def grow(g: Growth) -> Value:
+        operand = _positive(g)
+        value = g.emit(opcode, operand)
+        if operand.id in g.positive:
+            g.positive.add(value.id)
+        if opcode != "Sqrt" or operand.id in g.inexact:
+            g.inexact.add(value.id)
+        return value
+
+    return grow
 
 
 def inexact(opcode: str) -> Callable[[Growth], Value]:
@@ -77,6 +81,15 @@ def inexact(opcode: str) -> Callable[[Growth], Value]:
         value = g.emit(opcode, g.operand(FLOATS))
         g.inexact.add(value.id)
         return value
+
+    return grow
+
+
+def stepped(opcode: str, dtypes: DTypeSet = FLOATS) -> Callable[[Growth], Value]:
+    """Return a recipe of a function that jumps: an operand whose last bits are open makes its result open."""
+
+    def grow(g: Growth) -> Value:
+        return g.emit(opcode, g.operand(dtypes, wanted=lambda value: value.id not in g.inexact))
 
     return grow
 
@@ -94,8 +107,21 @@ def compare(g: Growth) -> Value:
     return g.emit("Compare", left, right, op=op)
 
 
-def not_(g: Growth) -> Value:
-    return g.emit("Not", g.operand(BOOL))
+def bits(opcode: str, dtypes: DTypeSet) -> Callable[[Growth], Value]:
+    def recipe(g: Growth) -> Value:
+        left = g.operand(dtypes)
+        return g.emit(opcode, left, g.broadcastable(left))
+
+    return recipe
+
+
+def bits_of_one(opcode: str, dtypes: DTypeSet) -> Callable[[Growth], Value]:
+    return lambda g: g.emit(opcode, g.operand(dtypes))
+
+
+def bitcast(g: Growth) -> Value:
+    operand = g.operand(INTEGERS)
+    return g.emit("Bitcast", operand, dtype=operand.type.dtype)
 
 
 def cast(g: Growth) -> Value:

@@ -17,7 +17,7 @@ import shape_recipes as shaping
 from growth import SMALL, Growth
 
 from mind_mlir.ir.types import DType, TensorType
-from mind_mlir.ops.opdef import ANY, BOOL
+from mind_mlir.ops.opdef import ANY, BOOL, INTEGERS, NUMERIC
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -38,6 +38,8 @@ def _constant_tensor(g: Growth) -> Value:
     return g.constant(TensorType(g.dtype(), shape))
 
 
+_BITS = BOOL + INTEGERS
+
 RECIPES: Mapping[str, Callable[[Growth], Value]] = {
     "Input": _input,
     "ConstI64": _constant(DType.SI64),
@@ -56,16 +58,29 @@ RECIPES: Mapping[str, Callable[[Growth], Value]] = {
     "Reciprocal": elementwise.reciprocal,
     "Tanh": elementwise.inexact("Tanh"),
     "Erf": elementwise.inexact("Erf"),
-    "Rsqrt": elementwise.rsqrt,
+    "Rsqrt": elementwise.root("Rsqrt"),
+    "Sqrt": elementwise.root("Sqrt"),
+    "Floor": elementwise.stepped("Floor"),
+    "Ceil": elementwise.stepped("Ceil"),
+    "RoundEven": elementwise.stepped("RoundEven"),
+    "Round": elementwise.stepped("Round"),
+    "Sign": elementwise.stepped("Sign", NUMERIC),
+    "IsFinite": elementwise.stepped("IsFinite"),
     "Abs": elementwise.unary("Abs"),
     "Clamp": elementwise.clamp,
     "StopGradient": lambda g: g.emit("StopGradient", g.operand(ANY)),
     "Compare": elementwise.compare,
     "Select": elementwise.select,
-    "And": elementwise.binary("And", BOOL),
-    "Or": elementwise.binary("Or", BOOL),
-    "Xor": elementwise.binary("Xor", BOOL),
-    "Not": elementwise.not_,
+    "And": elementwise.bits("And", _BITS),
+    "Or": elementwise.bits("Or", _BITS),
+    "Xor": elementwise.bits("Xor", _BITS),
+    "Not": elementwise.bits_of_one("Not", _BITS),
+    "ShiftLeft": elementwise.bits("ShiftLeft", INTEGERS),
+    "ShiftRightLogical": elementwise.bits("ShiftRightLogical", INTEGERS),
+    "ShiftRightArithmetic": elementwise.bits("ShiftRightArithmetic", INTEGERS),
+    "PopulationCount": elementwise.bits_of_one("PopulationCount", INTEGERS),
+    "CountLeadingZeros": elementwise.bits_of_one("CountLeadingZeros", INTEGERS),
+    "Bitcast": elementwise.bitcast,
     "Cast": elementwise.cast,
     "Sum": reduction.reduction("Sum"),
     "Reduce": reduction.reduce,
@@ -105,7 +120,9 @@ ELEMENTWISE = frozenset(
     {
         *("Add", "Sub", "Mul", "Neg", "Maximum", "Minimum", "Relu", "Exp", "Log", "Reciprocal"),
         *("Tanh", "Erf", "Rsqrt", "Abs", "Clamp", "StopGradient"),
+        *("Sqrt", "Floor", "Ceil", "RoundEven", "Round", "Sign", "IsFinite"),
         *("Compare", "Select", "And", "Or", "Xor", "Not", "Cast", "BroadcastTo"),
+        *("ShiftLeft", "ShiftRightLogical", "ShiftRightArithmetic", "PopulationCount", "CountLeadingZeros"),
     }
 )
 #: Differentiable wherever the operands are in their domain.
@@ -113,5 +130,6 @@ SMOOTH = frozenset(RECIPES) - {
     *("Relu", "Compare", "Maximum", "Minimum", "Cast", "Abs", "Clamp", "StopGradient"),
     # Not of complex numbers, by which slopes are measured.
     *("Erf", "Reduce", "DotGeneral", "LayerNorm", "ReduceWindow", "SegmentReduce", "ScatterReduce"),
-    *("Dequantize", "ScatterAdd", "Rsqrt", "ExtractPatches"),
+    *("Dequantize", "ScatterAdd", "Rsqrt", "ExtractPatches", "Sqrt"),
+    *("Floor", "Ceil", "RoundEven", "Round", "Sign", "IsFinite"),
 }

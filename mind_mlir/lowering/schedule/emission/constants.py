@@ -49,6 +49,7 @@ SLOW = {
     "math.tanh": 24,
     "math.erf": 32,
     "math.rsqrt": 16,
+    "math.round": 4,
 }
 
 #: How much faster than memory the second-level cache is.
