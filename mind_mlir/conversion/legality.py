@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from mind_mlir import border
 from mind_mlir.analysis.call_graph import CALL
+from mind_mlir.conversion.expansion import expansion_of
 from mind_mlir.conversion.registry import get_conversion_target
 from mind_mlir.conversion.target import ConversionTarget, OperationRule
 from mind_mlir.conversion.walk import Visit, VisitKind, walk_program
@@ -158,26 +159,43 @@ class _Check:
                 message = f"{self.name} takes no calls, and {visit.name} is one"
                 hint = "write what the function does in its place"
                 self._form("calls", message, visit.location, _notes(visit), hint)
-        if rule is None or not rule.dtypes:
-            message = f"{self.name} does not take {visit.name}"
-            self._add("E7201", message, visit, rule.reason if rule else "", opcode=record.opcode)
-        elif not self._dtypes(visit, rule, record.opcode) and rule.unless is not None:
-            reason = rule.unless(visit)
-            if reason is not None:
-                message = f"{self.name} does not take {visit.name} as it is"
-                self._add("E7201", message, visit, reason, opcode=record.opcode)
+        made = expansion_of(visit)
+        if made is None:
+            self._is_refused(visit, visit, rule)
+        else:  # the conversion never sees the call, but what it is made of
+            any(self._is_refused(visit, each, self._rule(each)) for each in made)
         if record.regions and not self.table.regions:
             message = f"{self.name} takes no regions, and {visit.name} runs some"
             hint = "unroll the loop, or compute both ways and Select"
             self._form("regions", message, visit.location, _notes(visit), hint)
         self._types(visit, visit.results, f"the result of {visit.name}", dtypes=False)
 
-    def _dtypes(self, visit: Visit, rule: OperationRule, opcode: str) -> bool:
+    def _rule(self, visit: Visit) -> OperationRule | None:
+        return None if visit.record is None else self.table.operations.get(visit.record.opcode)
+
+    def _is_refused(self, visit: Visit, operation: Visit, rule: OperationRule | None) -> bool:
+        """Report what a rule says against an operation, which ``visit`` is or is made of."""
+        opcode = "" if operation.record is None else operation.record.opcode
+        of = "" if operation is visit else f", which is made of {opcode}"
+        if rule is None or not rule.dtypes:
+            message = f"{self.name} does not take {visit.name}{of}"
+            self._add("E7201", message, visit, rule.reason if rule else "", opcode=opcode)
+            return True
+        if self._dtypes(visit, operation, rule, opcode):
+            return True
+        reason = None if rule.unless is None else rule.unless(operation)
+        if reason is not None:
+            message = f"{self.name} does not take {visit.name} as it is{of}"
+            self._add("E7201", message, visit, reason, opcode=opcode)
+        return reason is not None
+
+    def _dtypes(self, visit: Visit, operation: Visit, rule: OperationRule, opcode: str) -> bool:
         """Report a dtype that the target does not take in an operation; return whether there is one."""
-        for type_ in (*visit.operands, *visit.results):
+        of = "" if operation is visit else f", which is made of {opcode}"
+        for type_ in (*operation.operands, *operation.results):
             if type_.dtype in rule.dtypes and type_.dtype in self.table.dtypes:
                 continue
-            message = f"{self.name} does not take {visit.name} of {type_.dtype}"
+            message = f"{self.name} does not take {visit.name} of {type_.dtype}{of}"
             taken = _listed(each for each in rule.dtypes if each in self.table.dtypes)
             hint = rule.reason or f"it takes {taken}: cast to one of them"
             facts = {"operation": opcode, "dtype": type_.dtype.value}

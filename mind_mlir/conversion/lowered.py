@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from mind_mlir.conversion.expansion import CUSTOM_CALL
 from mind_mlir.conversion.target import ConversionTarget, LegalityTable, OperationRule
 from mind_mlir.frozen import FrozenDict
 from mind_mlir.ops.custom_targets import custom_target
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 
     from mind_mlir.conversion.walk import Visit
     from mind_mlir.ir.module import Module
-
-_CUSTOM_CALL = "CustomCall"
 
 
 def _lowered(form: str, module: Module) -> str:
@@ -46,7 +45,7 @@ def _table(*, in_process: bool) -> LegalityTable:
     plain, custom = OperationRule(), OperationRule(unless=_in_this_process)
     # An operation of the dialect, one that MLIR has itself, or one that others take the place of.
     rules = {
-        record.opcode: custom if in_process and record.opcode == _CUSTOM_CALL else plain
+        record.opcode: custom if in_process and record.opcode == CUSTOM_CALL else plain
         for record in all_ops()
         if record.in_dialect or record.emit or record.expand
     }

@@ -6,6 +6,7 @@
     region              one of the program, which sees only its parameters: what it reads of what is defined
                         around it is an argument of Cond, and carried by While and Scan
     implicit broadcast  BroadcastTo
+    foreign operation   other ones that say the same, or a custom call of it (`mind_mlir.ops.custom_records`)
     constant            a Constant instruction
     seed of a function  left out: random operations of programs have none
 
@@ -33,6 +34,7 @@ from mind_mlir.ir.module import Functions
 from mind_mlir.ir.types import TensorType, TupleType
 from mind_mlir.ops.contexts import TypeContext
 from mind_mlir.ops.contract import FieldKind
+from mind_mlir.ops.custom_records import call_of
 from mind_mlir.ops.infer import complete_attributes, infer_types
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.passes.region_derivative import captured_values
@@ -228,12 +230,27 @@ class _Body:
             self._define(operation, self._emit(constant, (), literal.type), is_tuple=False)
             return
         if record.contract is None:
-            self.writer.cannot_say(operation, "the contract has no such operation")
-            self._give_up(operation)
+            self._as_call(operation, record)
         elif operation.regions:
             self._with_regions(operation, record, record.contract)
         else:
             self._plain(operation, record, record.contract)
+
+    def _as_call(self, operation: CoreOperation, record: OpDef) -> None:
+        """Say what the contract does not have with a custom call of the operation itself."""
+        attributes = complete_attributes(record, operation.attributes)
+        fields = call_of(record, attributes)
+        types = [self.types[value] for value in operation.operands if value in self.types]
+        if fields is None:
+            self.writer.cannot_say(operation, "the contract has no such operation")
+        shaped = None if fields is None else self._broadcast(operation, record, attributes, types)
+        if fields is None or shaped is None:
+            self._give_up(operation)
+            return
+        results = operation.result_types
+        output = results[0] if len(results) == 1 else TupleType(results)
+        number = self._emit(Operation("CustomCall", None, fields), shaped[0], output)
+        self._define(operation, number, is_tuple=len(results) > 1)
 
     def _give_up(self, operation: CoreOperation) -> None:
         """Let the results be anything, for what follows; there is no program."""

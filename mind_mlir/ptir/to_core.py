@@ -15,6 +15,9 @@ from mind_mlir.diagnostics import Diagnostic, UnsupportedError
 from mind_mlir.diagnostics.findings import Findings
 from mind_mlir.frozen import FrozenDict
 from mind_mlir.interrupts import deliver
+from mind_mlir.ir.module import Functions
+from mind_mlir.ops.custom_call import known
+from mind_mlir.ops.custom_records import attributes_of, called_record
 from mind_mlir.passes.operation_check import OperationCheck
 from mind_mlir.passes.structure.graph import value_types
 from mind_mlir.passes.verify import verify
@@ -25,10 +28,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from mind_mlir.diagnostics import Location
-    from mind_mlir.ir.module import CoreOperation, Function, Module
+    from mind_mlir.ir.module import Block, CoreOperation, Function, Module
     from mind_mlir.ir.terminators import ValueId
     from mind_mlir.ir.types import TensorType
     from mind_mlir.ptir.program import Program
+
+_CALL = "CustomCall"
 
 
 def to_core(program: Program) -> Module:
@@ -40,7 +45,7 @@ def to_core(program: Program) -> Module:
             for each.
         TypeError: ``program`` is no `Program`.
     """
-    module = to_module(program)
+    module = _with_operations(to_module(program))
     findings = Findings()
     for function in module.functions:
         findings.extend(_of_signature(function))
@@ -55,6 +60,29 @@ def to_core(program: Program) -> Module:
     if findings.total:
         raise UnsupportedError(findings.in_source_order())
     return verify(replace(module, profile=CORE_FUNCTIONS.name))
+
+
+def _with_operations(module: Module) -> Module:
+    """Return a module with operations in the place of custom calls of them."""
+    functions = (
+        replace(function, blocks=tuple(map(_block, function.blocks))) for function in module.functions
+    )
+    return replace(module, functions=Functions(functions))
+
+
+def _block(block: Block) -> Block:
+    return replace(block, operations=tuple(map(_operation, block.operations)))
+
+
+def _operation(operation: CoreOperation) -> CoreOperation:
+    name = operation.attributes.get("target")
+    record = called_record(name) if isinstance(name, str) and operation.opcode == _CALL else None
+    if record is not None:
+        _, given = known(operation.attributes)
+        return replace(operation, opcode=record.opcode, attributes=attributes_of(record, given))
+    if not operation.regions:
+        return operation
+    return replace(operation, regions=tuple(map(_block, operation.regions)))
 
 
 def _of_signature(function: Function) -> Iterator[Diagnostic]:

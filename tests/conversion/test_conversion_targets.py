@@ -337,3 +337,21 @@ def test_code_cannot_say_where_a_function_of_this_process_is() -> None:
         assert finding.code == "E7201"
         assert "C function of this process" in str(finding.help)
     assert "test.legality.v1" in str(convert(module, "linalg").text)
+
+
+def test_a_custom_call_is_what_it_is_made_of() -> None:
+    rules = {
+        record.opcode: OperationRule() for record in all_ops() if record.opcode not in ("Erf", "CustomCall")
+    }
+    table = LegalityTable(operations=rules)
+    target = ConversionTarget(name="some", summary="", suffix=".txt", legality=table, convert=str)
+    for approximate in (False, True):
+        builder = Builder(profile="ptir-v0.4")
+        x = builder.parameter(TensorType(DType.F32, (2,)), "x")
+        attrs = mind_mlir.custom_attributes({"approximate": approximate})
+        y = builder.emit("CustomCall", x, target="mind.gelu.v1", attrs=attrs)
+        module = Module(Functions((builder.function("main", [y]),)), "ptir-v0.4")
+        for program in (module, from_module(module)):
+            found = [each.message for each in check_program_legality(program, target)]
+            assert len(found) == (0 if approximate else 1)
+            assert all(each.endswith("= CustomCall, which is made of Erf") for each in found)

@@ -112,6 +112,8 @@ def test_a_pair_is_legal_where_the_table_says_so() -> None:
     table = LegalityTable(operations=rules, dtypes=dtypes)
     half = ConversionTarget(name="half", summary="half", suffix=".txt", legality=table, convert=str)
     for (opcode, _), each in functions().items():
+        if opcode == "CustomCall":
+            continue  # what it is made of decides
         codes = {finding.code for finding in check_program_legality(module(each), half)}
         given = [parameter.tensor_type.dtype for parameter in each.parameters]
         made = [type_.dtype for operation in each.entry.operations for type_ in operation.result_types]
