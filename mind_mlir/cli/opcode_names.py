@@ -73,6 +73,8 @@ OPCODES = (
     "Pad",
     "ScatterAdd",
     "ScatterReduce",
+    "GatherWindows",
+    "ScatterWindows",
     "SegmentReduce",
     "Quantize",
     "Dequantize",

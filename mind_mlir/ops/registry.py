@@ -45,6 +45,8 @@ FAMILIES = (
     "padding",
     "scatter",
     "scatter_reduce",
+    "window_gather",
+    "window_scatter",
     "segments",
     "quantization",
     "contractions",
