@@ -350,6 +350,18 @@ irdl.dialect @mind {
     %result_indices = irdl.base "!builtin.tensor"
     irdl.results(values: %result_values, indices: %result_indices)
   }
+  irdl.operation @arg_sort {
+    %key = irdl.base "!builtin.tensor"
+    %keys = irdl.base "!builtin.tensor"
+    irdl.operands(key: %key, keys: variadic %keys)
+    %attr_axis = irdl.base "#builtin.integer"
+    %attr_descending = irdl.base "#builtin.integer"
+    %attr_total_order = irdl.base "#builtin.integer"
+    %attr_indices_dtype = irdl.base "#builtin.type"
+    irdl.attributes { "axis" = %attr_axis, "descending" = %attr_descending, "total_order" = %attr_total_order, "indices_dtype" = %attr_indices_dtype }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
   irdl.operation @reshape {
     %input = irdl.base "!builtin.tensor"
     irdl.operands(input: %input)

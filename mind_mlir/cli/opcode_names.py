@@ -55,6 +55,7 @@ OPCODES = (
     "Reduce",
     "ArgMax",
     "TopK",
+    "ArgSort",
     "Reshape",
     "ExpandDims",
     "Squeeze",

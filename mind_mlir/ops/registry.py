@@ -34,6 +34,7 @@ FAMILIES = (
     "reduce",
     "argmax",
     "topk",
+    "argsort",
     "reshaping",
     "shaping",
     "joining",

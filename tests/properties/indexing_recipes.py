@@ -68,6 +68,14 @@ def scatter_reduce(g: Growth) -> Value:
     return g.accumulated(g.emit("ScatterReduce", operand, indices, updates, axis=axis, reduce=kind))
 
 
+def arg_sort(g: Growth) -> Value:
+    first = g.operand(ANY, (1, MAX_RANK))
+    keys = [g.of_type(first.type.with_dtype(g.dtype(ANY))) for _ in range(g.number(0, 1))]
+    axis, dtype = g.number(0, first.type.rank - 1), g.dtype(INTEGERS)
+    form = {"axis": axis, "descending": g.flag(), "total_order": g.flag(), "indices_dtype": dtype}
+    return g.emit("ArgSort", first, *keys, **form)
+
+
 def gather_windows(g: Growth) -> Value:
     operand = g.operand(ANY, (1, MAX_RANK - 1), wanted=has_elements)
     sizes = _window(g, operand.shape)

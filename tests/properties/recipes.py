@@ -98,6 +98,7 @@ RECIPES: Mapping[str, Callable[[Growth], Value]] = {
     "ScatterReduce": indexing.scatter_reduce,
     "GatherWindows": indexing.gather_windows,
     "ScatterWindows": indexing.scatter_windows,
+    "ArgSort": indexing.arg_sort,
     "Concat": shaping.concat,
     "Tile": shaping.tile,
     "Iota": shaping.iota,
