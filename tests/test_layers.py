@@ -26,7 +26,7 @@ LAYERS = (
     "core",
     "analysis",
     *("passes.record", "passes.canonical", "passes.structure", "passes.layers", "passes.recompute"),
-    *("passes.optimize", "passes"),
+    *("passes.simplify", "passes.optimize", "passes"),
     "frontends",
     "ptir",
     "arguments",
@@ -69,6 +69,7 @@ NO_ROW = {
     "passes.optimize",
     "passes.recompute",
     "passes.record",
+    "passes.simplify",
     "passes.structure",
 } | {layer for layer in LAYERS if layer.startswith("lowering.schedule.")}
 

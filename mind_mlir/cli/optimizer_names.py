@@ -2,4 +2,14 @@
 
 from __future__ import annotations
 
-OPTIMIZER_PASSES = ("prepare", "cse", "hoist", "dce", "rematerialise", "layers")
+OPTIMIZER_PASSES = (
+    "prepare",
+    "algebra",
+    "chains",
+    "dots",
+    "cse",
+    "hoist",
+    "dce",
+    "rematerialise",
+    "layers",
+)

@@ -236,6 +236,68 @@ def _select(draw: Drawing) -> Value:
     return draw.emit("Select", predicate, value, draw.like(value))
 
 
+def _integer_product(draw: Drawing) -> Value:
+    """Append a product of integers, which is exact; at times there is nothing to add up."""
+    value = draw.value(DType.SI32, rank=2)
+    right = draw.emit("Transpose", draw.like(value), permutation=(1, 0))
+    lists = {"batch_lhs": (), "batch_rhs": (), "contract_lhs": (1,), "contract_rhs": (0,)}
+    return draw.emit("DotGeneral", value, right, **lists, accum_dtype=DType.SI32, out_dtype=DType.SI32)
+
+
+def _held(draw: Drawing) -> Value:
+    value = draw.value()
+    for _ in range(2):
+        limits = [draw.constant(value.type.dtype, value.shape), draw.like(value)]
+        value = draw.emit("Clamp", value, *draw.rng.sample(limits, 2))
+    return value
+
+
+def _truths(draw: Drawing) -> Value:
+    value = draw.value()
+    first, second = (
+        draw.emit("Compare", value, draw.like(value), op=draw.rng.choice(("Less", "NotEqual")))
+        for _ in range(2)
+    )
+    negated = draw.emit("Compare", first, draw.emit("Compare", value, value, op="Equal"), op="NotEqual")
+    inner = draw.emit("Select", draw.rng.choice((first, second)), value, draw.like(value))
+    return draw.emit("Select", draw.rng.choice((first, negated)), inner, draw.like(value))
+
+
+def _rows(draw: Drawing) -> Value:
+    value = draw.value()
+    if not value.shape:
+        return draw.emit("Abs", value)
+    numbers = [draw.rng.randrange(value.shape[0]) for _ in range(draw.rng.randint(1, 3))]
+    taken = draw.emit("Take", value, draw.builder.constant(np.array(numbers), DType.SI64))
+    start = draw.builder.constant(np.array([draw.rng.randint(-2, 3) for _ in value.shape]), DType.SI64)
+    sizes = tuple(draw.rng.randint(1, extent) for extent in taken.shape)
+    return draw.emit("DynamicSlice", taken, start, sizes=sizes)
+
+
+def _extreme(draw: Drawing) -> Value:
+    value = _broadcast(draw)
+    axes = tuple(axis for axis in range(len(value.shape)) if draw.rng.random() < 0.5)
+    form = {
+        "keepdims": draw.rng.random() < 0.5,
+        "accum_dtype": value.type.dtype,
+        "out_dtype": value.type.dtype,
+    }
+    kind = "Sum" if all(value.shape[axis] == 1 for axis in axes) else draw.rng.choice(("Max", "Min"))
+    return draw.emit("Reduce", value, kind=kind, axes=axes, **form)
+
+
+def _halves(draw: Drawing) -> Value:
+    value = draw.value()
+    if not value.shape or value.shape[-1] < 2:
+        return draw.emit("Neg", value)
+    middle, parts = draw.rng.randint(1, value.shape[-1] - 1), []
+    outer = value.shape[:-1]
+    for low, high in ((0, middle), (middle, value.shape[-1])):
+        starts, ends = (*(0,) * len(outer), low), (*outer, high)
+        parts.append(draw.emit("Slice", value, starts=starts, ends=ends, steps=(1,) * len(starts)))
+    return draw.emit("Concat", *(parts if draw.rng.random() < 0.7 else parts[::-1]), axis=len(outer))
+
+
 KINDS: dict[str, Callable[[Drawing], Value]] = {
     "binary": _binary,
     "more binary": _binary,
@@ -251,6 +313,12 @@ KINDS: dict[str, Callable[[Drawing], Value]] = {
     "concat": _concat,
     "pad": _pad,
     "select": _select,
+    "integer product": _integer_product,
+    "held": _held,
+    "truths": _truths,
+    "rows": _rows,
+    "extreme": _extreme,
+    "halves": _halves,
 }
 
 

@@ -13,6 +13,7 @@ from mind_mlir.passes.optimize.dead_code import drop_dead_code
 from mind_mlir.passes.optimize.hoisting import hoist
 from mind_mlir.passes.recompute import recompute
 from mind_mlir.passes.record import EvaluatingPass, ModulePass, Pass
+from mind_mlir.passes.simplify import shorten_chains, simplify_algebra, simplify_dots
 
 if TYPE_CHECKING:
     from mind_mlir.ir.module import Module
@@ -20,6 +21,27 @@ if TYPE_CHECKING:
 
 #: Passes over a function, which repeat until none of them finds anything to do.
 PASSES: tuple[Pass, ...] = (
+    Pass(
+        "algebra",
+        "writes what is computed more simply, where that gives the same numbers: `x * 1` as `x`",
+        simplify_algebra,
+        "each identity is listed with why it holds, for NaN, infinities, signed zeros and integers, in "
+        "[identities.md](identities.md)",
+    ),
+    Pass(
+        "chains",
+        "moves, repeats, cuts and joins elements in fewer steps: `transpose(transpose(x))` as one, or as `x`",
+        shorten_chains,
+        "elements are moved, or computed by the same operation before they are repeated; each form is listed "
+        "in [identities.md](identities.md)",
+    ),
+    Pass(
+        "dots",
+        "lets products read what transposes read, and multiplies integers where nothing is added up",
+        simplify_dots,
+        "the same terms are added up in the same order; each form is listed in "
+        "[identities.md](identities.md)",
+    ),
     Pass(
         "cse",
         "computes once what is computed several times; what is in a region may be taken from around it",
