@@ -61,6 +61,8 @@ if TYPE_CHECKING:
     from mind_mlir.runtime.memory import MemoryInfo, memory_info, release_memory, set_memory_limit
     from mind_mlir.runtime.program_executable import ProgramExecutable
     from mind_mlir.runtime.threads import get_num_threads, set_num_threads
+    from mind_mlir.stablehlo.importing import from_stablehlo
+    from mind_mlir.stablehlo.tracing import from_jax
 
 __version__ = "0.1.0"
 
@@ -101,6 +103,8 @@ _HOMES = {
     "convert": "mind_mlir.conversion",
     "custom_attributes": "mind_mlir.ops.custom_attributes",
     "differentiate": "mind_mlir.ptir.differentiation",
+    "from_jax": "mind_mlir.stablehlo.tracing",
+    "from_stablehlo": "mind_mlir.stablehlo.importing",
     "get_conversion_target": "mind_mlir.conversion",
     "get_num_threads": "mind_mlir.runtime.threads",
     "interpret": "mind_mlir.interpreter",
@@ -156,6 +160,8 @@ __all__ = [
     "convert",
     "custom_attributes",
     "differentiate",
+    "from_jax",
+    "from_stablehlo",
     "get_conversion_target",
     "get_num_threads",
     "interpret",
