@@ -53,6 +53,8 @@ OPCODES = (
     "Sum",
     "Mean",
     "Reduce",
+    "ReduceProd",
+    "ReduceBits",
     "ArgMax",
     "TopK",
     "ArgSort",

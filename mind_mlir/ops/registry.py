@@ -32,6 +32,7 @@ FAMILIES = (
     "bitcast",
     "reductions",
     "reduce",
+    "products",
     "argmax",
     "topk",
     "argsort",
