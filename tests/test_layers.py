@@ -25,9 +25,11 @@ LAYERS = (
     "ops",
     "core",
     "analysis",
-    *("passes.canonical", "passes.structure", "passes.layers", "passes.recompute", "passes"),
+    *("passes.record", "passes.canonical", "passes.structure", "passes.layers", "passes.recompute"),
+    *("passes.simplify", "passes.optimize", "passes"),
     "frontends",
     "ptir",
+    *("stablehlo.rules", "stablehlo"),
     "arguments",
     "program_arguments",
     "interpreter",
@@ -65,8 +67,12 @@ NO_ROW = {
     "dialect.opviews",
     "passes.canonical",
     "passes.layers",
+    "passes.optimize",
     "passes.recompute",
+    "passes.record",
+    "passes.simplify",
     "passes.structure",
+    "stablehlo.rules",
 } | {layer for layer in LAYERS if layer.startswith("lowering.schedule.")}
 
 

@@ -13,6 +13,7 @@ from mind_mlir.ops.accumulators import computed_dtype
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.bounds import check_numbers, clamped_position, require_allowed, safe_position
 from mind_mlir.ops.contract import Contract, Field, FieldKind, cannot_say
+from mind_mlir.ops.contract_index_forms import scatter_form
 from mind_mlir.ops.opdef import (
     ALL_NUMERIC,
     INTEGERS,
@@ -221,6 +222,7 @@ OPERATIONS = (
         evaluate=_evaluate_scatter_add,
         derivative=scatter_vjp,
         lower=_lower_scatter_add,
+        in_contract=scatter_form,
         stablehlo=hlo.scatter_add,
         normalize=_normalize,
         rounding=Rounding.ACCUMULATING,
