@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 OPTIMIZER_PASSES = (
-    *("prepare", "algebra", "chains", "dots", "cse", "hoist", "dce"),
-    *("rematerialise", "layers"),
+    "prepare",
+    "algebra",
+    "chains",
+    "dots",
+    "cse",
+    "hoist",
+    "dce",
+    "rematerialise",
+    "layers",
 )

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from mind_mlir.ir.module import Module
     from mind_mlir.ops.opdef import OpDef
 
+#: The bindings of the dialect take no more dimensions.
+_MAX_RANK = 32
+
 
 def _rule(record: OpDef) -> OperationRule:
     reason = reason_against(record)
@@ -43,7 +46,9 @@ STABLEHLO = ConversionTarget(
     name="stablehlo",
     summary="StableHLO, what XLA, IREE and others read",
     suffix=".mlir",
-    legality=LegalityTable(operations={record.opcode: _rule(record) for record in all_ops()}),
+    legality=LegalityTable(
+        operations={record.opcode: _rule(record) for record in all_ops()}, max_rank=_MAX_RANK
+    ),
     convert=_convert,
     symbols=_symbols,
 )

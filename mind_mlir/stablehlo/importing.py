@@ -41,7 +41,6 @@ _DECOMPOSED = "builtin.module(func.func(chlo-legalize-to-stablehlo))"
 _ENDS = ("func.return", "stablehlo.return")
 
 
-@held()
 def from_stablehlo(program: str | bytes, *, name: str = "<stablehlo>") -> Module:
     """Return a StableHLO program as a verified module, whose functions are called as the program's.
 
@@ -58,7 +57,8 @@ def from_stablehlo(program: str | bytes, *, name: str = "<stablehlo>") -> Module
     if not isinstance(program, str | bytes):
         border.reject("program", "StableHLO, as a string or as bytes", program)
     source = SourceText(border.text(name, "name"), program if isinstance(program, str) else "")
-    module = _Program(read(program, source, new_context()), source).module()
+    with held():
+        module = _Program(read(program, source, new_context()), source).module()
     return verify(module)
 
 

@@ -18,14 +18,20 @@ from mind_mlir.conversion import (
     list_conversion_targets,
 )
 from mind_mlir.core.builder import Builder
-from mind_mlir.diagnostics import UnsupportedError, VerificationError
+from mind_mlir.diagnostics import InternalError, UnsupportedError, VerificationError
 from mind_mlir.ir.module import Function, Functions, Module
-from mind_mlir.ir.types import DType
+from mind_mlir.ir.types import MAX_RANK, DType
 from mind_mlir.ops.dtype_support import YES, support, uses
 from mind_mlir.ops.registry import all_ops
 from mind_mlir.profiles import PTIR
+from mind_mlir.ptir.to_module import to_module
 
 TARGETS = [pytest.param(each, id=each.name) for each in list_conversion_targets()]
+NARROW = [
+    pytest.param(each, id=each.name)
+    for each in list_conversion_targets()
+    if each.legality.max_rank < MAX_RANK
+]
 
 
 @cache
@@ -65,10 +71,10 @@ def test_there_is_a_use_of_every_pair() -> None:
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_what_is_legal_converts_and_what_is_not_is_refused(target: ConversionTarget) -> None:
-    """To `llvm` goes one dtype of each operation here: tests/ops runs every pair through the same stages."""
+    """To `linalg` and `llvm` goes one dtype of each operation: tests/ops compiles and runs every pair."""
     found = {pair: check_program_legality(module(each), target) for pair, each in functions().items()}
     legal = [pair for pair, findings in found.items() if not findings]
-    if target.name == "llvm":
+    if target.name in ("linalg", "llvm"):
         legal = [next(pairs) for _, pairs in groupby(legal, key=lambda pair: pair[0])]
     if target.legality.functions:
         result = convert(module(*(functions()[pair] for pair in legal)), target)
@@ -103,6 +109,69 @@ def test_a_table_refuses_no_pair_that_the_conversion_takes(target: ConversionTar
         if check_program_legality(module(each), target):
             with pytest.raises(UnsupportedError):
                 target.convert(module(each))
+
+
+FLAT = """
+%0 = Input {name="x"} : tensor<f32[2]>
+%1 = Mul (%0, %0) : tensor<f32[2]>
+outputs: %1, %0
+"""
+BLOCKS = """
+func @memcpy(%x: tensor<f32[2]>, %p: tensor<i1[]>) -> (tensor<f32[2]>) {
+^entry:
+  cond_br %p, ^one, ^two(%x)
+^one:
+  %y = Call (%x) {callee="f.g"} : tensor<f32[2]>
+  br ^two(%y)
+^two(%r: tensor<f32[2]>):
+  return %r
+}
+internal func @f.g(%x: tensor<f32[2]>) -> (tensor<f32[2]>) {
+^entry:
+  %y = Neg (%x) : tensor<f32[2]>
+  return %y
+}
+func @f-g(%x: tensor<f32[2]>) -> (tensor<f32[2]>) {
+^entry:
+  %y = Call (%x) {callee="f.g"} : tensor<f32[2]>
+  return %y
+}
+"""
+TUPLES = """
+func @main(%t: tuple<tensor<f32, 0x2>, tensor<f32, 3>>, %x: tensor<f32, 0x2>) -> tensor<f32, 0x2> {
+  %e = mul %x, %x -> tensor<f32, 0x2>
+  return %e
+}
+"""
+WIDE = """
+func @main(%x: tensor<f32, {0}>) -> tensor<f32, {0}> {{
+  %e = mul %x, %x -> tensor<f32, {0}>
+  return %e
+}}
+"""
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_forms_are_legal_where_they_convert(target: ConversionTarget) -> None:
+    widest = "x".join(["1"] * target.legality.max_rank)
+    for text in (FLAT, BLOCKS.replace("f-g", "f_g"), TUPLES, WIDE.format(widest)):
+        program = parse(text)
+        findings = check_program_legality(program, target)
+        if not findings:
+            result = convert(program, target)
+            assert all(f"{entry.symbol}(" in str(result.text) for entry in result.entry_points)
+            continue
+        with pytest.raises(UnsupportedError) as raised:
+            convert(program, target)
+        assert raised.value.diagnostics == findings
+
+
+@pytest.mark.parametrize("target", NARROW)
+def test_no_more_dimensions_than_a_target_has(target: ConversionTarget) -> None:
+    wide = parse(WIDE.format("x".join(["1"] * (target.legality.max_rank + 1))))
+    assert {each.context["form"] for each in check_program_legality(wide, target)} == {"max_rank"}
+    with pytest.raises((UnsupportedError, InternalError)):
+        target.convert(to_module(wide))
 
 
 def test_a_pair_is_legal_where_the_table_says_so() -> None:

@@ -16,7 +16,7 @@ from mind_mlir.ptir.to_module import to_module
 SEEDS = st.integers(0, 99)
 
 
-@examples(40)
+@examples(20)
 @given(programs(size=14, wild=True), SEEDS)
 def test_every_flat_module_is_said_in_ptir(program: Program, seed: int) -> None:
     arguments = program.arguments(seed)
@@ -25,7 +25,7 @@ def test_every_flat_module_is_said_in_ptir(program: Program, seed: int) -> None:
     assert from_module(to_module(said)) == said
 
 
-@examples(25)
+@examples(20)
 @given(programs(size=14, empties=False), SEEDS)
 def test_what_came_from_core_goes_back(program: Program, seed: int) -> None:
     arguments = program.arguments(seed)
@@ -37,7 +37,7 @@ def test_what_came_from_core_goes_back(program: Program, seed: int) -> None:
     assert to_core(from_module(back)) == back
 
 
-@examples(25)
+@examples(20)
 @given(control_flow(), SEEDS)
 def test_control_flow_and_calls_are_said_in_ptir(program: ControlFlow, seed: int) -> None:
     arguments = program.arguments(seed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,14 @@ import pytest
 from test_to_module import ADD, COND, F2, I1, MUL, NEG, PAIR, branches, instruction, program
 
 import mind_mlir
-from mind_mlir.diagnostics import ExecutionError, UnsupportedError
+from mind_mlir.core.builder import Builder
+from mind_mlir.diagnostics import ExecutionError, UnsupportedError, VerificationError
 from mind_mlir.ir.attributes import TensorLiteral
-from mind_mlir.ir.module import Functions
+from mind_mlir.ir.module import Functions, Module
 from mind_mlir.ir.types import DType, TupleType
+from mind_mlir.ops.dtype_support import uses
+from mind_mlir.ops.registry import all_ops
+from mind_mlir.profiles import CORE_V1
 from mind_mlir.ptir.from_module import from_module
 from mind_mlir.ptir.program import Operation, Program, TupleElement
 from mind_mlir.ptir.to_core import to_core
@@ -302,3 +307,28 @@ def test_each_part_that_core_cannot_say_is_named() -> None:
         "Core IR cannot say Reshape %6",
     ]
     assert to_core(program((F2, F2), instruction(2, ADD, 0, 1))).profile == "core-functions"
+
+
+def test_what_ptir_has_in_dtypes_of_core_goes_back_and_forth() -> None:
+    """The first use of each operation of the contract, in each dtype: there and back, or with findings."""
+    for record in all_ops():
+        if record.contract is None or not record.operands or record.regions:
+            continue
+        for dtype in DType:
+            for types, attributes in islice(uses(record, dtype), 1):
+                builder = Builder(profile="ptir-v0.4")
+                try:
+                    operands = [builder.parameter(type_, f"x{place}") for place, type_ in enumerate(types)]
+                    results = builder.emit_all(record.opcode, *operands, **attributes)
+                except VerificationError:  # an example that broadcasts
+                    continue
+                module = Module(Functions((builder.function("main", results),)), "ptir-v0.4")
+                said = from_module(module)
+                known = [each.dtype for each in (*types, *(result.type for result in results))]
+                if {*known} <= {*CORE_V1.dtypes} and not any(0 in type_.shape for type_ in types):
+                    assert to_module(from_module(to_core(said))) == to_module(said)
+                    continue
+                with pytest.raises(UnsupportedError) as raised:
+                    to_core(said)
+                assert {each.code for each in raised.value.diagnostics} == {"E7001"}
+                assert all(each.help for each in raised.value.diagnostics)

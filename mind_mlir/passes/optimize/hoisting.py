@@ -17,7 +17,7 @@ from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING
 
-from mind_mlir.ir.regions import blocks_within
+from mind_mlir.ir.regions import MAX_NESTING, blocks_within
 from mind_mlir.passes.canonical.folding import Folder
 from mind_mlir.passes.optimize.hoist_rules import bytes_of, is_arithmetic, is_worth, may_go
 from mind_mlir.passes.optimize.keys import key_of
@@ -35,8 +35,13 @@ def hoist(function: Function) -> Function:
     (block,) = function.blocks
     if not any(operation.regions for operation in block.operations):
         return function
-    hoisted = _Hoisting(block).block(block)
-    return function if hoisted is block else replace(function, blocks=(hoisted,))
+    # What has gone may make results of branches the same, which is known where they have been read already.
+    for _ in range(MAX_NESTING):
+        hoisted = _Hoisting(block).block(block)
+        if hoisted is block:
+            break
+        block = hoisted
+    return function if block is function.entry else replace(function, blocks=(block,))
 
 
 class _Hoisting:
