@@ -29,6 +29,7 @@ LAYERS = (
     *("passes.simplify", "passes.optimize", "passes"),
     "frontends",
     "ptir",
+    *("stablehlo.rules", "stablehlo"),
     "arguments",
     "program_arguments",
     "interpreter",
@@ -71,6 +72,7 @@ NO_ROW = {
     "passes.record",
     "passes.simplify",
     "passes.structure",
+    "stablehlo.rules",
 } | {layer for layer in LAYERS if layer.startswith("lowering.schedule.")}
 
 

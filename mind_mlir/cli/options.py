@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from mind_mlir.cli.completion import complete_directory, complete_file, complete_function, complete_pass
+from mind_mlir.cli.completion import (
+    complete_conversion_target,
+    complete_directory,
+    complete_file,
+    complete_function,
+    complete_pass,
+)
 from mind_mlir.cli.optimizer_names import OPTIMIZER_PASSES
 from mind_mlir.cli.pass_names import suggestion
 from mind_mlir.cli.session import DEFAULT_ERROR_LIMIT, Session
@@ -149,6 +155,17 @@ def target_option(command: Command) -> Command:
         type=click.Choice(TARGETS),
         help=f"The processor to compile for; {TARGET_VARIABLE} unless given, or this machine's.",
     )(command)
+
+
+def conversion_target_option(verb: str, *, required: bool) -> Callable[[Command], Command]:
+    """Add ``--target`` for conversion targets."""
+    return click.option(
+        "--target",
+        metavar="NAME",
+        required=required,
+        shell_complete=complete_conversion_target,
+        help=f"The conversion target {verb}, such as llvm; 'mind-mlir targets' shows all.",
+    )
 
 
 def winograd_option(command: Command) -> Command:

@@ -29,10 +29,11 @@ class FloatEmitter:
         type: The type of the floats, as text.
         lines: What has been emitted.
         scales: Whether `scaled` is an instruction.
+        width: How many bits a float has.
     """
 
     def __init__(self, bits: int, lanes: int | None, *, fma: bool, scales: bool = False) -> None:
-        self._width = bits
+        self.width = bits
         self._lanes = lanes
         self._fma = fma
         #: How many vectors of 64 bytes there are side by side.
@@ -42,6 +43,8 @@ class FloatEmitter:
         self.type, self._bits, self._flags = (self._of(each) for each in (self._element, self._integer, "i1"))
         self._constants: dict[tuple[str, str], str] = {}
         self.lines: list[str] = []
+        #: The function that is called for rare lanes, if any; `{}` stands for attributes of it.
+        self.rare = ""
 
     def _of(self, element: str) -> str:
         return element if self._lanes is None else f"vector<{self._lanes}x{element}>"
@@ -53,7 +56,7 @@ class FloatEmitter:
 
     def number(self, value: float) -> str:
         """Emit a constant, rounded to the format."""
-        return self._constant(self._element, f"0x{self.bits_of(value):0{self._width // 4}X}")
+        return self._constant(self._element, f"0x{self.bits_of(value):0{self.width // 4}X}")
 
     def integer(self, value: int) -> str:
         """Emit a constant integer."""
@@ -69,7 +72,7 @@ class FloatEmitter:
 
     def bits_of(self, value: float) -> int:
         """Return the bits of ``value``, rounded to the format."""
-        code = {32: "<f", 64: "<d"}[self._width]
+        code = {32: "<f", 64: "<d"}[self.width]
         return int.from_bytes(struct.pack(code, value), "little")
 
     def bits(self, x: str) -> str:
@@ -79,6 +82,44 @@ class FloatEmitter:
     def float_of(self, bits: str) -> str:
         """Emit the float that has these bits."""
         return self._emit(f"bitcast {bits} : {self._bits} to {self.type}")
+
+    def widened(self, *values: str) -> tuple[FloatEmitter, tuple[str, ...]]:
+        """Return an emitter of f64 behind the same lines, and f32 ``values`` as emitted there."""
+        wide = FloatEmitter(64, self._lanes, fma=self._fma)
+        wide.lines = self.lines
+        return wide, tuple([self._emit(f"fpext {each} : {self.type} to {wide.type}") for each in values])
+
+    def narrowed(self, wide: FloatEmitter, x: str) -> str:
+        """Emit an f64 of another emitter, rounded to f32."""
+        return self._emit(f"fptrunc {x} : {wide.type} to {self.type}")
+
+    def rarely(self, condition: str, arguments: Sequence[str], usual: str, intrinsic: str) -> str:
+        """Emit ``usual`` but what LLVM's ``intrinsic`` gives where the condition holds; to be emitted last.
+
+        Where it holds in no lane, the intrinsic is not called. It is called in a function that is not
+        inlined, since that are many instructions.
+        """
+        any_lane = condition
+        if self._lanes is not None:
+            any_lane = self._emit(
+                f'call_intrinsic "llvm.vector.reduce.or"({condition}) : ({self._flags}) -> i1'
+            )
+        types = ", ".join([self.type] * len(arguments))
+        signature = f"({', '.join(arguments)}) : ({types}) -> {self.type}"
+        parameters = ", ".join(f"%arg{place}: {self.type}" for place in range(len(arguments)))
+        inner = ", ".join(f"%arg{place}" for place in range(len(arguments)))
+        self.rare = (
+            f"llvm.func internal @name.rare({parameters}) -> {self.type} attributes "
+            '{no_inline, {}, sym_visibility = "private"} {\n'
+            f"%0 = llvm.intr.{intrinsic}({inner}) : ({types}) -> {self.type}\n"
+            f"llvm.return %0 : {self.type}\n}}"
+        )
+        self.lines.append(f"llvm.cond_br {any_lane} weights([1, 4095]), ^rare, ^done({usual} : {self.type})")
+        self.lines.append("^rare:")
+        found = self._emit(f"call @name.rare{signature}")
+        chosen = self.select(condition, found, usual)
+        self.lines += [f"llvm.br ^done({chosen} : {self.type})", f"^done(%done: {self.type}):"]
+        return "%done"
 
     def add(self, x: str, y: str) -> str:
         """Emit a sum of floats."""
@@ -106,7 +147,7 @@ class FloatEmitter:
     def scaled(self, x: str, power: str) -> str:
         """Emit ``x`` times two to an integral ``power``, rounded once; only where there is an instruction."""
         assert self.scales, "scaled takes an instruction"
-        kind, count = ("ps", 16) if self._width == 32 else ("pd", 8)
+        kind, count = ("ps", 16) if self.width == 32 else ("pd", 8)
         mask = self._emit(f"mlir.constant(-1 : i{count}) : i{count}")
         rounding = self._emit("mlir.constant(4 : i32) : i32")  # as the processor is set to
         type_ = f"vector<{count}x{self._element}>"
@@ -153,14 +194,35 @@ class FloatEmitter:
         """Emit ``not x <= y``, which is true for NaN."""
         return self._emit(f'fcmp "ugt" {x}, {y} : {self.type}')
 
+    def both(self, left: str, right: str) -> str:
+        """Emit whether both conditions hold."""
+        return self._emit(f"and {left}, {right} : {self._flags}")
+
+    def either(self, left: str, right: str) -> str:
+        """Emit whether one of two conditions holds, or both."""
+        return self._emit(f"or {left}, {right} : {self._flags}")
+
+    def negation(self, condition: str) -> str:
+        """Emit whether a condition does not hold."""
+        return self._emit(f"xor {condition}, {self._constant('i1', '1')} : {self._flags}")
+
+    def intrinsic(self, name: str, *values: str) -> str:
+        """Emit one of LLVM's functions of floats, which for vectors may be a call for each lane."""
+        types = ", ".join([self.type] * len(values))
+        return self._emit(f"intr.{name}({', '.join(values)}) : ({types}) -> {self.type}")
+
     def magnitude(self, x: str) -> str:
         """Emit ``x`` without its sign."""
-        return self.float_of(self.and_bits(self.bits(x), self.integer((1 << (self._width - 1)) - 1)))
+        return self.float_of(self.and_bits(self.bits(x), self.integer((1 << (self.width - 1)) - 1)))
 
     def with_sign(self, magnitude: str, x: str) -> str:
         """Emit ``magnitude``, which has no sign, with the sign of ``x``."""
-        sign = self.and_bits(self.bits(x), self.integer(-1 << (self._width - 1)))
+        sign = self.and_bits(self.bits(x), self.integer(-1 << (self.width - 1)))
         return self.float_of(self.or_bits(self.bits(magnitude), sign))
+
+    def is_negative(self, x: str) -> str:
+        """Emit whether the sign bit of ``x`` is set."""
+        return self._emit(f'icmp "slt" {self.bits(x)}, {self.integer(0)} : {self._bits}')
 
     def select(self, condition: str, x: str, y: str) -> str:
         """Emit ``x`` where the condition holds, else ``y``."""
@@ -181,6 +243,16 @@ class FloatEmitter:
     def or_bits(self, x: str, y: str) -> str:
         """Emit the bits that either integer has."""
         return self._emit(f"or {x}, {y} : {self._bits}")
+
+    def xor_bits(self, x: str, y: str) -> str:
+        """Emit the bits that one of two integers has."""
+        return self._emit(f"xor {x}, {y} : {self._bits}")
+
+    def chosen_bits(self, mask: str, x: str, y: str) -> str:
+        """Emit the float ``x`` where all bits of an integer are set, and ``y`` where none is."""
+        # Three operations on bits, where comparing integers takes old processors longer.
+        x, y = self.bits(x), self.bits(y)
+        return self.float_of(self.xor_bits(y, self.and_bits(mask, self.xor_bits(x, y))))
 
     def shift_left(self, x: str, places: int) -> str:
         """Emit an integer with its bits moved up; those that leave at the top are dropped."""

@@ -137,8 +137,37 @@ def exp_parts(n: FloatEmitter, format_: Format, x: str, offset: int) -> tuple[st
     return large, n.fma(n.multiply(r, r), n.polynomial(r, format_.exp_tail), small), n.bits(shifted), k
 
 
-def emit_log(n: FloatEmitter, format_: Format, x: str) -> str:
-    """Emit ln x as e ln 2 + ln(1 + f), where x = 2**e (1 + f) and 1 + f is nearly in sqrt(1/2) to sqrt(2)."""
+def emit_expm1(n: FloatEmitter, format_: Format, x: str) -> str:
+    """Emit e**x - 1 as twice the half of it, which is in range wherever the result is."""
+    high = n.number(format_.exp_range[1])
+    low = n.number(-float(format_.mantissa + 3))  # from there on, -1 is nearest
+    t = n.select(n.less(high, x), high, x)
+    t = n.select(n.less(t, low), low, t)  # NaN is kept
+    large, small, both, _ = exp_parts(n, format_, t, format_.bias - 1)
+    scale = n.float_of(n.shift_left(both, format_.mantissa))
+    large = n.add(n.multiply(large, scale), n.subtract(scale, n.number(0.5)))
+    half = n.add(large, n.multiply(small, scale))
+    tiny = n.less(n.magnitude(x), n.number(2.0 ** -(format_.mantissa + 2)))
+    return n.select(tiny, x, n.add(half, half))
+
+
+def emit_log1p(n: FloatEmitter, format_: Format, x: str) -> str:
+    """Emit ln(1 + x): that of the sum, and what rounding took from the sum, as part of the small terms."""
+    one = n.number(1.0)
+    total = n.add(x, one)
+    above = n.subtract(total, one)
+    # In general, that is two differences: neither of the two is always the greater.
+    error = n.add(n.subtract(one, n.subtract(total, above)), n.subtract(x, above))
+    found = emit_log(n, format_, total, n.divide(error, total))
+    tiny = n.less(n.magnitude(x), n.number(2.0 ** -(format_.mantissa + 2)))
+    return n.select(tiny, x, found)
+
+
+def emit_log(n: FloatEmitter, format_: Format, x: str, addend: str = "") -> str:
+    """Emit ln x as e ln 2 + ln(1 + f), where x = 2**e (1 + f) and 1 + f is nearly in sqrt(1/2) to sqrt(2).
+
+    A small ``addend`` is added to that.
+    """
     one = n.number(1.0)
     up = format_.mantissa + 1
     subnormal = n.less(x, n.number(2.0 ** (1 - format_.bias)))
@@ -156,6 +185,8 @@ def emit_log(n: FloatEmitter, format_: Format, x: str) -> str:
     first, rest = format_.ln2
     small = n.fma(*_log_tail(n, format_, f), n.multiply(e, n.number(rest)))
     small = n.fma(n.multiply(f, n.number(-0.5)), f, small)
+    if addend:
+        small = n.add(small, addend)
     # The rounding error of the one large sum is known exactly, and goes to the small terms. Near 1, e is
     # zero: the sum is f itself.
     scaled = n.multiply(e, n.number(first))

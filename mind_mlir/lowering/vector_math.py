@@ -1,4 +1,4 @@
-"""Exponential, logarithm, tanh and erf as plain arithmetic, the same for scalars and for vectors.
+"""Functions of floats as plain arithmetic, the same for scalars and for vectors.
 
 LLVM makes one call of libm for each lane of a `math.exp` on vectors. Here each operation becomes a call of a
 function that is made of additions, multiplications and shifts, one for each type, which LLVM inlines. Scalars
@@ -14,21 +14,46 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir, llvm, vector
 from mind_mlir.lowering.float_emitter import FloatEmitter
-from mind_mlir.lowering.math_functions import FORMATS, emit_exp, emit_log
+from mind_mlir.lowering.math_functions import FORMATS, emit_exp, emit_expm1, emit_log, emit_log1p
+from mind_mlir.lowering.power_functions import emit_cbrt, emit_power
+from mind_mlir.lowering.rounding_functions import emit_ceil, emit_floor, emit_round, emit_round_even
 from mind_mlir.lowering.special_functions import emit_erf, emit_tanh
+from mind_mlir.lowering.trigonometric_functions import emit_atan2, emit_cos, emit_sin, emit_tan
 from mind_mlir.mlir.passes import find_all
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from mind_mlir.bindings import Module, Operation, Type, Value
 
-#: Marks the functions of this module, which are to be inlined wherever they are called.
+#: Marks the functions of this module: each piece of code that is compiled by itself has a copy of them. They
+#: are to be inlined wherever they are called, but for what is called rarely.
 INLINE_ATTRIBUTE = "mind.inline"
 #: A function with more exponentials and logarithms keeps the calls. An inlined one costs LLVM a millisecond.
 MOST_INLINED = 32
 #: What is replaced, and the emitter of what takes its place.
-_FUNCTIONS = {"math.exp": emit_exp, "math.log": emit_log, "math.tanh": emit_tanh, "math.erf": emit_erf}
+_FUNCTIONS: dict[str, Callable[..., str]] = {
+    "math.exp": emit_exp,
+    "math.expm1": emit_expm1,
+    "math.log": emit_log,
+    "math.log1p": emit_log1p,
+    "math.tanh": emit_tanh,
+    "math.erf": emit_erf,
+    "math.sin": emit_sin,
+    "math.cos": emit_cos,
+    "math.tan": emit_tan,
+    "math.atan2": emit_atan2,
+    "math.powf": emit_power,
+    "math.cbrt": emit_cbrt,
+}
+#: Those for which processors that fuse multiplication and addition have instructions, as all do since then.
+_ROUNDING: dict[str, Callable[..., str]] = {
+    "math.floor": emit_floor,
+    "math.ceil": emit_ceil,
+    "math.round": emit_round,
+    "math.roundeven": emit_round_even,
+}
+_FUNCTIONS |= _ROUNDING
 #: The names of the operations that may be replaced.
 REPLACED = tuple(_FUNCTIONS)
 
@@ -38,7 +63,8 @@ class Expansions:
     """What `expand_math` put in the place of operations.
 
     Attributes:
-        functions: The text of each function that is called, by the symbol under which it is declared.
+        functions: The text of each function that is called, by the symbol under which it is declared, and of
+            what it calls itself.
         calls: How many calls there are in all.
         others: Whether some operations stay what they are.
     """
@@ -66,9 +92,9 @@ def expand_math(
     symbols: dict[tuple[str, Type], str] = {}
     taken: set[str] = set()
     for op in operations:
-        (operand,) = op.operands
-        shape, element = _parts(operand.type)
-        if element is None:
+        operands = list(op.operands)
+        shape, element = _parts(operands[0].type)
+        if element is None or (fma and op.name in _ROUNDING):
             expansions.others = True
             continue
         row = ir.VectorType.get(shape[-1:], element) if shape else element
@@ -76,15 +102,16 @@ def expand_math(
         if key not in symbols:
             taken = taken or _symbols(module)
             symbols[key] = _unused(f"mind.{op.name.removeprefix('math.')}.{_spell(row)}", taken)
+            taken.add(f"{symbols[key]}.rare")
             lanes = shape[-1] if shape else None
             expansions.functions[symbols[key]] = _function(
-                op.name, element.width, lanes, fma=fma, scales=scales
+                op.name, len(operands), element.width, lanes, fma=fma, scales=scales
             )
             with ir.InsertionPoint.at_block_begin(module.body), ir.Location.unknown():
-                type_ = ir.Type.parse(f"!llvm.func<{row} ({row})>")
+                type_ = ir.Type.parse(f"!llvm.func<{row} ({', '.join([str(row)] * len(operands))})>")
                 llvm.LLVMFuncOp(symbols[key], ir.TypeAttr.get(type_), sym_visibility="private")
         with ir.InsertionPoint(op), op.location:
-            result, calls = _call(symbols[key], operand, row, shape)
+            result, calls = _call(symbols[key], operands, row, shape)
         expansions.calls += calls
         op.result.replace_all_uses_with(result)
         op.erase()
@@ -100,8 +127,10 @@ def define_expansions(module: Module, expansions: Expansions) -> None:
         symbol = attributes["sym_name"].value if "sym_name" in attributes else None
         if symbol not in expansions.functions:
             continue
-        text = expansions.functions[symbol].replace("@name", f"@{symbol}")
-        ir.InsertionPoint(op).insert(ir.Operation.parse(text))
+        # Read as a module: a call alone has nothing to refer to.
+        defined = ir.Module.parse(expansions.functions[symbol].replace("@name", f"@{symbol}"))
+        for function in list(defined.body.operations):
+            function.operation.move_before(op.operation)
         op.operation.erase()
     if expansions.calls <= MOST_INLINED:
         return
@@ -127,15 +156,15 @@ def _parts(type_: Type) -> tuple[list[int], Type | None]:
     return shape, element if isinstance(element, ir.F32Type | ir.F64Type) else None
 
 
-def _call(symbol: str, operand: Value, row: Type, shape: list[int]) -> tuple[Value, int]:
-    """Emit calls for ``operand``, one for each row of a vector; return the result and how many there are."""
-    if operand.type == row:
-        return llvm.CallOp(row, [operand], [], [], callee=symbol).results[0], 1
-    result = operand
+def _call(symbol: str, operands: list[Value], row: Type, shape: list[int]) -> tuple[Value, int]:
+    """Emit calls for ``operands``, one for each row of a vector; return the result and how many there are."""
+    if operands[0].type == row:
+        return llvm.CallOp(row, operands, [], [], callee=symbol).results[0], 1
+    result = operands[0]
     places = list(itertools.product(*map(range, shape[:-1])))
     for place in places:
-        part = vector.ExtractOp(operand, [], place).result
-        called = llvm.CallOp(row, [part], [], [], callee=symbol).results[0]
+        parts = [vector.ExtractOp(operand, [], place).result for operand in operands]
+        called = llvm.CallOp(row, parts, [], [], callee=symbol).results[0]
         result = vector.InsertOp(called, result, [], place).result
     return result, len(places)
 
@@ -159,13 +188,19 @@ def _symbols(module: Module) -> set[str]:
 
 
 @functools.cache
-def _function(operation: str, bits: int, lanes: int | None, *, fma: bool, scales: bool) -> str:
-    """Return the text of the function that takes the place of ``operation``, under the symbol `name`."""
+def _function(operation: str, operands: int, bits: int, lanes: int | None, *, fma: bool, scales: bool) -> str:
+    """Return the text of the function that takes the place of ``operation``, under the symbol `name`.
+
+    What it calls, if anything, is behind it, under `name.rare`.
+    """
     emitter = FloatEmitter(bits, lanes, fma=fma, scales=scales)
-    result = _FUNCTIONS[operation](emitter, FORMATS[bits], "%arg0")
+    arguments = [f"%arg{place}" for place in range(operands)]
+    result = _FUNCTIONS[operation](emitter, FORMATS[bits], *arguments)
     body = "\n".join(emitter.lines)
-    return (
-        f"llvm.func internal @name(%arg0: {emitter.type}) -> {emitter.type} attributes "
+    parameters = ", ".join(f"{argument}: {emitter.type}" for argument in arguments)
+    text = (
+        f"llvm.func internal @name({parameters}) -> {emitter.type} attributes "
         f'{{always_inline, {INLINE_ATTRIBUTE}, sym_visibility = "private"}} {{\n'
         f"{body}\nllvm.return {result} : {emitter.type}\n}}"
     )
+    return "\n".join([text, emitter.rare.replace("{}", INLINE_ATTRIBUTE)])

@@ -52,7 +52,7 @@ def _lower_div(context: LoweringContext) -> Any:
         return lower_binary(context, "div", "divide")
     if result.element_count == 0:
         return context.empty(result)
-    _check_divisor(context)
+    check_divisor(context)
     arith, dtype = context.mlir.arith, result.dtype
     arithmetic = context.arithmetic(dtype)
     if arithmetic.is_unsigned:
@@ -81,7 +81,8 @@ def _lower_unsigned(context: LoweringContext) -> Any:
     return context.elementwise(body)
 
 
-def _check_divisor(context: LoweringContext) -> None:
+def check_divisor(context: LoweringContext) -> None:
+    """Append the check that no element of the second operand is zero, unless that is known."""
     divisor, type_ = context.operands[1], context.operand_types[1]
     known = context.known_integers(divisor)
     if known is not None and known.all():

@@ -94,6 +94,13 @@ def precisely(function: Callable[[Array], Any], operand: Array) -> Array:
     return rounded(function(widened(operand).astype(np.float64)), dtype)
 
 
+def in_f64(function: Callable[..., Any], *operands: Array) -> Array:
+    """Return a function of floats of one dtype, computed in f64 and rounded once."""
+    with np.errstate(invalid="ignore"):  # a signalling NaN becomes a quiet one
+        wide = [operand.astype(np.float64) for operand in operands]
+    return rounded(function(*wide), dtype_of(operands[0]))
+
+
 def _odd(array: Array) -> Array:
     """Return f64 numbers as f32: of the two neighbours of one that is none, the one with an odd last bit.
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.ops import numbers
+from mind_mlir.ops import stablehlo_elementwise as hlo
 from mind_mlir.ops.float_forms import ceil_form, floor_form, round_even_form, round_form
 from mind_mlir.ops.opdef import (
     ALL_FLOATS,
@@ -72,6 +73,7 @@ def _rounding(
         evaluate=evaluate,
         derivative=NotDifferentiable("rounding is piecewise constant", constant=True),
         lower=lower,
+        stablehlo=hlo.unary(_STABLEHLO[opcode]),
         vector_operations=vector_operations,
         choices=(
             "Integer dtypes are not taken (E2005): there is nothing to round. To round to an integer dtype, "
@@ -121,6 +123,7 @@ OPERATIONS = (
         evaluate=_sqrt,
         derivative=_sqrt_vjp,
         lower=_lower_sqrt,
+        stablehlo=hlo.unary("sqrt"),
         vector_operations=8,
         choices=("The root of a negative number is NaN; it is no error.",),
         extension=True,

@@ -9,6 +9,7 @@ import numpy as np
 
 from mind_mlir.ir.types import DType, DTypeKind
 from mind_mlir.ops import numbers
+from mind_mlir.ops import stablehlo_elementwise as hlo
 from mind_mlir.ops.float_forms import is_finite_form, sign_form
 from mind_mlir.ops.opdef import (
     ALL_FLOATS,
@@ -86,6 +87,7 @@ OPERATIONS = (
         evaluate=_sign,
         derivative=NotDifferentiable("signs are piecewise constant", constant=True),
         lower=_lower_sign,
+        stablehlo=hlo.sign,
         vector_operations=4,
         choices=("Unsigned integers, which StableHLO does not take, are 0 or have the sign 1.",),
         extension=True,
@@ -106,6 +108,7 @@ OPERATIONS = (
         evaluate=_is_finite,
         derivative=NotDifferentiable("whether a number is finite is piecewise constant", constant=True),
         lower=_lower_is_finite,
+        stablehlo=hlo.is_finite,
         vector_operations=2,
         choices=("Integers are not taken (E2005): all of them are finite.",),
         extension=True,

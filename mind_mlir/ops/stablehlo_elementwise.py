@@ -95,6 +95,24 @@ def magnitude(context: StablehloContext) -> HloValue:
     return x if x.dtype.kind is DTypeKind.UNSIGNED else context.unary("abs", x)
 
 
+def sign(context: StablehloContext) -> HloValue:
+    """Rule of `Sign`: StableHLO has none of unsigned integers."""
+    (x,) = context.operands
+    return context.minimum(x, 1) if x.dtype.kind is DTypeKind.UNSIGNED else context.unary("sign", x)
+
+
+def is_finite(context: StablehloContext) -> HloValue:
+    """Rule of `IsFinite`."""
+    return context.emit("is_finite", list(context.operands), context.result_type)
+
+
+def logistic(context: StablehloContext) -> HloValue:
+    """Rule of `Logistic`, in f32 for narrow floats: exponentials on the way may be out of their range."""
+    (x,) = context.operands
+    wide = context.convert(x, default_accumulator(x.dtype))
+    return context.convert(context.unary("logistic", wide), x.dtype)
+
+
 def clamp(context: StablehloContext) -> HloValue:
     """Rule of `Clamp`, whose operands StableHLO has in another order."""
     x, low, high = context.operands

@@ -112,6 +112,8 @@ def compile(
         InternalError: A stage failed on a verified module: a bug of the compiler.
     """
     disabled = checked_names(disabled_passes, "disabled_passes")
+    if constants is not None:
+        constants = border.mapping(constants, "constants", "a mapping from names of parameters to arrays")
     options = CompileOptions(opt_level, threads, target, winograd, disabled, prepares=bool(constants))
     if not isinstance(module, Program):
         refuse_bindings(bindings)

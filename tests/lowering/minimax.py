@@ -56,6 +56,36 @@ def erfc_log(x: Decimal) -> Decimal:
     return (1 - erf(x)).ln()
 
 
+def sine(x: Decimal) -> Decimal:
+    """Return the sine of a small number."""
+    return x * (1 + x * x * sin_tail(x * x))
+
+
+def sin_tail(z: Decimal) -> Decimal:
+    """Return ``(sin(x) - x) / x**3``, where ``x`` is the root of ``z``."""
+    return _alternating(z, Decimal(-1) / 6, lambda n: Decimal(1) / ((2 * n + 4) * (2 * n + 5)))
+
+
+def cos_tail(z: Decimal) -> Decimal:
+    """Return ``(cos(x) - 1 + x**2 / 2) / x**4``, where ``x`` is the root of ``z``."""
+    return _alternating(z, Decimal(1) / 24, lambda n: Decimal(1) / ((2 * n + 5) * (2 * n + 6)))
+
+
+def atan_tail(z: Decimal) -> Decimal:
+    """Return ``(atan(t) - t) / t**3``, where ``t`` is the root of ``z``, which is below 0.3."""
+    return _alternating(z, Decimal(-1) / 3, lambda n: Decimal(2 * n + 3) / (2 * n + 5))
+
+
+def _alternating(z: Decimal, first: Decimal, ratio: Callable[[int], Decimal]) -> Decimal:
+    """Return a series of powers of ``-z``, of its first coefficient and of what each is of the one before."""
+    total, term, n = first, first, 0
+    while abs(term) > Decimal(10) ** -_DIGITS:
+        term *= -z * ratio(n)
+        total += term
+        n += 1
+    return total
+
+
 def minimax(function: Function, weight: Function, low: float, high: float, degree: int) -> list[Decimal]:
     """Return the polynomial of ``degree`` that is nearest to ``function``, lowest power first.
 

@@ -363,6 +363,7 @@ STAYS = [
     ),
     Case(EXTREMES, ((3, 1),), lambda g, x: extreme(g, spread(g, x, 3, 5), "Sum", 1), None),
     Case(EXTREMES, ((3, 1),), lambda g, x: extreme(g, spread(g, x, 3, 5), "Max", 0), None),
+    Case(EXTREMES, ((3, 1),), lambda g, x: extreme(g, spread(g, x, 3, 0), "Max", 1), None),
 ]
 
 

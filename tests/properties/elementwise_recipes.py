@@ -89,9 +89,35 @@ def stepped(opcode: str, dtypes: DTypeSet = FLOATS) -> Callable[[Growth], Value]
     """Return a recipe of a function that jumps: an operand whose last bits are open makes its result open."""
 
     def grow(g: Growth) -> Value:
-        return g.emit(opcode, g.operand(dtypes, wanted=lambda value: value.id not in g.inexact))
+        return g.emit(opcode, _exact(g, dtypes))
 
     return grow
+
+
+def _exact(g: Growth, dtypes: DTypeSet) -> Value:
+    return g.operand(dtypes, wanted=lambda value: value.id not in g.inexact)
+
+
+def atan2(g: Growth) -> Value:
+    # It jumps where the first operand changes its sign.
+    left = _exact(g, FLOATS)
+    value = g.emit("Atan2", left, g.of_type(left.type, lambda value: value.id not in g.inexact))
+    g.inexact.add(value.id)
+    return value
+
+
+def power(g: Growth) -> Value:
+    # Of a negative base, whether the exponent is an integer matters.
+    left = _exact(g, NUMERIC)
+    value = g.emit("Power", left, g.of_type(left.type, lambda value: value.id not in g.inexact))
+    if left.type.dtype in FLOATS:
+        g.inexact.add(value.id)
+    return value
+
+
+def remainder(g: Growth) -> Value:
+    left = _exact(g, FLOATS)  # integers may be divided by zero
+    return g.emit("Remainder", left, g.of_type(left.type, lambda value: value.id not in g.inexact))
 
 
 def clamp(g: Growth) -> Value:

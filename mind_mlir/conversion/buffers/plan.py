@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from mind_mlir import border
 from mind_mlir.abi import ALIGNMENT, symbol_of
 from mind_mlir.analysis.restriction import restricted
-from mind_mlir.interrupts import held
 from mind_mlir.ir.entry import exported
 from mind_mlir.ir.interface import interface_of
 from mind_mlir.ir.module import MODULE, Module
@@ -103,7 +102,6 @@ class BufferPlan:
         return table(self)
 
 
-@held()
 def plan_buffers(
     program: Module | Program,
     *,
@@ -147,7 +145,7 @@ def plan_buffers(
         references=references,
         plan_wanted=True,
     )
-    lowering.run(module, "bufferized")
+    lowering.run(module, "bufferized")  # which holds signals meanwhile
     assert lowering.canonical is not None, "a lowering that went through has a canonical module"
     arenas = {arena.function: arena for arena in lowering.arenas}
     functions = {

@@ -121,7 +121,7 @@ def _extreme_of_broadcast(at: Rewrite) -> ValueId | None:
     shape = at.shape_of(value)
     source = aligned(at.shape_of(inner.operands[0]), len(shape))
     once = tuple([source[axis] if axis in axes else extent for axis, extent in enumerate(shape)])
-    if once == shape:
+    if once == shape or 0 in shape:
         return None
     return at.again((at.broadcast(inner.operands[0], once),))
 
@@ -150,6 +150,7 @@ PATTERNS = (
         "the greatest of equal elements is each of them, as is the least; NaN stays NaN",
         ("Reduce",),
         _extreme_of_broadcast,
-        "sums: they count how often an element is repeated",
+        "sums: they count how often an element is repeated; what is repeated not even once: the greatest of "
+        "nothing is -inf",
     ),
 )

@@ -50,6 +50,14 @@ SLOW = {
     "math.erf": 32,
     "math.rsqrt": 16,
     "math.round": 4,
+    "math.expm1": 20,
+    "math.log1p": 24,
+    "math.sin": 32,
+    "math.cos": 32,
+    "math.tan": 48,
+    "math.atan2": 48,
+    "math.powf": 60,
+    "math.cbrt": 40,
 }
 
 #: How much faster than memory the second-level cache is.
