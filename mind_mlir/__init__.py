@@ -51,6 +51,8 @@ if TYPE_CHECKING:
     from mind_mlir.runtime.memory import MemoryInfo, memory_info, release_memory, set_memory_limit
     from mind_mlir.runtime.program_executable import ProgramExecutable
     from mind_mlir.runtime.threads import get_num_threads, set_num_threads
+    from mind_mlir.stablehlo.importing import from_stablehlo
+    from mind_mlir.stablehlo.tracing import from_jax
 
 __version__ = "0.1.0"
 
@@ -87,6 +89,8 @@ _HOMES = {
     "compile": "mind_mlir.runtime.compilation",
     "custom_attributes": "mind_mlir.ops.custom_attributes",
     "differentiate": "mind_mlir.ptir.differentiation",
+    "from_jax": "mind_mlir.stablehlo.tracing",
+    "from_stablehlo": "mind_mlir.stablehlo.importing",
     "get_num_threads": "mind_mlir.runtime.threads",
     "interpret": "mind_mlir.interpreter",
     "load": "mind_mlir.ptir.sources",
@@ -134,6 +138,8 @@ __all__ = [
     "compile",
     "custom_attributes",
     "differentiate",
+    "from_jax",
+    "from_stablehlo",
     "get_num_threads",
     "interpret",
     "load",

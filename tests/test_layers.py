@@ -28,6 +28,7 @@ LAYERS = (
     *("passes.canonical", "passes.structure", "passes.layers", "passes.recompute", "passes"),
     "frontends",
     "ptir",
+    *("stablehlo.rules", "stablehlo"),
     "arguments",
     "program_arguments",
     "interpreter",
@@ -67,6 +68,7 @@ NO_ROW = {
     "passes.layers",
     "passes.recompute",
     "passes.structure",
+    "stablehlo.rules",
 } | {layer for layer in LAYERS if layer.startswith("lowering.schedule.")}
 
 
