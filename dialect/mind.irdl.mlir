@@ -413,6 +413,18 @@ irdl.dialect @mind {
     %result_indices = irdl.base "!builtin.tensor"
     irdl.results(values: %result_values, indices: %result_indices)
   }
+  irdl.operation @arg_sort {
+    %key = irdl.base "!builtin.tensor"
+    %keys = irdl.base "!builtin.tensor"
+    irdl.operands(key: %key, keys: variadic %keys)
+    %attr_axis = irdl.base "#builtin.integer"
+    %attr_descending = irdl.base "#builtin.integer"
+    %attr_total_order = irdl.base "#builtin.integer"
+    %attr_indices_dtype = irdl.base "#builtin.type"
+    irdl.attributes { "axis" = %attr_axis, "descending" = %attr_descending, "total_order" = %attr_total_order, "indices_dtype" = %attr_indices_dtype }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
   irdl.operation @reshape {
     %input = irdl.base "!builtin.tensor"
     irdl.operands(input: %input)
@@ -571,6 +583,37 @@ irdl.dialect @mind {
     %attr_axis = irdl.base "#builtin.integer"
     %attr_reduce = irdl.base "#builtin.string"
     irdl.attributes { "axis" = %attr_axis, "reduce" = %attr_reduce }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @gather_windows {
+    %operand = irdl.base "!builtin.tensor"
+    %indices = irdl.base "!builtin.tensor"
+    irdl.operands(operand: %operand, indices: %indices)
+    %attr_offset_dims = irdl.base "#builtin.dense_array"
+    %attr_collapsed_slice_dims = irdl.base "#builtin.dense_array"
+    %attr_operand_batching_dims = irdl.base "#builtin.dense_array"
+    %attr_start_indices_batching_dims = irdl.base "#builtin.dense_array"
+    %attr_start_index_map = irdl.base "#builtin.dense_array"
+    %attr_index_vector_dim = irdl.base "#builtin.integer"
+    %attr_slice_sizes = irdl.base "#builtin.dense_array"
+    irdl.attributes { "offset_dims" = %attr_offset_dims, "collapsed_slice_dims" = %attr_collapsed_slice_dims, "operand_batching_dims" = %attr_operand_batching_dims, "start_indices_batching_dims" = %attr_start_indices_batching_dims, "start_index_map" = %attr_start_index_map, "index_vector_dim" = %attr_index_vector_dim, "slice_sizes" = %attr_slice_sizes }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @scatter_windows {
+    %operand = irdl.base "!builtin.tensor"
+    %indices = irdl.base "!builtin.tensor"
+    %updates = irdl.base "!builtin.tensor"
+    irdl.operands(operand: %operand, indices: %indices, updates: %updates)
+    %attr_update_window_dims = irdl.base "#builtin.dense_array"
+    %attr_inserted_window_dims = irdl.base "#builtin.dense_array"
+    %attr_input_batching_dims = irdl.base "#builtin.dense_array"
+    %attr_scatter_indices_batching_dims = irdl.base "#builtin.dense_array"
+    %attr_scatter_dims_to_operand_dims = irdl.base "#builtin.dense_array"
+    %attr_index_vector_dim = irdl.base "#builtin.integer"
+    %attr_reduce = irdl.base "#builtin.string"
+    irdl.attributes { "update_window_dims" = %attr_update_window_dims, "inserted_window_dims" = %attr_inserted_window_dims, "input_batching_dims" = %attr_input_batching_dims, "scatter_indices_batching_dims" = %attr_scatter_indices_batching_dims, "scatter_dims_to_operand_dims" = %attr_scatter_dims_to_operand_dims, "index_vector_dim" = %attr_index_vector_dim, "reduce" = %attr_reduce }
     %result = irdl.base "!builtin.tensor"
     irdl.results(result: %result)
   }

@@ -17,6 +17,16 @@ from typing import TYPE_CHECKING, Any
 from mind_mlir.interrupts import held
 
 if TYPE_CHECKING:
+    from mind_mlir.conversion import (
+        Conversion,
+        ConversionTarget,
+        check_program_legality,
+        convert,
+        get_conversion_target,
+        list_conversion_targets,
+        register_conversion_target,
+        walk_program,
+    )
     from mind_mlir.conversion.buffers import BufferPlan, plan_buffers
     from mind_mlir.core.builder import Builder
     from mind_mlir.core.function_builder import ModuleBuilder
@@ -65,6 +75,8 @@ _HOMES = {
     "BufferPlan": "mind_mlir.conversion.buffers",
     "Builder": "mind_mlir.core.builder",
     "CompiledFunction": "mind_mlir.runtime.function",
+    "Conversion": "mind_mlir.conversion",
+    "ConversionTarget": "mind_mlir.conversion",
     "CoreOperation": "mind_mlir.ir.module",
     "CustomAttribute": "mind_mlir.ops.custom_targets",
     "DType": "mind_mlir.ir.types",
@@ -86,24 +98,30 @@ _HOMES = {
     "UnsupportedError": _DIAGNOSTICS,
     "VerificationError": _DIAGNOSTICS,
     "canonicalize": "mind_mlir.passes.canonicalize",
+    "check_program_legality": "mind_mlir.conversion",
     "compile": "mind_mlir.runtime.compilation",
+    "convert": "mind_mlir.conversion",
     "custom_attributes": "mind_mlir.ops.custom_attributes",
     "differentiate": "mind_mlir.ptir.differentiation",
     "from_jax": "mind_mlir.stablehlo.tracing",
     "from_stablehlo": "mind_mlir.stablehlo.importing",
+    "get_conversion_target": "mind_mlir.conversion",
     "get_num_threads": "mind_mlir.runtime.threads",
     "interpret": "mind_mlir.interpreter",
+    "list_conversion_targets": "mind_mlir.conversion",
     "load": "mind_mlir.ptir.sources",
     "memory_info": "mind_mlir.runtime.memory",
     "parse": "mind_mlir.ptir.sources",
     "plan_buffers": "mind_mlir.conversion.buffers",
     "print_module": "mind_mlir.core.printer",
+    "register_conversion_target": "mind_mlir.conversion",
     "register_custom_call": "mind_mlir.ops.custom_targets",
     "release_memory": "mind_mlir.runtime.memory",
     "set_memory_limit": "mind_mlir.runtime.memory",
     "set_num_threads": "mind_mlir.runtime.threads",
     "to_stablehlo": "mind_mlir.conversion.stablehlo.text",
     "verify": "mind_mlir.ptir.verification",
+    "walk_program": "mind_mlir.conversion",
 }
 
 __all__ = [
@@ -114,6 +132,8 @@ __all__ = [
     "BufferPlan",
     "Builder",
     "CompiledFunction",
+    "Conversion",
+    "ConversionTarget",
     "CoreOperation",
     "CustomAttribute",
     "DType",
@@ -135,24 +155,30 @@ __all__ = [
     "UnsupportedError",
     "VerificationError",
     "canonicalize",
+    "check_program_legality",
     "compile",
+    "convert",
     "custom_attributes",
     "differentiate",
     "from_jax",
     "from_stablehlo",
+    "get_conversion_target",
     "get_num_threads",
     "interpret",
+    "list_conversion_targets",
     "load",
     "memory_info",
     "parse",
     "plan_buffers",
     "print_module",
+    "register_conversion_target",
     "register_custom_call",
     "release_memory",
     "set_memory_limit",
     "set_num_threads",
     "to_stablehlo",
     "verify",
+    "walk_program",
 ]
 
 

@@ -28,6 +28,7 @@ from mind_mlir.ops.registry import by_opcode
 from mind_mlir.options import CompileOptions
 from mind_mlir.passes.canonicalize import canonicalize_with_map
 from mind_mlir.passes.forms import structured_form
+from mind_mlir.passes.optimize import ALL_PASSES
 from mind_mlir.passes.verify import verify
 from mind_mlir.runtime.executable import Executable
 
@@ -86,6 +87,8 @@ class Difference:
         return f"{text}\n{_CONTROL_NOTE}" if _runs_others(by_opcode()[operation.opcode]) else text
 
 
+_ALL = frozenset(each.name for each in ALL_PASSES)
+
 #: Calls compiled code on arguments by name.
 Run: TypeAlias = "Callable[[Executable, Mapping[str, Array]], Sequence[Array]]"
 
@@ -107,7 +110,7 @@ def first_difference(
     The module is compiled with every value as an output, and each operation is interpreted on the *compiled*
     values of its operands, so that an error is found where it arises and rounding does not add up. Of a
     module of functions that is one function, by default the one that is meant. Code is for ``target``, as in
-    `mind_mlir.compile`.
+    `mind_mlir.compile`; the optimiser leaves operations as they stand, so that each is compiled.
 
     Raises:
         VerificationError: The module breaks a rule, or has no such function (E2002, E2101, E2102).
@@ -123,7 +126,7 @@ def first_difference(
     everything = flat.with_body(
         type(flat.body)(flat.operations, Return(tuple(op.value_id for op in operations)))
     )
-    outputs = run(Executable(everything, CompileOptions(target=target)), arguments)
+    outputs = run(Executable(everything, CompileOptions(target=target, disabled_passes=_ALL)), arguments)
     compiled: dict[ValueId, Array] = {
         op.value_id: arguments[str(op.attributes["name"])] for op in flat.inputs
     }
@@ -152,7 +155,7 @@ def _first_in_function(
         result_types=tuple(result.type for result in results),
     )
     changed = replace(structured, functions=Functions((everything, *called)))
-    outputs = run(Executable(changed, CompileOptions(target=target)), arguments)
+    outputs = run(Executable(changed, CompileOptions(target=target, disabled_passes=_ALL)), arguments)
     values: dict[ValueId, Array] = {
         parameter.value_id: arguments[parameter.name] for parameter in interface_of(function).parameters
     }

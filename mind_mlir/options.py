@@ -16,9 +16,13 @@ class CompileOptions:
         threads: How many threads share a loop at most; None for as many as the process is set to.
         target: The name of the processor; None for what the environment says.
         winograd: Whether convolutions take Winograd's form where it is faster.
+        disabled_passes: The passes of the optimiser that do not run, by name.
+        prepares: Whether what is made of large literals alone is evaluated when the module is compiled.
     """
 
     opt_level: int = DEFAULT_OPT_LEVEL
     threads: int | None = None
     target: str | None = None
     winograd: bool = False
+    disabled_passes: frozenset[str] = frozenset()
+    prepares: bool = False

@@ -28,8 +28,7 @@ from mind_mlir.lowering.to_llvm import linked, to_llvm
 from mind_mlir.options import CompileOptions
 from mind_mlir.passes.expand import expanded
 from mind_mlir.passes.forms import STEPS
-from mind_mlir.passes.layers import share_layers
-from mind_mlir.passes.recompute import recompute
+from mind_mlir.passes.optimize import optimize
 from mind_mlir.passes.verify import verify
 from mind_mlir.stages import MLIR_FORMS
 from mind_mlir.target import named_target
@@ -46,6 +45,8 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.listing import Opcodes
     from mind_mlir.mlir.context import Outcome
     from mind_mlir.mlir.references import References
+    from mind_mlir.passes.optimize.driver import PassObserver
+    from mind_mlir.passes.record import Evaluate
     from mind_mlir.target import Target
 
 
@@ -65,6 +66,8 @@ class Lowering:
         threads: How many threads share a loop at most, as `to_llvm` takes it.
         options: What the caller chose; those of its `target` and `threads` are settled already.
         observer: Sees each form as it appears.
+        evaluate: Runs code while the module is compiled, if it is to be optimised so.
+        pass_observer: Sees what each pass of the optimiser changes.
         debug_info: Whether forms of MLIR are printed with their locations.
         kernels: Is told early the micro-kernels that the module calls, and makes them: the module then only
             declares them. Else they become part of it.
@@ -84,6 +87,8 @@ class Lowering:
     threads: int | None = None
     options: CompileOptions = field(default_factory=CompileOptions)
     observer: Observer | None = None
+    evaluate: Evaluate | None = None
+    pass_observer: PassObserver | None = None
     debug_info: bool = False
     kernels: Callable[[Sequence[Kernel]], object] | None = None
     references: References | None = None
@@ -118,12 +123,14 @@ class Lowering:
             return print_module(module)
         with self._timed("verify"):
             module = expanded(verify(module))
-        for stage in STEPS:
-            module = self._core_step(stage, module)
+        for stage, step in STEPS.items():
+            module = self._core_step(stage, module, step)
             if stage == until:
                 return print_module(module)
+        module = self._core_step("optimized", module, self._optimize)
+        if until == "optimized":
+            return print_module(module)
         with self._timed("mind", lambda: print_module(module)):
-            module = share_layers(recompute(module, self.target))
             # The module has been verified: loading the dialect for its checks would take a millisecond.
             context = new_context(unregistered=True) if self.context is None else self.context
             self.mlir = emit(module, context)
@@ -165,9 +172,15 @@ class Lowering:
     def _to_llvm(self) -> None:
         to_llvm(self.mlir, self.target, threads=self.threads, link=self.kernels is None)
 
-    def _core_step(self, stage: str, module: Module) -> Module:
+    def _optimize(self, module: Module) -> Module:
+        disabled = self.options.disabled_passes
+        return optimize(
+            module, disabled, observer=self.pass_observer, target=self.target, evaluate=self.evaluate
+        )
+
+    def _core_step(self, stage: str, module: Module, step: Callable[[Module], Module]) -> Module:
         with self._timed(stage, lambda: print_module(module)):
-            result = STEPS[stage](module)
+            result = step(module)
         if stage == "canonical":
             self.canonical = result
         self._see(stage, lambda: print_module(result))

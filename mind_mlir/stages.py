@@ -26,6 +26,7 @@ STAGES = (
     Stage("core", "Core IR, as read", is_mlir=False, needs_mlir=False),
     Stage("canonical", "Core IR, canonicalised", is_mlir=False, needs_mlir=False),
     Stage("structured", "control flow as operations", is_mlir=False, needs_mlir=False),
+    Stage("optimized", "the same after the optimiser", is_mlir=False, needs_mlir=False),
     Stage("mind", "the mind dialect"),
     Stage("linalg", "linalg on tensors"),
     Stage("schedule", "what is chosen, and why", is_mlir=False),

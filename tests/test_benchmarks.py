@@ -113,7 +113,7 @@ def test_workloads_are_reported() -> None:
 
 
 def test_every_stage_is_timed() -> None:
-    stages = ["parse", "verify", "canonical", "structured", "mind", "linalg"]
+    stages = ["parse", "verify", "canonical", "structured", "optimized", "mind", "linalg"]
     stages += ["scheduled", "bufferized", "llvm", "codegen"]
     assert list(compile_time.stage_seconds(2)) == stages
 

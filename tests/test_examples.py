@@ -228,13 +228,14 @@ def test_demo_learns_and_leaves_every_stage(tmp_path: Path) -> None:
         "00-core.ir",
         "01-canonical.ir",
         "02-structured.ir",
-        "03-mind.mlir",
-        "04-linalg.mlir",
-        "05-schedule.txt",
-        "06-scheduled.mlir",
-        "07-bufferized.mlir",
-        "08-llvm.mlir",
-        "09-asm.s",
+        "03-optimized.ir",
+        "04-mind.mlir",
+        "05-linalg.mlir",
+        "06-schedule.txt",
+        "07-scheduled.mlir",
+        "08-bufferized.mlir",
+        "09-llvm.mlir",
+        "10-asm.s",
     ]
     assert all(path.stat().st_size > 1000 for path in folder.iterdir())
 

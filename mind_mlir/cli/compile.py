@@ -9,7 +9,9 @@ import click
 
 from mind_mlir.cli.options import (
     bind_option,
+    constant_option,
     diagnostic_format,
+    disable_pass_option,
     emit_option,
     extensions_option,
     file_argument,
@@ -54,10 +56,17 @@ def _help() -> str:
 @function_option("compile, with what it calls", "all exported ones unless given")
 @click.option("--verify-only", is_flag=True, help="Only report what is wrong; print nothing.")
 @click.option("--mlir-print-debuginfo", is_flag=True, help="Print the locations in forms of MLIR.")
+@click.option(
+    "--print-passes",
+    is_flag=True,
+    help="Print what each pass of the optimiser changes, before and after, to standard error.",
+)
 @optimization_option
 @threads_option
 @target_option
 @winograd_option
+@disable_pass_option
+@constant_option
 @output_option
 @diagnostic_format
 @stage_options
@@ -75,10 +84,13 @@ def command(
     func: str | None,
     verify_only: bool,
     mlir_print_debuginfo: bool,
+    print_passes: bool,
     opt_level: int,
     threads: int | None,
     target: str | None,
     winograd: bool,
+    disabled_passes: frozenset[str],
+    constants: Mapping[str, str],
     output: str | None,
     print_ir_after_all: bool,
     dump_stages: str | None,
@@ -96,12 +108,14 @@ def command(
         )
 
     from mind_mlir.analysis.restriction import restricted  # noqa: PLC0415 -- as above
+    from mind_mlir.cli.constants import declared  # noqa: PLC0415 -- as above
     from mind_mlir.cli.differentiate import gradient_module  # noqa: PLC0415 -- loads numpy, which --help and completion do without
     from mind_mlir.cli.forms import print_form  # noqa: PLC0415 -- as above
     from mind_mlir.cli.stage_log import StageLog  # noqa: PLC0415 -- as above
     from mind_mlir.passes.verify import verify  # noqa: PLC0415 -- as above
 
     log = StageLog.of(session, print_ir_after_all=print_ir_after_all, dump_stages=dump_stages, timing=timing)
+    log.print_passes = print_passes
     module = restricted(log.read(file, func, extents), func)
     if verify_only:
         with log.timed("verify"):
@@ -111,8 +125,14 @@ def command(
     # --emit-ir shows the program itself, as the language's own driver does, whatever else was asked for.
     if autodiff and not emit_ir:
         module = gradient_module(module, log, extensions=extensions)
+    module = declared(module, constants)
     text = print_form(
-        *(module, form, log, CompileOptions(opt_level, threads, target, winograd)),
+        *(
+            module,
+            form,
+            log,
+            CompileOptions(opt_level, threads, target, winograd, disabled_passes, prepares=bool(constants)),
+        ),
         debug_info=mlir_print_debuginfo,
     )
     write_output(text, output)

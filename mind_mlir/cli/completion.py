@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
 
 from click.shell_completion import CompletionItem
 
 from mind_mlir.cli.opcode_names import OPCODES
+from mind_mlir.cli.optimizer_names import OPTIMIZER_PASSES
+from mind_mlir.conversion.shipped import GROUP, SHIPPED
 from mind_mlir.diagnostics.codes import CATALOGUE
 
 if TYPE_CHECKING:
@@ -31,6 +34,17 @@ def complete_directory(_: click.Context, __: click.Parameter, incomplete: str) -
 def complete_opcode(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
     """Offer the operations, typed in any case."""
     return [opcode for opcode in OPCODES if opcode.lower().startswith(incomplete.lower())]
+
+
+def complete_pass(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+    """Offer the passes of the optimiser."""
+    return [name for name in (*OPTIMIZER_PASSES, "all") if name.startswith(incomplete)]
+
+
+def complete_conversion_target(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+    """Offer the conversion targets, those of other packages included, of which none is loaded."""
+    names = (*SHIPPED, *(point.name for point in entry_points(group=GROUP)))
+    return [name for name in sorted(set(names)) if name.startswith(incomplete)]
 
 
 def complete_function(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:

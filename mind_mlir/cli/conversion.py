@@ -1,29 +1,30 @@
-"""What `mind-mlir convert` does: a program in any format, in another one."""
+"""What `mind-mlir convert` and `legality` do: a program in any format, in another one or for a target."""
 
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 import click
 
 from mind_mlir.cli.output import STDOUT, replace_file
 from mind_mlir.cli.stage_log import bound
+from mind_mlir.conversion import check_program_legality, convert, get_conversion_target
 from mind_mlir.core.printer import print_module
 from mind_mlir.frontends.source import read_source
 from mind_mlir.ir.module import Module
 from mind_mlir.passes.verify import verify
-from mind_mlir.profiles import CORE_FUNCTIONS
 from mind_mlir.ptir import files
 from mind_mlir.ptir.from_module import from_module
 from mind_mlir.ptir.sources import parse
-from mind_mlir.ptir.to_module import to_module
+from mind_mlir.ptir.to_core import to_core
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from mind_mlir.cli.session import Session
+    from mind_mlir.conversion import Conversion, ConversionTarget
+    from mind_mlir.diagnostics import Diagnostic
     from mind_mlir.ptir.program import Program
 
 
@@ -38,21 +39,86 @@ def converted(session: Session, path: str, form: str, extents: Mapping[str, int]
 
     Raises:
         ParseError: It cannot be read, or is not well-formed.
-        VerificationError: It breaks a rule, or one of Core IR where that is wanted; E4303, a symbolic
-            dimension is not bound, and Core IR has none.
-        UnsupportedError: E7001, PTIR has no words for an operation.
+        VerificationError: It breaks a rule; E4303, a symbolic dimension is not bound, and Core IR has none.
+        UnsupportedError: E7001, PTIR or Core IR cannot say an operation; there is a finding for each.
         click.UsageError: There is no such symbolic dimension.
     """
+    found = _read(session, path, extents)
+    session.stage = "convert"
+    if isinstance(found, Module):
+        return [_printed(found)] if form == "core" else _written(from_module(found), form)
+    program = bound(found, extents)
+    return [_printed(to_core(program))] if form == "core" else _written(program, form)
+
+
+def in_target(session: Session, path: str, target: str, extents: Mapping[str, int]) -> Conversion:
+    """Return a program in the form of a conversion target.
+
+    Args:
+        session: Is told what is being done.
+        path: The file that the program is read from; ``-`` is standard input.
+        target: The name of the target.
+        extents: What symbolic dimensions are.
+
+    Raises:
+        ParseError: It cannot be read, or is not well-formed.
+        VerificationError: It breaks a rule.
+        UnsupportedError: The target does not take it; there is a finding for each reason.
+        click.UsageError: There is no such target or symbolic dimension.
+    """
+    chosen = named(target)
+    found = _read(session, path, extents)
+    session.stage = "convert"
+    return convert(found, chosen, bindings=extents or None)
+
+
+def illegal(session: Session, path: str, target: str, extents: Mapping[str, int]) -> tuple[Diagnostic, ...]:
+    """Return what of a program a conversion target does not take; as `in_target`."""
+    chosen = named(target)
+    found = _read(session, path, extents)
+    session.stage = "legality"
+    return check_program_legality(found, chosen, bindings=extents or None)
+
+
+def named(target: str) -> ConversionTarget:
+    """Return the conversion target called ``target``.
+
+    Raises:
+        UnsupportedError: E7204, a package has one of that name that cannot be loaded.
+        click.UsageError: There is none of that name.
+    """
+    try:
+        return get_conversion_target(target)
+    except ValueError as error:
+        raise click.UsageError(f"--target: {error}".replace("--target: name", "--target")) from None
+
+
+def _read(session: Session, path: str, extents: Mapping[str, int]) -> Module | Program:
+    """Return the program at ``path``, which has the symbolic dimensions that ``extents`` names."""
     session.stage = "parse"
     session.source = read_source(path)
     found: Module | Program = parse(session.source)
-    session.stage = "convert"
-    if isinstance(found, Module):
-        if extents:
-            raise click.UsageError("--bind is for PTIR programs: Core IR has no symbolic dimensions")
-        return [_printed(found)] if form == "core" else _written(from_module(found), form)
-    program = bound(found, extents)
-    return [_printed(_core(program))] if form == "core" else _written(program, form)
+    if not isinstance(found, Module):
+        bound(found, extents)
+    elif extents:
+        raise click.UsageError("--bind is for PTIR programs: Core IR has no symbolic dimensions")
+    return found
+
+
+def write_text(text: str | bytes, path: str | None) -> None:
+    """Write text or bytes to file ``path``, or to standard output where that is None or ``-``.
+
+    Raises:
+        OutputError: It cannot be written; a file that was there before is still there.
+    """
+    if isinstance(text, str):
+        write_pieces([text], path)
+    elif path is None or path == STDOUT:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(text)
+    else:
+        data = text
+        replace_file(path, lambda file: file.write(data))
 
 
 def write_pieces(pieces: Iterable[str], path: str | None) -> None:
@@ -73,8 +139,3 @@ def _written(program: Program, form: str) -> Iterable[str]:
 
 def _printed(module: Module) -> str:
     return print_module(verify(module))
-
-
-def _core(program: Program) -> Module:
-    """Return a program as a module of Core IR, which has fewer dtypes."""
-    return replace(to_module(program), profile=CORE_FUNCTIONS.name)

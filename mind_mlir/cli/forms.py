@@ -9,10 +9,13 @@ from mind_mlir.cli.variables import check_variables
 from mind_mlir.core.printer import print_module
 from mind_mlir.interrupts import held
 from mind_mlir.passes.forms import STEPS
+from mind_mlir.passes.optimize import optimize
 from mind_mlir.passes.verify import verify
 from mind_mlir.stages import CORE_FORMS
+from mind_mlir.target import named_target
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import ModuleType
 
     from mind_mlir.cli.stage_log import StageLog
@@ -42,8 +45,9 @@ def print_form(
         InternalError: A stage failed on a verified module.
         click.UsageError: A variable of the environment is wrong.
     """
-    if form in CORE_FORMS:
-        text = _core_form(module, form, log)
+    # What is made of constants is evaluated by compiled code.
+    if form in CORE_FORMS and not (form == "optimized" and options.prepares):
+        text = _core_form(module, form, log, options)
     else:
         text = native(log).print_form(module, form, log, options, debug_info=debug_info)
     log.finish()
@@ -62,12 +66,20 @@ def native(log: StageLog) -> ModuleType:
     return loaded
 
 
-def _core_form(module: Module, form: str, log: StageLog) -> str:
+def _core_form(module: Module, form: str, log: StageLog, options: CompileOptions) -> str:
+    if form == "optimized":
+        check_variables()
     log("core", lambda: print_module(module))
     with log.timed("verify"):
         verify(module)
+    steps: dict[str, Callable[[Module], Module]] = {**STEPS, "optimized": partial(_optimized, log, options)}
     for stage in CORE_FORMS[1 : CORE_FORMS.index(form) + 1]:
         with log.timed(stage):
-            module = STEPS[stage](module)
+            module = steps[stage](module)
         log(stage, partial(print_module, module))
     return print_module(module)
+
+
+def _optimized(log: StageLog, options: CompileOptions, module: Module) -> Module:
+    target = named_target(options.target)
+    return optimize(module, options.disabled_passes, observer=log.see_pass, target=target)

@@ -19,6 +19,8 @@ COMMANDS = {
     "grad": "Differentiate a program.",
     "check": "Report everything that is wrong with programs.",
     "convert": "Write a program in another format.",
+    "targets": "Show the conversion targets, and what they take.",
+    "legality": "Report what a conversion target does not take of a program.",
     "buffers": "Show the memory that a program works in.",
     "ops": "Describe the operations.",
     "explain": "Explain a diagnostic code.",

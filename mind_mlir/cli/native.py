@@ -8,7 +8,7 @@ from mind_mlir.cli.interruptible import interruptible
 from mind_mlir.comparison import first_difference
 from mind_mlir.pipeline import Lowering
 from mind_mlir.runtime.disassemble import assembly
-from mind_mlir.runtime.executable import Executable
+from mind_mlir.runtime.executable import Executable, evaluation
 from mind_mlir.runtime.native import NativeModule
 from mind_mlir.runtime.threads import loop_threads
 from mind_mlir.target import named_target
@@ -37,6 +37,8 @@ def print_form(
         threads=loop_threads(options.threads),
         options=options,
         observer=log,
+        pass_observer=log.see_pass,
+        evaluate=evaluation(options),
         debug_info=debug_info,
     )
     try:

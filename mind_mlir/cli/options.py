@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from mind_mlir.cli.completion import complete_directory, complete_file, complete_function
+from mind_mlir.cli.completion import (
+    complete_conversion_target,
+    complete_directory,
+    complete_file,
+    complete_function,
+    complete_pass,
+)
+from mind_mlir.cli.optimizer_names import OPTIMIZER_PASSES
+from mind_mlir.cli.pass_names import suggestion
 from mind_mlir.cli.session import DEFAULT_ERROR_LIMIT, Session
 from mind_mlir.diagnostics.render import FORMATS
 from mind_mlir.runtime.threads import MOST_THREADS, VARIABLE
@@ -149,6 +157,17 @@ def target_option(command: Command) -> Command:
     )(command)
 
 
+def conversion_target_option(verb: str, *, required: bool) -> Callable[[Command], Command]:
+    """Add ``--target`` for conversion targets."""
+    return click.option(
+        "--target",
+        metavar="NAME",
+        required=required,
+        shell_complete=complete_conversion_target,
+        help=f"The conversion target {verb}, such as llvm; 'mind-mlir targets' shows all.",
+    )
+
+
 def winograd_option(command: Command) -> Command:
     """Add ``--winograd``."""
     return click.option(
@@ -156,6 +175,50 @@ def winograd_option(command: Command) -> Command:
         is_flag=True,
         help="Compute 3x3 convolutions in Winograd's form where that is faster, within a bound of its own.",
     )(command)
+
+
+def constant_option(command: Command) -> Command:
+    """Add ``--constant``; the command is given a mapping called ``constants``, from names to files."""
+    return click.option(
+        "--constant",
+        "constants",
+        metavar="NAME=FILE.npy",
+        multiple=True,
+        callback=_constants,
+        help="Make an input part of the code, with the array in FILE; what is made of such inputs alone is "
+        "computed once. Repeatable.",
+    )(command)
+
+
+def _constants(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for value in values:
+        name, _equals, path = value.partition("=")
+        if not name or not path or name in found:
+            raise click.UsageError(f"--constant {value}: write NAME=FILE.npy, once for each name")
+        found[name] = path
+    return found
+
+
+def disable_pass_option(command: Command) -> Command:
+    """Add ``--disable-pass``; the command is given a set called ``disabled_passes``."""
+    return click.option(
+        "--disable-pass",
+        "disabled_passes",
+        metavar="NAME",
+        multiple=True,
+        callback=_pass_names,
+        shell_complete=complete_pass,
+        help=f"Leave out a pass of the optimiser: {', '.join(OPTIMIZER_PASSES)}; or all. Repeatable.",
+    )(command)
+
+
+def _pass_names(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> frozenset[str]:
+    for value in values:
+        if value not in (*OPTIMIZER_PASSES, "all"):
+            hint = suggestion(value, OPTIMIZER_PASSES) or f"; the passes are {', '.join(OPTIMIZER_PASSES)}"
+            raise click.UsageError(f"--disable-pass {value}: no pass of the optimiser is called so{hint}")
+    return frozenset(OPTIMIZER_PASSES if "all" in values else values)
 
 
 def stage_options(command: Command) -> Command:

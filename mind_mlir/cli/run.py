@@ -9,7 +9,9 @@ import click
 from mind_mlir.cli.completion import complete_file
 from mind_mlir.cli.options import (
     bind_option,
+    constant_option,
     diagnostic_format,
+    disable_pass_option,
     file_argument,
     function_option,
     optimization_option,
@@ -63,6 +65,8 @@ if TYPE_CHECKING:
 @threads_option
 @target_option
 @winograd_option
+@disable_pass_option
+@constant_option
 @diagnostic_format
 @stage_options
 @click.pass_obj
@@ -80,6 +84,8 @@ def command(
     threads: int | None,
     target: str | None,
     winograd: bool,
+    disabled_passes: frozenset[str],
+    constants: Mapping[str, str],
     print_ir_after_all: bool,
     dump_stages: str | None,
     timing: bool,
@@ -108,6 +114,7 @@ def command(
     if not interpreted:
         check_runnable(target)
     from mind_mlir.analysis.restriction import restricted  # noqa: PLC0415 -- as above
+    from mind_mlir.cli.constants import declared  # noqa: PLC0415 -- as above
     from mind_mlir.cli.execution import check_output_name, compare, deliver, execute  # noqa: PLC0415 -- loads numpy, which --help and completion do without
     from mind_mlir.cli.input_extents import given_extents  # noqa: PLC0415 -- as above
     from mind_mlir.cli.inputs import InputSpecs, make_inputs  # noqa: PLC0415 -- as above
@@ -125,7 +132,8 @@ def command(
     with log.timed("verify"):
         verify(module)
     function = entry_function(module, func)
-    module, interface = restricted(module, function.name), interface_of(function)
+    module = declared(restricted(module, function.name), constants)
+    interface = interface_of(entry_function(module, function.name))
     session.stage = "inputs"
     arguments = make_inputs(module, interface, specs, seed)
     if output is not None:
@@ -134,7 +142,13 @@ def command(
     if check:
         agrees = compare(module, arguments, log, target)
     else:
-        options = None if interpreted else CompileOptions(opt_level, threads, target, winograd)
+        options = (
+            None
+            if interpreted
+            else CompileOptions(
+                opt_level, threads, target, winograd, disabled_passes, prepares=bool(constants)
+            )
+        )
         results = execute(module, arguments, log, options)
         deliver(interface.outputs, results, output)
     log.finish()

@@ -39,6 +39,7 @@ class StageLog:
         print_all: Whether every form goes to standard error.
         directory: Where every form is written to: ``00-core.ir``, ``01-canonical.ir`` ...
         timing: Whether `finish` prints the table of timings.
+        print_passes: Whether what passes of the optimiser change goes to standard error.
         timings: Seconds spent in each stage, in the order in which they ran.
     """
 
@@ -46,6 +47,7 @@ class StageLog:
     print_all: bool = False
     directory: Path | None = None
     timing: bool = False
+    print_passes: bool = False
     timings: dict[str, float] = field(default_factory=dict)
     _count: int = 0
 
@@ -69,6 +71,12 @@ class StageLog:
             name = f"{self._count:02d}-{stage}{suffix(stage)}"
             write_file(self.directory / name, f"{text().rstrip()}\n".encode())
         self._count += 1
+
+    def see_pass(self, name: str, before: Callable[[], str], after: Callable[[], str]) -> None:
+        """See what a pass of the optimiser changes (`mind_mlir.passes.optimize`)."""
+        if self.print_passes:
+            for when, text in (("before", before), ("after", after)):
+                sys.stderr.write(f"// -----// IR {when} {name} //----- //\n{text().rstrip()}\n\n")
 
     @contextmanager
     def timed(self, stage: str) -> Iterator[None]:

@@ -1,1 +1,73 @@
-"""Programs and modules in other forms, and services around that (ptir-v0.4.md, Conversion infrastructure)."""
+"""Programs and modules in other forms, and services around that (ptir-v0.4.md, Conversion infrastructure).
+
+Names are loaded when they are first used, so that what only asks for the names of targets loads no numpy.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mind_mlir.conversion.converting import Conversion, EntryPoint, convert
+    from mind_mlir.conversion.legality import check_program_legality
+    from mind_mlir.conversion.names import entry_point_name, entry_point_names
+    from mind_mlir.conversion.registry import (
+        conversion_target_names,
+        conversion_target_problems,
+        get_conversion_target,
+        list_conversion_targets,
+        register_conversion_target,
+    )
+    from mind_mlir.conversion.target import ConversionTarget, LegalityTable, OperationRule
+    from mind_mlir.conversion.walk import Visit, VisitKind, walk_program
+
+_HOMES = {
+    "Conversion": "converting",
+    "ConversionTarget": "target",
+    "EntryPoint": "converting",
+    "LegalityTable": "target",
+    "OperationRule": "target",
+    "Visit": "walk",
+    "VisitKind": "walk",
+    "check_program_legality": "legality",
+    "conversion_target_names": "registry",
+    "conversion_target_problems": "registry",
+    "convert": "converting",
+    "entry_point_name": "names",
+    "entry_point_names": "names",
+    "get_conversion_target": "registry",
+    "list_conversion_targets": "registry",
+    "register_conversion_target": "registry",
+    "walk_program": "walk",
+}
+
+__all__ = [
+    "Conversion",
+    "ConversionTarget",
+    "EntryPoint",
+    "LegalityTable",
+    "OperationRule",
+    "Visit",
+    "VisitKind",
+    "check_program_legality",
+    "conversion_target_names",
+    "conversion_target_problems",
+    "convert",
+    "entry_point_name",
+    "entry_point_names",
+    "get_conversion_target",
+    "list_conversion_targets",
+    "register_conversion_target",
+    "walk_program",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'mind_mlir.conversion' has no attribute {name!r}")
+    return getattr(import_module(f"mind_mlir.conversion.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

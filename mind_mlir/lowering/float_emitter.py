@@ -194,6 +194,23 @@ class FloatEmitter:
         """Emit ``not x <= y``, which is true for NaN."""
         return self._emit(f'fcmp "ugt" {x}, {y} : {self.type}')
 
+    def both(self, left: str, right: str) -> str:
+        """Emit whether both conditions hold."""
+        return self._emit(f"and {left}, {right} : {self._flags}")
+
+    def either(self, left: str, right: str) -> str:
+        """Emit whether one of two conditions holds, or both."""
+        return self._emit(f"or {left}, {right} : {self._flags}")
+
+    def negation(self, condition: str) -> str:
+        """Emit whether a condition does not hold."""
+        return self._emit(f"xor {condition}, {self._constant('i1', '1')} : {self._flags}")
+
+    def intrinsic(self, name: str, *values: str) -> str:
+        """Emit one of LLVM's functions of floats, which for vectors may be a call for each lane."""
+        types = ", ".join([self.type] * len(values))
+        return self._emit(f"intr.{name}({', '.join(values)}) : ({types}) -> {self.type}")
+
     def magnitude(self, x: str) -> str:
         """Emit ``x`` without its sign."""
         return self.float_of(self.and_bits(self.bits(x), self.integer((1 << (self.width - 1)) - 1)))

@@ -1,4 +1,4 @@
-"""Exponential, logarithm, tanh and erf as plain arithmetic, the same for scalars and for vectors.
+"""Functions of floats as plain arithmetic, the same for scalars and for vectors.
 
 LLVM makes one call of libm for each lane of a `math.exp` on vectors. Here each operation becomes a call of a
 function that is made of additions, multiplications and shifts, one for each type, which LLVM inlines. Scalars
@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 from mind_mlir.bindings import ir, llvm, vector
 from mind_mlir.lowering.float_emitter import FloatEmitter
 from mind_mlir.lowering.math_functions import FORMATS, emit_exp, emit_expm1, emit_log, emit_log1p
+from mind_mlir.lowering.power_functions import emit_cbrt, emit_power
+from mind_mlir.lowering.rounding_functions import emit_ceil, emit_floor, emit_round, emit_round_even
 from mind_mlir.lowering.special_functions import emit_erf, emit_tanh
 from mind_mlir.lowering.trigonometric_functions import emit_atan2, emit_cos, emit_sin, emit_tan
 from mind_mlir.mlir.passes import find_all
@@ -41,7 +43,17 @@ _FUNCTIONS: dict[str, Callable[..., str]] = {
     "math.cos": emit_cos,
     "math.tan": emit_tan,
     "math.atan2": emit_atan2,
+    "math.powf": emit_power,
+    "math.cbrt": emit_cbrt,
 }
+#: Those for which processors that fuse multiplication and addition have instructions, as all do since then.
+_ROUNDING: dict[str, Callable[..., str]] = {
+    "math.floor": emit_floor,
+    "math.ceil": emit_ceil,
+    "math.round": emit_round,
+    "math.roundeven": emit_round_even,
+}
+_FUNCTIONS |= _ROUNDING
 #: The names of the operations that may be replaced.
 REPLACED = tuple(_FUNCTIONS)
 
@@ -82,7 +94,7 @@ def expand_math(
     for op in operations:
         operands = list(op.operands)
         shape, element = _parts(operands[0].type)
-        if element is None:
+        if element is None or (fma and op.name in _ROUNDING):
             expansions.others = True
             continue
         row = ir.VectorType.get(shape[-1:], element) if shape else element

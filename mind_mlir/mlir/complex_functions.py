@@ -1,6 +1,6 @@
 """Functions of complex numbers, made of functions of their parts.
 
-What is infinite or NaN gives what C's functions give (ISO C, annex G). Sines and cosines are the C library's.
+What is infinite or NaN gives what C's functions give (ISO C, annex G).
 """
 
 from __future__ import annotations

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mind_mlir.bindings import ir
-from mind_mlir.mlir.stablehlo_builder import HloValue, StablehloBuilder
+from mind_mlir.mlir.stablehlo_builder import HloValue
+from mind_mlir.mlir.stablehlo_shaping import ShapingBuilder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 Body: TypeAlias = "Callable[..., HloValue | Sequence[HloValue]]"
 
 
-class RegionBuilder(StablehloBuilder):
+class RegionBuilder(ShapingBuilder):
     """Appends operations with regions, too."""
 
     def region(self, region: Any, types: Sequence[TensorType], body: Body) -> None:
@@ -36,7 +37,9 @@ class RegionBuilder(StablehloBuilder):
 
     def results(self, operation: Operation, types: Sequence[TensorType]) -> list[HloValue]:
         """Return the results of ``operation``, which are of ``types``."""
-        return [HloValue(result, type_) for result, type_ in zip(operation.results, types, strict=True)]
+        return [
+            HloValue(result, type_, operation) for result, type_ in zip(operation.results, types, strict=True)
+        ]
 
     def reduce(
         self, values: Sequence[HloValue], starts: Sequence[HloValue], axes: Sequence[int], body: Body
@@ -83,7 +86,7 @@ class RegionBuilder(StablehloBuilder):
             padding=self.pairs(padding),
         )
         self.region(operation.regions[0], [start.type, start.type], body)
-        return HloValue(operation.result, type_)
+        return HloValue(operation.result, type_, operation)
 
     def sort(self, values: Sequence[HloValue], axis: int, before: Body) -> list[HloValue]:
         """Append values of one shape ordered along ``axis``, stably.
@@ -172,7 +175,7 @@ class RegionBuilder(StablehloBuilder):
         )
         scalar = operand.type.with_shape(())
         self.region(operation.regions[0], [scalar, scalar], body)
-        return HloValue(operation.result, operand.type)
+        return HloValue(operation.result, operand.type, operation)
 
     def dot_general(
         self,

@@ -5,7 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.types import DType
+from mind_mlir.ops.contract_index_forms import missing_index_form, strided_form
+from mind_mlir.ops.slice_positions import sliced_positions
+from mind_mlir.ops.windows import spatial_padding
 
 if TYPE_CHECKING:
     from mind_mlir.ir.value import Value
@@ -82,11 +86,12 @@ def _are_truths(context: ExpandContext) -> bool:
 
 
 def index_form(context: ExpandContext) -> bool:
-    """Append `Slice` and `Reshape`; False where an index is out of range, which PTIR finds too early."""
+    """Append `Slice` and `Reshape`; where an index is out of range what finds that when it runs."""
     (operand,), (result,) = context.operands, context.results
     extents, indices = operand.type.extents, tuple(context.attributes["indices"])
     if not all(-extent <= index < extent for index, extent in zip(indices, extents, strict=False)):
-        return False
+        missing_index_form(context)  # a Slice that is out of range breaks a rule of programs
+        return True
     left = len(indices)
     starts = [index % extent for index, extent in zip(indices, extents, strict=False)]
     starts += [0] * (len(extents) - left)
@@ -95,6 +100,37 @@ def index_form(context: ExpandContext) -> bool:
         "Slice", operand, starts=tuple(starts), ends=tuple(ends), steps=(1,) * len(extents)
     )
     _define(context, "Reshape", window, new_shape=result.type.extents)
+    return True
+
+
+def slice_form(context: ExpandContext) -> bool:
+    """Append what takes elements that are no neighbours; False where all are."""
+    positions = sliced_positions(context.attributes, context.operands[0].type.extents)
+    if all(taken.step == 1 for taken in positions):
+        return False
+    strided_form(context, positions)
+    return True
+
+
+def conv2d_form(context: ExpandContext) -> bool:
+    """Append the windows as rows, and their product with the filter as a matrix."""
+    (image, filter_), builder = context.operands, context.builder
+    kernel, strides = filter_.type.extents[:2], context.attributes["strides"]
+    pairs = spatial_padding(context.attributes["padding"], image.type.extents[1:3], kernel, strides)
+    low, high = zip(*pairs, strict=True)
+    rows = builder.emit(
+        "ExtractPatches",
+        image,
+        window=kernel,
+        strides=strides,
+        dilation=(1, 1),
+        padding_low=low,
+        padding_high=high,
+        pad_value=TensorLiteral.of(0, image.type.dtype),
+    )
+    depth, channels = math.prod(filter_.type.extents[:3]), filter_.type.extents[3]
+    matrix = builder.emit("Reshape", filter_, new_shape=(depth, channels))
+    _contract(context, rows, matrix, (3,), (0,), 0)
     return True
 
 

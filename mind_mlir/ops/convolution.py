@@ -11,6 +11,7 @@ from mind_mlir.ir.attributes import Padding, PaddingMode
 from mind_mlir.ir.types import format_shape
 from mind_mlir.ops import stablehlo_contractions as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
+from mind_mlir.ops.contract_forms import conv2d_form
 from mind_mlir.ops.contractions import INTEGERS_WRAP, SUM_ORDER
 from mind_mlir.ops.convolution_vjp import conv2d_vjp
 from mind_mlir.ops.opdef import AttributeDef, Example, OpDef, OperandDef, Rounding
@@ -247,6 +248,7 @@ OPERATIONS: tuple[OpDef, ...] = (
         derivative=conv2d_vjp,
         derivative_is_extension=True,
         lower=_lower_conv2d,
+        in_contract=conv2d_form,
         stablehlo=hlo.conv2d,
         rounding=Rounding.ACCUMULATING,
         terms=lambda shapes, _: math.prod(shapes[1][:3]),

@@ -15,7 +15,8 @@ from mind_mlir.ops import stablehlo_control as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind, Tagged
 from mind_mlir.ops.custom_attributes import AttributesError, custom_attributes, of_target, of_text, to_text
-from mind_mlir.ops.custom_targets import custom_target, custom_targets
+from mind_mlir.ops.custom_records import record_target
+from mind_mlir.ops.custom_targets import custom_target, custom_targets, finders
 from mind_mlir.ops.opdef import EVERY, AttributeDef, Example, NotDifferentiable, OpDef, OperandDef, Rounding
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from mind_mlir.ops.custom_targets import CustomTarget
 
 custom_library.register()
+finders.append(record_target)
 
 
 def _type_rule(context: TypeContext) -> tuple[TensorType, ...]:

@@ -82,6 +82,8 @@ class CustomTarget:
 
 
 _targets: dict[str, CustomTarget] = {}
+#: What knows further targets by their names: those that are operations of records (`custom_records`).
+finders: list[Callable[[str], CustomTarget | None]] = []
 
 
 def register_custom_call(
@@ -121,7 +123,7 @@ def register_custom_call(
     name = border.text(target, "target")
     if not _NAME.fullmatch(name):
         raise ValueError(f"target must be a namespace and a version, as in a.b.op.v1, not {name!r}")
-    if name in _targets:
+    if custom_target(name) is not None:
         raise ValueError(f"target must be new, but {name} is registered already: give it another version")
     if (expand is None) == (native is None):
         raise ValueError("target must be given either expand or native")
@@ -150,7 +152,8 @@ def register_custom_call(
 
 def custom_target(name: str) -> CustomTarget | None:
     """Return the target called ``name``, or None."""
-    return _targets.get(name)
+    found = _targets.get(name)
+    return found or next((made for finder in finders if (made := finder(name)) is not None), None)
 
 
 def custom_targets() -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from mind_mlir.ops import stablehlo_indexing as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.bounds import check_indices, require_in_bounds, safe_position
 from mind_mlir.ops.contract_forms import index_form
+from mind_mlir.ops.contract_index_forms import gather_form
 from mind_mlir.ops.opdef import INTEGERS, MOVABLE, AttributeDef, Domain, Example, OpDef, OperandDef, Program
 from mind_mlir.ops.scatter_windows import row_form
 
@@ -219,6 +220,7 @@ OPERATIONS = (
         evaluate=_evaluate_gather,
         derivative=_gather_vjp,
         lower=_lower_gather,
+        in_contract=gather_form,
         stablehlo=hlo.gather,
         same_dtype=False,
         choices=(

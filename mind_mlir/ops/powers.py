@@ -151,7 +151,8 @@ OPERATIONS = (
         vector_operations=60,
         rounding=Rounding.APPROXIMATE,
         choices=(
-            f"Floats are within two units in the last place of the exact value. {_SAME}",
+            "Floats are within two units in the last place of the exact value; those of f64 are the C "
+            f"library's, one by one. {_SAME}",
             "An integer 0 to a negative power is 0: there is no number for it, and it is no error.",
             "Where the exponent is 0, no gradient flows to the base.",
             "Where the base is 0, the gradient of the exponent is 0.",

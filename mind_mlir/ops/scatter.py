@@ -13,6 +13,7 @@ from mind_mlir.ops.accumulators import computed_dtype
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.bounds import check_numbers, clamped_position, require_allowed, safe_position
 from mind_mlir.ops.contract import Contract, Field, FieldKind, cannot_say
+from mind_mlir.ops.contract_index_forms import scatter_form
 from mind_mlir.ops.opdef import (
     ALL_NUMERIC,
     INTEGERS,
@@ -103,7 +104,7 @@ def _evaluate_scatter_add(context: EvalContext) -> Array:
 def _lower_scatter_add(context: LoweringContext) -> Any:
     operand_type, indices_type, updates_type = context.operand_types
     windows = Windows.of(context.attributes, [type_.extents for type_ in context.operand_types])
-    numbers = _index_numbers(context, windows)
+    numbers = index_numbers(context, windows.vector_dim, len(windows.indexed))
     vector_type = indices_type.with_shape(tuple(updates_type.extents[dim] for dim in windows.scattered))
     for number, check in zip(numbers, windows.checks(context.opcode, context.label), strict=True):
         check_numbers(context, number, vector_type, check)
@@ -121,18 +122,18 @@ def _lower_scatter_add(context: LoweringContext) -> Any:
     return scatter_rows(context, row, math.prod(row_shape), width, add)
 
 
-def _index_numbers(context: LoweringContext, windows: Windows) -> list[Any]:
-    """Return the numbers of the index vectors, a tensor for each place in them."""
+def index_numbers(context: LoweringContext, vector_dim: int, count: int) -> list[Any]:
+    """Return the ``count`` numbers of the index vectors of the second operand, a tensor for each."""
     indices, type_ = context.operands[1], context.operand_types[1]
-    if windows.vector_dim == type_.rank:
+    if vector_dim == type_.rank:
         return [indices]
     tensor, extents = context.mlir.tensor, list(type_.extents)
-    left = extents[: windows.vector_dim] + extents[windows.vector_dim + 1 :]
+    left = extents[:vector_dim] + extents[vector_dim + 1 :]
     taken = context.mlir.ir.RankedTensorType.get(left, context.element(type_.dtype))
-    sizes = [1 if dim == windows.vector_dim else extent for dim, extent in enumerate(extents)]
+    sizes = [1 if dim == vector_dim else extent for dim, extent in enumerate(extents)]
     numbers = []
-    for number in range(len(windows.indexed)):
-        offsets = [number if dim == windows.vector_dim else 0 for dim in range(type_.rank)]
+    for number in range(count):
+        offsets = [number if dim == vector_dim else 0 for dim in range(type_.rank)]
         static: tuple[Any, ...] = ([], [], [], offsets, sizes, [1] * type_.rank)
         numbers.append(tensor.extract_slice(taken, indices, *static))
     return numbers
@@ -221,6 +222,7 @@ OPERATIONS = (
         evaluate=_evaluate_scatter_add,
         derivative=scatter_vjp,
         lower=_lower_scatter_add,
+        in_contract=scatter_form,
         stablehlo=hlo.scatter_add,
         normalize=_normalize,
         rounding=Rounding.ACCUMULATING,

@@ -105,11 +105,11 @@ def _evaluate_scatter_reduce(context: EvalContext) -> Array:
     if reduce == "Add":
         np.add.at(result, places, added)  # one after the other, in row-major order
     else:
-        _extreme(result, places, added, reduce)
+        extreme_at(result, places, added, reduce)
     return rounded_once(result, dtype)
 
 
-def _extreme(result: Array, places: tuple[Array, ...], updates: Array, reduce: str) -> None:
+def extreme_at(result: Array, places: tuple[Array, ...], updates: Array, reduce: str) -> None:
     """Let each element of ``result`` be the extreme of it and its updates; -0.0 is less than +0.0."""
     kept = np.maximum if reduce == "Max" else np.minimum
     if result.dtype.kind != "f":

@@ -43,6 +43,8 @@ def scatter_rows(
     width: int,
     combine: Callable[[Any, Any], Any] | None,
     lines: tuple[int, int, int] | None = None,
+    *,
+    skips: bool = False,
 ) -> Any:
     """Append the combination of rows of the third operand with those of the first, and return the result.
 
@@ -55,13 +57,14 @@ def scatter_rows(
             for complex numbers, by a single operation; None where the update takes the old element's place.
         lines: Three factors of ``count``, where rows are single elements: updates whose numbers differ in the
             first or the last of these digits go to different elements.
+        skips: Whether a row of updates may have no place: ``row`` gives then how many rows there are.
     """
     result = context.result_type
     dtype = computed_dtype(result.dtype) if combine else result.dtype
     flat = result.with_dtype(dtype).with_shape((result.element_count,))
     start = _copied(context, context.operands[0], context.operand_types[0], flat)
     updates = _flat(context, context.operands[2], context.operand_types[2], dtype)
-    emitter = _Rows(context, updates, width, combine)
+    emitter = _Rows(context, updates, width, combine, result.element_count // width if skips else None)
 
     def add_row(at: Any, accumulator: Any) -> Any:
         return emitter.add(accumulator, row(at), at)
@@ -106,9 +109,10 @@ class _Rows:
         updates: Any,
         width: int,
         combine: Callable[[Any, Any], Any] | None,
+        rows: int | None,
     ) -> None:
         self._context, self._updates = context, updates
-        self._width, self._combine = width, combine
+        self._width, self._combine, self._rows = width, combine, rows
 
     def add(self, target: Any, at: Any, row: Any) -> Any:
         """Append the combination of row ``row`` of the updates with row ``at`` of ``target``."""
@@ -123,12 +127,22 @@ class _Rows:
                 element = self._combine(tensor.extract(accumulator, position), element)
             return tensor.insert(element, accumulator, position)
 
-        return self.loop(self._width, target, add_element)
+        end = stride
+        if self._rows is not None:
+            index = self._context.mlir.ir.IndexType.get()
+            rows, nothing = arith.constant(index, self._rows), arith.constant(index, 0)
+            end = arith.select(arith.cmpi(arith.CmpIPredicate.ult, at, rows), stride, nothing)
+        return self.loop(end, target, add_element)
 
-    def loop(self, count: int, init: Any, body: Callable[[Any, Any], Any]) -> Any:
-        """Append a loop that carries one tensor: ``body`` maps step and tensor to the next tensor."""
+    def loop(self, count: Any, init: Any, body: Callable[[Any, Any], Any]) -> Any:
+        """Append a loop that carries one tensor: ``body`` maps step and tensor to the next tensor.
+
+        ``count`` is a number, or a value of type `index`.
+        """
         mlir = self._context.mlir
-        zero, end, one = (mlir.arith.constant(mlir.ir.IndexType.get(), n) for n in (0, count, 1))
+        index = mlir.ir.IndexType.get()
+        end = mlir.arith.constant(index, count) if isinstance(count, int) else count
+        zero, one = (mlir.arith.constant(index, n) for n in (0, 1))
         loop = mlir.scf.ForOp(zero, end, one, [init])
         with mlir.ir.InsertionPoint(loop.body):
             mlir.scf.YieldOp([body(loop.induction_variable, loop.inner_iter_args[0])])

@@ -11,7 +11,9 @@ from mind_mlir.ir.types import TensorType, format_shape
 from mind_mlir.ops import stablehlo_movement as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind, cannot_say, refuse
+from mind_mlir.ops.contract_forms import slice_form
 from mind_mlir.ops.opdef import MOVABLE, AttributeDef, Example, OpDef, OperandDef
+from mind_mlir.ops.slice_positions import sliced_positions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,17 +23,6 @@ if TYPE_CHECKING:
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
     from mind_mlir.ops.vjp import VjpContext
-
-
-def sliced_positions(attributes: Mapping[str, Any], extents: Sequence[int]) -> list[range]:
-    """Return, for each axis, the positions that the result takes from the operand, in order.
-
-    As in numpy, a negative start or end counts from the end, and what is still outside of the axis is moved
-    to its nearest end. A range of one element has step 1, whatever step was asked for.
-    """
-    bounds = zip(attributes["starts"], attributes["ends"], attributes["steps"], extents, strict=True)
-    ranges = [range(*slice(start, end, step).indices(extent)) for start, end, step, extent in bounds]
-    return [r if len(r) > 1 else range(r.start, r.start + len(r)) for r in ranges]
 
 
 def _slice_type(context: TypeContext) -> TensorType:
@@ -227,6 +218,7 @@ OPERATIONS = (
             read=_of_window,
             write=_to_window,
         ),
+        in_contract=slice_form,
         examples=(
             Example(("T[4, 6]",), _example((1, 0), (3, 6), (1, 2))),
             Example(("T[4, 6]",), _example((0, 0), (4, 6), (1, 1)), "the identity"),

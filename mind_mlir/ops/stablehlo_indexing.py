@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mind_mlir.mlir.stablehlo_builder import HloValue
     from mind_mlir.mlir.stablehlo_context import StablehloContext
 
-_COMBINERS = {"Add": "add", "Sum": "add", "Max": "maximum", "Min": "minimum"}
+_COMBINERS = {"Add": "add", "Sum": "add", "Mul": "multiply", "Max": "maximum", "Min": "minimum"}
 
 
 def index(context: StablehloContext) -> HloValue:
@@ -48,6 +48,43 @@ def gather_elements(context: StablehloContext) -> HloValue:
     """Rule of `GatherElements`."""
     x, indices = context.operands
     return _elements(context, x, indices, context.attributes["axis"] % x.rank)
+
+
+def gather_windows(context: StablehloContext) -> HloValue:
+    """Rule of `GatherWindows`, which is StableHLO's."""
+    x, indices = context.operands
+    attributes = context.attributes
+    return context.gather(
+        x,
+        indices,
+        context.result_type,
+        sizes=attributes["slice_sizes"],
+        start_index_map=attributes["start_index_map"],
+        index_vector_dim=attributes["index_vector_dim"],
+        offset_dims=attributes["offset_dims"],
+        collapsed=attributes["collapsed_slice_dims"],
+        operand_batching=attributes["operand_batching_dims"],
+        indices_batching=attributes["start_indices_batching_dims"],
+    )
+
+
+def scatter_windows(context: StablehloContext) -> HloValue:
+    """Rule of `ScatterWindows`, which is StableHLO's."""
+    operand, indices, updates = context.operands
+    attributes = context.attributes
+    return _scattered(
+        context,
+        operand,
+        indices,
+        updates,
+        attributes["reduce"],
+        attributes["update_window_dims"],
+        attributes["inserted_window_dims"],
+        attributes["scatter_dims_to_operand_dims"],
+        attributes["index_vector_dim"],
+        attributes["input_batching_dims"],
+        attributes["scatter_indices_batching_dims"],
+    )
 
 
 def dynamic_slice(context: StablehloContext) -> HloValue:
@@ -170,20 +207,23 @@ def _scattered(
     indexed: Sequence[int],
     vector_dim: int,
     batching: Sequence[int] = (),
+    indices_batching: Sequence[int] | None = None,
 ) -> HloValue:
     """Append a scatter; floats narrower than f32 are added in f32, and rounded once."""
-    wide = default_accumulator(operand.dtype) if kind in ("Add", "Sum") else operand.dtype
+    wide = default_accumulator(operand.dtype) if kind in ("Add", "Sum", "Mul") else operand.dtype
     found = context.scatter(
         context.convert(operand, wide),
         indices,
         context.convert(updates, wide),
-        lambda element, update: context.binary(_COMBINERS[kind], element, update),
+        lambda element, update: (
+            update if kind == "Replace" else context.binary(_COMBINERS[kind], element, update)
+        ),
         update_window_dims=windows,
         inserted=inserted,
         scatter_dims=indexed,
         index_vector_dim=vector_dim,
         operand_batching=batching,
-        indices_batching=batching,
+        indices_batching=batching if indices_batching is None else indices_batching,
     )
     return context.convert(found, operand.dtype)
 

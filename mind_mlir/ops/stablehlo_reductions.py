@@ -89,6 +89,37 @@ def arg_max(context: StablehloContext) -> HloValue:
     return c.reshape(found, c.result_type.extents)
 
 
+def arg_sort(context: StablehloContext) -> HloValue:
+    """Rule of `ArgSort`: the indices are sorted with the keys."""
+    c = context
+    keys, attributes = c.operands, c.attributes
+    axis, descending = attributes["axis"], attributes["descending"]
+    indices = c.iota(c.result_type, axis)
+
+    def before(*pairs: HloValue) -> HloValue:
+        found = c.constant(False, TensorType(DType.I1))
+        for place in reversed(range(len(keys))):
+            left, right = (
+                _in_order(c, each, total=attributes["total_order"]) if each.dtype.is_float else each
+                for each in pairs[2 * place : 2 * place + 2]
+            )
+            less = c.compare("Greater" if descending else "Less", left, right)
+            found = c.either(less, c.both(c.compare("Equal", left, right), found))
+        return found
+
+    return c.sort([*keys, indices], axis, before)[-1]
+
+
+def _in_order(c: StablehloContext, x: HloValue, *, total: bool) -> HloValue:
+    """Append integers that are in the order of floats."""
+    dtype = {8: DType.SI8, 16: DType.SI16, 32: DType.SI32, 64: DType.SI64}[x.dtype.bits]
+    bits, most = c.bitcast(x, dtype), (1 << (dtype.bits - 1)) - 1
+    if not total:
+        bits = c.select(c.compare("Equal", x, 0.0), 0, bits)
+        bits = c.select(c.compare("NotEqual", x, x), c.constant(most, bits.type), bits)
+    return c.select(c.compare("Less", bits, 0), c.binary("xor", bits, most), bits)
+
+
 def top_k(context: StablehloContext) -> list[HloValue]:
     """Rule of `TopK`: the first of all in order; NaN counts as the greatest number."""
     c = context

@@ -1,10 +1,12 @@
 """Modules as programs: the other way round of `mind_mlir.ptir.to_module`.
 
     function            its block, whose values are numbered anew
+    call                what the function does: programs have no calls
     several results     an instruction of tuple type, whose elements are read
     region              one of the program, which sees only its parameters: what it reads of what is defined
                         around it is an argument of Cond, and carried by While and Scan
     implicit broadcast  BroadcastTo
+    foreign operation   other ones that say the same, or a custom call of it (`mind_mlir.ops.custom_records`)
     constant            a Constant instruction
     seed of a function  left out: random operations of programs have none
 
@@ -19,7 +21,7 @@ then on both ways lead to the same.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.diagnostics import Diagnostic, UnsupportedError
@@ -28,17 +30,21 @@ from mind_mlir.frozen import FrozenDict
 from mind_mlir.interrupts import deliver
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.entry import default_entry
+from mind_mlir.ir.module import Functions
 from mind_mlir.ir.types import TensorType, TupleType
 from mind_mlir.ops.contexts import TypeContext
 from mind_mlir.ops.contract import FieldKind
+from mind_mlir.ops.custom_records import call_of
 from mind_mlir.ops.infer import complete_attributes, infer_types
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.passes.region_derivative import captured_values
 from mind_mlir.passes.structure import structure, structure_function
 from mind_mlir.passes.structure.expansion import contract_form, expand
+from mind_mlir.passes.structure.inline import inline_calls, inlined_size
 from mind_mlir.passes.verify import verify
 from mind_mlir.profiles import PTIR
 from mind_mlir.ptir.program import Function, Instruction, Operation, Program, Region, TupleElement, ValueRef
+from mind_mlir.ptir.regions import MAX_INSTRUCTIONS
 from mind_mlir.ptir.seed_use import seed_of
 
 if TYPE_CHECKING:
@@ -57,6 +63,9 @@ _WORD = re.compile(r"[^\W\d]\w*\Z")
 def from_module(module: Module) -> Program:
     """Return a program that says what ``module`` does.
 
+    Every module of Core IR can be said, but for one whose calls are too many to be written out. Of other
+    profiles, random operations are none that draw otherwise than those of programs do.
+
     Raises:
         VerificationError: ``module`` breaks a rule of its profile.
         UnsupportedError: E7001, PTIR has no words for an operation; there is a finding for each. E7004,
@@ -64,15 +73,27 @@ def from_module(module: Module) -> Program:
         TypeError: ``module`` is no `Module`.
     """
     verify(module)
-    functions = structure(module).functions if module.is_flat else map(structure_function, module.functions)
+    functions = structure(module).functions if module.is_flat else _without_calls(module)
     writer = _Writer()
-    said = (expand(each, module.profile, contract_form) for each in functions if each.public)
+    said = (expand(each, PTIR.name, contract_form) for each in functions if each.public)
     written = [writer.function(function) for function in said]
     if writer.findings.total:
         raise UnsupportedError(writer.findings.in_source_order())
     entry = default_entry(module)
     name = entry.name if entry is not None else written[0].name
     return Program(tuple(written), tuple(writer.regions), name)
+
+
+def _without_calls(module: Module) -> Sequence[CoreFunction]:
+    """Return the functions of a module in structured form, with what they call in the place of calls."""
+    structured = replace(module, functions=Functions(map(structure_function, module.functions)))
+    size = inlined_size(structured)
+    if size > MAX_INSTRUCTIONS:
+        message = f"PTIR has no calls, and without them the program would have {size:,} operations"
+        raise UnsupportedError(
+            Diagnostic("E7001", message, help=f"the limit is {MAX_INSTRUCTIONS:,}: call functions less often")
+        )
+    return inline_calls(structured, every=True).functions
 
 
 @dataclass(slots=True)
@@ -209,12 +230,27 @@ class _Body:
             self._define(operation, self._emit(constant, (), literal.type), is_tuple=False)
             return
         if record.contract is None:
-            self.writer.cannot_say(operation, "the contract has no such operation")
-            self._give_up(operation)
+            self._as_call(operation, record)
         elif operation.regions:
             self._with_regions(operation, record, record.contract)
         else:
             self._plain(operation, record, record.contract)
+
+    def _as_call(self, operation: CoreOperation, record: OpDef) -> None:
+        """Say what the contract does not have with a custom call of the operation itself."""
+        attributes = complete_attributes(record, operation.attributes)
+        fields = call_of(record, attributes)
+        types = [self.types[value] for value in operation.operands if value in self.types]
+        if fields is None:
+            self.writer.cannot_say(operation, "the contract has no such operation")
+        shaped = None if fields is None else self._broadcast(operation, record, attributes, types)
+        if fields is None or shaped is None:
+            self._give_up(operation)
+            return
+        results = operation.result_types
+        output = results[0] if len(results) == 1 else TupleType(results)
+        number = self._emit(Operation("CustomCall", None, fields), shaped[0], output)
+        self._define(operation, number, is_tuple=len(results) > 1)
 
     def _give_up(self, operation: CoreOperation) -> None:
         """Let the results be anything, for what follows; there is no program."""

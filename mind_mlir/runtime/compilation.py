@@ -5,17 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, overload
 
 from mind_mlir import border
+from mind_mlir.analysis.restriction import restricted as restricted_module
 from mind_mlir.options import DEFAULT_OPT_LEVEL, CompileOptions
+from mind_mlir.passes.optimize import checked_names
+from mind_mlir.passes.verify import verify
 from mind_mlir.ptir.program import Program
 from mind_mlir.ptir.restriction import restricted
 from mind_mlir.ptir.seeding import seeded
 from mind_mlir.ptir.symbols import bind, checked_bindings, refuse_bindings, symbols_of
 from mind_mlir.ptir.to_module import convert
+from mind_mlir.runtime.declared_constants import with_constants
 from mind_mlir.runtime.executable import Executable
 from mind_mlir.runtime.program_executable import DEFAULT_MAX_BINDINGS, ProgramExecutable, needs_program
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from mind_mlir.ir.module import Module
     from mind_mlir.pipeline import Observer
@@ -30,6 +34,8 @@ def compile(
     threads: int | None = None,
     target: str | None = None,
     winograd: bool = False,
+    disabled_passes: Collection[str] = (),
+    constants: Mapping[str, object] | None = None,
     observer: Observer | None = None,
 ) -> Executable: ...
 @overload
@@ -41,6 +47,8 @@ def compile(
     threads: int | None = None,
     target: str | None = None,
     winograd: bool = False,
+    disabled_passes: Collection[str] = (),
+    constants: Mapping[str, object] | None = None,
     observer: Observer | None = None,
     bindings: Mapping[str, int] | None = None,
     max_bindings: int = DEFAULT_MAX_BINDINGS,
@@ -54,6 +62,8 @@ def compile(
     threads: int | None = None,
     target: str | None = None,
     winograd: bool = False,
+    disabled_passes: Collection[str] = (),
+    constants: Mapping[str, object] | None = None,
     observer: Observer | None = None,
     bindings: Mapping[str, int] | None = None,
     max_bindings: int = DEFAULT_MAX_BINDINGS,
@@ -74,6 +84,12 @@ def compile(
             ``MIND_MLIR_TARGET`` says, or else ``native``, this machine with all that it has.
         winograd: Whether convolutions of floats with filters of 3 x 3 and stride 1 take Winograd's form where
             it is faster. It has a bound of its own: `docs/schedule.md`.
+        disabled_passes: Passes of the optimiser that are switched off, by the names in `docs/optimiser.md`;
+            ``["all"]`` for every one.
+        constants: Arrays for parameters that are the same in all calls, by name: they become part of the
+            code, which no longer takes them. What is made of them alone is computed once, now, and factors of
+            products are laid out as these read them. With several functions, they are parameters of all that
+            have one of that name.
         observer: Sees every stage's form as it appears.
         bindings: Extents for symbolic dimensions of a program, by name without the ``?``; where that binds
             all of a function, it is compiled at once, else for each binding when it is called so first.
@@ -85,19 +101,23 @@ def compile(
         VerificationError: The module breaks a rule; the exception holds all findings. E2002, E2101: there
             is no such function, or it is not exported.
         ExecutionError: E6004, intermediate values need more scratch memory than any address space has.
+        ArgumentError: E6102, ``constants`` names no parameter, or one of a function that others call; E6103,
+            E6104, E6105, an array does not fit its parameter.
         TypeError: An argument is not of the type above.
         ValueError: ``opt_level`` is none of 0 to 3, ``threads`` is out of range, ``target`` is none of
-            those, or not this machine's, one of the variables ``MIND_MLIR_NUM_THREADS`` and
-            ``MIND_MLIR_TARGET`` is wrong, ``bindings`` names a symbol that the program does not have or an
-            extent below 0, ``max_bindings`` is below 1, or ``seed`` does not fit in 64 bits.
+            those, or not this machine's, ``disabled_passes`` names none of the optimiser's, one of the
+            variables ``MIND_MLIR_NUM_THREADS`` and ``MIND_MLIR_TARGET`` is wrong, ``bindings`` names a symbol
+            that the program does not have or an extent below 0, ``max_bindings`` is below 1, ``seed`` does
+            not fit in 64 bits, or there are ``constants`` for a program with tuples or open dimensions.
         InternalError: A stage failed on a verified module: a bug of the compiler.
     """
-    options = CompileOptions(opt_level, threads, target, winograd)
+    disabled = checked_names(disabled_passes, "disabled_passes")
+    options = CompileOptions(opt_level, threads, target, winograd, disabled, prepares=bool(constants))
     if not isinstance(module, Program):
         refuse_bindings(bindings)
         if seed is not None:
             raise ValueError("seed must be left out for a module: its functions take seeds as arguments")
-        return Executable(module, options, function=function, observer=observer)
+        return Executable(_with(module, constants, function), options, function=function, observer=observer)
     most = border.integer(max_bindings, "max_bindings")
     if most < 1:
         raise ValueError(f"max_bindings must be 1 or more, not {most}")
@@ -106,6 +126,18 @@ def compile(
         bind(program, checked_bindings({} if bindings is None else bindings, symbols_of(program))), seed
     )
     if needs_program(program):
+        if constants:
+            raise ValueError(
+                "constants must be left out for a program whose functions have tuples or open dimensions"
+            )
         return ProgramExecutable(program, options, observer=observer, max_bindings=most)
     converted = convert(program)
-    return Executable(converted.module, options, observer=observer, entry=converted.entry)
+    module = _with(converted.module, constants)
+    return Executable(module, options, observer=observer, entry=converted.entry)
+
+
+def _with(module: Module, constants: Mapping[str, object] | None, function: str | None = None) -> Module:
+    """Return ``module``, or what ``function`` needs of it, with constants in the place of parameters."""
+    if constants is None:
+        return module
+    return with_constants(restricted_module(verify(module), function), constants)

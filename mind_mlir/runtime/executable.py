@@ -18,6 +18,7 @@ from mind_mlir.ir.entry import DEFAULT_ENTRY, default_entry, exported
 from mind_mlir.ir.module import MODULE, Module
 from mind_mlir.mlir.references import References
 from mind_mlir.options import CompileOptions
+from mind_mlir.passes.optimize import checked_names
 from mind_mlir.pipeline import Lowering
 from mind_mlir.runtime.call import Called
 from mind_mlir.runtime.contexts import borrowed, is_small
@@ -29,7 +30,7 @@ from mind_mlir.runtime.native import NativeFunction, NativeModule
 from mind_mlir.runtime.places import Places
 from mind_mlir.runtime.threads import begin_pool, check_threads, loop_threads
 from mind_mlir.stages import FORMS
-from mind_mlir.target import TARGETS, named_target, runnable_target
+from mind_mlir.target import TARGETS, named_target, runnable_target, runs_here
 
 if TYPE_CHECKING:
     import inspect
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.interface import Parameter
     from mind_mlir.ir.types import TensorType
+    from mind_mlir.passes.record import Evaluate
     from mind_mlir.pipeline import Observer
     from mind_mlir.runtime.bound import BoundFunction
     from mind_mlir.target import Target
@@ -97,6 +99,7 @@ class Executable(Called):
                 kernels=partial(begin_kernels, target=machine),
                 references=references,
                 context=context,
+                evaluate=evaluation(options),
             )
             lowering.run(module)
             start = time.perf_counter()
@@ -239,6 +242,17 @@ def _recompile_function(module: Module, options: CompileOptions, name: str) -> C
     return Executable(module, options, function=name)[name]
 
 
+def evaluation(options: CompileOptions) -> Evaluate | None:
+    """Return what runs code while a module is compiled with ``options``, where these ask for it.
+
+    The code is for the processor that the module is for; where this machine is another one, nothing is run.
+    """
+    if not options.prepares or not runs_here(named_target(options.target)):
+        return None
+    alone = replace(options, prepares=False)
+    return lambda module: Executable(module, alone)()
+
+
 def _machine(name: object) -> Target:
     """Return the target that a caller names, or else the environment; this machine runs its code."""
     return runnable_target(None if name is None else border.choice(name, TARGETS, "target"))
@@ -251,14 +265,20 @@ def _checked(options: CompileOptions) -> CompileOptions:
         raise ValueError(f"opt_level must be one of {', '.join(map(str, OPT_LEVELS))}, not {level}")
     threads = None if options.threads is None else check_threads(options.threads, "threads")
     winograd = border.flag(options.winograd, "winograd")
-    return replace(options, opt_level=level, threads=threads, winograd=winograd)
+    disabled = checked_names(options.disabled_passes, "disabled_passes")
+    return replace(options, opt_level=level, threads=threads, winograd=winograd, disabled_passes=disabled)
 
 
 @held()
 def stage_text(module: Module, stage: str, options: CompileOptions | None = None) -> str:
     """Return ``module`` in the form that ``stage`` leaves it in (see `Executable.as_text`)."""
     options = options or CompileOptions()
-    lowering = Lowering(named_target(options.target), threads=loop_threads(options.threads), options=options)
+    lowering = Lowering(
+        named_target(options.target),
+        threads=loop_threads(options.threads),
+        options=options,
+        evaluate=evaluation(options),
+    )
     text = lowering.run(module, until="llvm" if stage == "asm" else stage)
     if text is not None:
         return text

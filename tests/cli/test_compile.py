@@ -119,9 +119,10 @@ def test_dumps_are_numbered_in_order(tmp_path: Path) -> None:
     directory = tmp_path / "new" / "dump"
     succeed("compile", "-", "--emit=linalg", "--dump-stages", directory, "-o", tmp_path / "out", stdin=SUM)
     names = sorted(entry.name for entry in directory.iterdir())
-    assert names == ["00-core.ir", "01-canonical.ir", "02-structured.ir", "03-mind.mlir", "04-linalg.mlir"]
+    first = ["00-core.ir", "01-canonical.ir", "02-structured.ir", "03-optimized.ir"]
+    assert names == [*first, "04-mind.mlir", "05-linalg.mlir"]
     assert (directory / "00-core.ir").read_text() == SUM
-    assert (directory / "04-linalg.mlir").read_text() == (tmp_path / "out").read_text()
+    assert (directory / "05-linalg.mlir").read_text() == (tmp_path / "out").read_text()
 
 
 def test_a_dump_directory_that_is_a_file(tmp_path: Path) -> None:
@@ -135,10 +136,10 @@ def test_printing_after_all_stages_and_timing() -> None:
     result = invoke("compile", "-", "--emit=linalg", "--print-ir-after-all", "--timing", stdin=SUM)
     assert result.exit_code == 0
     headers = [line.split()[4] for line in result.stderr.splitlines() if line.startswith("// -----//")]
-    assert headers == ["core", "canonical", "structured", "mind", "linalg"]
+    assert headers == ["core", "canonical", "structured", "optimized", "mind", "linalg"]
     table = result.stderr[result.stderr.index("stage timings") :].splitlines()[1:]
     stages = {line.rsplit(maxsplit=2)[0].strip(): float(line.split()[-2]) for line in table}
-    assert stages.keys() >= {"parse", "canonical", "structured", "mind", "linalg", "total"}
+    assert stages.keys() >= {"parse", "canonical", "structured", "optimized", "mind", "linalg", "total"}
     assert stages["total"] == pytest.approx(
         sum(ms for name, ms in stages.items() if name != "total"), abs=0.1
     )

@@ -226,7 +226,7 @@ def test_forms_are_of_all_exported_functions() -> None:
 
 
 def test_forms_of_one_function() -> None:
-    for form in ("canonical", "structured", "mind", "linalg", "scheduled", "bufferized", "llvm"):
+    for form in ("canonical", "structured", "optimized", "mind", "linalg", "scheduled", "bufferized", "llvm"):
         text = succeed("compile", "-", "--func=sign", "--emit", form, stdin=TEXT)
         assert "@sign" in text
         assert "@power" not in text
@@ -253,8 +253,8 @@ def test_a_loop_without_exit_is_told_by_its_label() -> None:
 def test_every_form_of_functions_can_be_dumped(tmp_path: Path) -> None:
     succeed("compile", "-", "--dump-stages", tmp_path, "-o", tmp_path / "out", stdin=TEXT)
     names = sorted(path.name for path in tmp_path.iterdir())
-    assert names[:4] == ["00-core.ir", "01-canonical.ir", "02-structured.ir", "03-mind.mlir"]
-    for name in names[:3]:
+    assert names[:4] == ["00-core.ir", "01-canonical.ir", "02-structured.ir", "03-optimized.ir"]
+    for name in names[:4]:
         assert print_module(parse((tmp_path / name).read_text())) == (tmp_path / name).read_text()
 
 

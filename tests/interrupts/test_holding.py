@@ -232,7 +232,18 @@ def test_a_child_that_another_thread_forks_gets_its_signals(calls: list[str]) ->
 
 
 @pytest.mark.parametrize(
-    "stage", ["verify", "canonical", "structured", "emit", "to_linalg", "schedule", "bufferize", "to_llvm"]
+    "stage",
+    [
+        "verify",
+        "canonical",
+        "structured",
+        "optimize",
+        "emit",
+        "to_linalg",
+        "schedule",
+        "bufferize",
+        "to_llvm",
+    ],
 )
 def test_a_compilation_raises_what_a_handler_raised(
     stage: str, install: Callable[[object], None], monkeypatch: pytest.MonkeyPatch
@@ -268,7 +279,7 @@ def test_an_observer_is_interrupted_at_once(install: Callable[[object], None]) -
     install(expire)
     with pytest.raises(ExpiredError):
         mind_mlir.compile(mind_mlir.parse(TEXT), observer=observe)
-    assert seen == ["core", "canonical", "structured", "mind", "linalg"]
+    assert seen == ["core", "canonical", "structured", "optimized", "mind", "linalg"]
 
 
 def test_a_failing_stage_is_still_a_bug_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -337,7 +337,7 @@ def test_kernels_are_those_of_other_products() -> None:
     body = Body([])
     q, k, v = (body.parameter(DType.F32, 48, 16) for _ in range(3))
     attended = body.product(body.softmax(body.product(q, body.transpose(k, 1, 0), 0, (1, 0))), v, 0, (1, 0))
-    module = to_module(program(body, [attended, body.product(q, body.transpose(k, 1, 0), 0, (1, 0))]))
+    module = to_module(program(body, [attended, body.product(v, body.transpose(k, 1, 0), 0, (1, 0))]))
     check(module, arguments_of(module))
 
 

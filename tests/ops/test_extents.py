@@ -26,11 +26,11 @@ def convolution(padding: str, strides: str, result: str) -> str:
 def broadcasts(extent: int) -> str:
     """Return a program with two intermediate values of ``extent`` numbers that compiled code stores."""
     lines = ['%x = Input {name="x"} : tensor<f32[1]>', '%i = Input {name="i"} : tensor<i64[1]>']
-    for name in "ab":
+    for name, opcode in (("a", "Sub"), ("b", "Add")):
         lines += [
             f"%{name} = BroadcastTo (%x) {{result_shape=[{extent}]}} : tensor<f32[{extent}]>",
             f"%{name}1 = Sum (%{name}) {{axes=[0], keepdims=true}} : tensor<f32[1]>",
-            f"%{name}2 = Sub (%{name}, %{name}1) : tensor<f32[{extent}]>",
+            f"%{name}2 = {opcode} (%{name}, %{name}1) : tensor<f32[{extent}]>",
         ]
     lines += [
         f"%{name}3 = Gather (%{name}2, %i) : tensor<f32[1]>" for name in "ab"

@@ -28,10 +28,10 @@ from harness import (
 import mind_mlir
 from mind_mlir import parse, verify
 from mind_mlir.analysis.call_graph import operations_of
-from mind_mlir.cli.dtype_table import YES, support
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.attribute_kinds import AttrKind
+from mind_mlir.ops.dtype_support import YES, support
 from mind_mlir.ops.opdef import Domain, NotDifferentiable, OpDef, Program
 from mind_mlir.ops.registry import all_ops, by_mnemonic, by_opcode, lookup
 from mind_mlir.ops.unknown import nearest_opcode, unknown_operation

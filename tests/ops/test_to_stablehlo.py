@@ -11,7 +11,7 @@ from stablehlo_border import run
 from stablehlo_interpreter import Interpreter
 
 import mind_mlir
-from mind_mlir.conversion.stablehlo import to_stablehlo
+from mind_mlir.conversion.stablehlo.text import to_stablehlo
 from mind_mlir.ops.opdef import Domain
 from mind_mlir.ops.registry import all_ops
 from mind_mlir.profiles import CORE_V1

@@ -68,6 +68,52 @@ def scatter_reduce(g: Growth) -> Value:
     return g.accumulated(g.emit("ScatterReduce", operand, indices, updates, axis=axis, reduce=kind))
 
 
+def arg_sort(g: Growth) -> Value:
+    first = g.operand(ANY, (1, MAX_RANK))
+    keys = [g.of_type(first.type.with_dtype(g.dtype(ANY))) for _ in range(g.number(0, 1))]
+    axis, dtype = g.number(0, first.type.rank - 1), g.dtype(INTEGERS)
+    form = {"axis": axis, "descending": g.flag(), "total_order": g.flag(), "indices_dtype": dtype}
+    return g.emit("ArgSort", first, *keys, **form)
+
+
+def gather_windows(g: Growth) -> Value:
+    operand = g.operand(ANY, (1, MAX_RANK - 1), wanted=has_elements)
+    sizes = _window(g, operand.shape)
+    indices = g.of_type(TensorType(g.dtype(INTEGERS), (g.extent((), sizes), 1)))
+    return g.emit(
+        "GatherWindows",
+        operand,
+        indices,
+        offset_dims=tuple(range(1, len(sizes) + 1)),
+        collapsed_slice_dims=(),
+        start_index_map=(g.number(0, len(sizes) - 1),),
+        index_vector_dim=1,
+        slice_sizes=sizes,
+    )
+
+
+def scatter_windows(g: Growth) -> Value:
+    operand = g.operand(NUMERIC, (1, MAX_RANK - 1), wanted=has_elements)
+    sizes = _window(g, operand.shape)
+    count = g.extent((), sizes)
+    indices = g.of_type(TensorType(g.dtype(INTEGERS), (count, 1)))
+    updates = g.of_type(operand.type.with_shape((count, *sizes)))
+    kind = g.pick(["Add", "Max", "Min", "Replace"])
+    return g.accumulated(
+        g.emit(
+            "ScatterWindows",
+            operand,
+            indices,
+            updates,
+            update_window_dims=tuple(range(1, len(sizes) + 1)),
+            inserted_window_dims=(),
+            scatter_dims_to_operand_dims=(g.number(0, len(sizes) - 1),),
+            index_vector_dim=1,
+            reduce=kind,
+        )
+    )
+
+
 def slice_(g: Growth) -> Value:
     operand = g.operand(ANY)
     starts, ends, steps = [], [], []

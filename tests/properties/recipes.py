@@ -106,6 +106,9 @@ RECIPES: Mapping[str, Callable[[Growth], Value]] = {
     "Take": indexing.take,
     "GatherElements": indexing.gather_elements,
     "ScatterReduce": indexing.scatter_reduce,
+    "GatherWindows": indexing.gather_windows,
+    "ScatterWindows": indexing.scatter_windows,
+    "ArgSort": indexing.arg_sort,
     "Concat": shaping.concat,
     "Tile": shaping.tile,
     "Iota": shaping.iota,
@@ -141,6 +144,7 @@ SMOOTH = frozenset(RECIPES) - {
     *("Relu", "Compare", "Maximum", "Minimum", "Cast", "Abs", "Clamp", "StopGradient"),
     # Not of complex numbers, by which slopes are measured.
     *("Erf", "Reduce", "DotGeneral", "LayerNorm", "ReduceWindow", "SegmentReduce", "ScatterReduce"),
+    "ScatterWindows",
     *("Dequantize", "ScatterAdd", "Rsqrt", "ExtractPatches", "Sqrt"),
     *("Floor", "Ceil", "RoundEven", "Round", "Sign", "IsFinite", "Remainder"),
     *("Log1p", "Expm1", "Logistic", "Sin", "Cos", "Tan", "Atan2", "Power", "Cbrt"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -9,11 +11,17 @@ import pytest
 from test_to_module import ADD, COND, F2, I1, MUL, NEG, PAIR, branches, instruction, program
 
 import mind_mlir
-from mind_mlir.diagnostics import UnsupportedError
+from mind_mlir.core.builder import Builder
+from mind_mlir.diagnostics import ExecutionError, UnsupportedError, VerificationError
 from mind_mlir.ir.attributes import TensorLiteral
+from mind_mlir.ir.module import Functions, Module
 from mind_mlir.ir.types import DType, TupleType
+from mind_mlir.ops.dtype_support import uses
+from mind_mlir.ops.registry import all_ops
+from mind_mlir.profiles import CORE_V1
 from mind_mlir.ptir.from_module import from_module
 from mind_mlir.ptir.program import Operation, Program, TupleElement
+from mind_mlir.ptir.to_core import to_core
 from mind_mlir.ptir.to_module import to_module
 
 LITERAL = TensorLiteral.of([1.5, 2.5], DType.F32)
@@ -183,20 +191,144 @@ def test_what_is_around_a_loop_is_carried() -> None:
     assert len(loop.operands) == len(loop.output.elements) == 4
 
 
-def test_each_operation_that_ptir_cannot_say_is_named() -> None:
-    text = """\
-%0 = Input {name="x"} : tensor<f32[4]>
-%1 = Slice (%0) {ends=[4], starts=[0], steps=[2]} : tensor<f32[2]>
-%2 = Input {name="i"} : tensor<i64[2]>
-%3 = Gather (%0, %2) : tensor<f32[2]>
-outputs: %1, %3
+INDEXED = """\
+%0 = Input {name="x"} : tensor<f32[4, 3]>
+%1 = Input {name="i"} : tensor<i32[2]>
+%2 = Slice (%0) {ends=[-5, 0], starts=[3, 2], steps=[-2, -1]} : tensor<f32[2, 2]>
+%3 = Gather (%0, %1) : tensor<f32[2, 3]>
+%4 = Index (%0) {indices=[-1, 7]} : tensor<f32[]>
+outputs: %2, %3
 """
+
+
+def test_elements_by_index() -> None:
+    """Negative indices count from the end in Core IR, and steps may be any; in PTIR neither is so."""
+    module = mind_mlir.parse(INDEXED, format="core")
+    said = from_module(mind_mlir.canonicalize(module))
+    x = np.arange(12, dtype=np.float32).reshape(4, 3)
+    sliced, rows = mind_mlir.interpret(said, {"x": x, "i": np.array([-4, 3], np.int32)})
+    np.testing.assert_array_equal(sliced, x[3::-2, 2:0:-1])
+    np.testing.assert_array_equal(rows, x[[-4, 3]])
+    for wrong in (-5, 4):
+        with pytest.raises(ExecutionError) as raised:
+            mind_mlir.interpret(said, {"x": x, "i": np.array([0, wrong], np.int32)})
+        assert raised.value.code == "E6001"
+
+
+def test_an_index_that_is_out_of_range_is_found_when_the_program_runs() -> None:
+    said = from_module(mind_mlir.parse(INDEXED.replace("%2, %3", "%4"), format="core"))
+    with pytest.raises(ExecutionError) as raised:
+        mind_mlir.interpret(said, {"x": np.zeros((4, 3), np.float32), "i": np.zeros(2, np.int32)})
+    assert raised.value.code == "E6001"
+
+
+CALLS = """func @main(%x: tensor<f32[2]>) -> (tensor<f32[2]>) {{
+^entry:
+  %y = Call (%x) {{callee="f0"}} : tensor<f32[2]>
+  return %y
+}}
+{}
+internal func @f{}(%x: tensor<f32[2]>) -> (tensor<f32[2]>) {{
+^entry:
+  %y = Add (%x, %x) : tensor<f32[2]>
+  return %y
+}}
+"""
+TWICE = """internal func @f{}(%x: tensor<f32[2]>) -> (tensor<f32[2]>) {{
+^entry:
+  %y = Call (%x) {{callee="f{}"}} : tensor<f32[2]>
+  %z = Call (%y) {{callee="f{}"}} : tensor<f32[2]>
+  return %z
+}}
+"""
+
+
+def calling(depth: int) -> mind_mlir.Module:
+    """Return a module that doubles a value 2 ** depth times."""
+    functions = "\n".join(TWICE.format(n, n + 1, n + 1) for n in range(depth))
+    return mind_mlir.parse(CALLS.format(functions, depth), format="core")
+
+
+def test_functions_take_the_place_of_calls() -> None:
+    said = from_module(calling(5))
+    assert len(said.functions) == 1
+    assert [each.operation.variant for each in said.functions[0].body] == ["Add"] * 32
+    (found,) = mind_mlir.interpret(said, {"x": np.ones(2, np.float32)})
+    assert found.tolist() == [2.0**32] * 2
+
+
+def test_calls_that_are_too_many() -> None:
     with pytest.raises(UnsupportedError) as raised:
-        from_module(mind_mlir.parse(text, format="core"))
+        from_module(calling(40))
+    (finding,) = raised.value.diagnostics
+    assert finding.code == "E7001"
+    assert "PTIR has no calls" in finding.message
+
+
+def test_each_operation_that_ptir_cannot_say_is_named() -> None:
+    """Operations of programs draw each from the stream of its number."""
+    spec = {"shape": (2,), "dtype": DType.F32}
+    uniform = Operation("RngUniform", None, spec)
+    two = program((), instruction(0, uniform), instruction(1, uniform), results=(0, 1))
+    module = to_module(two)
+    (function,) = module.functions
+    swapped = replace(function.entry, operations=function.entry.operations[::-1])
+    with pytest.raises(UnsupportedError) as raised:
+        from_module(replace(module, functions=Functions([replace(function, blocks=(swapped,))])))
     found = raised.value.diagnostics
-    assert [(each.code, each.location.line if each.location else None) for each in found] == [
-        ("E7001", 2),
-        ("E7001", 4),
+    assert [(each.code, each.message) for each in found] == [
+        ("E7001", "PTIR cannot say RngUniform %1"),
+        ("E7001", "PTIR cannot say RngUniform %0"),
     ]
-    assert found[0].message == "PTIR cannot say Slice %1"
-    assert found[1].message == "PTIR cannot say Gather %3"
+
+
+def test_each_part_that_core_cannot_say_is_named() -> None:
+    """An operation is reported once, whatever else is wrong with it."""
+    wide, narrow = Operation("Cast", fields={"dtype": DType.F32}), F2.with_dtype(DType.BF16)
+    empty = Operation("Reshape", fields={"new_shape": (0, 5)})
+    nothing = F2.with_shape((0,))
+    said = program(
+        (narrow, F2, nothing),
+        instruction(3, wide, 0),
+        instruction(4, ADD, 1, 3),
+        instruction(5, NEG, 0, type_=narrow),
+        instruction(6, empty, 2, type_=F2.with_shape((0, 5))),
+        results=(4,),
+    )
+    with pytest.raises(UnsupportedError) as raised:
+        to_core(said)
+    found = raised.value.diagnostics
+    assert {each.code for each in found} == {"E7001"}
+    assert [each.message for each in found] == [
+        "Core IR cannot say parameter %0 of @main",
+        "Core IR cannot say parameter %2 of @main",
+        "Core IR cannot say Cast %3",
+        "Core IR cannot say Neg %5",
+        "Core IR cannot say Reshape %6",
+    ]
+    assert to_core(program((F2, F2), instruction(2, ADD, 0, 1))).profile == "core-functions"
+
+
+def test_what_ptir_has_in_dtypes_of_core_goes_back_and_forth() -> None:
+    """The first use of each operation of the contract, in each dtype: there and back, or with findings."""
+    for record in all_ops():
+        if record.contract is None or not record.operands or record.regions:
+            continue
+        for dtype in DType:
+            for types, attributes in islice(uses(record, dtype), 1):
+                builder = Builder(profile="ptir-v0.4")
+                try:
+                    operands = [builder.parameter(type_, f"x{place}") for place, type_ in enumerate(types)]
+                    results = builder.emit_all(record.opcode, *operands, **attributes)
+                except VerificationError:  # an example that broadcasts
+                    continue
+                module = Module(Functions((builder.function("main", results),)), "ptir-v0.4")
+                said = from_module(module)
+                known = [each.dtype for each in (*types, *(result.type for result in results))]
+                if {*known} <= {*CORE_V1.dtypes} and not any(0 in type_.shape for type_ in types):
+                    assert to_module(from_module(to_core(said))) == to_module(said)
+                    continue
+                with pytest.raises(UnsupportedError) as raised:
+                    to_core(said)
+                assert {each.code for each in raised.value.diagnostics} == {"E7001"}
+                assert all(each.help for each in raised.value.diagnostics)

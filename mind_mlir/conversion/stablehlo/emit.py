@@ -24,14 +24,15 @@ if TYPE_CHECKING:
 _BUILDER = StablehloBuilder()
 
 
-def emit(module: Module, context: Context) -> MLIRModule:
+def emit(module: Module, context: Context, entry: str | None) -> MLIRModule:
     """Return a module in structured form as StableHLO.
 
     Args:
         module: All of its operations have a rule.
         context: It has the dialects.
+        entry: The function that is called `main` there, if one is.
     """
-    symbols = _symbols(module)
+    symbols = _symbols(module, entry)
     with context, ir.Location.unknown():
         result = ir.Module.create()
         for function in module.functions:
@@ -40,11 +41,10 @@ def emit(module: Module, context: Context) -> MLIRModule:
         return result
 
 
-def _symbols(module: Module) -> Mapping[str, str]:
+def _symbols(module: Module, entry: str | None) -> Mapping[str, str]:
     """Return what each function is called: the entry `main`, for that is what StableHLO's tools run."""
     names = [function.name for function in module.functions]
     symbols = dict(zip(names, names, strict=True))
-    entry = next((function.name for function in module.functions if function.public), None)
     if entry is not None and "main" not in symbols:
         symbols[entry] = "main"
     return symbols
@@ -104,8 +104,8 @@ class _Emitter:
         results = [found] if isinstance(found, HloValue) else list(found)
         for result, type_ in zip(results, operation.result_types, strict=True):
             assert result.type == type_, f"{operation.opcode}: {result.type} is not {type_}"
-            if not any(result is operand for operand in operands):
-                _name(result, operation)
+            if result.owner is not None and not any(result is operand for operand in operands):
+                result.owner.location = _named(operation)
         return results
 
     def _region(self, block: Block) -> HloRegion:
@@ -126,12 +126,6 @@ def _parameter(operation: CoreOperation) -> Parameter:
         operation.location,
         origin=f"%{operation.attributes['name']}",
     )
-
-
-def _name(result: HloValue, operation: CoreOperation) -> None:
-    """Have the operation that gives ``result`` tell the name of the value."""
-    if isinstance(result.value, ir.OpResult):
-        result.value.owner.operation.location = _named(operation)
 
 
 def _named(value: CoreOperation | Parameter) -> MLIRLocation:

@@ -1,71 +1,90 @@
-"""A module as the text of a StableHLO program, and as a portable artifact."""
+"""A program as the text of a StableHLO program, and as a portable artifact."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir import bindings
-from mind_mlir.bindings import PassManager
+from mind_mlir import bindings as mlir
+from mind_mlir import border
 from mind_mlir.conversion.stablehlo.emit import emit
 from mind_mlir.conversion.stablehlo.support import require_support
 from mind_mlir.core.printer import print_module
 from mind_mlir.diagnostics import InternalError
 from mind_mlir.interrupts import held
+from mind_mlir.ir.entry import default_entry
+from mind_mlir.ir.module import MODULE, Module
 from mind_mlir.passes.expand import expanded
 from mind_mlir.passes.forms import structured_form
 from mind_mlir.passes.verify import verify
+from mind_mlir.ptir.program import Program
+from mind_mlir.ptir.symbols import bind, checked_bindings, refuse_bindings, symbols_of
+from mind_mlir.ptir.to_module import convert
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mind_mlir.bindings import Module as MLIRModule
-    from mind_mlir.ir.module import Module
 
 
-def to_stablehlo(module: Module) -> str:
-    """Return ``module`` as a StableHLO program (ptir-v0.4.md, "Conversion infrastructure").
+def to_stablehlo(program: Module | Program, *, bindings: Mapping[str, int] | None = None) -> str:
+    """Return ``program`` as StableHLO (ptir-v0.4.md, "Conversion infrastructure").
 
-    It is a module of MLIR with one `func.func` a function; the entry, the first public function, is called
-    `main`. Shapes and dtypes are the module's; the same module gives the same text. What the program checks
-    when it runs here, StableHLO does not (docs/stablehlo-target.md).
+    It is a module of MLIR with one `func.func` a function; the entry, if there is one, is called `main`.
+    Shapes and dtypes are the program's, tuples their elements; functions that draw random numbers have a last
+    parameter, the seed. The same program gives the same text. What is checked when a program runs here,
+    StableHLO does not check (docs/stablehlo-target.md).
+
+    Args:
+        program: A module of any profile, or a PTIR program; it is verified first.
+        bindings: Extents for the symbolic dimensions of a program, by name without the ``?``.
 
     Raises:
-        VerificationError: The module breaks a rule of its profile; all findings are in it.
+        VerificationError: The program breaks a rule; all findings are in it. E4303: a symbolic dimension is
+            not bound.
         UnsupportedError: E7001, StableHLO cannot say some of its operations, each of which is named; E7004,
             branches and loops nest too deeply.
         BindingsError: The bindings have no StableHLO.
+        TypeError: ``program`` is neither, or ``bindings`` no mapping from names to integers.
+        ValueError: ``bindings`` names what is no symbol of the program, or an extent below 0.
     """
     # Values are called as in the program where MLIR's syntax allows it.
-    text = _converted(module).operation.get_asm(use_name_loc_as_prefix=True, assume_verified=True)
-    return f"{text}\n"
+    converted = _converted(program, bindings)
+    return str(converted.operation.get_asm(use_name_loc_as_prefix=True, assume_verified=True))
 
 
-def to_portable_artifact(module: Module) -> bytes:
-    """Return ``module`` as a portable artifact of StableHLO: bytecode that keeps its meaning over releases.
+def to_portable_artifact(program: Module | Program, *, bindings: Mapping[str, int] | None = None) -> bytes:
+    """Return ``program`` as a portable artifact of StableHLO: bytecode that newer releases of it read.
 
-    It is of the version of StableHLO in the bindings, and of an earlier one where there is nothing new in it.
-
-    Raises:
-        VerificationError: As `to_stablehlo`.
-        UnsupportedError: As `to_stablehlo`.
-        BindingsError: The bindings have no StableHLO.
+    Arguments and errors are those of `to_stablehlo`.
     """
-    stablehlo = bindings.stablehlo()
-    converted = _converted(module)
+    stablehlo = mlir.stablehlo()
+    converted = _converted(program, bindings)
     return bytes(stablehlo.serialize_portable_artifact(converted, stablehlo.get_current_version()))
 
 
 @held()
-def _converted(module: Module) -> MLIRModule:
-    stablehlo = bindings.stablehlo()
+def _converted(program: Module | Program, bindings: Mapping[str, int] | None) -> MLIRModule:
+    stablehlo = mlir.stablehlo()
+    entry: str | None
+    if isinstance(program, Program):
+        extents = checked_bindings({} if bindings is None else bindings, symbols_of(program))
+        found = convert(bind(program, extents))
+        module, entry = found.module, found.entry
+    else:
+        refuse_bindings(bindings)
+        module = border.expect(program, Module, "program", f"{MODULE}, or a Program")
+        default = default_entry(module)
+        entry = None if default is None else default.name
     structured = structured_form(expanded(verify(module)))
     require_support(structured)
-    context = bindings.new_context(("func",))
+    context = mlir.new_context(("func",))
     stablehlo.register_dialect(context)
     try:
-        result = emit(structured, context)
+        result = emit(structured, context, entry)
         result.operation.verify()
         # Rules ask for a constant wherever they need it.
         with context:
-            PassManager.parse("builtin.module(cse)").run(result.operation)
+            mlir.PassManager.parse("builtin.module(cse)").run(result.operation)
     except Exception as error:
         raise InternalError("stablehlo", str(error) or type(error).__name__, print_module(module)) from error
     return result

@@ -1,6 +1,6 @@
 """E60xx: running a program. E61xx: the arguments of a call. E70xx: what this compiler does not offer.
 
-E71xx: what the system does not take or give.
+E71xx: what the system does not take or give. E72xx: what conversion targets do not take.
 """
 
 from __future__ import annotations
@@ -35,6 +35,27 @@ func @main(%p: tensor<i1[]>, %x: tensor<f32[]>) -> (tensor<f32[]>) {{{{
   return %x
 }}}}
 '''), {{"p": np.array(True), "x": np.zeros((), np.float32)}})
+"""
+_TARGET = """\
+import mind_mlir
+from mind_mlir.conversion import ConversionTarget, LegalityTable, OperationRule, convert
+from mind_mlir.ir.types import DType
+rules = {{"Add": OperationRule((DType.F32, DType.F64))}}
+table = LegalityTable(operations=rules, functions=False)
+sums = ConversionTarget(name="sums", summary="sums", suffix=".txt", legality=table, convert=str)
+convert(mind_mlir.parse('''
+func @main(%x: tensor<{dtype}[]>) -> (tensor<{dtype}[]>) {{
+^entry:
+  %y = {operation} (%x, %x) : tensor<{dtype}[]>
+  return %y
+}}
+{more}'''), sums)
+"""
+_RIGHT = _TARGET.format(dtype="f32", operation="Add", more="")
+_SECOND = """func @other(%x: tensor<f32[]>) -> (tensor<f32[]>) {
+^entry:
+  return %x
+}
 """
 _RESERVED = " This compiler does not report it."
 _SYMBOLIC = """\
@@ -220,6 +241,53 @@ ENTRIES = (
         language="python",
         bad=_NESTED.format(70),
         good=_NESTED.format(7),
+    ),
+    Entry(
+        code="E7201",
+        title="an operation that a conversion target does not take",
+        explanation=(
+            "Each conversion target states which operations it takes; mind-mlir targets shows them. The help "
+            "line says why this one is not among them, where the target says so."
+        ),
+        context=("target", "operation"),
+        language="python",
+        bad=_TARGET.format(dtype="f32", operation="Mul", more=""),
+        good=_RIGHT,
+    ),
+    Entry(
+        code="E7202",
+        title="a dtype that a conversion target does not take",
+        explanation=(
+            "Each conversion target states which dtypes it has, and of which dtypes operands and results of "
+            "each operation may be; mind-mlir targets shows them."
+        ),
+        context=("target", "dtype"),
+        language="python",
+        bad=_TARGET.format(dtype="i32", operation="Add", more=""),
+        good=_RIGHT,
+    ),
+    Entry(
+        code="E7203",
+        title="a form of programs that a conversion target does not take",
+        explanation=(
+            "Each conversion target states which forms of programs it takes: symbolic dimensions, extents of "
+            "0, regions, branches, calls, several exported functions, tuples in signatures, and how many "
+            "dimensions; mind-mlir targets shows them."
+        ),
+        context=("target", "form"),
+        language="python",
+        bad=_TARGET.format(dtype="f32", operation="Add", more=_SECOND),
+        good=_RIGHT,
+    ),
+    Entry(
+        code="E7204",
+        title="a conversion target of another package that cannot be used",
+        explanation=(
+            "A package says by an entry point of the group mind_mlir.conversion_targets that it ships a "
+            "conversion target, but it cannot be loaded, is none, has another name than its entry point, or "
+            "a name that is taken. Other targets are not affected."
+        ),
+        context=("target", "package", "reason"),
     ),
     Entry(
         code="E7101",

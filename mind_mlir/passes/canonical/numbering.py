@@ -28,13 +28,14 @@ if TYPE_CHECKING:
     from mind_mlir.passes.canonical.body import Code
 
 
-def numbered(code: Code, function: Function) -> Function:
+def numbered(code: Code, function: Function, *, ordered: bool = True) -> Function:
     """Return ``code`` as the blocks of ``function``, numbered.
 
-    Values have no names any more, but messages call them what the given function does.
+    Values have no names any more, but messages call them what the given function does. Where ``ordered`` says
+    so, operands of commutative operations ascend.
     """
     labels = {label: f"b{index}" if index else "entry" for index, label in enumerate(code.bodies)}
-    numbering = _Numbering(code, labels)
+    numbering = _Numbering(code, labels, ordered)
     blocks = [
         numbering.block(labels[body.label], body.parameters, body.operations) for body in code.bodies.values()
     ]
@@ -50,6 +51,7 @@ def numbered(code: Code, function: Function) -> Function:
 class _Numbering:
     code: Code
     labels: dict[str, str]
+    ordered: bool
     new: dict[ValueId, ValueId] = field(default_factory=dict)
 
     def block(
@@ -94,7 +96,7 @@ class _Numbering:
         return CoreOperation.create(
             results[0].value_id,
             operation.opcode,
-            sorted(operands) if record.commutative else operands,
+            sorted(operands) if self.ordered and record.commutative else operands,
             normal_attributes(record, operation.attributes, operation.result_type),
             operation.result_type,
             operation.source,

@@ -30,8 +30,14 @@ if TYPE_CHECKING:
 MAX_INLINED = 16
 
 
-def inline_calls(module: Module) -> Module:
-    """Return a module in structured form with fewer calls; the functions without calls stay in it."""
+def inline_calls(module: Module, *, every: bool = False) -> Module:
+    """Return a module in structured form with fewer calls; the functions without calls stay in it.
+
+    Args:
+        module: The module.
+        every: Whether functions of any size take the place of all calls, but where regions would nest too
+            deeply. The module may then grow exponentially (`inlined_size`).
+    """
     called = Counter(callee for function in module.functions for callee in _calls(function))
     if not called:
         return module
@@ -41,11 +47,20 @@ def inline_calls(module: Module) -> Module:
         finished = _Inliner(small).function(function)
         done[function.name] = finished
         once = called[function.name] == 1 and not function.public
-        if once or sum(1 for _ in operations_of(finished.blocks)) <= MAX_INLINED:
+        if every or once or sum(1 for _ in operations_of(finished.blocks)) <= MAX_INLINED:
             small[function.name] = _Small(finished)
     if all(done[function.name] is function for function in module.functions):
         return module
     return replace(module, functions=Functions(done[function.name] for function in module.functions))
+
+
+def inlined_size(module: Module) -> int:
+    """Return how many operations the exported functions have with functions in the place of all calls."""
+    size: dict[str, int] = {}
+    for function in CallGraph.of(module.functions).callees_first():
+        called = sum(size[callee] for callee in _calls(function))
+        size[function.name] = sum(1 for _ in operations_of(function.blocks)) + called
+    return sum(size[function.name] for function in module.functions if function.public)
 
 
 def _calls(function: Function) -> list[str]:

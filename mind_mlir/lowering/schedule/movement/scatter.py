@@ -48,6 +48,7 @@ class Scatter:
         combiner: The operation on an old element and an update that gives the new one; None where that is the
             update.
         lines: How updates of single elements lie (see `LINES_ATTRIBUTE`), if that is known.
+        skips: Whether there may be updates that go nowhere, behind the last row.
     """
 
     loop: Operation
@@ -57,6 +58,7 @@ class Scatter:
     width: int
     combiner: Operation | None
     lines: tuple[int, ...] = ()
+    skips: bool = False
 
     @property
     def element(self) -> Type:
@@ -72,7 +74,9 @@ def match_scatter(op: Operation) -> Scatter | None:
     body = list(inner.regions[0].blocks[0].operations)
     update = next(each for each in body if each.name == "tensor.extract").operation
     inserted = next(each for each in body if each.name == "tensor.insert").operands[0].owner
-    width = _constant(inner.operands[1])
+    end = inner.operands[1].owner
+    skips = end.name == "arith.select"
+    width = _constant(end.operands[1] if skips else inner.operands[1])
     return Scatter(
         op,
         update.operands[0],
@@ -81,6 +85,7 @@ def match_scatter(op: Operation) -> Scatter | None:
         width,
         None if inserted == update else inserted,
         tuple(op.attributes[LINES_ATTRIBUTE]) if LINES_ATTRIBUTE in op.attributes else (),
+        skips,
     )
 
 
@@ -190,7 +195,7 @@ class ScatterEmitter:
         to_target, to_update = (op.operands[0] for op in list(inner.regions[0].blocks[0].operations)[:2])
         with ir.InsertionPoint(inner):
             ends: list[Index] = [full, width]
-            if self.schedule.split.count > 1:
+            if self.schedule.split.count > 1 or self._scatter.skips:
                 below = arith.CmpIPredicate.ult
                 offset = arith.SubIOp(to_target, self._e.index(self._e.mul(first, width))).result
                 size = self._e.index(self._e.mul(self._e.sub(end, first), width))

@@ -1,0 +1,15 @@
+"""The passes of the optimiser, in order, for completion; the records themselves load numpy."""
+
+from __future__ import annotations
+
+OPTIMIZER_PASSES = (
+    "prepare",
+    "algebra",
+    "chains",
+    "dots",
+    "cse",
+    "hoist",
+    "dce",
+    "rematerialise",
+    "layers",
+)

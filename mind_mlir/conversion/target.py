@@ -1,0 +1,152 @@
+"""`ConversionTarget`: a form that programs are converted to, and what that form takes, as data."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from mind_mlir import border
+from mind_mlir.frozen import FrozenDict
+from mind_mlir.ir.types import MAX_RANK, DType
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from mind_mlir.conversion.walk import Visit
+    from mind_mlir.ir.module import Module
+    from mind_mlir.ptir.program import Program
+
+_NAME = re.compile(r"[a-z][a-z0-9_.-]*", re.ASCII)
+_SUFFIX = re.compile(r"(\.[A-Za-z0-9_]+)+", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class OperationRule:
+    """What a target takes of one operation.
+
+    Attributes:
+        dtypes: What each of its operands and results has one of.
+        reason: Why other dtypes are not taken, or nothing of it; for the help line.
+        unless: What no set of dtypes can say: given an operation that is taken otherwise, it returns why that
+            is not, or None.
+    """
+
+    dtypes: tuple[DType, ...] = tuple(DType)
+    reason: str = ""
+    unless: Callable[[Visit], str | None] | None = None
+
+    def __post_init__(self) -> None:
+        given = border.items(self.dtypes, "dtypes", "a sequence of DTypes")
+        dtypes = tuple(border.expect(each, DType, "each of dtypes", "a DType") for each in given)
+        object.__setattr__(self, "dtypes", dtypes)
+        border.text(self.reason, "reason")
+        _check_function(self.unless, "unless", optional=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LegalityTable:
+    """What a target takes.
+
+    Attributes:
+        operations: The rule of each operation that it takes, by opcode; of those that it does not take, a
+            rule without dtypes may say why.
+        dtypes: What every value has one of.
+        max_rank: The most dimensions of a value.
+        empty_extents: Whether extents may be 0.
+        symbolic_dimensions: Whether extents may be left open; `ConversionTarget.convert_program` is needed.
+        regions: Whether operations may run regions: branches and loops.
+        branches: Whether functions may be of several blocks.
+        calls: Whether functions may call one another.
+        functions: Whether several functions may be exported.
+        tuples: Whether parameters and results of functions may be tuples.
+    """
+
+    operations: Mapping[str, OperationRule]
+    dtypes: tuple[DType, ...] = tuple(DType)
+    max_rank: int = MAX_RANK
+    empty_extents: bool = True
+    symbolic_dimensions: bool = False
+    regions: bool = True
+    branches: bool = True
+    calls: bool = True
+    functions: bool = True
+    tuples: bool = True
+
+    def __post_init__(self) -> None:
+        given = border.mapping(self.operations, "operations", "a mapping from opcodes to OperationRules")
+        rules = {
+            border.text(opcode, "each opcode in operations"): border.expect(
+                rule, OperationRule, f"operations[{opcode!r}]", "an OperationRule"
+            )
+            for opcode, rule in given.items()
+        }
+        object.__setattr__(self, "operations", FrozenDict(rules))
+        dtypes = border.items(self.dtypes, "dtypes", "a sequence of DTypes")
+        checked = tuple(border.expect(each, DType, "each of dtypes", "a DType") for each in dtypes)
+        object.__setattr__(self, "dtypes", checked)
+        border.integer(self.max_rank, "max_rank")
+        for name in FORMS:
+            border.flag(getattr(self, name), name)
+
+    def takes(self, opcode: str, dtype: DType) -> bool:
+        """Return whether values of ``dtype`` may be operands and results of an operation."""
+        rule = self.operations.get(opcode)
+        return rule is not None and dtype in rule.dtypes and dtype in self.dtypes
+
+
+#: The forms of programs that a table says yes or no to, and what people call them.
+FORMS: Mapping[str, str] = FrozenDict(
+    {
+        "symbolic_dimensions": "symbolic dimensions",
+        "empty_extents": "extents of 0",
+        "regions": "regions",
+        "branches": "branches between blocks",
+        "calls": "calls",
+        "functions": "several functions",
+        "tuples": "tuples in signatures",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConversionTarget:
+    """A form that programs are converted to.
+
+    Attributes:
+        name: What it is known by, in small letters.
+        summary: What it is, in a line.
+        suffix: How names of files that hold it end.
+        legality: What it takes.
+        convert: Returns a verified and legal module in this form. Its exported functions have the names that
+            the text is to have.
+        convert_program: The same of a program whose symbolic dimensions are open; for tables that take those.
+        symbols: Where that is not what `entry_point_names` says: given a module and that, it returns what the
+            exported functions are called, by what the program calls them.
+    """
+
+    name: str
+    summary: str
+    suffix: str
+    legality: LegalityTable
+    convert: Callable[[Module], str | bytes]
+    convert_program: Callable[[Program], str | bytes] | None = None
+    symbols: Callable[[Module, Mapping[str, str]], Mapping[str, str]] | None = None
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(border.text(self.name, "name")):
+            raise ValueError(f"name must be letters and digits, as in 'my-target', not {self.name!r}")
+        border.text(self.summary, "summary")
+        if not _SUFFIX.fullmatch(border.text(self.suffix, "suffix")):
+            raise ValueError(f"suffix must be that of a file, as in '.mlir', not {self.suffix!r}")
+        border.expect(self.legality, LegalityTable, "legality", "a LegalityTable")
+        _check_function(self.convert, "convert")
+        _check_function(self.convert_program, "convert_program", optional=True)
+        _check_function(self.symbols, "symbols", optional=True)
+        if self.legality.symbolic_dimensions and self.convert_program is None:
+            raise ValueError("convert_program must be given where symbolic dimensions are taken")
+
+
+def _check_function(value: Any, name: str, *, optional: bool = False) -> None:
+    if not callable(value) and not (optional and value is None):
+        border.reject(name, "a function", value)

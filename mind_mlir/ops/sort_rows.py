@@ -1,0 +1,243 @@
+"""How the indices of rows are sorted: short rows by counting what comes before, others digit by digit.
+
+The place of an element is how many others come before it: for short rows those are counted, in vectors.
+Longer rows are sorted by their digits of 8 bits, the lowest first, each pass keeping the order of the one
+before: that takes time in proportion to the length, whatever the values are. An element travels as 64 bits,
+32 of a key and its index; a key of 64 bits is two of them. A digit that all elements share costs no more than
+a copy.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.ops.row_loops import ROWS_ATTRIBUTE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from mind_mlir.mlir.context import LoweringContext
+
+#: The longest rows: an index, and how often a digit occurs, has 32 bits.
+LONGEST = 2**31 - 1
+#: The longest rows whose places are counted.
+LONGEST_COUNTED = 64
+#: Nanoseconds, about, for an element in one pass over a line.
+_PASS_NS = 2
+_BUCKETS = 256
+
+
+class SortRows:
+    """Emits the indices of sorted rows.
+
+    Args:
+        context: The operation.
+        keys: Unsigned integers to sort by, of rank 2, the first ones first.
+        bits: How many bits each of them has.
+        rows: How many rows there are, and how long they are.
+    """
+
+    def __init__(
+        self, context: LoweringContext, keys: Sequence[Any], bits: Sequence[int], rows: tuple[int, int]
+    ) -> None:
+        self._c, self._keys, self._bits = context, keys, bits
+        self._mlir, self._arith = context.mlir, context.mlir.arith
+        self._rows, self._length = rows
+        self._dtype: DType = context.result_type.dtype
+        self._index = self._mlir.ir.IndexType.get()
+        self._i64 = context.element(DType.SI64)
+
+    def emit(self) -> Any:
+        """Return a tensor of the indices, of rank 2."""
+        start = self._c.empty(TensorType(self._dtype, (self._rows, self._length)))
+        if self._length == 1:
+            return self._c.filled(TensorType(self._dtype, (self._rows, 1)), 0)
+        if self._length <= LONGEST_COUNTED:
+            places = self._places()
+            return self._over_rows(start, 1, lambda row, result: self._placed(row, places, result))
+        passes = sum(-(-bits // 8) + 2 for bits in self._bits)
+        return self._over_rows(start, passes * _PASS_NS, self._sorted)
+
+    # Counting
+
+    def _places(self) -> Any:
+        """Append where each element goes in its row."""
+        affine = self._mlir.ir.AffineMap
+        row, mine, other = (self._mlir.ir.AffineDimExpr.get(dim) for dim in range(3))
+        type_ = TensorType(DType.SI32, (self._rows, self._length))
+        arith, element = self._arith, self._c.element(DType.SI32)
+
+        def body(*values: Any) -> Any:
+            pairs, count = values[:-1], values[-1]
+            places = [self._mlir.linalg.IndexOp(dim).result for dim in (2, 1)]
+            before = arith.cmpi(arith.CmpIPredicate.ult, *places)
+            for own, their in reversed(list(zip(pairs[::2], pairs[1::2], strict=True))):
+                less = arith.cmpi(arith.CmpIPredicate.ult, their, own)
+                equal = arith.cmpi(arith.CmpIPredicate.eq, their, own)
+                before = arith.ori(less, arith.andi(equal, before))
+            return arith.addi(count, arith.extui(element, before))
+
+        maps = [affine.get(3, 0, [row, mine]), affine.get(3, 0, [row, other])] * len(self._keys)
+        (places,) = self._c.generic(
+            [key for key in self._keys for _ in range(2)],
+            [*maps, affine.get(3, 0, [row, mine])],
+            [self._c.filled(type_, 0)],
+            ["parallel", "parallel", "reduction"],
+            body,
+        )
+        return places
+
+    def _placed(self, row: Any, places: Any, result: Any) -> Any:
+        def step(at: Any, carried: Sequence[Any]) -> Sequence[Any]:
+            place = self._arith.index_cast(self._index, self._mlir.tensor.extract(places, [row, at]))
+            number = self._arith.index_cast(self._c.element(self._dtype), at)
+            return [self._mlir.tensor.insert(number, carried[0], [row, place])]
+
+        return self._loop(self._length, [result], step)[0]
+
+    # Digits
+
+    def _sorted(self, row: Any, result: Any) -> Any:
+        """Append the sorting of one row, whose indices are written into ``result``."""
+        line_type = TensorType(DType.SI64, (self._length,))
+        line, spare = self._c.empty(line_type), self._c.empty(line_type)
+        first = True
+        for key, bits in reversed(list(zip(self._keys, self._bits, strict=True))):
+            for low in range(0, bits, 32):
+                line = self._with_keys(row, key, low, line, first=first)
+                line, spare = self._by_digits(line, spare, min(bits - low, 32))
+                first = False
+
+        def step(at: Any, carried: Sequence[Any]) -> Sequence[Any]:
+            number = self._arith.trunci(self._c.element(DType.SI32), self._read(line, at))
+            if self._dtype is DType.SI64:
+                number = self._arith.extui(self._i64, number)
+            return [self._mlir.tensor.insert(number, carried[0], [row, at])]
+
+        return self._loop(self._length, [result], step)[0]
+
+    def _with_keys(self, row: Any, key: Any, low: int, line: Any, *, first: bool) -> Any:
+        """Append ``line`` with 32 bits of ``key`` from ``low`` on before each index, at first in order."""
+        arith = self._arith
+
+        def step(at: Any, carried: Sequence[Any]) -> Sequence[Any]:
+            if first:
+                index = arith.index_cast(self._i64, at)
+                place = at
+            else:
+                index = arith.andi(self._read(carried[0], at), self._number((1 << 32) - 1))
+                place = arith.index_cast(self._index, index)
+            word = self._mlir.tensor.extract(key, [row, place])
+            word = word if word.type == self._i64 else arith.extui(self._i64, word)
+            word = arith.shrui(word, self._number(low)) if low else word
+            packed = arith.ori(arith.shli(word, self._number(32)), index)
+            return [self._mlir.tensor.insert(packed, carried[0], [at])]
+
+        return self._loop(self._length, [line], step)[0]
+
+    def _by_digits(self, line: Any, spare: Any, bits: int) -> tuple[Any, Any]:
+        """Append the sorting of ``line`` by the keys in it; returns it, and the line that is free."""
+        digits = -(-bits // 8)
+        counts = self._counted(line, digits)
+        for digit in range(digits):
+            line, spare = self._pass(line, spare, counts, digit), line
+        return line, spare
+
+    def _counted(self, line: Any, digits: int) -> Any:
+        """Append how often each number occurs as each digit."""
+        count = TensorType(DType.SI32, (digits * _BUCKETS,))
+        nothing, one = self._c.scalar(0, DType.SI32), self._c.scalar(1, DType.SI32)
+        tensor = self._mlir.tensor
+        counts = self._loop(
+            digits * _BUCKETS,
+            [self._c.empty(count)],
+            lambda at, carried: [tensor.insert(nothing, carried[0], [at])],
+        )
+
+        def step(at: Any, carried: Sequence[Any]) -> Sequence[Any]:
+            word, now = self._read(line, at), carried[0]
+            for digit in range(digits):
+                place = self._bucket(word, digit)
+                now = tensor.insert(self._arith.addi(tensor.extract(now, [place]), one), now, [place])
+            return [now]
+
+        return self._loop(self._length, counts, step)[0]
+
+    def _pass(self, line: Any, spare: Any, counts: Any, digit: int) -> Any:
+        """Append ``line`` in the order of one digit, written over ``spare``."""
+        arith, mlir = self._arith, self._mlir
+        any_place = self._bucket(self._read(line, self._at(0)), digit)
+        all_of_them = self._c.scalar(self._length, DType.SI32)
+        is_same = arith.cmpi(arith.CmpIPredicate.eq, mlir.tensor.extract(counts, [any_place]), all_of_them)
+        branch = mlir.scf.IfOp(is_same, [spare.type], has_else=True)
+        with mlir.ir.InsertionPoint(branch.then_block):
+            copied = self._loop(
+                self._length,
+                [spare],
+                lambda at, carried: [mlir.tensor.insert(self._read(line, at), carried[0], [at])],
+            )
+            mlir.scf.YieldOp(copied)
+        with mlir.ir.InsertionPoint(branch.else_block):
+            mlir.scf.YieldOp([self._moved(line, spare, self._begins(counts, digit), digit)])
+        return branch.results[0]
+
+    def _begins(self, counts: Any, digit: int) -> Any:
+        """Append where what has each number as this digit begins."""
+        tensor = self._mlir.tensor
+        type_ = TensorType(DType.SI32, (_BUCKETS,))
+
+        def step(at: Any, carried: Sequence[Any]) -> Sequence[Any]:
+            begins, total = carried
+            count = tensor.extract(counts, [self._arith.addi(at, self._at(digit * _BUCKETS))])
+            return [tensor.insert(total, begins, [at]), self._arith.addi(total, count)]
+
+        return self._loop(_BUCKETS, [self._c.empty(type_), self._c.scalar(0, DType.SI32)], step)[0]
+
+    def _moved(self, line: Any, spare: Any, begins: Any, digit: int) -> Any:
+        tensor, one = self._mlir.tensor, self._c.scalar(1, DType.SI32)
+
+        def step(at: Any, carried: Sequence[Any]) -> Sequence[Any]:
+            target, now = carried
+            word = self._read(line, at)
+            bucket = self._bucket(word, digit, first=True)
+            place = tensor.extract(now, [bucket])
+            target = tensor.insert(word, target, [self._arith.index_castui(self._index, place)])
+            return [target, tensor.insert(self._arith.addi(place, one), now, [bucket])]
+
+        return self._loop(self._length, [spare, begins], step)[0]
+
+    def _bucket(self, word: Any, digit: int, *, first: bool = False) -> Any:
+        """Append the place of the count of a digit of ``word``, in those of all digits or of this one."""
+        arith = self._arith
+        found = arith.shrui(word, self._number(32 + 8 * digit))
+        found = arith.index_cast(self._index, arith.andi(found, self._number(_BUCKETS - 1)))
+        return found if first or not digit else arith.addi(found, self._at(digit * _BUCKETS))
+
+    # Loops
+
+    def _over_rows(self, start: Any, nanoseconds: int, body: Callable[[Any, Any], Any]) -> Any:
+        """Append the loop over the rows, which threads may share."""
+        found = self._loop(self._rows, [start], lambda row, carried: [body(row, carried[0])])
+        total = self._mlir.ir.IntegerAttr.get(self._index, self._rows * self._length * nanoseconds)
+        found[0].owner.attributes[ROWS_ATTRIBUTE] = total
+        return found[0]
+
+    def _read(self, line: Any, at: Any) -> Any:
+        return self._mlir.tensor.extract(line, [at])
+
+    def _number(self, value: int) -> Any:
+        return self._c.scalar(value, DType.SI64)
+
+    def _at(self, number: int) -> Any:
+        return self._arith.constant(self._index, number)
+
+    def _loop(
+        self, count: int, carried: Sequence[Any], body: Callable[[Any, Sequence[Any]], Sequence[Any]]
+    ) -> list[Any]:
+        """Append a loop: ``body`` maps the step and what is carried to what is carried on."""
+        mlir = self._mlir
+        loop = mlir.scf.ForOp(self._at(0), self._at(count), self._at(1), list(carried))
+        with mlir.ir.InsertionPoint(loop.body):
+            mlir.scf.YieldOp(list(body(loop.induction_variable, list(loop.inner_iter_args))))
+        return list(loop.results)

@@ -1,0 +1,85 @@
+"""Merges operations that compute the same (common subexpressions).
+
+Before: a function in structured form. After: the same, where no operation without regions computes what one
+before it, in its block or in a block around it, has computed. Operations are pure, random numbers included,
+which are a function of their seed and stream; a run-time check of what is merged is that of the first one,
+which comes first anyway. What two regions of one operation have in common is `hoisting`'s.
+
+A large broadcast or iota stays where it is, for one that is read from afar would have to be stored; but what
+is made of equal ones is equal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from mind_mlir.passes.optimize.hoist_rules import bytes_of
+from mind_mlir.passes.optimize.keys import key_of
+from mind_mlir.passes.optimize.rewriting import ending, reading
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from mind_mlir.ir.module import Block, CoreOperation, Function, ValueId
+
+
+#: Operations whose values nests of loops make of next to nothing.
+_SPREADING = frozenset(("BroadcastTo", "Iota", "Tile"))
+#: What takes no more than this may be in memory.
+_FEW_BYTES = 4096
+
+
+def merge_common(function: Function) -> Function:
+    """Return ``function``, in structured form, with equal operations as one; itself where there are none."""
+    (block,) = function.blocks
+    merged = _Merging().block(block)
+    return function if merged is block else replace(function, blocks=(merged,))
+
+
+def _is_free(operation: CoreOperation) -> bool:
+    """Return whether an operation takes no time where it is read, but memory where it is read from afar."""
+    return operation.opcode in _SPREADING and bytes_of(operation.result_type) > _FEW_BYTES
+
+
+class _Merging:
+    """Merges the operations of one function, in order."""
+
+    def __init__(self) -> None:
+        #: The results of what has been computed where the walk is, by key.
+        self._known: dict[Hashable, tuple[ValueId, ...]] = {}
+        #: What values of merged operations have turned out to be.
+        self._same: dict[ValueId, ValueId] = {}
+        #: The first of the values that are equal to what stays where it is.
+        self._equal: dict[ValueId, ValueId] = {}
+
+    def block(self, block: Block) -> Block:
+        """Return ``block`` merged; itself where nothing changes."""
+        entered: list[Hashable] = []
+        kept: list[CoreOperation] = []
+        changed = False
+        for operation in block.operations:
+            if operation.regions:
+                left = reading(operation, self._same, tuple([self.block(each) for each in operation.regions]))
+            else:
+                operands = tuple([self._same.get(value, value) for value in operation.operands])
+                key = key_of(operation, [self._equal.get(value, value) for value in operands])
+                known = self._known.get(key)
+                if known is not None and _is_free(operation):
+                    self._equal[operation.value_id] = known[0]
+                elif known is not None:
+                    self._same.update(zip(operation.result_ids, known, strict=True))
+                    changed = True
+                    continue
+                else:
+                    self._known[key] = operation.result_ids
+                    entered.append(key)
+                left = operation if operands == operation.operands else replace(operation, operands=operands)
+            changed = changed or left is not operation
+            kept.append(left)
+        for key in entered:  # what a region computes is not there behind it
+            del self._known[key]
+        terminator = ending(block.terminator, self._same)
+        if not changed and terminator is block.terminator:
+            return block
+        return replace(block, operations=tuple(kept), terminator=terminator)

@@ -1,0 +1,124 @@
+"""The passes of the optimiser, in the order in which they run."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING
+
+from mind_mlir import border
+from mind_mlir.passes.layers import share_layers
+from mind_mlir.passes.optimize.common import merge_common
+from mind_mlir.passes.optimize.constants import prepare
+from mind_mlir.passes.optimize.dead_code import drop_dead_code
+from mind_mlir.passes.optimize.hoisting import hoist
+from mind_mlir.passes.recompute import recompute
+from mind_mlir.passes.record import EvaluatingPass, ModulePass, Pass
+from mind_mlir.passes.simplify import shorten_chains, simplify_algebra, simplify_dots
+
+if TYPE_CHECKING:
+    from mind_mlir.ir.module import Module
+    from mind_mlir.target import Target
+
+#: Passes over a function, which repeat until none of them finds anything to do.
+PASSES: tuple[Pass, ...] = (
+    Pass(
+        "algebra",
+        "writes what is computed more simply, where that gives the same numbers: `x * 1` as `x`",
+        simplify_algebra,
+        "each identity is listed with why it holds, for NaN, infinities, signed zeros and integers, in "
+        "[identities.md](identities.md)",
+    ),
+    Pass(
+        "chains",
+        "moves, repeats, cuts and joins elements in fewer steps: `transpose(transpose(x))` as one, or as `x`",
+        shorten_chains,
+        "elements are moved, or computed by the same operation before they are repeated; each form is listed "
+        "in [identities.md](identities.md)",
+    ),
+    Pass(
+        "dots",
+        "lets products read what transposes read, and multiplies integers where nothing is added up",
+        simplify_dots,
+        "the same terms are added up in the same order; each form is listed in "
+        "[identities.md](identities.md)",
+    ),
+    Pass(
+        "cse",
+        "computes once what is computed several times; what is in a region may be taken from around it",
+        merge_common,
+        "operations are pure, so that equal ones on equal operands have equal bits; random numbers are a "
+        "function of seed and stream, and a run-time check of the second fails where that of the first does",
+    ),
+    Pass(
+        "hoist",
+        "does before a loop what each iteration would do again, and before a branch what both sides do",
+        hoist,
+        "what moves cannot fail, and computes of the same operands; before a loop of which nobody knows "
+        "whether it runs it is some microseconds of work, and it takes no more memory than is there or 64 KB",
+    ),
+    Pass(
+        "dce",
+        "drops operations, results, and what loops carry, that no result of the function needs",
+        drop_dead_code,
+        "operations have no effect but their results; a run-time check of what nothing needs is not made, as "
+        "the canonicaliser does not make it",
+    ),
+)
+
+
+def _share_layers(module: Module, _: Target) -> Module:
+    return share_layers(module)
+
+
+#: Passes over a module, once, after the others.
+MODULE_PASSES: tuple[ModulePass, ...] = (
+    ModulePass(
+        "rematerialise",
+        "computes elementwise values again behind a contraction where memory would take longer",
+        recompute,
+        "a copy of an operation has the bits of the value that it takes the place of",
+    ),
+    ModulePass(
+        "layers",
+        "makes what a function repeats a function of its own, which is compiled once",
+        _share_layers,
+        "a call computes what the operations in its place did",
+    ),
+)
+
+#: The pass that runs code, before the others.
+PREPARE = EvaluatingPass(
+    "prepare",
+    "evaluates what is made of parameters that are declared constant alone when a program is compiled",
+    prepare,
+    "compiled code of the same operations evaluates it: where these would have been part of a larger nest or "
+    "product, sums may be in another order, within their bound; nothing that may fail is evaluated",
+)
+
+#: All of them, in order.
+ALL_PASSES: tuple[Pass | ModulePass | EvaluatingPass, ...] = (PREPARE, *PASSES, *MODULE_PASSES)
+
+
+#: The name that stands for every pass where passes are switched off.
+ALL = "all"
+
+
+def checked_names(names: object, parameter: str) -> frozenset[str]:
+    """Return names of passes as a set; `ALL` among them stands for every name.
+
+    Raises:
+        TypeError: ``names`` is no sequence or set of strings.
+        ValueError: No pass is called so.
+    """
+    known = [each.name for each in ALL_PASSES]
+    given = sorted(names, key=str) if isinstance(names, (set, frozenset)) else names
+    found = border.items(given, parameter, "a sequence or set of names of passes")
+    for name in found:
+        word = border.text(name, f"each of {parameter}")
+        if word not in known and word != ALL:
+            close = difflib.get_close_matches(word[:60], known, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"the passes are {', '.join(known)}"
+            raise ValueError(
+                f"{parameter} must be names of passes, and {border.describe(word)} is none; {hint}"
+            )
+    return frozenset(known if ALL in found else map(str, found))

@@ -1,0 +1,45 @@
+"""What the simplifying passes are made of: patterns, each with the reason why it holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from mind_mlir.ir.module import ValueId
+    from mind_mlir.passes.simplify.rewrite import Rewrite
+
+#: Returns the value that takes the place of the operation's result, or None where the pattern does not fit.
+Rule: TypeAlias = "Callable[[Rewrite], ValueId | None]"
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """One way to write an operation more simply.
+
+    Attributes:
+        before: What it looks for, as a person writes it.
+        after: What takes its place.
+        why: Why results stay the same: of floats for NaN, infinities and both zeros, and of integers.
+        opcodes: The operations that it is about.
+        rule: Looks at one of them.
+        unlike: What is close to it and does not hold, and why; empty where nothing is.
+    """
+
+    before: str
+    after: str
+    why: str
+    opcodes: tuple[str, ...]
+    rule: Rule
+    unlike: str = ""
+
+
+def by_opcode(patterns: Iterable[Pattern]) -> Mapping[str, tuple[Rule, ...]]:
+    """Return the rules of ``patterns`` by the operations that they are about, in order."""
+    found: dict[str, tuple[Rule, ...]] = {}
+    for pattern in patterns:
+        for opcode in pattern.opcodes:
+            found[opcode] = (*found.get(opcode, ()), pattern.rule)
+    return found
