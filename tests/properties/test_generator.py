@@ -26,7 +26,7 @@ def test_programs_are_varied() -> None:
     opcodes: Counter[str] = Counter()
     facts: Counter[str] = Counter()
 
-    @examples(650)
+    @examples(900)
     @given(programs())
     def collect(program: Program) -> None:
         module = program.module
