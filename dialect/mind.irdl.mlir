@@ -391,6 +391,25 @@ irdl.dialect @mind {
     %result = irdl.base "!builtin.tensor"
     irdl.results(result: %result)
   }
+  irdl.operation @reduce_prod {
+    %input = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input)
+    %attr_axes = irdl.base "#builtin.dense_array"
+    %attr_keepdims = irdl.base "#builtin.integer"
+    irdl.attributes { "axes" = %attr_axes, "keepdims" = %attr_keepdims }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
+  irdl.operation @reduce_bits {
+    %input = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input)
+    %attr_axes = irdl.base "#builtin.dense_array"
+    %attr_keepdims = irdl.base "#builtin.integer"
+    %attr_kind = irdl.base "#builtin.string"
+    irdl.attributes { "axes" = %attr_axes, "keepdims" = %attr_keepdims, "kind" = %attr_kind }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
   irdl.operation @argmax {
     %input = irdl.base "!builtin.tensor"
     irdl.operands(input: %input)

@@ -63,6 +63,8 @@ OPCODES = (
     "Sum",
     "Mean",
     "Reduce",
+    "ReduceProd",
+    "ReduceBits",
     "ArgMax",
     "TopK",
     "ArgSort",

@@ -6,7 +6,7 @@ import struct
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 
 #: Bits of the vectors that are scaled by an instruction.
@@ -93,27 +93,28 @@ class FloatEmitter:
         """Emit an f64 of another emitter, rounded to f32."""
         return self._emit(f"fptrunc {x} : {wide.type} to {self.type}")
 
-    def rarely(self, condition: str, arguments: Sequence[str], usual: str, intrinsic: str) -> str:
-        """Emit ``usual`` but what LLVM's ``intrinsic`` gives where the condition holds; to be emitted last.
+    def rarely(self, condition: str, arguments: Sequence[str], usual: str, emit: Callable[..., str]) -> str:
+        """Emit ``usual`` but, where the condition holds, what ``emit`` does; this is to be emitted last.
 
-        Where it holds in no lane, the intrinsic is not called. It is called in a function that is not
-        inlined, since that are many instructions.
+        Where it holds in no lane, that is not computed. It is a function that is not inlined, which ``emit``
+        is given another emitter for, and names for the ``arguments``.
         """
         any_lane = condition
         if self._lanes is not None:
-            any_lane = self._emit(
-                f'call_intrinsic "llvm.vector.reduce.or"({condition}) : ({self._flags}) -> i1'
-            )
+            called = f'call_intrinsic "llvm.vector.reduce.or"({condition})'
+            any_lane = self._emit(f"{called} : ({self._flags}) -> i1")
+        inside = FloatEmitter(self.width, self._lanes, fma=self._fma)
+        names = [f"%arg{place}" for place in range(len(arguments))]
+        result = emit(inside, *names)
+        parameters = ", ".join(f"{name}: {self.type}" for name in names)
+        body = "\n".join(inside.lines)
+        self.rare = (
+            f"llvm.func internal @name.rare({parameters}) -> {self.type}"
+            ' attributes {no_inline, {}, sym_visibility = "private"} {\n'
+            f"{body}\nllvm.return {result} : {self.type}\n}}"
+        )
         types = ", ".join([self.type] * len(arguments))
         signature = f"({', '.join(arguments)}) : ({types}) -> {self.type}"
-        parameters = ", ".join(f"%arg{place}: {self.type}" for place in range(len(arguments)))
-        inner = ", ".join(f"%arg{place}" for place in range(len(arguments)))
-        self.rare = (
-            f"llvm.func internal @name.rare({parameters}) -> {self.type} attributes "
-            '{no_inline, {}, sym_visibility = "private"} {\n'
-            f"%0 = llvm.intr.{intrinsic}({inner}) : ({types}) -> {self.type}\n"
-            f"llvm.return %0 : {self.type}\n}}"
-        )
         self.lines.append(f"llvm.cond_br {any_lane} weights([1, 4095]), ^rare, ^done({usual} : {self.type})")
         self.lines.append("^rare:")
         found = self._emit(f"call @name.rare{signature}")
@@ -136,6 +137,10 @@ class FloatEmitter:
     def divide(self, x: str, y: str) -> str:
         """Emit a quotient of floats."""
         return self._emit(f"fdiv {x}, {y} : {self.type}")
+
+    def remainder(self, x: str, y: str) -> str:
+        """Emit what a truncated division leaves, which is a call for each lane."""
+        return self._emit(f"frem {x}, {y} : {self.type}")
 
     def fma(self, x: str, y: str, z: str) -> str:
         """Emit ``x * y + z``, rounded once where the target fuses, else twice."""

@@ -134,7 +134,7 @@ def _emit_angle(n: FloatEmitter, x: str, name: str, emit: Callable[[FloatEmitter
     else:
         w, (wide,) = n.widened(x)
         found = n.narrowed(w, emit(w, angles, wide))
-    return n.rarely(rare, [x], found, name)
+    return n.rarely(rare, [x], found, lambda inside, argument: inside.intrinsic(name, argument))
 
 
 def _reduced(n: FloatEmitter, angles: Angles, x: str) -> tuple[tuple[str, ...], tuple[str, ...], str]:

@@ -16,6 +16,7 @@ from mind_mlir.bindings import ir, llvm, vector
 from mind_mlir.lowering.float_emitter import FloatEmitter
 from mind_mlir.lowering.math_functions import FORMATS, emit_exp, emit_expm1, emit_log, emit_log1p
 from mind_mlir.lowering.power_functions import emit_cbrt, emit_power
+from mind_mlir.lowering.remainder_functions import emit_remainder
 from mind_mlir.lowering.rounding_functions import emit_ceil, emit_floor, emit_round, emit_round_even
 from mind_mlir.lowering.special_functions import emit_erf, emit_tanh
 from mind_mlir.lowering.trigonometric_functions import emit_atan2, emit_cos, emit_sin, emit_tan
@@ -45,6 +46,7 @@ _FUNCTIONS: dict[str, Callable[..., str]] = {
     "math.atan2": emit_atan2,
     "math.powf": emit_power,
     "math.cbrt": emit_cbrt,
+    "arith.remf": emit_remainder,
 }
 #: Those for which processors that fuse multiplication and addition have instructions, as all do since then.
 _ROUNDING: dict[str, Callable[..., str]] = {
@@ -101,7 +103,7 @@ def expand_math(
         key = (op.name, row)
         if key not in symbols:
             taken = taken or _symbols(module)
-            symbols[key] = _unused(f"mind.{op.name.removeprefix('math.')}.{_spell(row)}", taken)
+            symbols[key] = _unused(f"mind.{op.name.partition('.')[2]}.{_spell(row)}", taken)
             taken.add(f"{symbols[key]}.rare")
             lanes = shape[-1] if shape else None
             expansions.functions[symbols[key]] = _function(

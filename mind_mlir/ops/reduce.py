@@ -60,34 +60,37 @@ KINDS = ("Sum", "Max", "Min")
 _DTYPES: DTypeSet = BOOL + ALL_REAL
 
 
-def _axes(attributes: Mapping[str, Any], rank: int) -> tuple[int, ...]:
+def kept_axes(attributes: Mapping[str, Any], rank: int) -> tuple[int, ...]:
     """Return the axes ascending, from the front; unlike those of `Sum`, no axes are none."""
     return tuple(sorted(axis % rank for axis in attributes["axes"]))
 
 
-def _normalize(attributes: Mapping[str, AttributeValue], result: TensorType) -> Mapping[str, AttributeValue]:
+def normalized_axes(
+    attributes: Mapping[str, AttributeValue], result: TensorType
+) -> Mapping[str, AttributeValue]:
+    """Let the axes count from the front, ascending."""
     axes = cast("tuple[int, ...]", attributes["axes"])
     rank = result.rank + (0 if attributes["keepdims"] else len(axes))
-    return {**attributes, "axes": _axes(attributes, rank)}
+    return {**attributes, "axes": kept_axes(attributes, rank)}
 
 
 def _type(context: TypeContext) -> TensorType:
     (operand,), attributes = context.operands, context.attributes
     check_axes(context, attributes["axes"], operand.rank)
     check_reduction(context, attributes["kind"], _DTYPES)
-    shape = reduced_shape(operand.shape, _axes(attributes, operand.rank), attributes["keepdims"])
+    shape = reduced_shape(operand.shape, kept_axes(attributes, operand.rank), attributes["keepdims"])
     return TensorType(attributes["out_dtype"], shape)
 
 
 def _terms(shapes: Sequence[tuple[int, ...]], attributes: Mapping[str, AttributeValue]) -> int:
-    axes = _axes(attributes, len(shapes[0]))
+    axes = kept_axes(attributes, len(shapes[0]))
     return math.prod(shapes[0][axis] for axis in axes) if attributes["kind"] == "Sum" else 1
 
 
 def _evaluate(context: EvalContext) -> Array:
     (operand,), attributes = context.operands, context.attributes
     accumulator: DType = attributes["accum_dtype"]
-    axes = _axes(attributes, operand.ndim)
+    axes = kept_axes(attributes, operand.ndim)
     kept = tuple(axis for axis in range(operand.ndim) if axis not in axes)
     shape = tuple(operand.shape[axis] for axis in kept)
     count = math.prod(operand.shape[axis] for axis in axes)
@@ -115,7 +118,7 @@ def _vjp(context: VjpContext) -> Sequence[Value | None]:
         return (None,)
     if 0 in operand.shape:
         return (context.zeros(operand.type),)
-    reduced = _axes(context.attributes, operand.type.rank)
+    reduced = kept_axes(context.attributes, operand.type.rank)
     if context.attributes["kind"] != "Sum" and reduced:
         return (_extreme_vjp(context, operand, reduced),)
     return (_spread(context, context.cast(context.cotangent, operand.type.dtype), operand, reduced),)
@@ -158,7 +161,7 @@ def _lower(context: LoweringContext) -> Any:
         return context.filled(result, numbers.widened(nothing).item())
     if source.dtype in COMPLEX:
         return by_parts(context, _lower)
-    axes = _axes(context.attributes, source.rank)
+    axes = kept_axes(context.attributes, source.rank)
     computed = computed_dtype(accumulator)
 
     def term(element: Any) -> Any:
@@ -239,7 +242,7 @@ OPERATIONS = (
         derivative=_vjp,
         lower=_lower,
         stablehlo=hlo.reduce,
-        normalize=_normalize,
+        normalize=normalized_axes,
         rounding=Rounding.ACCUMULATING,
         terms=_terms,
         choices=(

@@ -36,6 +36,7 @@ FAMILIES = (
     "bitcast",
     "reductions",
     "reduce",
+    "products",
     "argmax",
     "topk",
     "argsort",

@@ -101,7 +101,7 @@ OPERATIONS = (
         choices=(
             "The remainder of the least integer by -1 is 0.",
             "A divisor is checked where there is something to divide: not where the result is empty.",
-            "Floats are left to the C library, one by one.",
+            "Floats of f64, and quotients of others beyond 2^28, are left to the C library, one by one.",
         ),
         extension=True,
         aliases=(Alias("core-functions", "tensor.remainder"),),

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.ir.types import DType, DTypeKind, TensorType
 from mind_mlir.ops.accumulators import default_accumulator
 from mind_mlir.ops.extremes import identity_number
 from mind_mlir.ops.stablehlo_conversion import converted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from mind_mlir.mlir.stablehlo_builder import HloValue
     from mind_mlir.mlir.stablehlo_context import StablehloContext
@@ -62,6 +62,27 @@ def combined(context: StablehloContext, x: HloValue, axes: Sequence[int], kind: 
         [x], [start], axes, lambda so_far, element: context.binary(COMBINERS[kind], so_far, element)
     )
     return found
+
+
+def reduce_with(kind: str) -> Callable[[StablehloContext], HloValue]:
+    """Return the rule of a product, or of bits."""
+    name = {"Prod": "multiply", "And": "and", "Or": "or", "Xor": "xor"}[kind]
+
+    def rule(context: StablehloContext) -> HloValue:
+        (x,) = context.operands
+        wide = default_accumulator(x.dtype)
+        all_bits = -1 if x.dtype.kind is DTypeKind.SIGNED else (1 << x.dtype.bits) - 1
+        number = {"Prod": 1, "And": all_bits}.get(kind, 0)
+        start = context.constant(number, TensorType(wide))
+        (found,) = context.reduce(
+            [context.convert(x, wide)],
+            [start],
+            context.attributes["axes"],
+            lambda so_far, element: context.binary(name, so_far, element),
+        )
+        return context.reshape(context.convert(found, x.dtype), context.result_type.extents)
+
+    return rule
 
 
 def arg_max(context: StablehloContext) -> HloValue:

@@ -113,7 +113,7 @@ def compile(
     """
     disabled = checked_names(disabled_passes, "disabled_passes")
     if constants is not None:
-        constants = border.mapping(constants, "constants", "a mapping from names of parameters to arrays")
+        border.mapping(constants, "constants", "a mapping from names of parameters to arrays")
     options = CompileOptions(opt_level, threads, target, winograd, disabled, prepares=bool(constants))
     if not isinstance(module, Program):
         refuse_bindings(bindings)

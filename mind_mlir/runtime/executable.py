@@ -80,7 +80,8 @@ class Executable(Called):
         """
         super().__init__()
         border.expect(module, Module, "module", MODULE)
-        self._options = options = _checked(options or CompileOptions())
+        given = CompileOptions() if options is None else options
+        self._options = options = _checked(border.expect(given, CompileOptions, "options", "CompileOptions"))
         # Before anything is done, for what the environment says may be wrong.
         limit = loop_threads(options.threads)
         machine = _machine(options.target)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mind_mlir.bindings import MLIRError, PassManager, ir, stablehlo
 from mind_mlir.diagnostics import Diagnostic, ParseError, SourceText
-from mind_mlir.diagnostics.source import Location
+from mind_mlir.stablehlo.nesting import check_nesting
 
 if TYPE_CHECKING:
     from mind_mlir.bindings import Context, Module
@@ -20,7 +20,10 @@ _PLACE = re.compile(r'error: (?:"[^"]*":|loc\("[^"]*":)(\d+):(\d+)\)?: (.*)')
 #: Loads the dialect CHLO, which the bindings register only as what this pass depends on.
 _LOADS_CHLO = "builtin.module(func.func(stablehlo-complex-math-expander))"
 #: Makes operations with shapes that are constants operations without.
-_STATIC = "builtin.module(func.func(stablehlo-legalize-deprecated-ops,stablehlo-canonicalize-dynamism))"
+_STATIC = (
+    "builtin.module(func.func("
+    "stablehlo-legalize-deprecated-ops{fail-on-unused=false},stablehlo-canonicalize-dynamism))"
+)
 
 
 @cache
@@ -54,6 +57,7 @@ def read(program: str | bytes, source: SourceText, context: Context) -> Module:
     Raises:
         ParseError: E1101, it is not well-formed, as MLIR says.
     """
+    check_nesting(source)
     with context:
         try:
             module = _parsed(program, context)
@@ -82,7 +86,7 @@ def _wrong(message: str, source: SourceText) -> Diagnostic:
         if 0 < line <= source.index.count:
             start, end = source.index.span(line)
             offset = min(start + column - 1, end)
-            location = Location(source, offset, min(offset + 1, end))
+            location = source.locate(offset, min(offset + 1, end))
     said = found[3] if found else message.strip().partition("\n")[0]
     return Diagnostic(
         "E1101",

@@ -104,6 +104,23 @@ def test_places_and_levels_give_the_same_bits(opcode: str) -> None:
     assert run(opcode, tuple(each[101:] for each in operands)).tobytes() == whole[101:].tobytes()
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_remainders_are_exact(dtype: str) -> None:
+    rng, kind = np.random.default_rng(5), DTYPES[dtype]
+    given = list(arguments("Power", kind, 5_000))
+    divisor = rng.uniform(1, 2, 5_000).astype(kind)
+    multiple = (divisor.astype(np.float64) * rng.integers(1, 1 << 20, 5_000)).astype(kind)
+    given += [(np.nextafter(multiple, kind(0)), divisor), (multiple, divisor)]
+    x, y = (np.concatenate(each) for each in zip(*given, strict=True))
+    with np.errstate(all="ignore"):
+        expected = np.fmod(x, y)
+    numbers = ~np.isnan(expected)
+    for target in TARGETS:
+        result = run("Remainder", (x, y), target=target)
+        np.testing.assert_array_equal(result, expected)
+        np.testing.assert_array_equal(np.signbit(result)[numbers], np.signbit(expected)[numbers])
+
+
 @pytest.mark.parametrize("opcode", ["Floor", "Ceil", "Round", "RoundEven"])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_rounding_needs_no_instruction(opcode: str, dtype: str) -> None:

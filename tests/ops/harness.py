@@ -130,6 +130,9 @@ def edge_operands(use: Use, rng: np.random.Generator) -> list[Array]:
                 wide = widened(values)
                 parts = [np.abs(part) for part in (wide.real, wide.imag)]
                 values = values[np.all([~np.isfinite(part) | (part <= 3) for part in parts], axis=0)]
+                if use.record.opcode == "ReduceProd":  # nor whether one of the smallest underflows
+                    small = np.abs(widened(values))
+                    values = values[~((small > 0) & (small < 0.3))]
             share = 0.1 if use.record.rounding is Rounding.ACCUMULATING else 0.7
             chosen = rng.random(array.shape) < share
             array = np.where(chosen, values[rng.integers(0, len(values), array.shape)], array)

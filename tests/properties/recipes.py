@@ -94,6 +94,8 @@ RECIPES: Mapping[str, Callable[[Growth], Value]] = {
     "Cast": elementwise.cast,
     "Sum": reduction.reduction("Sum"),
     "Reduce": reduction.reduce,
+    "ReduceProd": reduction.reduce_prod,
+    "ReduceBits": reduction.reduce_bits,
     "ArgMax": reduction.argmax,
     "Mean": reduction.reduction("Mean"),
     "Reshape": shaping.reshape,
@@ -144,7 +146,7 @@ SMOOTH = frozenset(RECIPES) - {
     *("Relu", "Compare", "Maximum", "Minimum", "Cast", "Abs", "Clamp", "StopGradient"),
     # Not of complex numbers, by which slopes are measured.
     *("Erf", "Reduce", "DotGeneral", "LayerNorm", "ReduceWindow", "SegmentReduce", "ScatterReduce"),
-    "ScatterWindows",
+    *("ScatterWindows", "ReduceProd"),
     *("Dequantize", "ScatterAdd", "Rsqrt", "ExtractPatches", "Sqrt"),
     *("Floor", "Ceil", "RoundEven", "Round", "Sign", "IsFinite", "Remainder"),
     *("Log1p", "Expm1", "Logistic", "Sin", "Cos", "Tan", "Atan2", "Power", "Cbrt"),

@@ -30,6 +30,20 @@ def reduction(opcode: str) -> Callable[[Growth], Value]:
     return recipe
 
 
+def reduce_prod(g: Growth) -> Value:
+    # Of few elements: products of many leave the range of numbers.
+    operand = g.operand(NUMERIC)
+    few = [axis for axis, extent in enumerate(operand.shape) if extent <= 4]
+    return g.accumulated(g.emit("ReduceProd", operand, axes=tuple(g.subset(few)[:1]), keepdims=g.flag()))
+
+
+def reduce_bits(g: Growth) -> Value:
+    operand = g.operand((DType.I1, DType.SI32, DType.SI64))
+    kind = g.pick(["And", "Or", "Xor"])
+    axes = tuple(g.subset(range(operand.type.rank)))
+    return g.emit("ReduceBits", operand, axes=axes, keepdims=g.flag(), kind=kind)
+
+
 def reduce(g: Growth) -> Value:
     kind = g.pick(["Sum", "Max", "Min"])
     operand = g.operand(ANY)

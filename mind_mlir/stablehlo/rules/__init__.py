@@ -11,6 +11,7 @@ from mind_mlir.stablehlo.rules import (
     elementwise,
     gathering,
     movement,
+    normalizing,
     ordering,
     reducing,
 )
@@ -24,7 +25,16 @@ if TYPE_CHECKING:
 RULES: Mapping[str, Rule] = MappingProxyType(
     {
         name: rule
-        for family in (elementwise, movement, control, reducing, ordering, contracting, gathering)
+        for family in (
+            elementwise,
+            movement,
+            control,
+            reducing,
+            ordering,
+            contracting,
+            normalizing,
+            gathering,
+        )
         for name, rule in family.RULES.items()
     }
 )

@@ -1,0 +1,73 @@
+"""`from_jax` where jax is installed: the functions of the recorded programs, traced here and now."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+import recorded
+from test_jax_programs import NEAR
+
+import mind_mlir
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+HAS_JAX = importlib.util.find_spec("jax") is not None
+needs_jax = pytest.mark.skipif(not HAS_JAX, reason="jax is not installed")
+#: Functions, and the arguments to call them with; none where jax is not installed.
+FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {}
+if HAS_JAX:
+    import jax
+    import jax_programs
+
+    FUNCTIONS = {name: (function, arguments) for name, function, arguments in jax_programs.functions()}
+
+
+@needs_jax
+@pytest.mark.parametrize("name", FUNCTIONS or ["none"])
+def test_functions_agree_with_jax(name: str) -> None:
+    function, arguments = FUNCTIONS[name]
+    executable = mind_mlir.compile(mind_mlir.from_jax(function, *arguments), function="main")
+    found = executable(*jax_programs.leaves(arguments))
+    expected = jax_programs.leaves(jax.jit(function)(*arguments))
+    near = NEAR.get(name, 2e-5)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=near, atol=near)
+
+
+@needs_jax
+def test_every_function_is_recorded() -> None:
+    assert set(FUNCTIONS) == {name for name in recorded.read() if not name.startswith("gradient of ")}
+
+
+@needs_jax
+def test_jitted_functions_and_shapes_do() -> None:
+    function = jax.jit(lambda tree: tree["x"] + tree["y"])
+    shape = jax.ShapeDtypeStruct((3,), np.float32)
+    executable = mind_mlir.compile(mind_mlir.from_jax(function, {"x": shape, "y": shape}))
+    one = np.arange(3, dtype=np.float32)
+    np.testing.assert_array_equal(executable(one, one)[0], 2 * one)
+
+
+def test_without_jax_it_says_so() -> None:
+    code = """
+import sys
+sys.modules["jax"] = None
+import mind_mlir
+try:
+    mind_mlir.from_jax(lambda x: x, 1.0)
+except mind_mlir.UnsupportedError as error:
+    print(error.diagnostics[0].code, error.diagnostics[0].message)
+"""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "E7003 jax is not installed\n"
+
+
+def test_what_cannot_be_called_is_refused() -> None:
+    with pytest.raises(TypeError, match="function"):
+        mind_mlir.from_jax(3)  # type: ignore[arg-type]  # the mistake
