@@ -34,14 +34,12 @@ def command(session: Session, files: tuple[str, ...]) -> None:
 
 
 def _check(session: Session, file: str) -> Sequence[Diagnostic]:
-    from mind_mlir.frontends.source import read_source  # noqa: PLC0415 -- as above
-    from mind_mlir.ptir.sources import parse  # noqa: PLC0415 -- loads numpy, which --help and completion do without
+    from mind_mlir.cli.sources import read_program  # noqa: PLC0415 -- loads numpy, which --help and completion do without
     from mind_mlir.ptir.verification import check  # noqa: PLC0415 -- as above
 
     session.stage = "parse"
     try:
-        session.source = read_source(file)
-        module = parse(session.source)
+        module = read_program(session, file)
     except MindError as error:
         return error.diagnostics
     session.stage = "verify"

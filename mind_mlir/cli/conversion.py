@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from mind_mlir.cli.output import STDOUT, replace_file
+from mind_mlir.cli.sources import read_program
 from mind_mlir.cli.stage_log import bound
 from mind_mlir.conversion import check_program_legality, convert, get_conversion_target
 from mind_mlir.core.printer import print_module
-from mind_mlir.frontends.source import read_source
 from mind_mlir.ir.module import Module
 from mind_mlir.passes.verify import verify
 from mind_mlir.ptir import files
 from mind_mlir.ptir.from_module import from_module
-from mind_mlir.ptir.sources import parse
 from mind_mlir.ptir.to_core import to_core
 
 if TYPE_CHECKING:
@@ -96,8 +95,7 @@ def named(target: str) -> ConversionTarget:
 def _read(session: Session, path: str, extents: Mapping[str, int]) -> Module | Program:
     """Return the program at ``path``, which has the symbolic dimensions that ``extents`` names."""
     session.stage = "parse"
-    session.source = read_source(path)
-    found: Module | Program = parse(session.source)
+    found = read_program(session, path)
     if not isinstance(found, Module):
         bound(found, extents)
     elif extents:

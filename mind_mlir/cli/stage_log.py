@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING
 import click
 
 from mind_mlir.cli.output import make_directory, write_file
-from mind_mlir.frontends.source import read_source
+from mind_mlir.cli.sources import read_program
 from mind_mlir.frozen import FrozenDict
 from mind_mlir.ir.module import Module
 from mind_mlir.ptir.restriction import restricted
-from mind_mlir.ptir.sources import parse
 from mind_mlir.ptir.symbols import bind, checked_bindings, symbols_of
 from mind_mlir.ptir.to_module import to_module
 from mind_mlir.stages import suffix
@@ -109,8 +108,7 @@ class StageLog:
             click.UsageError: There is no such symbolic dimension.
         """
         with self.timed("parse"):
-            self.session.source = read_source(path)
-            found = parse(self.session.source)
+            found = read_program(self.session, path)
         if isinstance(found, Module):
             if extents:
                 raise click.UsageError("--bind is for PTIR programs: Core IR has no symbolic dimensions")

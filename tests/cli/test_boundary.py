@@ -17,7 +17,7 @@ from cli_harness import BIN, SUM, invoke, spawn, succeed
 from click.shell_completion import ShellComplete
 
 from mind_mlir import __version__, get_num_threads, pipeline
-from mind_mlir.cli import forms, mlir_passes, opt, stage_log
+from mind_mlir.cli import forms, mlir_passes, opt, sources
 from mind_mlir.cli.main import COMMANDS, program
 
 if TYPE_CHECKING:
@@ -305,7 +305,7 @@ def test_no_memory_is_a_diagnostic(monkeypatch: pytest.MonkeyPatch) -> None:
     def exhausted(_: object) -> NoReturn:
         raise MemoryError("no room for 8 EB")
 
-    monkeypatch.setattr(stage_log, "parse", exhausted)
+    monkeypatch.setattr(sources, "parse", exhausted)
     result = invoke("compile", "-", stdin=SUM)
     assert result.exit_code == 1
     assert "error[E6004]" in result.stderr
