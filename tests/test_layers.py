@@ -41,7 +41,7 @@ LAYERS = (
     "lowering.buffers",
     "lowering",
     "pipeline",
-    *("conversion.buffers", "conversion.stablehlo", "conversion"),
+    *("conversion.buffers", "conversion.c", "conversion.stablehlo", "conversion"),
     "runtime",
     "",  # the public names
     "comparison",
@@ -62,6 +62,7 @@ NO_ROW = {
     "",
     "__main__",
     "conversion.buffers",
+    "conversion.c",
     "conversion.stablehlo",
     "diagnostics.catalogue",
     "dialect.opviews",

@@ -1,0 +1,78 @@
+"""Tensors while C is written: arrays in memory, views of them, and elements that are computed where read."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from mind_mlir.conversion.c.nodes import Element, Expr, Index
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+#: Writes what is needed for one element at the current place, and returns the element.
+Reader: TypeAlias = "Callable[[Sequence[Index]], Expr]"
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """A tensor.
+
+    Attributes:
+        shape: Its extents.
+        read: Gives an element.
+        reads: The arrays in memory that this needs.
+        place: Where it lies, when in memory: the array, strides and offset in elements.
+    """
+
+    shape: tuple[int, ...]
+    read: Reader
+    reads: frozenset[str] = frozenset()
+    place: tuple[str, tuple[int, ...], int] | None = None
+
+
+def row_major(shape: Sequence[int]) -> tuple[int, ...]:
+    """Return the strides of a dense array of ``shape``."""
+    return tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
+
+
+def in_memory(
+    name: str, shape: Sequence[int], strides: Sequence[int] | None = None, offset: int = 0
+) -> Array:
+    """Return the tensor that lies in the array ``name``."""
+    steps = row_major(shape) if strides is None else tuple(strides)
+
+    def read(indices: Sequence[Index]) -> Expr:
+        return Element(name, address(indices, steps, offset))
+
+    return Array(tuple(shape), read, frozenset((name,)), (name, steps, offset))
+
+
+def address(indices: Sequence[Index], strides: Sequence[int], offset: int = 0) -> Index:
+    """Return where the element at ``indices`` lies."""
+    total = Index((), offset)
+    for index, stride in zip(indices, strides, strict=True):
+        total = Index().plus(index, stride).plus(total) if not total.terms else total.plus(index, stride)
+    return total
+
+
+def reshaped(array: Array, shape: tuple[int, ...]) -> Array | None:
+    """Return ``array`` in another shape without a copy, or None where its elements do not lie densely."""
+    if array.place is not None:
+        name, strides, offset = array.place
+        dense = row_major(array.shape)
+        if all(a == b or e == 1 for a, b, e in zip(strides, dense, array.shape, strict=True)):
+            return in_memory(name, shape, offset=offset)
+    long = [axis for axis, extent in enumerate(array.shape) if extent != 1]
+    kept = [axis for axis, extent in enumerate(shape) if extent != 1]
+    if [array.shape[axis] for axis in long] != [shape[axis] for axis in kept]:
+        return None
+
+    def read(indices: Sequence[Index]) -> Expr:
+        given = [Index()] * len(array.shape)
+        for axis, target in zip(long, kept, strict=True):
+            given[axis] = indices[target]
+        return array.read(given)
+
+    return Array(shape, read, array.reads)
