@@ -15,5 +15,6 @@ SHIPPED: Mapping[str, str] = MappingProxyType(
     {
         **dict.fromkeys(("mind", "linalg", "llvm"), "mind_mlir.conversion.lowered"),
         "stablehlo": "mind_mlir.conversion.stablehlo_target",
+        "c": "mind_mlir.conversion.c_target",
     }
 )
