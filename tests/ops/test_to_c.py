@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from c_programs import COMPILER, SANITIZED, run
-from harness import assert_agrees, build, dtypes_of, edge_operands, run_numpy_all, uses_of
+from harness import assert_agrees, build, dtypes_of, edge_operands, run_numpy_all, type_of, uses_of
 
 import mind_mlir
 from mind_mlir.conversion.c import to_c
@@ -54,7 +54,7 @@ def test_operations(tmp_path: Path) -> None:
         bodies += ["/* " + function for function in functions]
         given = [a if a.size else np.zeros([max(e, 1) for e in a.shape], a.dtype) for a in operands]
         expected = run_numpy_all(use.record, operands, use.attributes)
-        types = [mind_mlir.TensorType(mind_mlir.DType.from_numpy(a.dtype), a.shape) for a in expected]
+        types = [type_of(array) for array in expected]
         calls.append((name, given, types))
         kept.append((use, operands, expected))
     found = run("\n".join([*heads, *bodies]), calls, tmp_path, "-O1", *SANITIZED)
@@ -86,7 +86,7 @@ def test_examples(path: Path, tmp_path: Path) -> None:
             numbers = numbers * 0.01 + np.eye(len(numbers))  # where iterations converge
         arguments[str(parameter.name)] = np.asarray(numbers).astype(type_.dtype.numpy)
     expected = mind_mlir.interpret(module, arguments)
-    types = [mind_mlir.TensorType(mind_mlir.DType.from_numpy(a.dtype), a.shape) for a in expected]
+    types = [type_of(array) for array in expected]
     calls = [("run_main", list(arguments.values()), types)]
     ((status, actual),) = run(to_c(module), calls, tmp_path, "-O2")
     assert status == 0
