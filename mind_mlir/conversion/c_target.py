@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mind_mlir.conversion.c.dtypes import DTYPES
 from mind_mlir.conversion.expansion import CUSTOM_CALL
 from mind_mlir.conversion.target import ConversionTarget, LegalityTable, OperationRule
 from mind_mlir.frozen import FrozenDict
-from mind_mlir.ir.types import DType
 from mind_mlir.ops.registry import all_ops
 
 if TYPE_CHECKING:
@@ -16,18 +16,15 @@ if TYPE_CHECKING:
     from mind_mlir.ir.module import Module
     from mind_mlir.ops.opdef import OpDef
 
-#: What C has under the same rules as here; other dtypes would need arithmetic of their own.
-_DTYPES = (DType.I1, DType.SI32, DType.SI64, DType.F32, DType.F64)
-
 
 def _rule(record: OpDef) -> OperationRule:
     if record.opcode == CUSTOM_CALL:
         return OperationRule((), "C functions of this process are not part of the text")
-    return OperationRule(_DTYPES)
+    return OperationRule(DTYPES)
 
 
 def _convert(module: Module) -> str:
-    from mind_mlir.conversion.c import to_c  # noqa: PLC0415 -- loads MLIR, which legality does without
+    from mind_mlir.conversion.c.module import to_c  # noqa: PLC0415 -- loads MLIR, which legality does without
 
     return to_c(module)
 
@@ -39,7 +36,7 @@ TARGETS: Mapping[str, ConversionTarget] = FrozenDict(
             summary="C99 without dependencies",
             suffix=".c",
             legality=LegalityTable(
-                operations={record.opcode: _rule(record) for record in all_ops()}, dtypes=_DTYPES
+                operations={record.opcode: _rule(record) for record in all_ops()}, dtypes=DTYPES
             ),
             convert=_convert,
         )

@@ -11,7 +11,7 @@ from c_programs import COMPILER, SANITIZED, run
 from harness import assert_agrees, build, dtypes_of, edge_operands, run_numpy_all, type_of, uses_of
 
 import mind_mlir
-from mind_mlir.conversion.c import to_c
+from mind_mlir.conversion.c.module import to_c
 from mind_mlir.diagnostics import UnsupportedError
 from mind_mlir.ops.registry import all_ops
 from mind_mlir.profiles import CORE_V1

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mind_mlir.analysis.call_graph import operations_of
 from mind_mlir.bindings import ir, new_context
+from mind_mlir.conversion.c.dtypes import require_dtypes
 from mind_mlir.conversion.c.function import FunctionWriter
 from mind_mlir.conversion.c.helpers import helper_lines
 from mind_mlir.conversion.c.nodes import Line, lines, spelled
@@ -59,7 +60,9 @@ def to_c(module: Module) -> str:
         VerificationError: The module breaks a rule of its profile.
         UnsupportedError: E7002, a dtype that C lacks; E7004, branches and loops nest too deeply.
     """
-    structured = structured_form(expanded(verify(module)))
+    whole = expanded(verify(module))
+    require_dtypes(whole)
+    structured = structured_form(whole)
     opcodes = {op.label: op.opcode for f in structured.functions for op in operations_of(f.blocks)}
     lowered = to_linalg(emit(structured, new_context(unregistered=True)))
     used: set[str] = set()
