@@ -73,9 +73,16 @@ def clamped(
     if vector_dim < indices.type.rank:
         shape[vector_dim] = len(most)
     for opcode, ends in (("Maximum", least), ("Minimum", most)):
-        end = np.array(ends, indices.type.dtype.numpy).reshape(shape)
-        indices = emit(opcode, indices, builder.constant(end, indices.type.dtype))
+        end = builder.constant(np.array(ends).reshape(shape), indices.type.dtype)
+        indices = emit(opcode, *stretched(emit, indices, end))
     return indices
+
+
+def stretched(emit: Any, indices: Value, numbers: Value) -> tuple[Value, Value]:
+    """Append ``numbers`` in the shape of ``indices``, for profiles that do not broadcast; return both."""
+    if numbers.shape != indices.shape:
+        numbers = emit("BroadcastTo", numbers, result_shape=indices.shape)
+    return indices, numbers
 
 
 def scatter_form(attributes: Mapping[str, Any], reduce: str) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.types import DType
+from mind_mlir.ops.window_gather import stretched
 from mind_mlir.ops.window_numbers import GATHER, SCATTER, WindowNumbers
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class _Places:
         extents = np.array([windows.operand[dim] for dim in windows.indexed])
         for opcode, numbers in (("Maximum", -sizes), ("Minimum", extents), ("Add", sizes)):
             constant = context.builder.constant(numbers.astype(dtype.numpy).reshape(shape), dtype)
-            indices = context.emit(opcode, indices, constant)
+            indices = context.emit(opcode, *stretched(context.emit, indices, constant))
         return indices
 
     def write(self, reduce: str, operand: Value, updates: Value) -> Value:

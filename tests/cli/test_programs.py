@@ -127,10 +127,10 @@ def test_there_and_back(tmp_path: Path) -> None:
 
 
 def test_what_the_other_format_cannot_say_is_reported(tmp_path: Path, paths: dict[str, Path]) -> None:
-    path = tmp_path / "not.ir"
-    slice_ = "%1 = Slice (%0) {ends=[4], starts=[0], steps=[2]} : tensor<f32[2]>"
-    path.write_text(f'%0 = Input {{name="x"}} : tensor<f32[4]>\n{slice_}\noutputs: %1\n')
-    assert [each["code"] for each in findings("convert", path, "--to=json")] == ["E7001"]
+    path = tmp_path / "not.ptir"
+    negated = "%y = neg %x -> tensor<bf16, 4>"
+    path.write_text(f"func @main(%x: tensor<bf16, 4>) -> tensor<bf16, 4> {{\n  {negated}\n  return %y\n}}\n")
+    assert {each["code"] for each in findings("convert", path, "--to=core")} == {"E7001"}
     assert [each["code"] for each in findings("convert", paths["symbolic"], "--to=core")] == ["E4303"]
     assert "tensor<f32[3]>" in succeed("convert", paths["symbolic"], "--to=core", "--bind", "B=3")
     assert invoke("convert", paths["static"]).exit_code == 2

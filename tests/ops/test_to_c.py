@@ -13,11 +13,14 @@ from harness import assert_agrees, build, dtypes_of, edge_operands, run_numpy_al
 import mind_mlir
 from mind_mlir.conversion.c.module import to_c
 from mind_mlir.diagnostics import UnsupportedError
+from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.registry import all_ops
 from mind_mlir.profiles import CORE_V1
 
 if TYPE_CHECKING:
     from harness import Use
+
+    from mind_mlir.ops.opdef import OpDef
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
 ROOT = Path(__file__).parents[2]
@@ -92,3 +95,45 @@ def test_examples(path: Path, tmp_path: Path) -> None:
     assert status == 0
     for array, wanted in zip(actual, expected, strict=True):
         np.testing.assert_allclose(array, wanted, rtol=2e-4, atol=1e-6)
+
+
+WITH_PROGRAMS = [pytest.param(record, id=record.opcode) for record in all_ops() if record.programs]
+
+
+@pytest.mark.parametrize("record", WITH_PROGRAMS)
+def test_programs(record: OpDef, tmp_path: Path) -> None:
+    """Control flow and calls: what the interpreter gives, or a status where that refuses."""
+    rng = np.random.default_rng(7)
+    for number, program in enumerate(record.programs):
+        module = mind_mlir.parse(program.text)
+        arguments = {}
+        for parameter in mind_mlir.compile(module)["main"].parameters:
+            type_ = parameter.type
+            whole = not type_.dtype.is_float
+            numbers = rng.integers(0, 2, type_.extents) if whole else rng.random(type_.extents)
+            arguments[parameter.name] = np.asarray(numbers).astype(type_.dtype.numpy)
+        expected = mind_mlir.interpret(module, arguments, function="main")
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        calls = [("run_main", list(arguments.values()), [type_of(array) for array in expected])]
+        ((status, actual),) = run(to_c(module), calls, folder, "-O1", *SANITIZED)
+        assert status == 0
+        for array, wanted in zip(actual, expected, strict=True):
+            np.testing.assert_allclose(array, wanted, rtol=1e-4, atol=1e-6)
+
+
+def test_a_failed_check_is_its_number(tmp_path: Path) -> None:
+    module = mind_mlir.parse("""
+        %x = Input {name="x"} : tensor<f32[4]>
+        %i = Input {name="i"} : tensor<i64[2]>
+        %j = Input {name="j"} : tensor<i64[2]>
+        %a = Gather (%x, %i) : tensor<f32[2]>
+        %b = Gather (%x, %j) : tensor<f32[2]>
+        outputs: %a, %b
+    """)
+    x, good, bad = np.arange(4, dtype=np.float32), np.array([0, 3]), np.array([1, 4])
+    results = [TensorType(DType.F32, (2,))] * 2
+    pairs = [(good, good), (bad, good), (good, bad)]
+    calls = [("run_main", [x, *pair], results) for pair in pairs]
+    found = run(to_c(module), calls, tmp_path, "-O1", *SANITIZED)
+    assert [status for status, _ in found] == [0, 1, 2]

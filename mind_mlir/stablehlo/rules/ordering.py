@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.ir.types import DType
 from mind_mlir.stablehlo.rules.bodies import combined, compared, kind_of
-from mind_mlir.stablehlo.rules.elementwise import ordered
 from mind_mlir.stablehlo.rules.types import greatest, least
 from mind_mlir.stablehlo.rules.use import Rule
 
@@ -33,23 +32,15 @@ def _sort(use: Use) -> Sequence[Value]:
         use.refuse("a comparison of more than one key")
         return values
     direction, kind = found
-    key = values[0]
-    if key.type.dtype is DType.I1:
-        key = use.cast(key, DType.SI32)
-    elif kind == "plain" and key.type.dtype.is_float and _is_total(use):
-        key = ordered(use, key)
-    dtype = DType.SI32 if count < 2**31 else DType.SI64
-    found_keys, places = use.builder.emit_all(
-        "TopK",
-        key,
-        k=count,
+    places = use.emit(
+        "ArgSort",
+        values[0],
         axis=axis,
-        largest=direction.startswith("G"),
-        indices_dtype=dtype,
-        source=use.source,
+        descending=direction.startswith("G"),
+        total_order=kind == "plain" and values[0].type.dtype.is_float and _is_total(use),
+        indices_dtype=DType.SI32,
     )
-    first = found_keys if key is values[0] else use.emit("GatherElements", values[0], places, axis=axis)
-    return (first, *(use.emit("GatherElements", each, places, axis=axis) for each in values[1:]))
+    return [use.emit("GatherElements", each, places, axis=axis) for each in values]
 
 
 def _is_total(use: Use) -> bool:

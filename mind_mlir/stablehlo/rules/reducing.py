@@ -35,6 +35,9 @@ def _reduce(use: Use) -> Sequence[Value]:
         if _is_neutral(use, kind, inits[0]):
             return (total,)
         return combined(use, block, [use.stretched(inits[0], total.shape)], [total])
+    found = _multiplied(use, values[0], inits[0], axes) if count == 1 else None
+    if found is not None:
+        return (found,)
     kept = [axis for axis in range(values[0].type.rank) if axis not in axes]
     rows = []
     for value in values:
@@ -51,6 +54,17 @@ def _reduced(use: Use, value: Value, kind: str, axes: Sequence[int]) -> Value:
     return use.emit(
         "Reduce", value, kind=kind, axes=axes, keepdims=False, accum_dtype=accumulator, out_dtype=dtype
     )
+
+
+def _multiplied(use: Use, value: Value, init: Value, axes: Sequence[int]) -> Value | None:
+    """Append a product, or the bits of integers taken together; None where the region does something else."""
+    kind, dtype, known = kind_of(use.body()) or "", value.type.dtype, use.known(init)
+    if kind == "multiply" and (dtype.is_float or dtype.is_integer) and known == 1:
+        return use.emit("ReduceProd", value, axes=tuple(axes), keepdims=False)
+    neutral = {"and": -1 % 2**dtype.bits, "or": 0, "xor": 0}.get(kind)
+    if dtype.is_integer and known is not None and int(known) % 2**dtype.bits == neutral:
+        return use.emit("ReduceBits", value, axes=tuple(axes), keepdims=False, kind=kind.capitalize())
+    return None
 
 
 def _known(block: Block, value: Value) -> str | None:
