@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from mind_mlir.bindings import ir
 from mind_mlir.diagnostics.display import excerpt, visible
+from mind_mlir.mlir.locations import file_location
 
 if TYPE_CHECKING:
     from mind_mlir.bindings import Context, MLIRError, MLIRLocation
@@ -56,7 +57,7 @@ class DiagnosticPrinter:
 
     def _print(self, severity: str, message: str, location: MLIRLocation) -> None:
         # A diagnostic hands out its location as the base class; going by way of the attribute tells the kind.
-        place = _file_location(ir.Location.from_attr(location.attr))
+        place = file_location(ir.Location.from_attr(location.attr))
         message = "\n".join(map(visible, message.split("\n")))
         if place is None:
             self.stream.write(f"<unknown>:0: {severity}: {message}\n")
@@ -82,19 +83,3 @@ def _with_caret(line: str, column: int) -> str:
     before = line.encode()[: column - 1].decode(errors="ignore")
     shown = excerpt(line, len(before) + 1, 1, _LINE_CELLS)
     return f"{shown.text}\n{' ' * shown.start}^\n"
-
-
-def _file_location(location: MLIRLocation) -> Any:
-    """Return the first position in a file that ``location`` refers to, or None; it may nest at any depth."""
-    pending = [location]
-    while pending:
-        at = pending.pop()
-        if isinstance(at, ir.FileLineColLoc):
-            return at
-        if isinstance(at, ir.NameLoc):
-            pending.append(at.child_loc)
-        elif isinstance(at, ir.CallSiteLoc):
-            pending.append(at.callee)
-        elif isinstance(at, ir.FusedLoc):
-            pending += reversed(at.locations)
-    return None

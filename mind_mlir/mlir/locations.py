@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mind_mlir.bindings import ir
 
@@ -24,15 +24,23 @@ def labels_of(location: MLIRLocation) -> tuple[str, ...]:
     return () if label is None else (label,)
 
 
-def place_of(location: MLIRLocation) -> Place | None:
-    """Return file, line and column of ``location``, with or without a name, where that is known.
+def file_location(location: MLIRLocation) -> Any:
+    """Return the first position in a file that ``location`` refers to, or None; it may nest at any depth."""
+    pending = [location]
+    while pending:
+        at = pending.pop()
+        if isinstance(at, ir.FileLineColLoc):
+            return at
+        if isinstance(at, ir.NameLoc):
+            pending.append(at.child_loc)
+        elif isinstance(at, ir.CallSiteLoc):
+            pending.append(at.callee)
+        elif isinstance(at, ir.FusedLoc):
+            pending += reversed(at.locations)
+    return None
 
-    Of several joined operations it is the place of the first one.
-    """
-    if isinstance(location, ir.FusedLoc):
-        return next(filter(None, map(place_of, location.locations)), None)
-    if isinstance(location, ir.NameLoc):
-        location = location.child_loc
-    if not isinstance(location, ir.FileLineColLoc):
-        return None
-    return location.filename, location.start_line, location.start_col
+
+def place_of(location: MLIRLocation) -> Place | None:
+    """Return file, line and column of ``location``, where that is known; of joined operations the first."""
+    found = file_location(location)
+    return None if found is None else (found.filename, found.start_line, found.start_col)

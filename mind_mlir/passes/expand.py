@@ -17,13 +17,13 @@ from mind_mlir.ir.module import Functions
 from mind_mlir.ir.terminators import Branch, Return, Yield
 from mind_mlir.ir.value import Value
 from mind_mlir.ops.custom_call import known
+from mind_mlir.passes.structure.graph import value_types
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from mind_mlir.ir.module import Block, CoreOperation, Function, Module, ValueId
     from mind_mlir.ir.terminators import Target, Terminator
-    from mind_mlir.ir.types import TensorType
 
 _CALL = "CustomCall"
 #: How deep expansions that hold custom calls themselves may go.
@@ -50,25 +50,13 @@ def _has_calls(function: Function) -> bool:
     return any(operation.opcode == _CALL for operation in operations_of(function.blocks))
 
 
-def _types(function: Function) -> dict[ValueId, TensorType]:
-    """Return the types of all values of ``function``."""
-    found: dict[ValueId, TensorType] = {}
-    blocks = list(function.blocks)
-    for block in blocks:
-        found.update((each.value_id, each.tensor_type) for each in block.parameters)
-        for operation in block.operations:
-            blocks += operation.regions
-            found.update(zip(operation.result_ids, operation.result_types, strict=True))
-    return found
-
-
 class _Expansion:
     """Expands the calls of one function."""
 
     def __init__(self, profile: str, function: Function) -> None:
         self._profile = profile
         self._function = function
-        self._types = _types(function)
+        self._types = value_types(function)
         self._next = max(self._types, default=-1) + 1
         #: What a result of a call is now.
         self._now: dict[ValueId, ValueId] = {}

@@ -19,12 +19,13 @@ from mind_mlir.frozen import FrozenDict
 from mind_mlir.interrupts import deliver, held
 from mind_mlir.ir.module import Functions, Module
 from mind_mlir.ir.source_info import SourceInfo
+from mind_mlir.mlir.locations import place_of
 from mind_mlir.ops.contexts import Signature
 from mind_mlir.passes.verify import verify
 from mind_mlir.profiles import PTIR
 from mind_mlir.stablehlo.parsing import new_context, read
 from mind_mlir.stablehlo.rules import RULES
-from mind_mlir.stablehlo.rules.types import Unsupported, constant_of, tensor_type
+from mind_mlir.stablehlo.rules.types import Unsupported, tensor_type
 from mind_mlir.stablehlo.rules.use import Use
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ class _Program:
 
     def _finding(self, what: tuple[str, str], places: list[MLIRLocation]) -> Diagnostic:
         name, reason = what
-        lines = [line for line in map(line_of, places) if line is not None]
+        lines = [place[1] for place in map(place_of, places) if place is not None]
         count = "once" if len(places) == 1 else f"{len(places)} times"
         shown = ", ".join(map(str, lines[:_MOST_PLACES])) + (", ..." if len(lines) > _MOST_PLACES else "")
         where = f": line {shown}" if len(lines) == 1 else f": lines {shown}" if lines else ""
@@ -136,8 +137,9 @@ class _Program:
 
     def info(self, location: MLIRLocation) -> SourceInfo | None:
         """Return where an operation stands in the text."""
-        line = line_of(location)
-        if line is None or not self.source.text or not 0 < line <= self.source.index.count:
+        place = place_of(location)
+        line = 0 if place is None else place[1]
+        if not self.source.text or not 0 < line <= self.source.index.count:
             return None
         start, end = self.source.index.span(line)
         text = self.source.text[start:end]
@@ -187,7 +189,6 @@ class _Body:
             return
         for result, value in zip(operation.results, results, strict=True):
             self.values[result] = value
-            self._remember(operation, value)
 
     def _results(
         self, operation: Operation, lift: tuple[int, ...] | None, source: SourceInfo | None
@@ -224,12 +225,9 @@ class _Body:
                 continue
             self.values[result] = self.builder.fresh(type_ if lift is None else type_.with_shape(lift))
 
-    def _remember(self, operation: Operation, value: Value) -> None:
-        """Note what number a constant is, of which all elements are the same."""
-        if operation.name == "stablehlo.constant":
-            array, _ = constant_of(operation)
-            if array.size == 1:
-                self.constants[value.id] = array.reshape(-1)[0]
+    def note(self, value: Value, number: Any) -> None:
+        """Remember the number that all elements of a value are."""
+        self.constants[value.id] = number
 
     def known(self, value: Value) -> Any:
         """Return the number that all elements of a value are, where the program says so; else None."""
@@ -269,14 +267,3 @@ class _Body:
         if any(str(each.operation.name).startswith("chlo.") for each in part.operations):
             raise Unsupported("there is no rule for it")
         return self.block(part, arguments)
-
-
-def line_of(location: MLIRLocation) -> int | None:
-    """Return the line of the text that a location is, or that it is made of."""
-    if isinstance(location, ir.FileLineColLoc):
-        return int(location.start_line)
-    if isinstance(location, ir.NameLoc):
-        return line_of(location.child_loc)
-    if isinstance(location, ir.FusedLoc):
-        return next((line for line in map(line_of, location.locations) if line is not None), None)
-    return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from abc import ABC, abstractmethod
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 _LOOPS = "ijklmn"
 
 
-class Writer:
+class Writer(ABC):
     """Writes the body of one function.
 
     Attributes:
@@ -194,6 +195,6 @@ class Writer:
         self._block = outer
         return list(operations[-1].operands)
 
+    @abstractmethod
     def operation(self, op: Operation) -> None:
         """Write one operation."""
-        raise NotImplementedError

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.bindings import ir
+from mind_mlir.stablehlo.rules.types import keyword_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,7 +46,7 @@ def compared(block: Block) -> tuple[str, str] | None:
         return None
     first, second = block.arguments[0], block.arguments[1]
     operands = list(last.operation.operands)
-    direction = str(last.operation.attributes["comparison_direction"]).rpartition(" ")[2].rstrip(">")
+    direction = keyword_of(last.operation, "comparison_direction")
     if operands == [first, second]:
         return direction, "plain"
     sources = [_argument(each) for each in operands]

@@ -82,9 +82,12 @@ def _constant(use: Use) -> Value:
     if use.lift is not None:
         type_ = type_.with_shape(use.lift)
     if array.shape == () and type_.shape:
-        scalar = use.builder.constant(array, type_.dtype)
-        return use.stretched(scalar, type_.extents)
-    return use.builder.constant(array, type_.dtype)
+        found = use.stretched(use.builder.constant(array, type_.dtype), type_.extents)
+    else:
+        found = use.builder.constant(array, type_.dtype)
+    if array.size == 1:
+        use.imports.note(found, array.reshape(-1)[0])
+    return found
 
 
 # Division

@@ -108,6 +108,11 @@ def _element(word: str, dtype: DType) -> Any:
     return number - (1 << dtype.bits) if number > limits(dtype)[1] else number
 
 
+def keyword_of(operation: Operation, name: str) -> str:
+    """Return the keyword of an attribute such as ``#stablehlo<comparison_direction LT>``, which is there."""
+    return str(operation.attributes[name]).rpartition(" ")[2].rstrip(">")
+
+
 def number(value: float, dtype: DType) -> TensorLiteral:
     """Return a scalar of ``dtype``."""
     return TensorLiteral.of(np.array(value).astype(dtype.numpy), dtype)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import numpy as np
 
 from mind_mlir.ir.types import DType, TensorType
-from mind_mlir.stablehlo.rules.types import Unsupported, number, tensor_type
+from mind_mlir.stablehlo.rules.types import Unsupported, keyword_of, number, tensor_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -29,6 +29,9 @@ class Imports(Protocol):
 
     def call(self, name: str, arguments: Sequence[Value]) -> tuple[Value, ...]:
         """Append a call of a function of the program."""
+
+    def note(self, value: Value, number: Any) -> None:
+        """Remember the number that all elements of a value are."""
 
     def known(self, value: Value) -> Any:
         """Return the number that a scalar is, where the program says so; else None."""
@@ -93,7 +96,7 @@ class Use:
         """Return the keyword of an attribute such as ``#stablehlo<comparison_direction LT>``."""
         if not self.has(name):
             return default
-        return str(self.attribute(name)).rpartition(" ")[2].rstrip(">")
+        return keyword_of(self.operation, name)
 
     def body(self, index: int = 0) -> Block:
         """Return the block of a region."""
