@@ -30,6 +30,8 @@ LAYERS = (
     "frontends",
     "ptir",
     *("stablehlo.rules", "stablehlo"),
+    "staging",
+    *("surface.syntax", "surface"),
     "arguments",
     "program_arguments",
     "interpreter",
@@ -74,6 +76,7 @@ NO_ROW = {
     "passes.simplify",
     "passes.structure",
     "stablehlo.rules",
+    "surface.syntax",
 } | {layer for layer in LAYERS if layer.startswith("lowering.schedule.")}
 
 

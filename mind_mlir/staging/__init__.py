@@ -1,0 +1,1 @@
+"""Programs that come into being while something runs: functions of the surface language, or of Python."""

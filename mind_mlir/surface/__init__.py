@@ -1,0 +1,1 @@
+"""The surface language: `.mind` programs, read, checked and lowered to Core IR."""

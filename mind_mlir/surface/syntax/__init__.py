@@ -1,0 +1,1 @@
+"""The text of `.mind` programs: its tree, and what reads it."""
