@@ -322,7 +322,7 @@ class While:
 
 @dataclass(slots=True, eq=False)
 class For:
-    """``for i in range(n) { ... }``; of what may stand behind ``in``, only calls of ``range`` mean something."""
+    """``for i in range(n) { ... }``; behind ``in``, only calls of ``range`` mean something."""
 
     variable: Ident
     iterable: Expression
