@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mind_mlir.surface.syntax import nodes
-from mind_mlir.surface.syntax.cursor import Fault
+from mind_mlir.surface.syntax.cursor import BEGINNINGS, Fault
 from mind_mlir.surface.syntax.expressions import ExpressionReader
 
 #: Assignments of other languages, and the operators in them.
@@ -70,7 +70,7 @@ class StatementReader(ExpressionReader):
             if self.token is place and self.token.text not in ("}", ";"):
                 self.advance()
             self.skip_statement()
-            return None
+            return nodes.Invalid((place.start, place.end))
 
     def _read(self, statements: list[nodes.Statement]) -> nodes.Expression | None:
         token = self.token
@@ -117,7 +117,7 @@ class StatementReader(ExpressionReader):
         if self.take(";"):
             statements.append(nodes.Evaluate(found, (found.span[0], self.last_end)))
             return None
-        if self.at("}") or self.token.kind == "end" or self.begins_line():
+        if self._may_begin():
             return found
         if self.at("="):
             raise self.fault(
@@ -125,6 +125,12 @@ class StatementReader(ExpressionReader):
                 "a tensor's elements and a struct's fields never change",
             )
         raise self.fault(f"expected ; or an operator, found {self.shown()}", "end the statement with ;")
+
+    def _may_begin(self) -> bool:
+        """Return whether a statement may begin, or the block end, although no semicolon came."""
+        token = self.token
+        keyword = token.kind == "keyword" and token.text in BEGINNINGS
+        return keyword or self.at("}") or token.kind == "end" or self.begins_line()
 
     def _foreign_word(self) -> None:
         """Report a word of another language that begins a statement there."""
@@ -137,7 +143,7 @@ class StatementReader(ExpressionReader):
         if not self.take(";"):
             end = self.last_end
             if self.token.kind != "bad":
-                if not (self.at("}") or self.token.kind == "end" or self.begins_line()):
+                if not self._may_begin():
                     raise self.fault(
                         f"expected ; or an operator, found {self.shown()}", "end the statement with ;"
                     )
