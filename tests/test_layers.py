@@ -45,6 +45,7 @@ LAYERS = (
     "pipeline",
     *("conversion.buffers", "conversion.c", "conversion.stablehlo", "conversion"),
     "runtime",
+    "tracing",
     "",  # the public names
     "comparison",
     "cli",

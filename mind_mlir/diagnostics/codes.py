@@ -15,6 +15,7 @@ from mind_mlir.diagnostics.catalogue import (
     programs,
     runtime,
     shapes,
+    tracing,
     types,
     verification,
 )
@@ -34,7 +35,7 @@ _PHASES = {
     "E6": "runtime",
     "E7": "support",
 }
-_FAMILIES = (lexical, types, shapes, verification, functions, programs, autodiff, runtime)
+_FAMILIES = (lexical, types, tracing, shapes, verification, functions, programs, autodiff, runtime)
 _LANGUAGES = {"core": "Core IR", "surface": "the surface language", "python": "Python"}
 
 #: Every entry by its code, in ascending order.

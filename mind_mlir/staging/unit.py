@@ -99,6 +99,10 @@ class Unit:
         self._instances[key] = made
         return made
 
+    def forget(self, key: Hashable) -> None:
+        """Let what ``key`` stands for be made again, under another name, when it is asked for."""
+        self._instances.pop(key, None)
+
     def define(self, name: str, build: Callable[[str], Function], form: Any = None) -> Instance:
         """Add the function that ``build`` returns for a free name like ``name``."""
         return self._add(build(self._free(name)), form)
