@@ -32,6 +32,7 @@ LAYERS = (
     *("stablehlo.rules", "stablehlo"),
     "staging",
     *("surface.syntax", "surface.elaboration", "surface"),
+    "programs",
     "arguments",
     "program_arguments",
     "interpreter",
