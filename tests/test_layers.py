@@ -31,7 +31,7 @@ LAYERS = (
     "ptir",
     *("stablehlo.rules", "stablehlo"),
     "staging",
-    *("surface.syntax", "surface.elaboration", "surface"),
+    *("surface.syntax", "surface.formatting", "surface.elaboration", "surface"),
     "arguments",
     "program_arguments",
     "interpreter",
@@ -79,6 +79,7 @@ NO_ROW = {
     "stablehlo.rules",
     "surface.elaboration",
     "surface.syntax",
+    "surface.formatting",
 } | {layer for layer in LAYERS if layer.startswith("lowering.schedule.")}
 
 
