@@ -31,7 +31,7 @@ LAYERS = (
     "ptir",
     *("stablehlo.rules", "stablehlo"),
     "staging",
-    *("surface.syntax", "surface"),
+    *("surface.syntax", "surface.elaboration", "surface"),
     "arguments",
     "program_arguments",
     "interpreter",
@@ -77,6 +77,7 @@ NO_ROW = {
     "passes.simplify",
     "passes.structure",
     "stablehlo.rules",
+    "surface.elaboration",
     "surface.syntax",
 } | {layer for layer in LAYERS if layer.startswith("lowering.schedule.")}
 

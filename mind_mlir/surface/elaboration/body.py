@@ -71,7 +71,11 @@ class Body:
 
     def expression(self, node: nodes.Expression, expected: Expected = None) -> SurfaceValue:
         """Elaborate an expression, of which ``expected`` is known, and return what it is worth."""
-        found: SurfaceValue = RULES[type(node)](self, node, expected)
+        self.file.nesting += 1
+        try:
+            found: SurfaceValue = RULES[type(node)](self, node, expected)
+        finally:
+            self.file.nesting -= 1
         return found
 
     def statement(self, node: nodes.Statement) -> None:

@@ -32,6 +32,7 @@ class File:
         findings: What is wrong, once each.
         notes: What is added to each finding: for which call a function is being made.
         depth: How many instances are being made, each for another.
+        nesting: How many expressions are being elaborated, each within another.
         failed: Instances in which something is wrong.
         pending: Instances that wait for others that lie deeper.
     """
@@ -46,6 +47,7 @@ class File:
     findings: list[Diagnostic] = field(default_factory=list)
     notes: tuple[str, ...] = ()
     depth: int = 0
+    nesting: int = 0
     failed: set[Hashable] = field(default_factory=set)
     pending: list[Hashable] = field(default_factory=list)
     _reported: set[tuple[object, ...]] = field(default_factory=set)

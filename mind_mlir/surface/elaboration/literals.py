@@ -194,7 +194,7 @@ def made(body: Body, data: TensorLiteral, span: Span) -> Value | None:
 
 
 def _dtype(literal: Literal, expected: Expected) -> DType:
-    """Return the dtype that a literal takes where ``expected`` is known: integers may stand for floats there."""
+    """Return the dtype of a literal where ``expected`` is known: integers may stand for floats there."""
     dtype = expected.dtype if isinstance(expected, TensorType) else expected
     if not isinstance(dtype, DType):
         return literal.default_dtype
@@ -204,7 +204,7 @@ def _dtype(literal: Literal, expected: Expected) -> DType:
 
 
 def of_kind(literal: Literal, dtype: DType) -> DType | None:
-    """Return ``dtype`` where it is of the literal's kind, so that the other operand gives it to it; or None."""
+    """Return ``dtype`` where it is of the literal's kind: the other operand gives it to it; or None."""
     if literal.kind == "int":
         return dtype if dtype.is_integer else None
     return dtype if literal.kind == "float" and dtype.is_float else None
@@ -231,7 +231,7 @@ def settled(body: Body, value: SurfaceValue, span: Span, expected: Expected = No
 
 
 def plain(body: Body, value: SurfaceValue, span: Span, expected: Expected = None) -> SurfaceValue:
-    """Return ``value`` with constants in the place of all literals: as it goes through a block's parameter."""
+    """Return ``value`` with constants in the place of all literals, as block parameters take it."""
     found = settled(body, value, span, expected)
     if isinstance(found, Literal):
         return found.value or BAD

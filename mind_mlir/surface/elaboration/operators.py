@@ -141,7 +141,7 @@ def _different(
 def broadcast(
     body: Body, values: list[Value], span: Span, operator: Span, places: list[Span]
 ) -> list[Value] | None:
-    """Return values of one shape, that to which all of them broadcast (E3001), for what broadcasts nothing."""
+    """Return values of one shape, to which all of them broadcast (E3001), for what broadcasts nothing."""
     shape = values[0].type.extents
     for index, value in enumerate(values[1:], 1):
         found = _common(shape, value.type.extents)

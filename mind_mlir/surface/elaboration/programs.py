@@ -203,7 +203,7 @@ def completed(file: File, name: object, make: Callable[[], _T]) -> _T:
     """Return what ``make`` makes, after whatever it needs that lies too deep to be made on the way."""
     waiting: list[tuple[Any, Callable[[], Any]]] = [(name, make)]
     while True:
-        file.depth = 0
+        file.depth = file.nesting = 0
         file.notes = ()
         file.pending = [each for each, _ in waiting]
         try:
@@ -284,8 +284,10 @@ def _choices(file: File, node: nodes.Function, dimensions: Sequence[str]) -> Ite
     for number in numbers:
         yield dict.fromkeys(dimensions, number)
     draw = random.Random(0)  # noqa: S311 -- the same choices in every run
-    for _ in range(_DRAWS):
-        yield {name: draw.choice(numbers) for name in dimensions}
+    drawn = (tuple(draw.choice(numbers) for _ in dimensions) for _ in range(_DRAWS))
+    for extents in dict.fromkeys(drawn):
+        if len(set(extents)) > 1:  # those that are alike have been tried
+            yield dict(zip(dimensions, extents, strict=True))
 
 
 def _named(finding: Diagnostic, marks: Mapping[str, str]) -> Diagnostic:

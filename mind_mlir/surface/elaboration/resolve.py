@@ -112,6 +112,8 @@ def shown(node: nodes.Type, extents: Mapping[str, int]) -> str:
         shape = [each.text for each in node.dimensions]
         return f"Tensor<{node.dtype.text}, [{', '.join(shape)}]>"
     if isinstance(node, nodes.TupleType):
+        if not node.items:
+            return _UNIT
         return f"({', '.join(shown(item, extents) for item in node.items)})"
     return node.name.text if isinstance(node, nodes.NamedType) else "?"
 

@@ -41,8 +41,9 @@ if TYPE_CHECKING:
     from mind_mlir.surface.elaboration.resolve import Expected
     from mind_mlir.surface.syntax.nodes import Span
 
-#: Calls within calls that are elaborated while the caller waits; what lies deeper is made first.
-_MAX_DEPTH = 12
+#: Expressions within one another, those of callers included, beyond which an instance is made before its
+#: caller rather than while that waits: Python's stack is not deep.
+_MAX_NESTING = 48
 
 
 class Failed(Exception):  # noqa: N818 -- a signal that never reaches a user
@@ -182,7 +183,7 @@ def instance_of(
     """
     if name in file.failed:
         return None
-    if file.depth >= _MAX_DEPTH and not file.unit.has(name):
+    if file.nesting >= _MAX_NESTING and not file.unit.has(name):
         if name in file.pending:
             _recursion(file, name, function, span)
             return None

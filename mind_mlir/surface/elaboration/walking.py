@@ -28,7 +28,8 @@ def walk(node: object) -> Iterator[object]:
             stack.extend(reversed(found))
         elif type(found).__module__ == nodes.__name__:
             yield found
-            stack.extend(getattr(found, name) for name in reversed(_children(type(found))))
+            kind: Any = type(found)
+            stack.extend(getattr(found, name) for name in reversed(_children(kind)))
 
 
 def names_in(node: object) -> list[str]:
