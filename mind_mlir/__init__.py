@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from mind_mlir.runtime.threads import get_num_threads, set_num_threads
     from mind_mlir.stablehlo.importing import from_stablehlo
     from mind_mlir.stablehlo.tracing import from_jax
+    from mind_mlir.surface.expression_lowering import lower_expression
     from mind_mlir.tracing.jit import JitFunction, jit
     from mind_mlir.tracing.transforms import grad, value_and_grad, vjp
 
@@ -121,6 +122,7 @@ _HOMES = {
     "jit": "mind_mlir.tracing.jit",
     "list_conversion_targets": "mind_mlir.conversion",
     "load": "mind_mlir.ptir.sources",
+    "lower_expression": "mind_mlir.surface.expression_lowering",
     "memory_info": "mind_mlir.runtime.memory",
     "parse": "mind_mlir.ptir.sources",
     "plan_buffers": "mind_mlir.conversion.buffers",
@@ -186,6 +188,7 @@ __all__ = [
     "jit",
     "list_conversion_targets",
     "load",
+    "lower_expression",
     "memory_info",
     "parse",
     "plan_buffers",
