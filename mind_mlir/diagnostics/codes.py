@@ -15,15 +15,17 @@ from mind_mlir.diagnostics.catalogue import (
     programs,
     runtime,
     shapes,
+    surface,
     tracing,
     types,
     verification,
 )
+from mind_mlir.diagnostics.catalogue.entry import Sample
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mind_mlir.diagnostics.catalogue.entry import Entry
+    from mind_mlir.diagnostics.catalogue.entry import Entry, Language
 
 _PHASES = {
     "E11": "parse",
@@ -35,7 +37,7 @@ _PHASES = {
     "E6": "runtime",
     "E7": "support",
 }
-_FAMILIES = (lexical, types, tracing, shapes, verification, functions, programs, autodiff, runtime)
+_FAMILIES = (lexical, types, surface, tracing, shapes, verification, functions, programs, autodiff, runtime)
 _LANGUAGES = {"core": "Core IR", "surface": "the surface language", "python": "Python"}
 
 #: Every entry by its code, in ascending order.
@@ -57,15 +59,20 @@ def lookup(code: str) -> Entry | None:
     return CATALOGUE.get(code.strip().upper())
 
 
+def samples(entry: Entry) -> list[tuple[Language, Sample]]:
+    """Return the examples of an entry, with the language of each."""
+    found = [(entry.language, Sample(entry.bad, entry.good))] if entry.bad else []
+    return [*found, ("surface", entry.surface)] if entry.surface else found
+
+
 def explain(entry: Entry) -> str:
     """Return the text that `explain` prints: meaning, facts, and an example with its correction."""
     parts = [f"{entry.code}: {entry.title}  ({phase_of(entry.code)})", entry.explanation]
     if entry.context:
         parts.append(f"The machine-readable form carries: {', '.join(entry.context)}.")
-    if entry.bad:
-        parts.append(f"Wrong, in {_LANGUAGES[entry.language]}:\n\n{_indent(entry.bad)}")
-    if entry.good:
-        parts.append(f"Right:\n\n{_indent(entry.good)}")
+    for language, sample in samples(entry):
+        parts.append(f"Wrong, in {_LANGUAGES[language]}:\n\n{_indent(sample.bad)}")
+        parts.append(f"Right:\n\n{_indent(sample.good)}")
     return "\n\n".join(parts) + "\n"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mind_mlir.diagnostics.catalogue.entry import Entry
+from mind_mlir.diagnostics.catalogue.entry import Entry, Sample
 
 _CONV = """\
 import mind_mlir
@@ -68,6 +68,26 @@ ENTRIES = (
         language="python",
         bad=_SQUARE.replace("f32", "i64") + "mind_mlir.differentiate(module, wrt=['x'])\n",
         good=_SQUARE + "mind_mlir.differentiate(module, wrt=['x'])\n",
+        surface=Sample(
+            bad="""\
+fn square(n: i64) -> i64 {
+    n * n
+}
+
+fn f(n: i64) -> i64 {
+    grad(square)(n)
+}
+""",
+            good="""\
+fn square(x: f32) -> f32 {
+    x * x
+}
+
+fn f(x: f32) -> f32 {
+    grad(square)(x)
+}
+""",
+        ),
     ),
     Entry(
         code="E5101",

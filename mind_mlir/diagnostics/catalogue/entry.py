@@ -5,8 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-#: What the examples of an entry are written in; ``core`` and ``python`` examples are run by the tests.
+#: What the examples of an entry are written in. All of them are run by the tests.
 Language: TypeAlias = Literal["core", "surface", "python"]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A program with an error, and the same program put right."""
+
+    bad: str
+    good: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +29,7 @@ class Entry:
         language: What the examples are written in.
         bad: A minimal program with the error; empty where no program of this compiler has it.
         good: The same program put right.
+        surface: Programs of the surface language as well, where the first ones are in another.
     """
 
     code: str
@@ -30,3 +39,4 @@ class Entry:
     language: Language = "core"
     bad: str = ""
     good: str = ""
+    surface: Sample | None = None

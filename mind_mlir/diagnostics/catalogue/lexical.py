@@ -1,8 +1,8 @@
-"""E10xx: characters and words. E11xx: statements of the Core IR text."""
+"""E10xx: characters and words. E11xx: what the words make up."""
 
 from __future__ import annotations
 
-from mind_mlir.diagnostics.catalogue.entry import Entry
+from mind_mlir.diagnostics.catalogue.entry import Entry, Sample
 
 _INPUT = '%0 = Input {name="x"} : tensor<f32[2]>\n'
 
@@ -44,6 +44,18 @@ decode_source('%0 = Input {name="caf\\u00e9"} : tensor<f32[]>'.encode(), "utf8.i
         context=("character",),
         bad=_INPUT + "%y@ = Neg (%0) : tensor<f32[2]>\noutputs: %0\n",
         good=_INPUT + "%y = Neg (%0) : tensor<f32[2]>\noutputs: %y\n",
+        surface=Sample(
+            bad="""\
+fn f(x: f32) -> f32 {
+    x ? 2.0
+}
+""",
+            good="""\
+fn f(x: f32) -> f32 {
+    x * 2.0
+}
+""",
+        ),
     ),
     Entry(
         code="E1003",
@@ -53,6 +65,18 @@ decode_source('%0 = Input {name="caf\\u00e9"} : tensor<f32[]>'.encode(), "utf8.i
         ),
         bad='%0 = Input {name="x} : tensor<f32[2]>\noutputs: %0\n',
         good=_INPUT + "outputs: %0\n",
+        surface=Sample(
+            bad="""\
+fn f(x: Tensor<f32, [1, 4, 4, 1]>, w: Tensor<f32, [2, 2, 1, 1]>) -> Tensor<f32, [1, 4, 4, 1]> {
+    conv2d(x, w, padding="Same)
+}
+""",
+            good="""\
+fn f(x: Tensor<f32, [1, 4, 4, 1]>, w: Tensor<f32, [2, 2, 1, 1]>) -> Tensor<f32, [1, 4, 4, 1]> {
+    conv2d(x, w, padding="Same")
+}
+""",
+        ),
     ),
     Entry(
         code="E1004",
@@ -64,6 +88,18 @@ decode_source('%0 = Input {name="caf\\u00e9"} : tensor<f32[]>'.encode(), "utf8.i
         context=("escape",),
         bad='%0 = Input {name="a\\d"} : tensor<f32[2]>\noutputs: %0\n',
         good='%0 = Input {name="a\\\\d"} : tensor<f32[2]>\noutputs: %0\n',
+        surface=Sample(
+            bad="""\
+fn f(x: Tensor<f32, [1, 4, 4, 1]>, w: Tensor<f32, [2, 2, 1, 1]>) -> Tensor<f32, [1, 4, 4, 1]> {
+    conv2d(x, w, padding="Sa\\me")
+}
+""",
+            good="""\
+fn f(x: Tensor<f32, [1, 4, 4, 1]>, w: Tensor<f32, [2, 2, 1, 1]>) -> Tensor<f32, [1, 4, 4, 1]> {
+    conv2d(x, w, padding="Same")
+}
+""",
+        ),
     ),
     Entry(
         code="E1005",
@@ -76,6 +112,18 @@ decode_source('%0 = Input {name="caf\\u00e9"} : tensor<f32[]>'.encode(), "utf8.i
         context=("text",),
         bad="%0 = ConstF32 {value=1.2.3} : tensor<f32[]>\noutputs: %0\n",
         good="%0 = ConstF32 {value=1.23} : tensor<f32[]>\noutputs: %0\n",
+        surface=Sample(
+            bad="""\
+fn f() -> f32 {
+    1.2.3
+}
+""",
+            good="""\
+fn f() -> f32 {
+    1.23
+}
+""",
+        ),
     ),
     Entry(
         code="E1006",
@@ -92,12 +140,26 @@ decode_source('%0 = Input {name="caf\\u00e9"} : tensor<f32[]>'.encode(), "utf8.i
         code="E1101",
         title="syntax error",
         explanation=(
-            "The statement does not follow the grammar of the Core IR text; the message says what "
-            "was expected in that place. Every statement is read on its own, so all of them are "
+            "The text does not follow the grammar, of Core IR or of the surface language; the message says "
+            "what was expected in that place. Every statement is read on its own, so all of them are "
             "reported at once."
         ),
         bad=_INPUT + "%1 = Add (%0 %0) : tensor<f32[2]>\noutputs: %1\n",
         good=_INPUT + "%1 = Add (%0, %0) : tensor<f32[2]>\noutputs: %1\n",
+        surface=Sample(
+            bad="""\
+fn f(x: f32) -> f32 {
+    let y = (x + 1.0 * 2.0;
+    y
+}
+""",
+            good="""\
+fn f(x: f32) -> f32 {
+    let y = (x + 1.0) * 2.0;
+    y
+}
+""",
+        ),
     ),
     Entry(
         code="E1102",

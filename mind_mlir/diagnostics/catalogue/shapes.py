@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mind_mlir.diagnostics.catalogue.entry import Entry
+from mind_mlir.diagnostics.catalogue.entry import Entry, Sample
 
 
 def _input(number: int, name: str, shape: str) -> str:
@@ -22,6 +22,18 @@ ENTRIES = (
         context=("operation", "left", "right", "dimension", "extents"),
         bad=_X + _input(1, "y", "[2]") + "%2 = Add (%0, %1) : tensor<f32[2, 3]>\noutputs: %2\n",
         good=_X + _input(1, "y", "[2, 1]") + "%2 = Add (%0, %1) : tensor<f32[2, 3]>\noutputs: %2\n",
+        surface=Sample(
+            bad="""\
+fn f(x: Tensor<f32, [2, 3]>, y: Tensor<f32, [2]>) -> Tensor<f32, [2, 3]> {
+    x + y
+}
+""",
+            good="""\
+fn f(x: Tensor<f32, [2, 3]>, y: Tensor<f32, [2]>) -> Tensor<f32, [2, 3]> {
+    x + reshape(y, [2, 1])
+}
+""",
+        ),
     ),
     Entry(
         code="E3002",
@@ -33,6 +45,18 @@ ENTRIES = (
         context=("operation", "expected", "found"),
         bad=_X + _input(1, "y", "[3]") + "%2 = MatMul (%0, %1) : tensor<f32[2]>\noutputs: %2\n",
         good=_X + _input(1, "y", "[3]") + "%2 = Dot (%0, %1) : tensor<f32[2]>\noutputs: %2\n",
+        surface=Sample(
+            bad="""\
+fn f(x: Tensor<f32, [2, 3]>, y: Tensor<f32, [3]>) -> Tensor<f32, [2]> {
+    matmul(x, y)
+}
+""",
+            good="""\
+fn f(x: Tensor<f32, [2, 3]>, y: Tensor<f32, [3]>) -> Tensor<f32, [2]> {
+    dot(x, y)
+}
+""",
+        ),
     ),
     Entry(
         code="E3003",
@@ -45,6 +69,18 @@ ENTRIES = (
         context=("operation", "dimension", "extents"),
         bad=_X + _input(1, "y", "[4, 5]") + "%2 = MatMul (%0, %1) : tensor<f32[2, 5]>\noutputs: %2\n",
         good=_X + _input(1, "y", "[3, 5]") + "%2 = MatMul (%0, %1) : tensor<f32[2, 5]>\noutputs: %2\n",
+        surface=Sample(
+            bad="""\
+fn f(x: Tensor<f32, [2, 3]>, y: Tensor<f32, [4, 3]>) -> Tensor<f32, [2, 4]> {
+    matmul(x, y)
+}
+""",
+            good="""\
+fn f(x: Tensor<f32, [2, 3]>, y: Tensor<f32, [4, 3]>) -> Tensor<f32, [2, 4]> {
+    matmul(x, transpose(y, [1, 0]))
+}
+""",
+        ),
     ),
     Entry(
         code="E3004",
@@ -53,6 +89,18 @@ ENTRIES = (
         context=("operation", "axis", "rank"),
         bad=_X + "%1 = Sum (%0) {axes=[2], keepdims=false} : tensor<f32[2]>\noutputs: %1\n",
         good=_X + "%1 = Sum (%0) {axes=[1], keepdims=false} : tensor<f32[2]>\noutputs: %1\n",
+        surface=Sample(
+            bad="""\
+fn f(x: Tensor<f32, [2, 3]>) -> Tensor<f32, [2]> {
+    sum(x, axes=[2])
+}
+""",
+            good="""\
+fn f(x: Tensor<f32, [2, 3]>) -> Tensor<f32, [2]> {
+    sum(x, axes=[1])
+}
+""",
+        ),
     ),
     Entry(
         code="E3005",
@@ -61,6 +109,18 @@ ENTRIES = (
         context=("operation", "axes", "axis"),
         bad=_X + "%1 = Sum (%0) {axes=[1, 1], keepdims=false} : tensor<f32[2]>\noutputs: %1\n",
         good=_X + "%1 = Sum (%0) {axes=[0, 1], keepdims=false} : tensor<f32[]>\noutputs: %1\n",
+        surface=Sample(
+            bad="""\
+fn f(x: Tensor<f32, [2, 3]>) -> f32 {
+    sum(x, axes=[1, 1])
+}
+""",
+            good="""\
+fn f(x: Tensor<f32, [2, 3]>) -> f32 {
+    sum(x, axes=[0, 1])
+}
+""",
+        ),
     ),
     Entry(
         code="E3006",
@@ -73,6 +133,18 @@ ENTRIES = (
         context=("shape", "index", "value"),
         bad=_X + "%1 = Reshape (%0) {new_shape=[0, 6]} : tensor<f32[0, 6]>\noutputs: %1\n",
         good=_X + "%1 = Reshape (%0) {new_shape=[-1, 6]} : tensor<f32[1, 6]>\noutputs: %1\n",
+        surface=Sample(
+            bad="""\
+fn f(x: Tensor<f32, [2, 3]>) -> Tensor<f32, [1, 6]> {
+    reshape(x, [0, 6])
+}
+""",
+            good="""\
+fn f(x: Tensor<f32, [2, 3]>) -> Tensor<f32, [1, 6]> {
+    reshape(x, [-1, 6])
+}
+""",
+        ),
     ),
     Entry(
         code="E3007",
@@ -83,6 +155,18 @@ ENTRIES = (
         context=("shapes", "counts"),
         bad=_X + "%1 = Reshape (%0) {new_shape=[2, 2]} : tensor<f32[2, 2]>\noutputs: %1\n",
         good=_X + "%1 = Reshape (%0) {new_shape=[3, 2]} : tensor<f32[3, 2]>\noutputs: %1\n",
+        surface=Sample(
+            bad="""\
+fn f(x: Tensor<f32, [2, 3]>) -> Tensor<f32, [2, 2]> {
+    reshape(x, [2, 2])
+}
+""",
+            good="""\
+fn f(x: Tensor<f32, [2, 3]>) -> Tensor<f32, [3, 2]> {
+    reshape(x, [3, 2])
+}
+""",
+        ),
     ),
     Entry(
         code="E3008",
@@ -91,6 +175,18 @@ ENTRIES = (
         context=("permutation", "rank", "violation"),
         bad=_X + "%1 = Transpose (%0) {permutation=[1, 1]} : tensor<f32[3, 3]>\noutputs: %1\n",
         good=_X + "%1 = Transpose (%0) {permutation=[1, 0]} : tensor<f32[3, 2]>\noutputs: %1\n",
+        surface=Sample(
+            bad="""\
+fn f(x: Tensor<f32, [2, 3]>) -> Tensor<f32, [3, 2]> {
+    transpose(x, [1, 1])
+}
+""",
+            good="""\
+fn f(x: Tensor<f32, [2, 3]>) -> Tensor<f32, [3, 2]> {
+    transpose(x, [1, 0])
+}
+""",
+        ),
     ),
     Entry(
         code="E3009",
@@ -102,6 +198,18 @@ ENTRIES = (
         context=("axis", "extent", "shape"),
         bad=_X + "%1 = Squeeze (%0) {axes=[0]} : tensor<f32[3]>\noutputs: %1\n",
         good=_input(0, "x", "[1, 3]") + "%1 = Squeeze (%0) {axes=[0]} : tensor<f32[3]>\noutputs: %1\n",
+        surface=Sample(
+            bad="""\
+fn f(x: Tensor<f32, [2, 3]>) -> Tensor<f32, [3]> {
+    squeeze(x, axes=[0])
+}
+""",
+            good="""\
+fn f(x: Tensor<f32, [1, 3]>) -> Tensor<f32, [3]> {
+    squeeze(x, axes=[0])
+}
+""",
+        ),
     ),
     Entry(
         code="E3010",
@@ -116,5 +224,19 @@ ENTRIES = (
         good="%0 = ConstTensor {dtype=f32, shape=[2, 2], value=[[1.0, 2.0], [3.0, 4.0]]} : "
         "tensor<f32[2, 2]>\n"
         "outputs: %0\n",
+        surface=Sample(
+            bad="""\
+fn f() -> Tensor<f32, [2, 2]> {
+    let t: Tensor<f32, [2, 2]> = [1.0, 2.0, 3.0, 4.0];
+    t
+}
+""",
+            good="""\
+fn f() -> Tensor<f32, [2, 2]> {
+    let t: Tensor<f32, [2, 2]> = [[1.0, 2.0], [3.0, 4.0]];
+    t
+}
+""",
+        ),
     ),
 )

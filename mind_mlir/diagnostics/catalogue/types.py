@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mind_mlir.diagnostics.catalogue.entry import Entry
+from mind_mlir.diagnostics.catalogue.entry import Entry, Sample
 
 _TWO = '%0 = Input {name="x"} : tensor<f32[2]>\n%1 = Input {name="n"} : tensor<i32[2]>\n'
 _FLOATS = '%0 = Input {name="x"} : tensor<f32[2]>\n%1 = Input {name="y"} : tensor<f32[2]>\n'
@@ -30,15 +30,29 @@ internal func @twice(%a: tensor<f32[2]>) -> (tensor<f32[2]>) {
 ENTRIES = (
     Entry(
         code="E2001",
-        title="the result type is not the declared one",
+        title="the type is not the one expected",
         explanation=(
             "The type of a result follows from the operands and attributes. The text declares it "
             "again so that a reader sees it; a declaration that differs is an error, because one of "
-            "the two is not what was meant."
+            "the two is not what was meant. In the surface language an expression has another type than "
+            "the place where it stands: a let or a parameter with a type, a condition, the result of a "
+            "function, a variable that is given another value."
         ),
         context=("expected", "found"),
         bad=_FLOATS + "%2 = Add (%0, %1) : tensor<f32[3]>\noutputs: %2\n",
         good=_FLOATS + "%2 = Add (%0, %1) : tensor<f32[2]>\noutputs: %2\n",
+        surface=Sample(
+            bad="""\
+fn f(x: Tensor<f32, [2, 3]>) -> f32 {
+    sum(x, axes=[1])
+}
+""",
+            good="""\
+fn f(x: Tensor<f32, [2, 3]>) -> f32 {
+    sum(x, axes=[0, 1])
+}
+""",
+        ),
     ),
     Entry(
         code="E2002",
@@ -72,6 +86,18 @@ ENTRIES = (
         context=("operation", "left", "right"),
         bad=_TWO + "%2 = Add (%0, %1) : tensor<f32[2]>\noutputs: %2\n",
         good=_FLOATS + "%2 = Add (%0, %1) : tensor<f32[2]>\noutputs: %2\n",
+        surface=Sample(
+            bad="""\
+fn f(x: Tensor<f32, [2]>, n: Tensor<i32, [2]>) -> Tensor<f32, [2]> {
+    x * n
+}
+""",
+            good="""\
+fn f(x: Tensor<f32, [2]>, n: Tensor<f32, [2]>) -> Tensor<f32, [2]> {
+    x * n
+}
+""",
+        ),
     ),
     Entry(
         code="E2005",
@@ -83,6 +109,18 @@ ENTRIES = (
         context=("operation", "found", "allowed"),
         bad='%0 = Input {name="n"} : tensor<i32[2]>\n%1 = Log (%0) : tensor<i32[2]>\noutputs: %1\n',
         good='%0 = Input {name="x"} : tensor<f32[2]>\n%1 = Log (%0) : tensor<f32[2]>\noutputs: %1\n',
+        surface=Sample(
+            bad="""\
+fn f(n: Tensor<i32, [2]>) -> Tensor<i32, [2]> {
+    log(n)
+}
+""",
+            good="""\
+fn f(x: Tensor<f32, [2]>) -> Tensor<f32, [2]> {
+    log(x)
+}
+""",
+        ),
     ),
     Entry(
         code="E2006",
@@ -96,14 +134,35 @@ ENTRIES = (
     ),
     Entry(
         code="E2007",
-        title="wrong number of operands",
+        title="wrong number of operands or arguments",
         explanation=(
             "Every operation reads a fixed number of values. Attributes such as axes and shapes are "
-            "not operands: they stand between braces, or after the operands."
+            "not operands: they stand between braces, or after the operands. Functions and closures of the "
+            "surface language take one argument for each parameter."
         ),
         context=("function", "expected", "found"),
         bad=_FLOATS + "%2 = Add (%0) : tensor<f32[2]>\noutputs: %2\n",
         good=_FLOATS + "%2 = Add (%0, %1) : tensor<f32[2]>\noutputs: %2\n",
+        surface=Sample(
+            bad="""\
+fn scaled(x: Tensor<f32, [2]>, by: f32) -> Tensor<f32, [2]> {
+    x * by
+}
+
+fn f(x: Tensor<f32, [2]>) -> Tensor<f32, [2]> {
+    scaled(x)
+}
+""",
+            good="""\
+fn scaled(x: Tensor<f32, [2]>, by: f32) -> Tensor<f32, [2]> {
+    x * by
+}
+
+fn f(x: Tensor<f32, [2]>) -> Tensor<f32, [2]> {
+    scaled(x, 2.0)
+}
+""",
+        ),
     ),
     Entry(
         code="E2101",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mind_mlir.diagnostics.catalogue.entry import Entry
+from mind_mlir.diagnostics.catalogue.entry import Entry, Sample
 
 _X = '%0 = Input {name="x"} : tensor<f32[2, 3]>\n'
 _IMAGE = '%0 = Input {name="x"} : tensor<f32[1, 4, 4, 3]>\n'
@@ -68,6 +68,18 @@ ENTRIES = (
         context=("id", "rank", "length"),
         bad=_X + "%1 = Index (%0) {indices=[1]} : tensor<f32[]>\noutputs: %1\n",
         good=_X + "%1 = Index (%0) {indices=[1, 2]} : tensor<f32[]>\noutputs: %1\n",
+        surface=Sample(
+            bad="""\
+fn f(x: Tensor<f32, [2, 3]>) -> f32 {
+    x[1, 2, 0]
+}
+""",
+            good="""\
+fn f(x: Tensor<f32, [2, 3]>) -> f32 {
+    x[1, 2]
+}
+""",
+        ),
     ),
     Entry(
         code="E4007",
@@ -84,6 +96,18 @@ ENTRIES = (
         context=("id", "dimension"),
         bad=_X + _SLICE.format(3, "[1, 0]", 3),
         good=_X + _SLICE.format(3, "[1, 2]", 2),
+        surface=Sample(
+            bad="""\
+fn f(x: Tensor<f32, [8]>) -> Tensor<f32, [4]> {
+    x[::0]
+}
+""",
+            good="""\
+fn f(x: Tensor<f32, [8]>) -> Tensor<f32, [4]> {
+    x[::2]
+}
+""",
+        ),
     ),
     Entry(
         code="E4009",
@@ -95,6 +119,18 @@ ENTRIES = (
         context=("value", "channels"),
         bad='%0 = Input {name="x"} : tensor<f32[1, 4, 4, 5]>\n' + _FILTER + _CONV.format("[1, 1]", 4, 4),
         good=_IMAGE + _FILTER + _CONV.format("[1, 1]", 4, 4),
+        surface=Sample(
+            bad="""\
+fn f(x: Tensor<f32, [1, 4, 4, 5]>, w: Tensor<f32, [1, 1, 3, 2]>) -> Tensor<f32, [1, 4, 4, 2]> {
+    conv2d(x, w, strides=[1, 1], padding=Same)
+}
+""",
+            good="""\
+fn f(x: Tensor<f32, [1, 4, 4, 3]>, w: Tensor<f32, [1, 1, 3, 2]>) -> Tensor<f32, [1, 4, 4, 2]> {
+    conv2d(x, w, strides=[1, 1], padding=Same)
+}
+""",
+        ),
     ),
     Entry(
         code="E4010",
@@ -103,6 +139,18 @@ ENTRIES = (
         context=("value", "strides"),
         bad=_IMAGE + _FILTER + _CONV.format("[2, 0]", 2, 2),
         good=_IMAGE + _FILTER + _CONV.format("[2, 2]", 2, 2),
+        surface=Sample(
+            bad="""\
+fn f(x: Tensor<f32, [1, 4, 4, 3]>, w: Tensor<f32, [1, 1, 3, 2]>) -> Tensor<f32, [1, 2, 2, 2]> {
+    conv2d(x, w, strides=[2, 0], padding=Same)
+}
+""",
+            good="""\
+fn f(x: Tensor<f32, [1, 4, 4, 3]>, w: Tensor<f32, [1, 1, 3, 2]>) -> Tensor<f32, [1, 2, 2, 2]> {
+    conv2d(x, w, strides=[2, 2], padding=Same)
+}
+""",
+        ),
     ),
     Entry(
         code="E4011",
@@ -113,6 +161,18 @@ ENTRIES = (
         + '%1 = Input {name="i"} : tensor<f32[4]>\n%2 = Gather (%0, %1) : tensor<f32[4, 3]>\noutputs: %2\n',
         good=_X
         + '%1 = Input {name="i"} : tensor<i64[4]>\n%2 = Gather (%0, %1) : tensor<f32[4, 3]>\noutputs: %2\n',
+        surface=Sample(
+            bad="""\
+fn f(x: Tensor<f32, [2, 3]>, i: Tensor<f32, [4]>) -> Tensor<f32, [4, 3]> {
+    gather(x, i)
+}
+""",
+            good="""\
+fn f(x: Tensor<f32, [2, 3]>, i: Tensor<i64, [4]>) -> Tensor<f32, [4, 3]> {
+    gather(x, i)
+}
+""",
+        ),
     ),
     Entry(
         code="E4101",
