@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from mind_mlir.stablehlo.importing import from_stablehlo
     from mind_mlir.stablehlo.tracing import from_jax
     from mind_mlir.surface.program import SurfaceProgram
+    from mind_mlir.surface.expression_lowering import lower_expression
     from mind_mlir.tracing.jit import JitFunction, jit
     from mind_mlir.tracing.transforms import grad, value_and_grad, vjp
 
@@ -125,6 +126,7 @@ _HOMES = {
     "jit": "mind_mlir.tracing.jit",
     "list_conversion_targets": "mind_mlir.conversion",
     "load": "mind_mlir.programs.sources",
+    "lower_expression": "mind_mlir.surface.expression_lowering",
     "memory_info": "mind_mlir.runtime.memory",
     "parse": "mind_mlir.programs.sources",
     "plan_buffers": "mind_mlir.conversion.buffers",
@@ -192,6 +194,7 @@ __all__ = [
     "jit",
     "list_conversion_targets",
     "load",
+    "lower_expression",
     "memory_info",
     "parse",
     "plan_buffers",
