@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         Location,
         MindError,
         ParseError,
+        TracingError,
         UnsupportedError,
         VerificationError,
     )
@@ -58,11 +59,15 @@ if TYPE_CHECKING:
     from mind_mlir.runtime.compilation import compile
     from mind_mlir.runtime.executable import Executable
     from mind_mlir.runtime.function import CompiledFunction
+    from mind_mlir.runtime.lowered import Lowered
     from mind_mlir.runtime.memory import MemoryInfo, memory_info, release_memory, set_memory_limit
     from mind_mlir.runtime.program_executable import ProgramExecutable
+    from mind_mlir.runtime.staged import StagedFunction
     from mind_mlir.runtime.threads import get_num_threads, set_num_threads
     from mind_mlir.stablehlo.importing import from_stablehlo
     from mind_mlir.stablehlo.tracing import from_jax
+    from mind_mlir.tracing.jit import JitFunction, jit
+    from mind_mlir.tracing.transforms import grad, value_and_grad, vjp
 
 __version__ = "0.1.0"
 
@@ -86,15 +91,19 @@ _HOMES = {
     "Function": "mind_mlir.ir.module",
     "Gradient": "mind_mlir.passes.autodiff",
     "InternalError": _DIAGNOSTICS,
+    "JitFunction": "mind_mlir.tracing.jit",
     "Location": _DIAGNOSTICS,
-    "MindError": _DIAGNOSTICS,
+    "Lowered": "mind_mlir.runtime.lowered",
     "MemoryInfo": "mind_mlir.runtime.memory",
+    "MindError": _DIAGNOSTICS,
     "Module": "mind_mlir.ir.module",
     "ModuleBuilder": "mind_mlir.core.function_builder",
     "ParseError": _DIAGNOSTICS,
     "Program": "mind_mlir.ptir.program",
     "ProgramExecutable": "mind_mlir.runtime.program_executable",
+    "StagedFunction": "mind_mlir.runtime.staged",
     "TensorType": "mind_mlir.ir.types",
+    "TracingError": _DIAGNOSTICS,
     "UnsupportedError": _DIAGNOSTICS,
     "VerificationError": _DIAGNOSTICS,
     "canonicalize": "mind_mlir.passes.canonicalize",
@@ -107,7 +116,9 @@ _HOMES = {
     "from_stablehlo": "mind_mlir.stablehlo.importing",
     "get_conversion_target": "mind_mlir.conversion",
     "get_num_threads": "mind_mlir.runtime.threads",
+    "grad": "mind_mlir.tracing.transforms",
     "interpret": "mind_mlir.interpreter",
+    "jit": "mind_mlir.tracing.jit",
     "list_conversion_targets": "mind_mlir.conversion",
     "load": "mind_mlir.ptir.sources",
     "memory_info": "mind_mlir.runtime.memory",
@@ -120,7 +131,9 @@ _HOMES = {
     "set_memory_limit": "mind_mlir.runtime.memory",
     "set_num_threads": "mind_mlir.runtime.threads",
     "to_stablehlo": "mind_mlir.conversion.stablehlo.text",
+    "value_and_grad": "mind_mlir.tracing.transforms",
     "verify": "mind_mlir.ptir.verification",
+    "vjp": "mind_mlir.tracing.transforms",
     "walk_program": "mind_mlir.conversion",
 }
 
@@ -143,7 +156,9 @@ __all__ = [
     "Function",
     "Gradient",
     "InternalError",
+    "JitFunction",
     "Location",
+    "Lowered",
     "MemoryInfo",
     "MindError",
     "Module",
@@ -151,7 +166,9 @@ __all__ = [
     "ParseError",
     "Program",
     "ProgramExecutable",
+    "StagedFunction",
     "TensorType",
+    "TracingError",
     "UnsupportedError",
     "VerificationError",
     "canonicalize",
@@ -164,7 +181,9 @@ __all__ = [
     "from_stablehlo",
     "get_conversion_target",
     "get_num_threads",
+    "grad",
     "interpret",
+    "jit",
     "list_conversion_targets",
     "load",
     "memory_info",
@@ -177,7 +196,9 @@ __all__ = [
     "set_memory_limit",
     "set_num_threads",
     "to_stablehlo",
+    "value_and_grad",
     "verify",
+    "vjp",
     "walk_program",
 ]
 

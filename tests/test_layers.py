@@ -16,7 +16,7 @@ PACKAGE = "mind_mlir"
 
 #: Packages, and modules that stand in the top one, from the bottom up: each may read those before it.
 LAYERS = (
-    *("interrupts", "border", "frozen", "abi", "stages", "target", "options"),
+    *("interrupts", "border", "frozen", "trees", "abi", "stages", "target", "options"),
     "bindings",
     *("diagnostics.catalogue", "diagnostics"),
     "ir",
@@ -31,7 +31,7 @@ LAYERS = (
     "ptir",
     *("stablehlo.rules", "stablehlo"),
     "staging",
-    *("surface.syntax", "surface"),
+    *("surface.syntax", "surface.elaboration", "surface"),
     "arguments",
     "program_arguments",
     "interpreter",
@@ -45,6 +45,7 @@ LAYERS = (
     "pipeline",
     *("conversion.buffers", "conversion.c", "conversion.stablehlo", "conversion"),
     "runtime",
+    "tracing",
     "",  # the public names
     "comparison",
     "cli",
@@ -76,6 +77,7 @@ NO_ROW = {
     "passes.simplify",
     "passes.structure",
     "stablehlo.rules",
+    "surface.elaboration",
     "surface.syntax",
 } | {layer for layer in LAYERS if layer.startswith("lowering.schedule.")}
 

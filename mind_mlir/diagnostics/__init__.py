@@ -15,6 +15,7 @@ from mind_mlir.diagnostics.model import (
     InternalError,
     MindError,
     ParseError,
+    TracingError,
     UnsupportedError,
     VerificationError,
 )
@@ -30,6 +31,7 @@ __all__ = [
     "MindError",
     "ParseError",
     "SourceText",
+    "TracingError",
     "UnsupportedError",
     "VerificationError",
 ]

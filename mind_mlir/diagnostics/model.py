@@ -104,6 +104,10 @@ class AutodiffError(MindError):
     """A module cannot be differentiated as asked (E5xxx)."""
 
 
+class TracingError(MindError, TypeError):
+    """A function of Python asks a traced array for what only its numbers could tell (E23xx)."""
+
+
 class ArgumentError(MindError, ValueError):
     """A compiled function was called with wrong arguments (E61xx)."""
 

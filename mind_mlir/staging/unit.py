@@ -75,6 +75,10 @@ class Unit:
         """Return what builds a function that may call those of the unit."""
         return Builder(functions=self._signatures, profile=CORE_FUNCTIONS.name)
 
+    def has(self, key: Hashable) -> bool:
+        """Return whether the instance that ``key`` stands for has been made, or is being made."""
+        return key in self._instances
+
     def instance(self, key: Hashable, make: Callable[[], Instance]) -> Instance:
         """Return the instance that ``key`` stands for, which ``make`` makes the first time.
 
@@ -94,6 +98,10 @@ class Unit:
             raise
         self._instances[key] = made
         return made
+
+    def forget(self, key: Hashable) -> None:
+        """Let what ``key`` stands for be made again, under another name, when it is asked for."""
+        self._instances.pop(key, None)
 
     def define(self, name: str, build: Callable[[str], Function], form: Any = None) -> Instance:
         """Add the function that ``build`` returns for a free name like ``name``."""

@@ -1,0 +1,46 @@
+"""`Lowered`: the program of a function for some arguments, before it is compiled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mind_mlir import border
+from mind_mlir.runtime.executable import Executable, stage_text
+from mind_mlir.stages import FORMS
+
+if TYPE_CHECKING:
+    from mind_mlir.ir.module import Module
+    from mind_mlir.options import CompileOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """The program that a function is for arguments of some types.
+
+    Attributes:
+        module: The program. Its inputs are the arrays of the arguments, called as they are reached: ``x``,
+            ``params.w``, ``layers.0.b``; its outputs those of the result, in order.
+        options: How it is compiled.
+    """
+
+    module: Module
+    options: CompileOptions
+
+    def __str__(self) -> str:
+        return str(self.module)
+
+    def as_text(self, stage: str = "core") -> str:
+        """Return the program in the form that ``stage`` leaves it in (see `mind_mlir.Executable.as_text`).
+
+        Raises:
+            TypeError: ``stage`` is no string.
+            ValueError: It is none of the stages.
+            UnsupportedError: E7003, the tools that print assembly are not installed.
+        """
+        border.choice(stage, FORMS, "stage")
+        return stage_text(self.module, stage, self.options)
+
+    def compile(self) -> Executable:
+        """Return the program compiled: it takes the arrays one by one, and returns a tuple of arrays."""
+        return Executable(self.module, self.options)

@@ -1,0 +1,71 @@
+"""What functions that are made for the types of their arguments are called with, beside arrays.
+
+While a function of Python is traced, its arrays are stand-ins. A `StagedFunction` that meets one becomes part
+of what is being traced, rather than running; it knows stand-ins by the base class here, and hands the call
+on.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from mind_mlir.ir.types import DType, TensorType
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mind_mlir.runtime.staged import StagedFunction
+    from mind_mlir.trees import Form
+
+
+class StagedValue:
+    """A stand-in for an array that is known when the program runs."""
+
+    __slots__ = ()
+
+    @property
+    def type(self) -> TensorType:
+        """Return the type of that array."""
+        raise NotImplementedError
+
+
+class Stage(Protocol):
+    """What is being traced."""
+
+    def call(self, function: StagedFunction, form: Form, leaves: Sequence[Any]) -> Any:
+        """Append a call of ``function``, whose arguments are ``leaves`` put together as ``form`` says."""
+
+
+#: What is being traced here, if anything.
+STAGE: ContextVar[Stage | None] = ContextVar("mind_mlir_stage", default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class WeakType(TensorType):
+    """The type of a number of Python, which takes the dtype of the array it meets.
+
+    It equals no `TensorType`: a function is another one for a number than for an array.
+    """
+
+    @property
+    def strong(self) -> TensorType:
+        """Return the type that the value has."""
+        return TensorType(self.dtype, self.shape)
+
+
+#: The types that numbers of Python have by themselves, which are numpy's.
+NUMBERS: dict[type, WeakType] = {
+    bool: WeakType(DType.I1),
+    int: WeakType(DType.SI64),
+    float: WeakType(DType.F64),
+    complex: WeakType(DType.CF64),
+}
+
+
+class Captured(BaseException):
+    """A function that is traced on its own reads a value of a trace around it: it has to be part of that.
+
+    No user's ``except Exception`` is to stop it on its way.
+    """

@@ -1,0 +1,122 @@
+"""A function in the making, and what every rule of an expression or a statement does with it.
+
+Checking and lowering are one: an expression is elaborated by building the operations that compute it, whose
+records say what is wrong with them. What has been reported is worth `BAD`, of which nothing is said again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from mind_mlir.diagnostics import MindError
+from mind_mlir.surface.elaboration.blocks import Blocks
+from mind_mlir.surface.elaboration.scopes import Scopes
+from mind_mlir.surface.elaboration.values import BAD, SurfaceValue
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mind_mlir.core.builder import Builder
+    from mind_mlir.ir.value import Value
+    from mind_mlir.surface.elaboration.file import File
+    from mind_mlir.surface.elaboration.resolve import Expected
+    from mind_mlir.surface.elaboration.types import SurfaceType
+    from mind_mlir.surface.syntax import nodes
+    from mind_mlir.surface.syntax.nodes import Span
+
+_Rule = TypeVar("_Rule", bound=Callable[..., Any])
+
+#: What elaborates each kind of expression, and of statement: filled by `rule`.
+RULES: dict[type, Callable[..., Any]] = {}
+
+
+def rule(*kinds: type) -> Callable[[_Rule], _Rule]:
+    """Return a decorator: the function elaborates nodes of these kinds."""
+
+    def register(function: _Rule) -> _Rule:
+        RULES.update(dict.fromkeys(kinds, function))
+        return function
+
+    return register
+
+
+@dataclass(slots=True, eq=False)
+class Body:
+    """A function in the making.
+
+    Attributes:
+        file: What it is part of.
+        builder: Appends operations.
+        extents: What dimensions are bound to.
+        declared: The type of its result as written; None of a closure.
+        scopes: What names mean.
+        blocks: Its blocks.
+        result: The type of its result, once a return has settled it.
+        failed: Whether a return has been reported.
+    """
+
+    file: File
+    builder: Builder
+    extents: dict[str, int] = field(default_factory=dict)
+    declared: nodes.Type | None = None
+    scopes: Scopes = field(default_factory=Scopes)
+    blocks: Blocks = field(init=False)
+    result: SurfaceType | None = None
+    failed: bool = False
+
+    def __post_init__(self) -> None:
+        self.blocks = Blocks(self.builder)
+
+    def expression(self, node: nodes.Expression, expected: Expected = None) -> SurfaceValue:
+        """Elaborate an expression, of which ``expected`` is known, and return what it is worth."""
+        self.file.nesting += 1
+        try:
+            found: SurfaceValue = RULES[type(node)](self, node, expected)
+        finally:
+            self.file.nesting -= 1
+        return found
+
+    def statement(self, node: nodes.Statement) -> None:
+        """Elaborate a statement."""
+        RULES[type(node)](self, node)
+
+    def report(self, code: str, message: str, span: Span, **details: Any) -> SurfaceValue:
+        """Record a finding and return `BAD`; takes the arguments of `File.report`."""
+        self.file.report(code, message, span, **details)
+        return BAD
+
+    def emit(
+        self,
+        opcode: str,
+        operands: Sequence[Value],
+        span: Span,
+        *,
+        operator: Span | None = None,
+        places: Sequence[Span] = (),
+        attributes: Mapping[str, Any] | None = None,
+        attribute_places: Mapping[str, Span] | None = None,
+    ) -> tuple[Value, ...] | None:
+        """Append an operation and return its results; None where it has been reported.
+
+        Args:
+            opcode: The operation.
+            operands: Its operands.
+            span: The expression.
+            operator: Where its operator, or the name of its function, stands.
+            places: Where its operands stand.
+            attributes: Its attributes, as Python writes them.
+            attribute_places: Where these stand.
+        """
+        source = self.file.info(span, operator, places, attribute_places)
+        try:
+            return self.builder.emit_all(opcode, *operands, source=source, **(attributes or {}))
+        except MindError as error:
+            self.file.extend(error.diagnostics, span)
+            return None
+
+    def emit_one(self, opcode: str, operands: Sequence[Value], span: Span, **details: Any) -> Value | None:
+        """Append an operation with one result and return it, as `emit`."""
+        found = self.emit(opcode, operands, span, **details)
+        return found[0] if found else None

@@ -1,0 +1,90 @@
+"""Types of the surface language with numbers for all extents (surface.md, "Types").
+
+    type ::= tensor type | tuple of types | struct of named types
+
+A scalar is a tensor of rank 0, and unit the tuple of nothing. Types compare by what they are made of.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from mind_mlir.ir.types import DType, TensorType
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+#: The element types of the language by their names.
+DTYPES: Mapping[str, DType] = {
+    "i32": DType.SI32,
+    "i64": DType.SI64,
+    "f32": DType.F32,
+    "f64": DType.F64,
+    "bool": DType.I1,
+}
+_NAMES = {dtype: name for name, dtype in DTYPES.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class TupleOf:
+    """``(A, B)``."""
+
+    items: tuple[SurfaceType, ...]
+
+    def __str__(self) -> str:
+        return spell(self)
+
+
+@dataclass(frozen=True, slots=True)
+class StructOf:
+    """A struct, its fields by name, in the order of their declaration."""
+
+    name: str
+    fields: tuple[tuple[str, SurfaceType], ...]
+
+    def __str__(self) -> str:
+        return spell(self)
+
+
+SurfaceType: TypeAlias = TensorType | TupleOf | StructOf
+
+UNIT = TupleOf(())
+BOOL = TensorType(DType.I1)
+INDEX = TensorType(DType.SI64)
+
+
+def spell_dtype(dtype: DType) -> str:
+    """Return a dtype as the language writes it; one that it has not as Core IR does."""
+    return _NAMES.get(dtype, dtype.core_name)
+
+
+def spell(type_: SurfaceType) -> str:
+    """Return a type as the language writes it."""
+    if isinstance(type_, TensorType):
+        dtype = spell_dtype(type_.dtype)
+        return f"Tensor<{dtype}, [{', '.join(map(str, type_.shape))}]>" if type_.shape else dtype
+    if isinstance(type_, StructOf):
+        return type_.name
+    if not type_.items:
+        return "unit"
+    comma = "," if len(type_.items) == 1 else ""
+    return f"({', '.join(map(spell, type_.items))}{comma})"
+
+
+def parts(type_: SurfaceType) -> list[tuple[str, SurfaceType]]:
+    """Return what a tuple or a struct is made of, by name; a tensor is made of nothing."""
+    if isinstance(type_, StructOf):
+        return list(type_.fields)
+    if isinstance(type_, TupleOf):
+        return [(str(place), item) for place, item in enumerate(type_.items)]
+    return []
+
+
+def leaves(type_: SurfaceType, prefix: str = "") -> Iterator[tuple[str, TensorType]]:
+    """Yield the tensors that a value is made of, in order, and what they are called: ``params.w``."""
+    if isinstance(type_, TensorType):
+        yield prefix, type_
+        return
+    for name, part in parts(type_):
+        yield from leaves(part, f"{prefix}.{name}" if prefix else name)

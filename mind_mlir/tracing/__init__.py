@@ -1,0 +1,1 @@
+"""Functions of Python as programs: what runs once on stand-ins for arrays, and what is recorded then."""

@@ -1,0 +1,411 @@
+"""`TracedArray`: what a function of Python is given for an array while it is traced."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from mind_mlir import border
+from mind_mlir.ir.types import DType, format_shape
+from mind_mlir.tracing import indexing, operators, reductions
+from mind_mlir.tracing.conversion import as_dtype
+from mind_mlir.tracing.errors import refuse
+from mind_mlir.tracing.trace import current_trace
+from mind_mlir.tracing.value import TracedValue
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import numpy as np
+
+    from mind_mlir.tracing.updates import Places
+
+_CONDITION = (
+    "write mind_mlir.cond(condition, then, otherwise) or mind_mlir.while_loop(condition, body, init); "
+    "elementwise, mind_mlir.numpy.where, and & | ~ for and, or, not"
+)
+
+
+class TracedArray(TracedValue):
+    """An array whose elements are known when the program runs, and whose dtype and shape are known now.
+
+    It has numpy's operators and methods; `mind_mlir.numpy` has functions for all other operations.
+    """
+
+    __slots__ = ()
+
+    #: Beside arrays of numpy, the operators here decide.
+    __array_priority__ = 1000
+
+    def __repr__(self) -> str:
+        return f"<TracedArray {self.value.type}>"
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Return numpy's dtype of the elements."""
+        return self.value.type.dtype.numpy
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Return the extents."""
+        return self.value.shape
+
+    @property
+    def ndim(self) -> int:
+        """Return the number of dimensions."""
+        return self.value.type.rank
+
+    @property
+    def size(self) -> int:
+        """Return the number of elements."""
+        return self.value.type.element_count
+
+    @property
+    def itemsize(self) -> int:
+        """Return the bytes that an element takes."""
+        return self.value.type.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Return the bytes that all elements take."""
+        return self.size * self.itemsize
+
+    @property
+    def T(self) -> TracedArray:  # noqa: N802 -- numpy's name
+        """Return it with its dimensions in reverse order."""
+        return self.transpose()
+
+    @property
+    def at(self) -> Places:
+        """Return what makes arrays with other elements at some places: ``x.at[i].set(y)``."""
+        from mind_mlir.tracing.updates import Places  # noqa: PLC0415 -- few programs need it
+
+        return Places(self)
+
+    def __add__(self, other: Any) -> TracedArray:
+        return operators.binary("Add", self, other)
+
+    def __radd__(self, other: Any) -> TracedArray:
+        return operators.binary("Add", other, self)
+
+    def __sub__(self, other: Any) -> TracedArray:
+        return operators.binary("Sub", self, other)
+
+    def __rsub__(self, other: Any) -> TracedArray:
+        return operators.binary("Sub", other, self)
+
+    def __mul__(self, other: Any) -> TracedArray:
+        return operators.binary("Mul", self, other)
+
+    def __rmul__(self, other: Any) -> TracedArray:
+        return operators.binary("Mul", other, self)
+
+    def __truediv__(self, other: Any) -> TracedArray:
+        return operators.divide(self, other)
+
+    def __rtruediv__(self, other: Any) -> TracedArray:
+        return operators.divide(other, self)
+
+    def __floordiv__(self, other: Any) -> TracedArray:
+        return operators.floor_divide(self, other)
+
+    def __rfloordiv__(self, other: Any) -> TracedArray:
+        return operators.floor_divide(other, self)
+
+    def __mod__(self, other: Any) -> TracedArray:
+        return operators.remainder(self, other)
+
+    def __rmod__(self, other: Any) -> TracedArray:
+        return operators.remainder(other, self)
+
+    def __divmod__(self, other: Any) -> tuple[TracedArray, TracedArray]:
+        return operators.floor_divide(self, other), operators.remainder(self, other)
+
+    def __rdivmod__(self, other: Any) -> tuple[TracedArray, TracedArray]:
+        return operators.floor_divide(other, self), operators.remainder(other, self)
+
+    def __pow__(self, other: Any) -> TracedArray:
+        return operators.power(self, other)
+
+    def __rpow__(self, other: Any) -> TracedArray:
+        return operators.power(other, self)
+
+    def __matmul__(self, other: Any) -> TracedArray:
+        return operators.matmul(self, other)
+
+    def __rmatmul__(self, other: Any) -> TracedArray:
+        return operators.matmul(other, self)
+
+    def __and__(self, other: Any) -> TracedArray:
+        return operators.binary("And", self, other)
+
+    def __rand__(self, other: Any) -> TracedArray:
+        return operators.binary("And", other, self)
+
+    def __or__(self, other: Any) -> TracedArray:
+        return operators.binary("Or", self, other)
+
+    def __ror__(self, other: Any) -> TracedArray:
+        return operators.binary("Or", other, self)
+
+    def __xor__(self, other: Any) -> TracedArray:
+        return operators.binary("Xor", self, other)
+
+    def __rxor__(self, other: Any) -> TracedArray:
+        return operators.binary("Xor", other, self)
+
+    def __lshift__(self, other: Any) -> TracedArray:
+        return operators.binary("ShiftLeft", self, other)
+
+    def __rlshift__(self, other: Any) -> TracedArray:
+        return operators.binary("ShiftLeft", other, self)
+
+    def __rshift__(self, other: Any) -> TracedArray:
+        return operators.shift_right(self, other)
+
+    def __rrshift__(self, other: Any) -> TracedArray:
+        return operators.shift_right(other, self)
+
+    def __neg__(self) -> TracedArray:
+        return operators.unary("Neg", self)
+
+    def __pos__(self) -> TracedArray:
+        return self
+
+    def __abs__(self) -> TracedArray:
+        return operators.unary("Abs", self)
+
+    def __invert__(self) -> TracedArray:
+        return operators.unary("Not", self)
+
+    def __lt__(self, other: Any) -> TracedArray:
+        return operators.compare("Less", self, other)
+
+    def __le__(self, other: Any) -> TracedArray:
+        return operators.compare("LessEqual", self, other)
+
+    def __gt__(self, other: Any) -> TracedArray:
+        return operators.compare("Greater", self, other)
+
+    def __ge__(self, other: Any) -> TracedArray:
+        return operators.compare("GreaterEqual", self, other)
+
+    def __eq__(self, other: object) -> TracedArray:  # type: ignore[override]  # elementwise, as numpy's
+        return operators.compare("Equal", self, other)
+
+    def __ne__(self, other: object) -> TracedArray:  # type: ignore[override]  # elementwise, as numpy's
+        return operators.compare("NotEqual", self, other)
+
+    __hash__ = None  # type: ignore[assignment]  # == compares elements, so there is no hash
+
+    def __getitem__(self, index: Any) -> TracedArray:
+        return indexing.get(self, index)
+
+    def __setitem__(self, index: Any, value: Any) -> NoReturn:
+        refuse(
+            "E2306",
+            "a traced array cannot be written to",
+            "write x = x.at[index].set(value), which is a new array; .add adds there",
+        )
+
+    def __len__(self) -> int:
+        if not self.ndim:
+            refuse("E2302", "a traced scalar has no length", "give the function an array of rank 1 or more")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[TracedArray]:
+        return iter([self[place] for place in range(len(self))])
+
+    def __bool__(self) -> NoReturn:  # noqa: PLE0304 -- there is none
+        shown = f"{self.value.type.dtype}{format_shape(self.shape)}"
+        refuse("E2301", f"the truth value of a traced array ({shown}) is not known yet", _CONDITION)
+
+    def __int__(self) -> NoReturn:
+        self._no_number("int(x)", "write x.astype('i64')")
+
+    def __float__(self) -> NoReturn:
+        self._no_number("float(x)", "write x.astype('f64')")
+
+    def __complex__(self) -> NoReturn:
+        self._no_number("complex(x)", "numbers stay arrays in the program")
+
+    def __index__(self) -> NoReturn:  # noqa: PLE0305 -- there is none
+        self._no_number(
+            "a Python index or range(x)",
+            "index a traced array with it, loop with mind_mlir.fori_loop, or name the argument in "
+            "jit(..., static_argnames=...), which then is a plain number",
+        )
+
+    def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        self._no_number("numpy.asarray(x)", "use the functions of mind_mlir.numpy in the place of numpy's")
+
+    def item(self, *args: Any) -> NoReturn:
+        """Refuse: the number is not known yet (E2302)."""
+        self._no_number("x.item()", "numbers stay arrays in the program")
+
+    def tolist(self) -> NoReturn:
+        """Refuse: the numbers are not known yet (E2302)."""
+        self._no_number("x.tolist()", "numbers stay arrays in the program; for x in xs goes through its rows")
+
+    def _no_number(self, asked: str, help: str) -> NoReturn:
+        shown = f"{self.value.type.dtype}{format_shape(self.shape)}"
+        refuse(
+            "E2302",
+            f"{asked} asks for the numbers of a traced array ({shown}), which are not known yet",
+            help,
+        )
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        return _numpy_function(ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}")(
+            *inputs, **kwargs
+        )
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return _numpy_function(function.__name__)(*args, **kwargs)
+
+    def astype(self, dtype: Any) -> TracedArray:
+        """Return it with elements of ``dtype``: a dtype's name, or numpy's dtype."""
+        trace = current_trace()
+        wanted, value = as_dtype(dtype), trace.value(self)
+        if value.type.dtype is wanted:
+            return trace.wrap(value)
+        return trace.emit("Cast", value, dtype=wanted)
+
+    def reshape(self, *shape: Any) -> TracedArray:
+        """Return the elements in another shape, one extent of which may be -1; as numpy's."""
+        trace = current_trace()
+        listed = shape[0] if len(shape) == 1 and border.whole(shape[0]) is None else shape
+        extents = [
+            border.integer(extent, "each extent of shape")
+            for extent in border.items(listed, "shape", "integers")
+        ]
+        return trace.emit("Reshape", trace.value(self), new_shape=extents, weak=self.weak)
+
+    def ravel(self) -> TracedArray:
+        """Return the elements as a vector."""
+        return self.reshape(-1)
+
+    flatten = ravel
+
+    def transpose(self, *axes: Any) -> TracedArray:
+        """Return it with its dimensions in the order of ``axes``, by default reversed; as numpy's."""
+        trace = current_trace()
+        listed = axes[0] if len(axes) == 1 and border.whole(axes[0]) is None else axes
+        if listed is None or not axes:
+            order = list(range(self.ndim))[::-1]
+        else:
+            order = reductions.axes_of(listed, self.ndim)
+        return trace.emit("Transpose", trace.value(self), permutation=order, weak=self.weak)
+
+    def swapaxes(self, axis1: int, axis2: int) -> TracedArray:
+        """Return it with two dimensions exchanged."""
+        one, two = reductions.axes_of((axis1, axis2), self.ndim)
+        order = list(range(self.ndim))
+        order[one], order[two] = two, one
+        return self.transpose(order)
+
+    def squeeze(self, axis: Any = None) -> TracedArray:
+        """Return it without the dimensions ``axis``, or without all of extent 1."""
+        trace = current_trace()
+        unit = [place for place, extent in enumerate(self.shape) if extent == 1]
+        axes = unit if axis is None else reductions.axes_of(axis, self.ndim)
+        return trace.emit("Squeeze", trace.value(self), axes=axes, weak=self.weak)
+
+    def sum(self, axis: Any = None, *, keepdims: bool = False) -> TracedArray:
+        """Return the sum along ``axis``, or of all; truth values are counted as i64."""
+        counted = self.astype(DType.SI64) if self.value.type.dtype is DType.I1 else self
+        return reductions.reduce(counted, "Sum", axis, keepdims=keepdims)
+
+    def mean(self, axis: Any = None, *, keepdims: bool = False) -> TracedArray:
+        """Return the mean along ``axis``, or of all."""
+        return reductions.mean(self, axis, keepdims=keepdims)
+
+    def max(self, axis: Any = None, *, keepdims: bool = False) -> TracedArray:
+        """Return the greatest element along ``axis``, or of all; NaN where one is."""
+        return reductions.reduce(self, "Max", axis, keepdims=keepdims)
+
+    def min(self, axis: Any = None, *, keepdims: bool = False) -> TracedArray:
+        """Return the least element along ``axis``, or of all; NaN where one is."""
+        return reductions.reduce(self, "Min", axis, keepdims=keepdims)
+
+    def prod(self, axis: Any = None, *, keepdims: bool = False) -> TracedArray:
+        """Return the product along ``axis``, or of all."""
+        return reductions.product(self, axis, keepdims=keepdims)
+
+    def all(self, axis: Any = None, *, keepdims: bool = False) -> TracedArray:
+        """Return whether all elements along ``axis`` are true, or not 0."""
+        return reductions.reduce(self.astype(DType.I1), "Min", axis, keepdims=keepdims)
+
+    def any(self, axis: Any = None, *, keepdims: bool = False) -> TracedArray:
+        """Return whether an element along ``axis`` is true, or not 0."""
+        return reductions.reduce(self.astype(DType.I1), "Max", axis, keepdims=keepdims)
+
+    def argmax(self, axis: Any = None, *, keepdims: bool = False) -> TracedArray:
+        """Return where the greatest element is, as i64: along ``axis``, or among all in row-major order."""
+        return reductions.argmax(self, axis, keepdims=keepdims)
+
+    def argmin(self, axis: Any = None, *, keepdims: bool = False) -> TracedArray:
+        """Return where the least element is, as `argmax`."""
+        is_float = self.value.type.dtype.is_float
+        return reductions.argmax(-self if is_float else ~self, axis, keepdims=keepdims)
+
+    def clip(self, min: Any = None, max: Any = None) -> TracedArray:  # noqa: A002 -- names of numpy
+        """Return each element, or the limit that it is beyond."""
+        low = self if min is None else operators.binary("Maximum", self, min)
+        return low if max is None else operators.binary("Minimum", low, max)
+
+    def dot(self, other: Any) -> TracedArray:
+        """Return the product of vectors or matrices."""
+        return operators.matmul(self, other)
+
+    def copy(self) -> TracedArray:
+        """Return it: traced arrays never change."""
+        return self
+
+
+#: What numpy's functions are called whose operators Python has.
+_OPERATORS: dict[str, Callable[..., Any]] = {
+    "add": lambda x, y: operators.binary("Add", x, y),
+    "subtract": lambda x, y: operators.binary("Sub", x, y),
+    "multiply": lambda x, y: operators.binary("Mul", x, y),
+    "divide": operators.divide,
+    "true_divide": operators.divide,
+    "floor_divide": operators.floor_divide,
+    "remainder": operators.remainder,
+    "mod": operators.remainder,
+    "power": operators.power,
+    "matmul": operators.matmul,
+    "bitwise_and": lambda x, y: operators.binary("And", x, y),
+    "bitwise_or": lambda x, y: operators.binary("Or", x, y),
+    "bitwise_xor": lambda x, y: operators.binary("Xor", x, y),
+    "invert": lambda x: operators.unary("Not", x),
+    "left_shift": lambda x, y: operators.binary("ShiftLeft", x, y),
+    "right_shift": operators.shift_right,
+    "negative": lambda x: operators.unary("Neg", x),
+    "absolute": lambda x: operators.unary("Abs", x),
+    "less": lambda x, y: operators.compare("Less", x, y),
+    "less_equal": lambda x, y: operators.compare("LessEqual", x, y),
+    "greater": lambda x, y: operators.compare("Greater", x, y),
+    "greater_equal": lambda x, y: operators.compare("GreaterEqual", x, y),
+    "equal": lambda x, y: operators.compare("Equal", x, y),
+    "not_equal": lambda x, y: operators.compare("NotEqual", x, y),
+}
+
+
+def _numpy_function(name: str) -> Callable[..., Any]:
+    """Return what does on traced arrays what numpy's function ``name`` does on arrays."""
+    if name in _OPERATORS:
+        return _OPERATORS[name]
+    try:
+        ours = importlib.import_module("mind_mlir.numpy")
+    except ModuleNotFoundError:
+        ours = None
+    found: Callable[..., Any] | None = getattr(ours, name, None)
+    if found is None or not callable(found):
+        refuse(
+            "E2307",
+            f"numpy.{name} is not known for traced arrays",
+            "use the operators of Python and the functions of mind_mlir.numpy; for what is computed of plain "
+            "arrays, call numpy before the traced ones are met",
+        )
+    return found

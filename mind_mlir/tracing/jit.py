@@ -1,0 +1,181 @@
+"""`jit`: functions of Python, compiled for the arrays that they are called with."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import TYPE_CHECKING, Any, overload
+
+from mind_mlir import border, trees
+from mind_mlir.diagnostics.display import brief
+from mind_mlir.options import DEFAULT_OPT_LEVEL, CompileOptions
+from mind_mlir.passes.optimize import checked_names
+from mind_mlir.runtime.staged import DEFAULT_MAX_SIGNATURES, StagedFunction, Static
+from mind_mlir.tracing.array import TracedArray
+from mind_mlir.tracing.conversion import as_value
+from mind_mlir.tracing.errors import refuse
+from mind_mlir.tracing.trace import Trace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+
+    from mind_mlir.ir.module import Function
+    from mind_mlir.ir.types import TensorType
+    from mind_mlir.ir.value import Value
+    from mind_mlir.staging.unit import Instance, Unit
+    from mind_mlir.trees import Form
+
+
+class JitFunction(StagedFunction):
+    """A function of Python that runs compiled; `mind_mlir.jit` makes one.
+
+    Called with arrays, and containers of arrays, it runs the function once on stand-ins for them, for each
+    form of its arguments, their dtypes and shapes; what that records is compiled, and run. See
+    `docs/python.md`.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        options: CompileOptions | None = None,
+        *,
+        static: Sequence[str] = (),
+        max_signatures: int = DEFAULT_MAX_SIGNATURES,
+    ) -> None:
+        """Hold what is to be traced.
+
+        Args:
+            function: The function.
+            options: How it is compiled.
+            static: The names of the parameters whose values are part of the program.
+            max_signatures: For how many forms, dtypes and shapes of arguments code is kept.
+
+        Raises:
+            TypeError: ``function`` cannot be called.
+            ValueError: It has no parameter of a name in ``static``.
+        """
+        if not callable(function):
+            border.reject("function", "callable", function)
+        name = getattr(function, "__name__", type(function).__name__)
+        super().__init__(
+            str(name), _signature(function), options, static=static, max_signatures=max_signatures
+        )
+        functools.update_wrapper(self, function)
+        self._function = function
+
+    def stage(self, unit: Unit, form: Form, types: Sequence[TensorType]) -> Instance:
+        """Trace the function for arguments of a form and of types; see `StagedFunction.stage`.
+
+        Raises:
+            TracingError: It asks for what is known when the program runs only (E23xx).
+            VerificationError: An operation breaks a rule.
+            Exception: What the function raises.
+        """
+        trace = Trace(unit, TracedArray)
+        with trace.running():
+            args, kwargs = form.unflatten([trace.parameter(type_) for type_ in types])
+            returned = self._function(
+                *map(_plain, args), **{key: _plain(value) for key, value in kwargs.items()}
+            )
+            leaves, returned_form = trees.flatten(returned, f"the result of {self.name}")
+            values = [self._result(trace, leaf) for leaf in leaves]
+            if not values:
+                refuse(
+                    "E2304",
+                    f"{self.name} returns no array",
+                    "return the arrays that it computes: what else it does happens once, while it is traced",
+                )
+        trace.finish()
+
+        def build(name: str) -> Function:
+            return trace.builder.function(name, values, public=False)
+
+        return unit.define(brief(self.name), build, returned_form)
+
+    def _result(self, trace: Trace, leaf: Any) -> Value:
+        if leaf is None or isinstance(leaf, (str, bytes)) or callable(leaf):
+            refuse(
+                "E2304",
+                f"{self.name} returns {border.describe(leaf)}, which is no array",
+                "return arrays, numbers, and containers of these",
+            )
+        return as_value(trace, leaf)
+
+
+def _plain(value: Any) -> Any:
+    return value.value if type(value) is Static else value
+
+
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
+    try:
+        return inspect.signature(function)
+    except (TypeError, ValueError):  # a built-in that has none
+        kinds = inspect.Parameter
+        return inspect.Signature([kinds("args", kinds.VAR_POSITIONAL), kinds("kwargs", kinds.VAR_KEYWORD)])
+
+
+@overload
+def jit(
+    function: Callable[..., Any],
+    *,
+    static_argnames: Collection[str] | str = (),
+    opt_level: int = DEFAULT_OPT_LEVEL,
+    threads: int | None = None,
+    target: str | None = None,
+    winograd: bool = False,
+    disabled_passes: Collection[str] = (),
+    max_signatures: int = DEFAULT_MAX_SIGNATURES,
+) -> JitFunction: ...
+@overload
+def jit(
+    *,
+    static_argnames: Collection[str] | str = (),
+    opt_level: int = DEFAULT_OPT_LEVEL,
+    threads: int | None = None,
+    target: str | None = None,
+    winograd: bool = False,
+    disabled_passes: Collection[str] = (),
+    max_signatures: int = DEFAULT_MAX_SIGNATURES,
+) -> Callable[[Callable[..., Any]], JitFunction]: ...
+def jit(
+    function: Callable[..., Any] | None = None,
+    *,
+    static_argnames: Collection[str] | str = (),
+    opt_level: int = DEFAULT_OPT_LEVEL,
+    threads: int | None = None,
+    target: str | None = None,
+    winograd: bool = False,
+    disabled_passes: Collection[str] = (),
+    max_signatures: int = DEFAULT_MAX_SIGNATURES,
+) -> JitFunction | Callable[[Callable[..., Any]], JitFunction]:
+    """Return a function of Python as one that runs compiled; also a decorator, with or without arguments.
+
+    Args:
+        function: A function of arrays, numbers and containers of these (dicts, lists, tuples, named tuples,
+            dataclasses), which returns such. It is written as for numpy.
+        static_argnames: Parameters whose arguments are hashable values rather than arrays: the program is
+            made for each of their values.
+        opt_level: As of `mind_mlir.compile`.
+        threads: As of `mind_mlir.compile`.
+        target: As of `mind_mlir.compile`.
+        winograd: As of `mind_mlir.compile`.
+        disabled_passes: As of `mind_mlir.compile`.
+        max_signatures: For how many forms, dtypes and shapes of arguments code is kept; that used least
+            recently goes first.
+
+    Raises:
+        TypeError: An argument is not of the type above.
+        ValueError: ``static_argnames`` names no parameter, ``max_signatures`` is below 1, or as
+            `mind_mlir.compile`.
+    """
+    disabled = checked_names(disabled_passes, "disabled_passes")
+    options = CompileOptions(opt_level, threads, target, winograd, disabled)
+    static = border.names(static_argnames, "static_argnames")
+    most = border.integer(max_signatures, "max_signatures")
+    if most < 1:
+        raise ValueError(f"max_signatures must be 1 or more, not {most}")
+
+    def wrap(function: Callable[..., Any]) -> JitFunction:
+        return JitFunction(function, options, static=static, max_signatures=most)
+
+    return wrap if function is None else wrap(function)

@@ -1,0 +1,195 @@
+"""Python's operators on traced arrays, each as the record or the few records that it stands for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mind_mlir.diagnostics import Diagnostic, VerificationError
+from mind_mlir.ir.types import DTypeKind
+from mind_mlir.tracing.conversion import as_value, as_values, weak_dtype
+from mind_mlir.tracing.places import user_location
+from mind_mlir.tracing.trace import current_trace
+from mind_mlir.tracing.value import TracedValue
+
+if TYPE_CHECKING:
+    from mind_mlir.ir.value import Value
+    from mind_mlir.tracing.array import TracedArray
+    from mind_mlir.tracing.trace import Trace
+
+#: Powers up to this are products, as numpy writes the second one: more exact than any power, and quicker.
+_MAX_PRODUCT = 4
+
+
+def binary(opcode: str, lhs: Any, rhs: Any) -> TracedArray:
+    """Return an elementwise operation, which broadcasts, of two operands."""
+    trace = current_trace()
+    (left, right), weak = as_values(trace, lhs, rhs)
+    return trace.emit(opcode, left, right, weak=weak)
+
+
+def unary(opcode: str, operand: Any) -> TracedArray:
+    """Return an elementwise operation of one operand."""
+    trace = current_trace()
+    (value,), weak = as_values(trace, operand)
+    return trace.emit(opcode, value, weak=weak)
+
+
+def compare(op: str, lhs: Any, rhs: Any) -> TracedArray:
+    """Return where ``lhs`` is less than ``rhs``, and so on; both are broadcast."""
+    trace = current_trace()
+    values, _ = as_values(trace, lhs, rhs)
+    return trace.emit("Compare", *broadcast(trace, *values), op=op)
+
+
+def broadcast(trace: Trace, *values: Value) -> list[Value]:
+    """Return values in the one shape that all of them broadcast to.
+
+    Raises:
+        VerificationError: E3001, there is none.
+    """
+    shapes = [value.shape for value in values]
+    if all(shape == shapes[0] for shape in shapes):
+        return list(values)
+    try:
+        shape = np.broadcast_shapes(*shapes)
+    except ValueError:
+        message = f"shapes {' and '.join(str(list(shape)) for shape in shapes)} do not broadcast"
+        help_ = "extents are compared from the last one: they are equal, or one of them is 1"
+        raise VerificationError(Diagnostic("E3001", message, user_location(), help=help_)) from None
+    return [broadcast_to(trace, value, shape) for value in values]
+
+
+def broadcast_to(trace: Trace, value: Value, shape: tuple[int, ...]) -> Value:
+    """Return a value repeated to fill ``shape``, which its own broadcasts to."""
+    if value.shape == shape:
+        return value
+    return trace.emit("BroadcastTo", value, result_shape=shape).value
+
+
+def matmul(lhs: Any, rhs: Any) -> TracedArray:
+    """Return the product of matrices, of batches of them, or of vectors, as numpy's ``@``."""
+    trace = current_trace()
+    (left, right), weak = as_values(trace, lhs, rhs)
+    ranks = (left.type.rank, right.type.rank)
+    if 0 in ranks:
+        message = f"@ of shapes {list(left.shape)} and {list(right.shape)}: a scalar is no matrix"
+        raise VerificationError(Diagnostic("E3002", message, user_location(), help="write * for it"))
+    if max(ranks) <= 2:
+        return trace.emit("Dot", left, right, weak=weak)
+    if ranks[0] == 1:  # a row for each matrix
+        row = trace.emit("Reshape", left, new_shape=(1, *left.shape)).value
+        return trace.wrap(_without(trace, trace.emit("MatMul", row, right).value, -2), weak=weak)
+    if ranks[1] == 1:
+        column = trace.emit("Reshape", right, new_shape=(*right.shape, 1)).value
+        return trace.wrap(_without(trace, trace.emit("MatMul", left, column).value, -1), weak=weak)
+    return trace.emit("MatMul", left, right, weak=weak)
+
+
+def _without(trace: Trace, value: Value, axis: int) -> Value:
+    return trace.emit("Squeeze", value, axes=[axis + value.type.rank]).value
+
+
+def divide(lhs: Any, rhs: Any) -> TracedArray:
+    """Return the quotient of floats; that of two numbers of Python is one, too."""
+    trace = current_trace()
+    (left, right), weak = as_values(trace, lhs, rhs)
+    if left.type.dtype.kind in (DTypeKind.FLOAT, DTypeKind.COMPLEX):
+        return trace.emit("Div", left, right, weak=weak)
+    if weak:
+        return binary("Div", trace.emit("Cast", left, dtype="f64", weak=True), rhs)
+    raise VerificationError(
+        Diagnostic(
+            "E2005",
+            f"/ does not take {left.type.dtype.core_name}: the quotient of integers is none",
+            user_location(),
+            help="write // for the integer quotient, or convert the operands first: x.astype('f32')",
+            context={"found": left.type.dtype.core_name},
+        )
+    )
+
+
+def floor_divide(lhs: Any, rhs: Any) -> TracedArray:
+    """Return the quotient rounded down: of floats what is left after the remainder is taken, as numpy's."""
+    trace = current_trace()
+    values, weak = as_values(trace, lhs, rhs)
+    left, right = [trace.wrap(value, weak=weak) for value in values]
+    kind = left.value.type.dtype.kind
+    if kind is DTypeKind.UNSIGNED:
+        return binary("Div", left, right)
+    if kind is DTypeKind.SIGNED:
+        quotient, remainder = binary("Div", left, right), binary("Remainder", left, right)
+        return quotient - _between(remainder, right).astype(quotient.dtype)
+    ratio = binary("Div", left, right)
+    remainder = binary("Remainder", left, right)
+    exact = binary("Div", left - remainder, right)
+    exact = exact - _between(remainder, right).astype(exact.dtype)
+    down = unary("Floor", exact)
+    down = choose(compare("Greater", exact - down, 0.5), down + 1.0, down)
+    # Where nothing is left, a zero has the sign of the quotient.
+    found = choose(compare("Equal", exact, 0.0), ratio * 0.0, down)
+    return choose(compare("Equal", right, 0.0), ratio, found)
+
+
+def remainder(lhs: Any, rhs: Any) -> TracedArray:
+    """Return what remains of a division rounded down: it has the sign of ``rhs``."""
+    trace = current_trace()
+    values, weak = as_values(trace, lhs, rhs)
+    left, right = [trace.wrap(value, weak=weak) for value in values]
+    rest = binary("Remainder", left, right)
+    kind = rest.value.type.dtype.kind
+    if kind is DTypeKind.UNSIGNED:
+        return rest
+    found = choose(_between(rest, right), rest + right, rest)
+    if kind is DTypeKind.SIGNED:
+        return found
+    # A zero has the sign of the divisor.
+    signed = choose(compare("Less", right, 0.0), -abs(rest), abs(rest))
+    return choose(compare("Equal", rest, 0.0), signed, found)
+
+
+def _between(rest: TracedArray, divisor: TracedArray) -> TracedArray:
+    """Return where the quotient is between two integers, and negative."""
+    apart = binary("Xor", compare("Less", rest, 0), compare("Less", divisor, 0))
+    return binary("And", compare("NotEqual", rest, 0), apart)
+
+
+def choose(predicate: Any, on_true: Any, on_false: Any) -> TracedArray:
+    """Return elements of ``on_true`` where ``predicate`` holds, else of ``on_false``; all are broadcast."""
+    trace = current_trace()
+    values, weak = as_values(trace, on_true, on_false)
+    condition = as_value(trace, predicate)
+    return trace.emit("Select", *broadcast(trace, condition, *values), weak=weak)
+
+
+def power(base: Any, exponent: Any) -> TracedArray:
+    """Return a power; small ones that Python knows are products, as numpy writes the square."""
+    number = None if weak_dtype(exponent) is None else exponent
+    if isinstance(base, TracedValue) and number is not None and not isinstance(number, complex):
+        is_float = base.value.type.dtype.kind is DTypeKind.FLOAT
+        if number == 0.5 and is_float:
+            return unary("Sqrt", base)
+        if number == -1 and is_float:
+            return unary("Reciprocal", base)
+        whole = isinstance(number, (int, np.int64)) or (number.is_integer() and is_float)
+        if whole and 1 <= number <= _MAX_PRODUCT:
+            return _product(base, int(number))
+    return binary("Power", base, exponent)
+
+
+def _product(base: Any, exponent: int) -> TracedArray:
+    if exponent == 1:
+        return current_trace().wrap(as_value(current_trace(), base), weak=base.weak)
+    half = _product(base, exponent // 2)
+    square = binary("Mul", half, half)
+    return binary("Mul", square, base) if exponent % 2 else square
+
+
+def shift_right(lhs: Any, rhs: Any) -> TracedArray:
+    """Return the bits of integers moved to the right, the sign staying where there is one."""
+    trace = current_trace()
+    (left, right), weak = as_values(trace, lhs, rhs)
+    is_signed = left.type.dtype.kind is not DTypeKind.UNSIGNED
+    opcode = "ShiftRightArithmetic" if is_signed else "ShiftRightLogical"
+    return trace.emit(opcode, left, right, weak=weak)

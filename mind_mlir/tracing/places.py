@@ -1,0 +1,91 @@
+"""Where in the user's Python program an operation is written."""
+
+from __future__ import annotations
+
+import linecache
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mind_mlir.diagnostics import SourceText
+from mind_mlir.ir.source_info import SourceInfo
+
+if TYPE_CHECKING:
+    from types import CodeType, FrameType
+
+    from mind_mlir.diagnostics import Location
+
+    _Position = tuple[int | None, int | None, int | None, int | None]
+
+_OURS = str(Path(__file__).parents[1]) + "/"
+#: So many code objects, and places in them, are remembered; programs that make more begin anew.
+_MAX_KNOWN = 20_000
+
+_is_ours: dict[CodeType, bool] = {}
+_positions: dict[CodeType, list[_Position]] = {}
+_known: dict[tuple[CodeType, int], SourceInfo | None] = {}
+_texts: dict[str, SourceText | None] = {}
+
+
+def user_source() -> SourceInfo | None:
+    """Return the user's expression that runs, outside of this package; None where its text is not known."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        ours = _is_ours.get(code)
+        if ours is None:
+            ours = _is_ours[code] = code.co_filename.startswith(_OURS)
+        if not ours:
+            key = (code, frame.f_lasti)
+            if key in _known:
+                return _known[key]
+            return _remember(key, frame.f_lineno)
+        frame = frame.f_back
+    return None
+
+
+def user_location() -> Location | None:
+    """Return the place of `user_source`."""
+    source = user_source()
+    return source.statement if source else None
+
+
+def _remember(key: tuple[CodeType, int], line: int | None) -> SourceInfo | None:
+    if len(_known) >= _MAX_KNOWN:
+        for table in (_is_ours, _positions, _known, _texts):
+            table.clear()
+    found = _known[key] = _find(*key, line)
+    return found
+
+
+def _find(code: CodeType, instruction: int, line: int | None) -> SourceInfo | None:
+    text = _text(code.co_filename)
+    if text is None or line is None:
+        return None
+    if code not in _positions:
+        _positions[code] = list(code.co_positions())
+    first, last, begin, end = _positions[code][instruction // 2]
+    if first is None or first > text.index.count:
+        first, begin = line, None
+    if first > text.index.count:  # the file has changed since
+        return None
+    start, stop = text.index.span(first)
+    written = text.text[start:stop]
+    if begin is None or end is None:
+        begin_at, end_at = len(written) - len(written.lstrip()), len(written.rstrip())
+    else:
+        begin_at = _characters(written, begin)
+        end_at = _characters(written, end) if last == first else len(written.rstrip())
+    return SourceInfo.at(text.locate(start + begin_at, start + max(end_at, begin_at + 1)))
+
+
+def _characters(line: str, offset: int) -> int:
+    """Return how many characters the first ``offset`` bytes of a line are, which is how Python counts."""
+    return offset if line.isascii() else len(line.encode()[:offset].decode(errors="replace"))
+
+
+def _text(name: str) -> SourceText | None:
+    if name not in _texts:
+        lines = linecache.getlines(name)
+        _texts[name] = SourceText(name, "".join(lines)) if lines else None
+    return _texts[name]

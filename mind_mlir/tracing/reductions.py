@@ -1,0 +1,113 @@
+"""Reductions of traced arrays along axes, as numpy names them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mind_mlir import border
+from mind_mlir.diagnostics import Diagnostic, VerificationError
+from mind_mlir.ir.types import DType, DTypeKind
+from mind_mlir.ops import registry
+from mind_mlir.tracing.places import user_location
+from mind_mlir.tracing.trace import current_trace
+
+if TYPE_CHECKING:
+    from mind_mlir.tracing.array import TracedArray
+
+
+def axes_of(axis: Any, rank: int) -> list[int]:
+    """Return the axes that ``axis`` names, one or several, counted from the first.
+
+    Raises:
+        TypeError: It is no integer, and no sequence of integers.
+        VerificationError: E3004, there is no such axis; E3005, one is named twice.
+    """
+    one = border.whole(axis)
+    if one is None:
+        expected = "an integer or a sequence of integers"
+        given = [border.integer(each, "axis") for each in border.items(axis, "axis", expected)]
+    else:
+        given = [one]
+    axes = []
+    for each in given:
+        if not -rank <= each < rank:
+            help_ = f"axes are {-rank} to {rank - 1}" if rank else "a scalar has no axes"
+            message = f"axis {each} is outside of an array of rank {rank}"
+            raise VerificationError(Diagnostic("E3004", message, user_location(), help=help_))
+        axes.append(each % rank)
+    if len(set(axes)) < len(axes):
+        message = f"axes {given} name one axis twice"
+        raise VerificationError(Diagnostic("E3005", message, user_location(), help="name each axis once"))
+    return axes
+
+
+def reduce(array: TracedArray, kind: str, axis: Any, *, keepdims: bool) -> TracedArray:
+    """Return the sum, the greatest or the least element along axes, or of all."""
+    trace = current_trace()
+    value = trace.value(array)
+    axes = list(range(array.ndim)) if axis is None else axes_of(axis, array.ndim)
+    keepdims = border.flag(keepdims, "keepdims")
+    if not axes:
+        return trace.wrap(value, weak=array.weak)
+    dtype = value.type.dtype
+    if kind == "Sum" and dtype in registry.by_opcode()["Sum"].operand(0).dtypes:
+        return trace.emit("Sum", value, axes=axes, keepdims=keepdims, weak=array.weak)
+    is_narrow = dtype.kind is DTypeKind.FLOAT and dtype.bits < DType.F32.bits and kind == "Sum"
+    return trace.emit(
+        "Reduce",
+        value,
+        kind=kind,
+        axes=axes,
+        keepdims=keepdims,
+        accum_dtype=DType.F32 if is_narrow else dtype,
+        out_dtype=dtype,
+        weak=array.weak,
+    )
+
+
+def mean(array: TracedArray, axis: Any, *, keepdims: bool) -> TracedArray:
+    """Return the mean of floats along axes, or of all."""
+    trace = current_trace()
+    value = trace.value(array)
+    dtype = value.type.dtype
+    if dtype.kind not in (DTypeKind.FLOAT, DTypeKind.COMPLEX):
+        raise VerificationError(
+            Diagnostic(
+                "E2005",
+                f"mean does not take {dtype.core_name}: the mean of integers is none",
+                user_location(),
+                help="convert them first: x.astype('f32').mean()",
+                context={"found": dtype.core_name},
+            )
+        )
+    axes = list(range(array.ndim)) if axis is None else axes_of(axis, array.ndim)
+    if not axes:
+        return trace.wrap(value, weak=array.weak)
+    if dtype in registry.by_opcode()["Mean"].operand(0).dtypes:
+        return trace.emit(
+            "Mean", value, axes=axes, keepdims=border.flag(keepdims, "keepdims"), weak=array.weak
+        )
+    total = reduce(array, "Sum", axis, keepdims=keepdims)
+    return total / (array.size / max(total.size, 1))
+
+
+def product(array: TracedArray, axis: Any, *, keepdims: bool) -> TracedArray:
+    """Return the product along axes, or of all."""
+    trace = current_trace()
+    axes = list(range(array.ndim)) if axis is None else axes_of(axis, array.ndim)
+    keepdims = border.flag(keepdims, "keepdims")
+    value = trace.value(array)
+    if not axes:
+        return trace.wrap(value, weak=array.weak)
+    return trace.emit("ReduceProd", value, axes=axes, keepdims=keepdims, weak=array.weak)
+
+
+def argmax(array: TracedArray, axis: Any, *, keepdims: bool) -> TracedArray:
+    """Return where the greatest element is, along an axis or in row-major order."""
+    trace = current_trace()
+    keepdims = border.flag(keepdims, "keepdims")
+    if axis is None:
+        found = trace.emit("ArgMax", trace.value(array.reshape(-1)), axis=0, output_dtype=DType.SI64)
+        return found.reshape([1] * array.ndim) if keepdims else found
+    (place,) = axes_of(border.integer(axis, "axis"), array.ndim)
+    return trace.emit("ArgMax", trace.value(array), axis=place, keepdims=keepdims, output_dtype=DType.SI64)

@@ -1,0 +1,182 @@
+"""A trace: the function that is recorded while a function of Python runs on stand-ins for arrays."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from mind_mlir.runtime.staged_values import STAGE, Captured, WeakType
+from mind_mlir.tracing.conversion import as_value
+from mind_mlir.tracing.errors import refuse
+from mind_mlir.tracing.places import user_source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from mind_mlir.core.builder import Builder
+    from mind_mlir.core.region import Region
+    from mind_mlir.ir.types import TensorType
+    from mind_mlir.ir.value import Value
+    from mind_mlir.runtime.staged import StagedFunction
+    from mind_mlir.staging.unit import Unit
+    from mind_mlir.tracing.array import TracedArray
+    from mind_mlir.tracing.value import TracedValue
+    from mind_mlir.trees import Form
+
+
+class Trace:
+    """What is recorded of one call of a function.
+
+    Operations go to the innermost trace that runs, whichever trace their operands are of: a value of a trace
+    around it becomes a further parameter of the function, which its caller is told of.
+
+    Attributes:
+        unit: The module in the making.
+        builder: What the function's operations are appended to.
+        parent: The trace that calls this function, if there is one.
+        captured: The values of that trace that this function reads, in the order of its last parameters.
+        pending: What functions that are being made for this trace have captured of it; None where it makes
+            none.
+        ended: Whether the function has returned.
+    """
+
+    def __init__(self, unit: Unit, arrays: type[TracedArray]) -> None:
+        self.unit = unit
+        self.builder: Builder = unit.builder()
+        self.captured: list[TracedArray] = []
+        self.pending: list[TracedArray] | None = None
+        self.ended = False
+        stage = STAGE.get()
+        self.parent = stage if isinstance(stage, Trace) else None
+        self._arrays = arrays
+        self._places: dict[tuple[int, int], Value] = {}
+
+    def __repr__(self) -> str:
+        return f"<Trace of {len(self.builder.operations)} operations>"
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Make this the trace that operations go to."""
+        token = STAGE.set(self)
+        try:
+            yield
+        finally:
+            STAGE.reset(token)
+            self.ended = True
+
+    def wrap(self, value: Value, *, weak: bool = False) -> TracedArray:
+        """Return the array that stands for ``value``."""
+        return self._arrays(value, self, weak=weak)
+
+    def parameter(self, type_: TensorType) -> TracedArray:
+        """Return a further parameter of the function."""
+        if isinstance(type_, WeakType):
+            return self.wrap(self.builder.parameter(type_.strong), weak=True)
+        return self.wrap(self.builder.parameter(type_))
+
+    def value(self, array: TracedValue) -> Value:
+        """Return the value of an array in this trace.
+
+        Raises:
+            TracingError: E2303, it is of a trace that has ended, or of a loop or branch that has.
+        """
+        if array.trace is self:
+            hidden = self.builder.hidden
+            if hidden and array.value.id in hidden:
+                refuse(
+                    "E2303",
+                    "a value of a loop's or branch's function is used outside of it",
+                    "return the value from that function",
+                )
+            return array.value
+        return self._capture(array)
+
+    def emit(self, opcode: str, *operands: Value, weak: bool = False, **attributes: Any) -> TracedArray:
+        """Append an operation with one result.
+
+        Args:
+            opcode: The operation.
+            operands: Its operands, of this trace.
+            weak: Whether the result takes the dtype of the arrays it meets.
+            attributes: As of `mind_mlir.Builder.emit`.
+
+        Raises:
+            VerificationError: It breaks a rule of its record; the diagnostic quotes the user's line.
+        """
+        value = self.builder.emit(opcode, *operands, source=user_source(), **attributes)
+        return self.wrap(value, weak=weak)
+
+    def emit_all(
+        self, opcode: str, *operands: Value, regions: Sequence[Region] = (), **attributes: Any
+    ) -> tuple[TracedArray, ...]:
+        """Append an operation of any number of results, as `emit` does."""
+        values = self.builder.emit_all(opcode, *operands, regions=regions, source=user_source(), **attributes)
+        return tuple([self.wrap(value) for value in values])
+
+    def call(self, function: StagedFunction, form: Form, leaves: Sequence[Any]) -> Any:
+        """Append a call of ``function``, and return what it returns.
+
+        Args:
+            function: The function.
+            form: How its arguments are put together.
+            leaves: The arrays in them: of this trace, or constants.
+        """
+        # Numbers of Python stay what they are in the function: they take dtypes there.
+        types = tuple([function.type_of(leaf) for leaf in leaves])
+        operands = [as_value(self, leaf) for leaf in leaves]
+        before, self.pending = self.pending, []
+        try:
+            instance = function.instance(self.unit, form, types)
+            captured = self.pending
+        finally:
+            self.pending = before
+        operands += [self.value(array) for array in captured]
+        results = self.unit.call(self.builder, instance, operands, user_source())
+        return instance.form.unflatten([self.wrap(result) for result in results])
+
+    def finish(self) -> None:
+        """Tell the trace around this one what the function reads of it."""
+        if self.captured:
+            assert self.parent is not None, "what is captured is of a trace around"
+            assert self.parent.pending is not None, "that trace waits for this function"
+            self.parent.pending += self.captured
+
+    def _capture(self, array: TracedValue) -> Value:
+        """Return the parameter that stands for a value of a trace around this one."""
+        owner, around = array.trace, self.parent
+        while around is not None and around is not owner:
+            around = around.parent
+        if around is None or owner.ended:
+            refuse(
+                "E2303",
+                "a traced array is used outside of the call that it belongs to",
+                "give it to the function as an argument, and return what is needed later: "
+                "a traced array stands for no numbers",
+            )
+        assert self.parent is not None, "the owner is a trace around this one"
+        if self.parent.pending is None or self.parent.unit is not self.unit:
+            raise Captured
+        key = (id(owner), array.value.id)
+        known = self._places.get(key)
+        if known is not None and known.id not in self.builder.hidden:
+            return known
+        outer = self.parent.wrap(self.parent.value(array), weak=array.weak)
+        self.captured.append(outer)
+        found = self._places[key] = self.builder.parameter(array.value.type)
+        return found
+
+
+def current_trace() -> Trace:
+    """Return the trace that operations go to.
+
+    Raises:
+        TracingError: E2303, nothing is being traced here.
+    """
+    stage = STAGE.get()
+    if not isinstance(stage, Trace):
+        refuse(
+            "E2303",
+            "no function is being traced here",
+            "call this within a function that mind_mlir.jit is given; numpy has functions for arrays outside",
+        )
+    return stage

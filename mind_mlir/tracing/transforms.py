@@ -1,0 +1,67 @@
+"""Gradients of functions of Python: `grad`, `value_and_grad` and `vjp`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mind_mlir import border
+from mind_mlir.runtime.staged import StagedFunction
+from mind_mlir.runtime.staged_gradient import GradientFunction, Pullback
+from mind_mlir.tracing.jit import JitFunction
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def grad(function: Callable[..., Any], argnums: Any = 0) -> GradientFunction:
+    """Return the function of the same arguments that returns gradients of ``function``.
+
+    It is compiled, as by `mind_mlir.jit`, and may be differentiated again. Within a function that is traced,
+    it becomes part of that, and ``function`` may read arrays around it.
+
+    Args:
+        function: A function that returns one float, of rank 0.
+        argnums: The argument to differentiate with respect to, by its place or name; a tuple for several,
+            whose gradients come as a tuple. Of a container of arrays, the gradient is such a container.
+
+    Returns:
+        A function. Its call raises, beside what a call of ``function`` does, an `AutodiffError`: E5005, an
+        argument of ``argnums`` holds no floats; E5103, the result is not one float; or as
+        `mind_mlir.differentiate`.
+
+    Raises:
+        TypeError: ``function`` cannot be called, or ``argnums`` is not of the type above.
+        ValueError: ``argnums`` names no parameter, or a static one.
+    """
+    return GradientFunction(_staged(function), argnums, with_value=False)
+
+
+def value_and_grad(function: Callable[..., Any], argnums: Any = 0) -> GradientFunction:
+    """Return the function that returns a pair of what ``function`` does, and gradients; as `grad`."""
+    return GradientFunction(_staged(function), argnums, with_value=True)
+
+
+def vjp(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> tuple[Any, Pullback]:
+    """Return what ``function`` returns for arguments, and a function from cotangents of that to theirs.
+
+    Args:
+        function: A function of arrays and containers of arrays.
+        args: Its arguments.
+        kwargs: Arguments by name, which have no cotangents.
+
+    Returns:
+        The result, and a function that takes its cotangent, in the form of the result, and returns a tuple
+        with the cotangent of each of ``args``, in the form of that; None for one that holds no floats.
+
+    Raises:
+        TypeError: ``function`` cannot be called; or as its call.
+    """
+    return _staged(function).vjp(*args, **kwargs)
+
+
+def _staged(function: object) -> StagedFunction:
+    if isinstance(function, StagedFunction):
+        return function
+    if not callable(function):
+        border.reject("function", "callable", function)
+    return JitFunction(function)
