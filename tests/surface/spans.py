@@ -7,8 +7,8 @@ PROGRAMS = {
     # Characters and words
     "a character that may not stand here": """\
 fn f(x: f32) -> f32 {
-    x ? 2.0
-//    ^ E1002 ?
+    x @ 2.0
+//    ^ E1002 @
 }
 """,
     "a letter of another alphabet is a letter": """\
@@ -20,7 +20,7 @@ fn f(größe: f32) -> f32 {
     "a column counts characters, not bytes": """\
 fn f(x: f32) -> f32 {
     /* 🌊 größer */ x $ 2.0
-//                    ^ E1002 $
+//                   ^ E1002 $
 }
 """,
     "a string that is not closed": """\
@@ -32,8 +32,8 @@ fn f(x: f32) -> f32 {
 """,
     "an unknown escape": """\
 fn f(x: Tensor<f32, [1, 4, 4, 1]>, w: Tensor<f32, [2, 2, 1, 1]>) -> Tensor<f32, [1, 4, 4, 1]> {
-    conv2d(x, w, padding="Sa\\qme")
-//                          ^^ E1004 Invalid escape sequence
+    conv2d(x, w, strides=[1, 1], padding="Sa\\qme")
+//                                          ^^ E1004 Invalid escape sequence
 }
 """,
     "a number with two points": """\
@@ -51,7 +51,7 @@ fn f() -> i64 {
     "a comment that is not closed": """\
 fn f(x: f32) -> f32 {
     x /* twice
-//@ 7+8 E1006
+//@ 7+2 E1006
 }
 """,
     # Statements
@@ -205,7 +205,7 @@ fn g(x: f32, by: f32) -> f32 {
 
 fn f(x: f32) -> f32 {
     g(x)
-//  ^ E2007 by
+//  ^^^^ E2007 there is nothing for by
 }
 """,
     "too many arguments": """\
@@ -215,13 +215,13 @@ fn g(x: f32) -> f32 {
 
 fn f(x: f32) -> f32 {
     g(x, 2.0)
-//       ^^^ E2007 1
+//  ^^^^^^^^^ E2007 takes 1 argument, found 2
 }
 """,
     "too few arguments of a built-in function": """\
 fn f(x: Tensor<f32, [2, 2]>) -> Tensor<f32, [2, 2]> {
     matmul(x)
-//  ^^^^^^ E2007 matmul
+//  ^^^^^^^^^ E2007 nothing for rhs
 }
 """,
     # Names
@@ -354,17 +354,17 @@ fn f(n: i64) -> f32 {
     "recursion": """\
 fn f(n: i64) -> i64 {
     if n < 2 { 1 } else { n * f(n - 1) }
-//                            ^^^^^^^^ E2206 f
+//                            ^^^^^^^^ E4118 f calls itself
 }
 """,
     "recursion of two": """\
 fn f(n: i64) -> i64 {
     g(n)
+//  ^^^^ E4118 calls itself
 }
 
 fn g(n: i64) -> i64 {
     f(n)
-//  ^^^^ E2206
 }
 """,
     # Shapes
@@ -509,14 +509,14 @@ fn square(x: Tensor<f32, [3]>) -> Tensor<f32, [3]> {
 
 fn f(x: Tensor<f32, [3]>) -> Tensor<f32, [3]> {
     grad(square)(x)
-//       ^^^^^^ E2001 Tensor<f32, [3]>
+//  ^^^^^^^^^^^^^^^ E2001 Tensor<f32, [3]>
 }
 """,
     # Sizes
     "a constant beyond all measure": """\
 fn f() -> f32 {
     sum(zeros([1000000, 1000000, 1000000, 1000000]))
-//            ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ E4104
+//            ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ E7001 16,777,216
 }
 """,
 }
