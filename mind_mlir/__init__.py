@@ -67,8 +67,8 @@ if TYPE_CHECKING:
     from mind_mlir.runtime.threads import get_num_threads, set_num_threads
     from mind_mlir.stablehlo.importing import from_stablehlo
     from mind_mlir.stablehlo.tracing import from_jax
-    from mind_mlir.surface.program import SurfaceProgram
     from mind_mlir.surface.expression_lowering import lower_expression
+    from mind_mlir.surface.program import SurfaceProgram
     from mind_mlir.tracing.jit import JitFunction, jit
     from mind_mlir.tracing.transforms import grad, value_and_grad, vjp
 
