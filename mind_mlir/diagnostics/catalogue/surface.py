@@ -85,12 +85,26 @@ ENTRIES = (
         code="E2206",
         title="recursion",
         explanation=(
-            "No function calls itself, be it through others: memory is planned before anything runs. "
-            "while and for repeat."
+            "No function calls itself, be it through others, and no type contains itself: memory is planned "
+            "before anything runs. while and for repeat."
         ),
         language="surface",
         bad="fn factorial(n: i64) -> i64 {\n    if n < 2 { 1 } else { n * factorial(n - 1) }\n}\n",
         good="fn factorial(n: i64) -> i64 {\n    let r = 1;\n    for i in range(n) {\n"
         "        r = r * (i + 1);\n    }\n    r\n}\n",
+    ),
+    Entry(
+        code="E2207",
+        title="assignment to what is declared around the function",
+        explanation=(
+            "A closure, or a function within a function, reads what is declared around it, as it is where it "
+            "is made. It cannot give it another value: it returns one, and its caller assigns it."
+        ),
+        context=("name",),
+        language="surface",
+        bad="fn f(x: f32) -> f32 {\n    let total = x;\n    let add = |a| { total = total + a; total };\n"
+        "    add(x)\n}\n",
+        good="fn f(x: f32) -> f32 {\n    let total = x;\n    let add = |a| total + a;\n"
+        "    total = add(x);\n    total\n}\n",
     ),
 )
