@@ -20,8 +20,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mind_mlir.surface.syntax.reading import read
-
 import mind_mlir
 from benchmarks.command import parser
 from benchmarks.mutations import mutated
@@ -30,6 +28,7 @@ from mind_mlir.diagnostics.codes import CATALOGUE, samples
 from mind_mlir.diagnostics.render import render
 from mind_mlir.frontends.source import decode_source
 from mind_mlir.surface import elaboration
+from mind_mlir.surface.syntax.reading import read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

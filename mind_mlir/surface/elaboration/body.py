@@ -114,7 +114,9 @@ class Body:
         try:
             return self.builder.emit_all(opcode, *operands, source=source, **(attributes or {}))
         except MindError as error:
-            self.file.extend(reworded(error.diagnostics, self._written(opcode, operator, len(operands))), span)
+            self.file.extend(
+                reworded(error.diagnostics, self._written(opcode, operator, len(operands))), span
+            )
             return None
 
     def _written(self, opcode: str, place: Span | None, operands: int) -> Written | None:
