@@ -9,26 +9,28 @@ from __future__ import annotations
 import inspect
 from collections import OrderedDict
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from mind_mlir import border, trees
-from mind_mlir.arguments import viewed
-from mind_mlir.diagnostics import Diagnostic, TracingError
-from mind_mlir.ir.types import DType, TensorType
+from mind_mlir import trees
 from mind_mlir.options import CompileOptions
+from mind_mlir.profiles import EXTENDED_FUNCTIONS
+from mind_mlir.runtime.call import Called, wants_record
 from mind_mlir.runtime.executable import Executable
 from mind_mlir.runtime.lowered import Lowered
-from mind_mlir.runtime.staged_values import NUMBERS, STAGE, Captured, StagedValue
+from mind_mlir.runtime.staged_arguments import as_arrays, as_static, leaked, type_of
+from mind_mlir.runtime.staged_calls import Mismatch, NativeProgram, is_flat, written_call
+from mind_mlir.runtime.staged_method import StagedMethod
+from mind_mlir.runtime.staged_values import STAGE, Captured, StagedValue, WeakType
 from mind_mlir.staging.unit import Unit
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Callable, Hashable, Sequence
 
     from mind_mlir.ir.attributes import Array
+    from mind_mlir.ir.module import Module
+    from mind_mlir.ir.types import TensorType
     from mind_mlir.runtime.staged_gradient import GradientFunction, Pullback
     from mind_mlir.staging.unit import Instance
     from mind_mlir.trees import Form
@@ -37,15 +39,28 @@ if TYPE_CHECKING:
 DEFAULT_MAX_SIGNATURES = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Static:
-    """An argument that is part of the program; 1, 1.0 and True are three."""
+@dataclass(slots=True, eq=False)
+class _Program:
+    """The program for one signature.
 
-    value: Hashable = field(metadata={"static": True})
-    kind: type = field(metadata={"static": True})
+    Attributes:
+        executable: What runs it.
+        arguments: The form of its arguments, as ``(args, kwargs)``.
+        returned: The form of its result.
+        is_weak: Whether an argument is a number of Python.
+        words: The native record of its calls, once there is one.
+        call: What calls it with arguments of that form, where these or the result are containers.
+    """
+
+    executable: Executable
+    arguments: Form
+    returned: Form
+    is_weak: bool
+    words: Array | None = None
+    call: Callable[[tuple[Any, ...]], Any] | None = None
 
 
-class StagedFunction:
+class StagedFunction(Called):
     """A function that is compiled for each form of its arguments, their dtypes and shapes.
 
     Attributes:
@@ -73,6 +88,7 @@ class StagedFunction:
         Raises:
             ValueError: There is no parameter of a name in ``static``.
         """
+        super().__init__()
         self.name = name
         self.__signature__ = signature
         self.options = CompileOptions() if options is None else options
@@ -82,15 +98,20 @@ class StagedFunction:
             if each not in signature.parameters:
                 known = ", ".join(signature.parameters) or "none"
                 raise ValueError(f"static_argnames must be parameters of {name} ({known}), not {each!r}")
-        self._programs: OrderedDict[Hashable, tuple[Executable, Form]] = OrderedDict()
+        self._programs: OrderedDict[Hashable, _Program] = OrderedDict()
         self._lock = RLock()
+        parameters = signature.parameters.values()
+        self._is_plain = all(each.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD for each in parameters)
+        #: The program that calls try first, and what calls it where the native method of this object cannot.
+        self._last: _Program | None = None
+        self._quick: Callable[[tuple[Any, ...]], Any] | None = None
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}{self.__signature__}>"
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         """Return it bound to an object, as functions of a class are; the object is a static argument."""
-        return self if instance is None else BoundMethod(self, instance)
+        return self if instance is None else StagedMethod(self, instance)
 
     def stage(self, unit: Unit, form: Form, types: Sequence[TensorType]) -> Instance:
         """Make the function for arguments of one form, and of types; what makes it says how.
@@ -130,21 +151,30 @@ class StagedFunction:
             ExecutionError: As a call of an `Executable`.
             VerificationError: The program of these types breaks a rule.
         """
+        if self._quick is not None and not kwargs:
+            try:
+                return self._quick(args)
+            except Mismatch:
+                pass
         leaves, form = self.flatten(args, kwargs)
         stage = STAGE.get()
         if any(isinstance(leaf, StagedValue) for leaf in leaves):
             if stage is None:
-                raise TracingError(_leaked())
+                raise leaked()
             return stage.call(self, form, leaves)
-        arrays, types = self._arrays(form, leaves)
+        arrays, types = as_arrays(leaves, lambda: self.names(form))
         try:
-            program, returned = self._program(form, types)
+            program = self._program(form, types)
         except Captured:
             if stage is None:
                 raise
             return stage.call(self, form, leaves)
-        results = program(*arrays)
-        return results[0] if returned.container is None else returned.unflatten(results)
+        results = program.executable(*arrays)
+        if program is not self._last and wants_record():
+            self._prefer(program)
+        return results[0] if program.returned.container is None else program.returned.unflatten(results)
+
+    _call_python = __call__
 
     def flatten(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[list[Any], Form]:
         """Return the leaves of a call's arguments, and the form of ``(args, kwargs)`` bound to the signature.
@@ -153,11 +183,19 @@ class StagedFunction:
             TypeError: The arguments do not fit the signature, or a static one is not hashable.
             ValueError: A container is nested too deeply.
         """
+        what = f"the arguments of {self.name}"
+        if (
+            self._is_plain
+            and not kwargs
+            and not self.static
+            and len(args) == len(self.__signature__.parameters)
+        ):
+            return trees.flatten((tuple(args), {}), what)
         bound = self.__signature__.bind(*args, **kwargs)
         bound.apply_defaults()
         for name in self.static:
-            bound.arguments[name] = _static(bound.arguments[name], name)
-        return trees.flatten((bound.args, bound.kwargs), f"the arguments of {self.name}")
+            bound.arguments[name] = as_static(bound.arguments[name], name)
+        return trees.flatten((bound.args, bound.kwargs), what)
 
     def names(self, form: Form) -> list[str]:
         """Return what each leaf is called: ``x``, ``params.w``."""
@@ -182,10 +220,7 @@ class StagedFunction:
             VerificationError: As a call.
         """
         leaves, form = self.flatten(args, kwargs)
-        types = []
-        for leaf, name in zip(leaves, self.names(form), strict=True):
-            types.append(leaf if isinstance(leaf, TensorType) else self.type_of(leaf, name))
-        module, _ = self._module(form, tuple(types))
+        module, _ = self._module(form, self.types_of(form, leaves))
         return Lowered(module, self.options)
 
     def grad(self, argnums: Any = 0) -> GradientFunction:
@@ -206,16 +241,16 @@ class StagedFunction:
 
         return self(*args, **kwargs), Pullback(self, args, kwargs)
 
-    def type_of(self, leaf: Any, name: str = "an argument") -> TensorType:
-        """Return the type of an argument.
+    def types_of(self, form: Form, leaves: Sequence[Any]) -> tuple[TensorType, ...]:
+        """Return the types of the leaves of arguments.
 
         Raises:
-            TracingError: E2305, it is no array.
+            TracingError: E2305, one is no array.
         """
-        if isinstance(leaf, StagedValue):
-            found: TensorType = leaf.type
-            return found
-        return self._array(leaf, name)[1]
+        types = []
+        for place, leaf in enumerate(leaves):
+            types.append(type_of(leaf, lambda place=place: self.names(form)[place]))  # type: ignore[misc]  # bound now
+        return tuple(types)
 
     def _positional(self, count: int) -> list[str]:
         kinds = inspect.Parameter
@@ -227,36 +262,26 @@ class StagedFunction:
                 found += [f"{parameter.name}.{number}" for number in range(count - len(found))]
         return found
 
-    def _arrays(self, form: Form, leaves: Sequence[Any]) -> tuple[list[Array], tuple[TensorType, ...]]:
-        arrays, types = [], []
-        for place, leaf in enumerate(leaves):
-            if type(leaf) is np.ndarray and (dtype := _DTYPES.get(leaf.dtype)) is not None:
-                array, type_ = leaf, TensorType(dtype, leaf.shape)
-            else:
-                array, type_ = self._array(leaf, None if place is None else self.names(form)[place])
-            arrays.append(array)
-            types.append(type_)
-        return arrays, tuple(types)
+    def _prefer(self, program: _Program) -> None:
+        """Let the calls to come try ``program`` first."""
+        self._last, self._words, self._quick = program, None, None
+        positional, named = program.arguments.parts
+        known = self._is_plain and len(positional.parts) == len(self.__signature__.parameters)
+        if not known or named.count or program.is_weak or program.returned.container is _EMPTY.container:
+            return
+        if program.words is None:
+            program.words = program.executable.staged_words(single=program.returned.count == 1)
+        returned = program.returned
+        is_several = is_flat(returned) and returned.count > 1
+        if is_flat(positional) and (returned.container is None or is_several):
+            self._words = program.words
+            return
+        if program.call is None:
+            static = [name in self.static for name in self.__signature__.parameters]
+            program.call = written_call(NativeProgram(program.words), positional, static, program.returned)
+        self._quick = program.call
 
-    def _array(self, leaf: Any, name: str | None) -> tuple[Array, TensorType]:
-        """Return an argument as an array, and its type."""
-        weak = NUMBERS.get(type(leaf))
-        if weak is not None:
-            try:
-                return np.asarray(leaf, weak.dtype.numpy), weak
-            except OverflowError:
-                raise TracingError(_not_an_array(name, "it is an integer beyond 64 bits")) from None
-        array, reason = viewed(leaf) if not callable(leaf) else (None, f"it is {border.describe(leaf)}")
-        if array is None:
-            raise TracingError(_not_an_array(name, reason))
-        if not array.dtype.isnative:
-            array = array.astype(array.dtype.newbyteorder("="))
-        dtype = DType.from_numpy(array.dtype)
-        if dtype is None:
-            raise TracingError(_not_an_array(name, f"it has elements of {array.dtype}"))
-        return array, TensorType(dtype, array.shape)
-
-    def _program(self, form: Form, types: tuple[TensorType, ...]) -> tuple[Executable, Form]:
+    def _program(self, form: Form, types: tuple[TensorType, ...]) -> _Program:
         key = (form, types)
         programs = self._programs
         found = programs.get(key)
@@ -268,83 +293,17 @@ class StagedFunction:
             found = programs.get(key)
             if found is None:
                 module, returned = self._module(form, types)
-                found = programs[key] = (Executable(module, self.options), returned)
+                is_weak = any(isinstance(type_, WeakType) for type_ in types)
+                found = _Program(Executable(module, self.options), form, returned, is_weak)
+                programs[key] = found
                 while len(programs) > self.max_signatures:
                     programs.popitem(last=False)
         return found
 
-    def _module(self, form: Form, types: tuple[TensorType, ...]) -> tuple[Any, Form]:
-        unit = Unit()
+    def _module(self, form: Form, types: tuple[TensorType, ...]) -> tuple[Module, Form]:
+        unit = Unit(profile=EXTENDED_FUNCTIONS)
         instance = self.instance(unit, form, types)
         return unit.module(instance, self.names(form)), instance.form
 
 
-class BoundMethod:
-    """A `StagedFunction` of a class, bound to an object of it.
-
-    An object that is a container of arrays (a dataclass) is an argument like any other. Of another one, which
-    must be hashable, the program is made for that object: what it holds is read while the function is traced.
-    """
-
-    def __init__(self, function: StagedFunction, instance: object) -> None:
-        """Bind ``function`` to ``instance``."""
-        self.__func__, self.__self__ = function, instance
-        self._first = _static(instance, "self") if trees.is_leaf(instance) else instance
-
-    def __repr__(self) -> str:
-        return f"<bound method {self.__func__.name} of {border.describe(self.__self__)}>"
-
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        """Call the function, the object first."""
-        return self.__func__(self._first, *args, **kwargs)
-
-    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
-        """Return the program (see `StagedFunction.lower`)."""
-        return self.__func__.lower(self._first, *args, **kwargs)
-
-    def grad(self, argnums: Any = 0) -> BoundMethod:
-        """Return the gradients; arguments are counted without the object (see `StagedFunction.grad`)."""
-        return BoundMethod(self.__func__.grad(_behind_self(argnums)), self.__self__)
-
-    def value_and_grad(self, argnums: Any = 0) -> BoundMethod:
-        """Return result and gradients, counted as `grad` does (see `StagedFunction.value_and_grad`)."""
-        return BoundMethod(self.__func__.value_and_grad(_behind_self(argnums)), self.__self__)
-
-    def vjp(self, *args: Any, **kwargs: Any) -> tuple[Any, Pullback]:
-        """Return the result and what takes cotangents back (see `StagedFunction.vjp`)."""
-        return self.__func__.vjp(self._first, *args, **kwargs)
-
-
-def _behind_self(argnums: Any) -> Any:
-    if isinstance(argnums, (tuple, list)):
-        return tuple([_behind_self(each) for each in argnums])
-    number = border.whole(argnums)
-    return argnums if number is None or number < 0 else number + 1
-
-
-_DTYPES = {dtype.numpy: dtype for dtype in DType}
-
-
-def _static(value: Any, name: str) -> Static:
-    try:
-        hash(value)
-    except TypeError:
-        border.reject(f"the static argument {name}", "hashable", value)
-    return Static(value, type(value))
-
-
-def _not_an_array(name: str | None, reason: str) -> Diagnostic:
-    return Diagnostic(
-        "E2305",
-        f"argument '{name}' is no array, nor a container of arrays: {reason}",
-        help="pass arrays, numbers, and containers of these; what else decides on the program is named in "
-        "jit(..., static_argnames=...)",
-    )
-
-
-def _leaked() -> Diagnostic:
-    return Diagnostic(
-        "E2303",
-        "a traced array is used after its function has returned",
-        help="return it from the function that mind_mlir.jit is given: what is called then holds the numbers",
-    )
+_EMPTY = trees.flatten(None)[1]

@@ -58,9 +58,9 @@ class GradientFunction(StagedFunction):
             max_signatures=function.max_signatures,
         )
 
-    def type_of(self, leaf: Any, name: str = "an argument") -> TensorType:
-        """Return the type of an argument, as the function has it."""
-        return self.function.type_of(leaf, name)
+    def types_of(self, form: Form, leaves: Sequence[Any]) -> tuple[TensorType, ...]:
+        """Return the types of the leaves of arguments, as the function has them."""
+        return self.function.types_of(form, leaves)
 
     def stage(self, unit: Unit, form: Form, types: Sequence[TensorType]) -> Instance:
         """Differentiate the function for arguments of a form and of types; see `StagedFunction.stage`.

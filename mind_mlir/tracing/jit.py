@@ -10,7 +10,8 @@ from mind_mlir import border, trees
 from mind_mlir.diagnostics.display import brief
 from mind_mlir.options import DEFAULT_OPT_LEVEL, CompileOptions
 from mind_mlir.passes.optimize import checked_names
-from mind_mlir.runtime.staged import DEFAULT_MAX_SIGNATURES, StagedFunction, Static
+from mind_mlir.runtime.staged import DEFAULT_MAX_SIGNATURES, StagedFunction
+from mind_mlir.runtime.staged_arguments import Static
 from mind_mlir.tracing.array import TracedArray
 from mind_mlir.tracing.conversion import as_value
 from mind_mlir.tracing.errors import refuse

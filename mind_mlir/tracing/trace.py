@@ -122,7 +122,7 @@ class Trace:
             leaves: The arrays in them: of this trace, or constants.
         """
         # Numbers of Python stay what they are in the function: they take dtypes there.
-        types = tuple([function.type_of(leaf) for leaf in leaves])
+        types = function.types_of(form, leaves)
         operands = [as_value(self, leaf) for leaf in leaves]
         before, self.pending = self.pending, []
         try:
