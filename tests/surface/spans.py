@@ -354,13 +354,13 @@ fn f(n: i64) -> f32 {
     "recursion": """\
 fn f(n: i64) -> i64 {
     if n < 2 { 1 } else { n * f(n - 1) }
-//                            ^^^^^^^^ E2206 f calls itself
+//                            ^^^^^^^^ E4118 f calls itself
 }
 """,
     "recursion of two": """\
 fn f(n: i64) -> i64 {
     g(n)
-//  ^^^^ E2206 calls itself
+//  ^^^^ E4118 calls itself
 }
 
 fn g(n: i64) -> i64 {

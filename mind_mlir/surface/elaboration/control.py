@@ -149,7 +149,7 @@ def _assign(body: Body, node: nodes.Assign) -> None:
     value = body.expression(node.value, old)
     if variable.fixed:
         body.report(
-            "E2207",
+            "E2206",
             f"{node.target.text} is declared around this function, which cannot assign it",
             node.target.span,
             help="return the new value, and assign it where the function is called",

@@ -161,7 +161,7 @@ def _drop_cycles(file: File) -> None:
                 stack.append((found.text, iter(_mentioned(file, found.text))))
             elif not state[found.text]:
                 file.report(
-                    "E2206",
+                    "E2207",
                     f"{found.text} contains itself",
                     found.span,
                     help="a value has a size that is known: use a tensor with one dimension more",

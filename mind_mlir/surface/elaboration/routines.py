@@ -206,7 +206,7 @@ def instance_of(
 def _recursion(file: File, name: Hashable, function: Routine, span: Span) -> None:
     file.failed.add(name)
     file.report(
-        "E2206",
+        "E4118",
         f"{function.name} calls itself",
         span,
         help="write a loop: memory is planned before anything runs, so that programs have no recursion",
