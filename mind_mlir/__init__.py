@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from mind_mlir.runtime.threads import get_num_threads, set_num_threads
     from mind_mlir.stablehlo.importing import from_stablehlo
     from mind_mlir.stablehlo.tracing import from_jax
+    from mind_mlir.tracing.control import cond, fori_loop, scan, while_loop
     from mind_mlir.tracing.jit import JitFunction, jit
     from mind_mlir.tracing.transforms import grad, value_and_grad, vjp
 
@@ -109,9 +110,11 @@ _HOMES = {
     "canonicalize": "mind_mlir.passes.canonicalize",
     "check_program_legality": "mind_mlir.conversion",
     "compile": "mind_mlir.runtime.compilation",
+    "cond": "mind_mlir.tracing.control",
     "convert": "mind_mlir.conversion",
     "custom_attributes": "mind_mlir.ops.custom_attributes",
     "differentiate": "mind_mlir.ptir.differentiation",
+    "fori_loop": "mind_mlir.tracing.control",
     "from_jax": "mind_mlir.stablehlo.tracing",
     "from_stablehlo": "mind_mlir.stablehlo.importing",
     "get_conversion_target": "mind_mlir.conversion",
@@ -128,6 +131,7 @@ _HOMES = {
     "register_conversion_target": "mind_mlir.conversion",
     "register_custom_call": "mind_mlir.ops.custom_targets",
     "release_memory": "mind_mlir.runtime.memory",
+    "scan": "mind_mlir.tracing.control",
     "set_memory_limit": "mind_mlir.runtime.memory",
     "set_num_threads": "mind_mlir.runtime.threads",
     "to_stablehlo": "mind_mlir.conversion.stablehlo.text",
@@ -135,6 +139,7 @@ _HOMES = {
     "verify": "mind_mlir.ptir.verification",
     "vjp": "mind_mlir.tracing.transforms",
     "walk_program": "mind_mlir.conversion",
+    "while_loop": "mind_mlir.tracing.control",
 }
 
 __all__ = [
@@ -174,9 +179,11 @@ __all__ = [
     "canonicalize",
     "check_program_legality",
     "compile",
+    "cond",
     "convert",
     "custom_attributes",
     "differentiate",
+    "fori_loop",
     "from_jax",
     "from_stablehlo",
     "get_conversion_target",
@@ -193,6 +200,7 @@ __all__ = [
     "register_conversion_target",
     "register_custom_call",
     "release_memory",
+    "scan",
     "set_memory_limit",
     "set_num_threads",
     "to_stablehlo",
@@ -200,6 +208,7 @@ __all__ = [
     "verify",
     "vjp",
     "walk_program",
+    "while_loop",
 ]
 
 

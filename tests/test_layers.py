@@ -46,6 +46,7 @@ LAYERS = (
     *("conversion.buffers", "conversion.c", "conversion.stablehlo", "conversion"),
     "runtime",
     "tracing",
+    "numpy",
     "",  # the public names
     "comparison",
     "cli",

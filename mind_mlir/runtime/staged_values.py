@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.trees import register_leaf
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,6 +55,10 @@ class WeakType(TensorType):
         """Return the type that the value has."""
         return TensorType(self.dtype, self.shape)
 
+
+#: Types may stand for arrays.
+for _type in (TensorType, WeakType):
+    register_leaf(_type)
 
 #: The types that numbers of Python have by themselves, which are numpy's.
 NUMBERS: dict[type, WeakType] = {
