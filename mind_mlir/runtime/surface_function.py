@@ -120,8 +120,8 @@ class SurfaceFunction(StagedFunction):
         ]
         tensors = [type_ for type_ in types if isinstance(type_, TensorType)]
         if len(tensors) == len(types):
-            _, form = trees.flatten(((0.0,) * len(tensors), {}))
-            self._program(form, tuple(tensors))
+            leaves, form = trees.flatten((tuple(tensors), {}))
+            self._program(form, leaves, tuple([(type_.dtype.numpy, type_.shape) for type_ in tensors]))
 
 
 def _file(program: SurfaceProgram) -> File:
