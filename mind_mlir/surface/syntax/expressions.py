@@ -48,6 +48,8 @@ class ExpressionReader(Cursor):
 
     #: Whether ``{`` behind a name begins a struct's fields: not where a block must follow.
     structs: bool = True
+    #: Whether what is read is an item of an index, where ``::`` stands between its bounds and its step.
+    slicing: bool = False
 
     def block(self) -> nodes.Block:
         """Read a block; the reader of statements does."""
@@ -131,6 +133,8 @@ class ExpressionReader(Cursor):
         levels = 0
         start = found.span[0]
         while self.token.kind == "symbol" and self.token.text in ("(", "[", ".", "::"):
+            if self.token.text == "::" and self.slicing:
+                break  # x[1::2]
             if self.token.text in ("(", "[") and self.begins_line():
                 break  # a tuple or a list on a line of its own, after a semicolon that is missing
             self.deeper()
@@ -172,6 +176,7 @@ class ExpressionReader(Cursor):
     def _listed(self, element: Callable[[], _T], opening: Token, closing: str) -> list[_T]:
         """Read elements between commas up to ``closing``; a wrong one costs no other."""
         outer, self.structs = self.structs, True
+        slicing, self.slicing = self.slicing, element == self._item
         found: list[_T] = []
         try:
             while not self.at(closing):
@@ -190,7 +195,7 @@ class ExpressionReader(Cursor):
             else:
                 self.advance()
         finally:
-            self.structs = outer
+            self.structs, self.slicing = outer, slicing
         return found
 
     def _invalid_element(self, element: Callable[[], _T]) -> _T:
