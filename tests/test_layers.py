@@ -32,6 +32,7 @@ LAYERS = (
     *("stablehlo.rules", "stablehlo"),
     "staging",
     *("surface.syntax", "surface.formatting", "surface.elaboration", "surface"),
+    "programs",
     "arguments",
     "program_arguments",
     "interpreter",
@@ -46,6 +47,7 @@ LAYERS = (
     *("conversion.buffers", "conversion.c", "conversion.stablehlo", "conversion"),
     "runtime",
     "tracing",
+    "numpy",
     "",  # the public names
     "comparison",
     "cli",
