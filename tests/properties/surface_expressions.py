@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from hypothesis import strategies as st
 from surface_types import (
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from hypothesis.strategies import DrawFn
 
+_Rule: TypeAlias = "Callable[[TensorOf, int], nodes.Expression]"
 #: How much is written in one function, at most: expressions.
 _BUDGET = 40
 
@@ -82,8 +83,8 @@ class Expressions:
         rules = self._rules(type_)
         return self.draw(st.sampled_from(rules))(type_, depth - 1)
 
-    def _rules(self, type_: TensorOf) -> list[Callable[[TensorOf, int], nodes.Expression]]:
-        rules = [
+    def _rules(self, type_: TensorOf) -> list[_Rule]:
+        rules: list[_Rule] = [
             self._leaf_of,
             self._leaf_of,
             self._binary,
@@ -171,10 +172,10 @@ class Expressions:
 
     def _binary(self, type_: TensorOf, depth: int) -> nodes.Expression:
         operator = self.draw(st.sampled_from("+-*" if type_.is_float else "+-"))
-        sides = [self.expression(type_, depth), self.expression(self._smaller(type_), depth)]
+        left, right = self.expression(type_, depth), self.expression(self._smaller(type_), depth)
         if self.chance(40):
-            sides.reverse()
-        return nodes.Binary(operator, *sides)
+            left, right = right, left
+        return nodes.Binary(operator, left, right)
 
     def _smaller(self, type_: TensorOf) -> TensorOf:
         """Return a type that broadcasts to ``type_``."""

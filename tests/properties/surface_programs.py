@@ -112,7 +112,7 @@ class _Program:
             result: Type = FLOAT
         elif kind == "open":
             matrix = TensorOf("f32", ("m", "n"))
-            types, result = [matrix, matrix, FLOAT][:count], matrix
+            types, result = list((matrix, matrix, FLOAT)[:count]), matrix
         else:
             types, result = [self._type() for _ in range(count)], self._type()
         parameters = [(f"p{at}" if called != "main" else f"x{at}", each) for at, each in enumerate(types)]

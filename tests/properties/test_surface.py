@@ -8,12 +8,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from budget import examples
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from mangling import comments, mangled, shape
 from surface_programs import Generated, reading_of, surface_programs
@@ -21,10 +20,12 @@ from surface_programs import Generated, reading_of, surface_programs
 import mind_mlir
 from mind_mlir.diagnostics import SourceText
 from mind_mlir.ir.types import DType
-from mind_mlir.surface.elaboration import check, lower
+from mind_mlir.surface.elaboration import lower
 from mind_mlir.surface.formatting import format_source
 
 if TYPE_CHECKING:
+    from random import Random
+
     from mind_mlir import Module
     from mind_mlir.ir.attributes import Array
 
@@ -37,41 +38,41 @@ def text_of(module: Module) -> str:
     return mind_mlir.print_module(module)
 
 
-@examples(60)
-@given(program=surface_programs())
-def test_a_tree_reads_back_from_its_text_which_is_in_the_one_style(program: Generated) -> None:
-    text = program.source.text
-    assert shape(reading_of(text).tree) == shape(program.tree)
+@examples(40)
+@given(
+    program=surface_programs(),
+    random=st.randoms(use_true_random=True),
+    density=st.sampled_from((0.01, 0.05, 0.3)),
+)
+def test_formatting_keeps_the_tree_and_all_comments_and_is_done_at_once(
+    program: Generated, random: Random, density: float
+) -> None:
+    text, tree = program.source.text, shape(program.tree)
+    assert shape(reading_of(text).tree) == tree
     assert formatted(text) == text
     assert max(map(len, text.splitlines())) <= 100
-
-
-@examples(60)
-@given(program=surface_programs(), seed=st.integers(0, 1 << 32), density=st.sampled_from((0.01, 0.05, 0.3)))
-def test_formatting_keeps_the_tree_and_all_comments_and_is_done_at_once(
-    program: Generated, seed: int, density: float
-) -> None:
-    text = mangled(program.source.text, Random(seed), density)
-    assert shape(reading_of(text).tree) == shape(program.tree)
-    once = formatted(text)
-    assert shape(reading_of(once).tree) == shape(program.tree)
-    assert comments(once) == comments(text)
+    other = mangled(text, random, density)
+    assert shape(reading_of(other).tree) == tree
+    once = formatted(other)
+    assert shape(reading_of(once).tree) == tree
+    assert comments(once) == comments(other)
     assert formatted(once) == once
 
 
-@examples(60)
-@given(program=surface_programs(), seed=st.integers(0, 1 << 32))
-def test_formatting_printing_and_reading_leave_the_module_as_it_is(program: Generated, seed: int) -> None:
-    assert check(reading_of(program.source.text)) == []
+@examples(25)
+@given(program=surface_programs(), random=st.randoms(use_true_random=True))
+def test_formatting_printing_and_reading_leave_the_module_as_it_is(
+    program: Generated, random: Random
+) -> None:
     module = lower(reading_of(program.source.text))
     text = text_of(module)
     again = mind_mlir.parse(text)
     assert again == module
     assert text_of(again) == text
-    assert text_of(lower(reading_of(formatted(mangled(program.source.text, Random(seed), 0.05))))) == text
+    assert text_of(lower(reading_of(formatted(mangled(program.source.text, random, 0.05))))) == text
 
 
-@examples(12)
+@examples(8)
 @given(program=surface_programs(), seed=st.integers(0, 1 << 32))
 def test_compiled_programs_compute_what_interpreted_ones_do(program: Generated, seed: int) -> None:
     module = lower(reading_of(program.source.text))
@@ -85,8 +86,10 @@ def test_compiled_programs_compute_what_interpreted_ones_do(program: Generated, 
 
 def arguments(module: Module, random: np.random.Generator) -> dict[str, Array]:
     """Return arrays of quarters, of small integers and of truth values, for what a module takes."""
-    types = {str(each.name): each.tensor_type for each in module.functions["main"].parameters}
-    types |= {name: each.results[0].type for name, each in module.inputs_by_name.items()}
+    entry = module.functions["main"].entry
+    types: dict[str, Any] = {str(each.name): each.tensor_type for each in entry.parameters}
+    inputs = [operation for operation in entry.operations if operation.opcode == "Input"]
+    types |= {str(each.attributes["name"]): each.results[0].type for each in inputs}
     found = {}
     for name, type_ in types.items():
         numbers = random.integers(-4, 5, type_.extents)
@@ -100,13 +103,7 @@ def arguments(module: Module, random: np.random.Generator) -> dict[str, Array]:
 def test_lowering_is_the_same_in_every_process(tmp_path: Path) -> None:
     texts: list[str] = []
 
-    @settings(
-        max_examples=40,
-        deadline=None,
-        database=None,
-        derandomize=True,
-        suppress_health_check=list(HealthCheck),
-    )
+    @settings(max_examples=25, derandomize=True)
     @given(surface_programs())
     def collect(program: Generated) -> None:
         texts.append(program.source.text)
