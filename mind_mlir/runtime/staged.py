@@ -216,6 +216,10 @@ class StagedFunction(Called):
             raise leaked() from None
         return Lowered(module, self.options)
 
+    def compile_for(self, form: Form, types: Sequence[TensorType]) -> None:
+        """Compile it now for arguments of a form and of types, so that a call need not."""
+        self._program(form, types, tuple([(type_.dtype.numpy, type_.shape) for type_ in types]))
+
     def grad(self, argnums: Any = 0) -> GradientFunction:
         """Return the function of the same arguments that returns gradients (see `mind_mlir.grad`)."""
         return self._gradient(argnums, with_value=False)
