@@ -223,7 +223,8 @@ def _path(signature: inspect.Signature, argnum: Any) -> tuple[int | None, str]:
     if number < 0 and not gathers:
         number += len(places)
     if number < 0 or (number >= len(places) and not gathers):
-        raise ValueError(f"argnums must be places of the {len(places)} positional parameters, not {border.describe(argnum)}")
+        found = border.describe(argnum)
+        raise ValueError(f"argnums must be places of the {len(places)} positional parameters, not {found}")
     return number, places[number].name if number < len(places) else f"{number}"
 
 
