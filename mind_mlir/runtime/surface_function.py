@@ -120,8 +120,8 @@ class SurfaceFunction(StagedFunction):
         ]
         tensors = [type_ for type_ in types if isinstance(type_, TensorType)]
         if len(tensors) == len(types):
-            leaves, form = trees.flatten((tuple(tensors), {}))
-            self._program(form, leaves, tuple([(type_.dtype.numpy, type_.shape) for type_ in tensors]))
+            _, form = trees.flatten(((0.0,) * len(tensors), {}))
+            self.compile_for(form, tensors)
 
 
 def _file(program: SurfaceProgram) -> File:
