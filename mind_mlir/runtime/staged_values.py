@@ -11,6 +11,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.trees import register_leaf
 
@@ -60,12 +62,15 @@ class WeakType(TensorType):
 for _type in (TensorType, WeakType):
     register_leaf(_type)
 
-#: The types that numbers of Python have by themselves, which are numpy's.
+#: The types that numbers have by themselves: those of Python, and what numpy's functions give for them.
 NUMBERS: dict[type, WeakType] = {
     bool: WeakType(DType.I1),
     int: WeakType(DType.SI64),
     float: WeakType(DType.F64),
     complex: WeakType(DType.CF64),
+    np.int64: WeakType(DType.SI64),
+    np.float64: WeakType(DType.F64),
+    np.complex128: WeakType(DType.CF64),
 }
 
 

@@ -153,7 +153,7 @@ class Unit:
         Args:
             instance: A function of this unit.
             names: The names of its parameters.
-            name: The name of the function.
+            name: The name of the function; that of a flat module is ``main``, as its text says none.
         """
         return self.exported([(instance, names, name)])
 
@@ -294,7 +294,7 @@ def _flat(module: Module) -> Module | None:
     entry = function.entry
     assert isinstance(entry.terminator, Return), "a function of one block returns"
     inputs = [_input(parameter) for parameter in entry.parameters]
-    return Module.flat([*inputs, *entry.operations], entry.terminator, function.name)
+    return Module.flat([*inputs, *entry.operations], entry.terminator)
 
 
 def _input(parameter: Parameter) -> CoreOperation:
