@@ -7,57 +7,36 @@ of their arguments say which program they are. This finds the program for a call
 from __future__ import annotations
 
 import inspect
-from collections import OrderedDict
-from contextlib import suppress
-from dataclasses import dataclass
-from threading import RLock
-from typing import TYPE_CHECKING, Any
+from threading import get_ident
+from typing import TYPE_CHECKING, Any, Self
 
 from mind_mlir import trees
+from mind_mlir.diagnostics import VerificationError
 from mind_mlir.options import CompileOptions
 from mind_mlir.profiles import EXTENDED_FUNCTIONS
+from mind_mlir.runtime.binding_cache import BindingCache
 from mind_mlir.runtime.call import Called, wants_record
 from mind_mlir.runtime.executable import Executable
 from mind_mlir.runtime.lowered import Lowered
-from mind_mlir.runtime.staged_arguments import as_arrays, as_static, leaked, type_of
-from mind_mlir.runtime.staged_calls import Mismatch, NativeProgram, is_flat, written_call
+from mind_mlir.runtime.staged_arguments import as_arrays, as_static, distinct, leaked, type_of
+from mind_mlir.runtime.staged_calls import Mismatch, Program
 from mind_mlir.runtime.staged_method import StagedMethod
-from mind_mlir.runtime.staged_values import STAGE, Captured, StagedValue, WeakType
-from mind_mlir.staging.unit import Unit
+from mind_mlir.runtime.staged_values import STAGE, Captured, StagedValue
+from mind_mlir.staging.unit import Unit, recursion
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
-    from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.module import Module
     from mind_mlir.ir.types import TensorType
-    from mind_mlir.runtime.staged_gradient import GradientFunction, Pullback
+    from mind_mlir.runtime.staged_gradient import GradientFunction, Pullback, PullbackFunction
     from mind_mlir.staging.unit import Instance
     from mind_mlir.trees import Form
 
 #: For how many signatures code is kept, unless a caller says otherwise.
 DEFAULT_MAX_SIGNATURES = 64
 
-
-@dataclass(slots=True, eq=False)
-class _Program:
-    """The program for one signature.
-
-    Attributes:
-        executable: What runs it.
-        arguments: The form of its arguments, as ``(args, kwargs)``.
-        returned: The form of its result.
-        is_weak: Whether an argument is a number of Python.
-        words: The native record of its calls, once there is one.
-        call: What calls it with arguments of that form, where these or the result are containers.
-    """
-
-    executable: Executable
-    arguments: Form
-    returned: Form
-    is_weak: bool
-    words: Array | None = None
-    call: Callable[[tuple[Any, ...]], Any] | None = None
+_PLAIN = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
 class StagedFunction(Called):
@@ -65,7 +44,10 @@ class StagedFunction(Called):
 
     Attributes:
         name: What it is called.
+        closes: Whether what makes it may read values of the trace around it.
     """
+
+    closes = False
 
     def __init__(
         self,
@@ -98,13 +80,17 @@ class StagedFunction(Called):
             if each not in signature.parameters:
                 known = ", ".join(signature.parameters) or "none"
                 raise ValueError(f"static_argnames must be parameters of {name} ({known}), not {each!r}")
-        self._programs: OrderedDict[Hashable, _Program] = OrderedDict()
-        self._lock = RLock()
-        parameters = signature.parameters.values()
-        self._is_plain = all(each.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD for each in parameters)
+        self._programs: BindingCache[Hashable, Program] = BindingCache(max_signatures)
+        #: What is being made, by which thread: a function that runs itself while it is made has no end.
+        self._making: set[tuple[int, Hashable]] = set()
+        plain = {each.kind for each in signature.parameters.values()} <= {_PLAIN}
+        #: The names of the parameters, where all of them can be given by position and by name.
+        self._order = list(signature.parameters) if plain else None
         #: The program that calls try first, and what calls it where the native method of this object cannot.
-        self._last: _Program | None = None
-        self._quick: Callable[[tuple[Any, ...]], Any] | None = None
+        self._last: Program | None = None
+        self._quick: Callable[[Sequence[Any]], Any] | None = None
+        self._gradients: dict[Hashable, GradientFunction] = {}
+        self._pulling: PullbackFunction | None = None
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}{self.__signature__}>"
@@ -151,6 +137,8 @@ class StagedFunction(Called):
             ExecutionError: As a call of an `Executable`.
             VerificationError: The program of these types breaks a rule.
         """
+        if kwargs and self._order is not None:
+            args, kwargs = self._by_position(self._order, args, kwargs)
         if self._quick is not None and not kwargs:
             try:
                 return self._quick(args)
@@ -162,9 +150,9 @@ class StagedFunction(Called):
             if stage is None:
                 raise leaked()
             return stage.call(self, form, leaves)
-        arrays, types = as_arrays(leaves, lambda: self.names(form))
+        arrays, kinds = as_arrays(leaves, lambda: self.names(form))
         try:
-            program = self._program(form, types)
+            program = self._program(form, leaves, kinds)
         except Captured:
             if stage is None:
                 raise
@@ -184,12 +172,7 @@ class StagedFunction(Called):
             ValueError: A container is nested too deeply.
         """
         what = f"the arguments of {self.name}"
-        if (
-            self._is_plain
-            and not kwargs
-            and not self.static
-            and len(args) == len(self.__signature__.parameters)
-        ):
+        if self._order is not None and not kwargs and not self.static and len(args) == len(self._order):
             return trees.flatten((tuple(args), {}), what)
         bound = self.__signature__.bind(*args, **kwargs)
         bound.apply_defaults()
@@ -220,26 +203,50 @@ class StagedFunction(Called):
             VerificationError: As a call.
         """
         leaves, form = self.flatten(args, kwargs)
-        module, _ = self._module(form, self.types_of(form, leaves))
+        try:
+            module, _ = self._module(form, self.types_of(form, leaves))
+        except Captured:
+            raise leaked() from None
         return Lowered(module, self.options)
 
     def grad(self, argnums: Any = 0) -> GradientFunction:
         """Return the function of the same arguments that returns gradients (see `mind_mlir.grad`)."""
-        from mind_mlir.runtime.staged_gradient import GradientFunction  # noqa: PLC0415 -- it is one of these
-
-        return GradientFunction(self, argnums, with_value=False)
+        return self._gradient(argnums, with_value=False)
 
     def value_and_grad(self, argnums: Any = 0) -> GradientFunction:
         """Return the function that returns its result and gradients (see `mind_mlir.value_and_grad`)."""
-        from mind_mlir.runtime.staged_gradient import GradientFunction  # noqa: PLC0415 -- it is one of these
-
-        return GradientFunction(self, argnums, with_value=True)
+        return self._gradient(argnums, with_value=True)
 
     def vjp(self, *args: Any, **kwargs: Any) -> tuple[Any, Pullback]:
         """Return the result, and what takes its cotangents to the arguments' (see `mind_mlir.vjp`)."""
         from mind_mlir.runtime.staged_gradient import Pullback  # noqa: PLC0415 -- it is one of these
 
         return self(*args, **kwargs), Pullback(self, args, kwargs)
+
+    def _gradient(self, argnums: Any, *, with_value: bool) -> GradientFunction:
+        """Return the gradients, the same function each time, so that they are compiled once."""
+        from mind_mlir.runtime.staged_gradient import GradientFunction  # noqa: PLC0415 -- it is one of these
+
+        made = GradientFunction(self, argnums, with_value=with_value)
+        return self._gradients.setdefault((made.paths, made.several, with_value), made)
+
+    def pulling(self) -> PullbackFunction:
+        """Return the function of cotangents and arguments that `vjp` needs, the same each time."""
+        from mind_mlir.runtime.staged_gradient import PullbackFunction  # noqa: PLC0415 -- it is one of these
+
+        if self._pulling is None:
+            self._pulling = PullbackFunction(self)
+        return self._pulling
+
+    def __reduce__(self) -> Any:
+        """Pickle it as what its module calls it, as functions are."""
+        return str(getattr(self, "__qualname__", self.name))
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
 
     def types_of(self, form: Form, leaves: Sequence[Any]) -> tuple[TensorType, ...]:
         """Return the types of the leaves of arguments.
@@ -262,48 +269,47 @@ class StagedFunction(Called):
                 found += [f"{parameter.name}.{number}" for number in range(count - len(found))]
         return found
 
-    def _prefer(self, program: _Program) -> None:
+    def _by_position(
+        self, order: Sequence[str], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return arguments by position alone where all are given, else as they came."""
+        rest = order[len(args) :]
+        if len(rest) != len(kwargs):
+            return args, kwargs
+        try:
+            return (*args, *[kwargs[name] for name in rest]), {}
+        except KeyError:
+            return args, kwargs
+
+    def _prefer(self, program: Program) -> None:
         """Let the calls to come try ``program`` first."""
         self._last, self._words, self._quick = program, None, None
         positional, named = program.arguments.parts
-        known = self._is_plain and len(positional.parts) == len(self.__signature__.parameters)
-        if not known or named.count or program.is_weak or program.returned.container is _EMPTY.container:
+        if self._order is None or len(positional.parts) != len(self._order) or named.count:
             return
-        if program.words is None:
-            program.words = program.executable.staged_words(single=program.returned.count == 1)
-        returned = program.returned
-        is_several = is_flat(returned) and returned.count > 1
-        if is_flat(positional) and (returned.container is None or is_several):
+        if program.is_native():
             self._words = program.words
-            return
-        if program.call is None:
-            static = [name in self.static for name in self.__signature__.parameters]
-            program.call = written_call(NativeProgram(program.words), positional, static, program.returned)
-        self._quick = program.call
+        else:
+            self._quick = program.call([name in self.static for name in self._order])
 
-    def _program(self, form: Form, types: tuple[TensorType, ...]) -> _Program:
-        key = (form, types)
-        programs = self._programs
-        found = programs.get(key)
-        if found is not None:
-            with suppress(KeyError):  # another thread has dropped it just now
-                programs.move_to_end(key)
-            return found
-        with self._lock:
-            found = programs.get(key)
-            if found is None:
+    def _program(self, form: Form, leaves: Sequence[Any], kinds: tuple[Hashable, ...]) -> Program:
+        key = (form, kinds)
+        running = (get_ident(), key)
+        if running in self._making:
+            raise VerificationError(recursion())
+
+        def make() -> Program:
+            self._making.add(running)
+            try:
+                types = self.types_of(form, leaves)
                 module, returned = self._module(form, types)
-                is_weak = any(isinstance(type_, WeakType) for type_ in types)
-                found = _Program(Executable(module, self.options), form, returned, is_weak)
-                programs[key] = found
-                while len(programs) > self.max_signatures:
-                    programs.popitem(last=False)
-        return found
+                return Program(Executable(module, self.options), form, types, returned)
+            finally:
+                self._making.discard(running)
+
+        return self._programs.get(key, make)
 
     def _module(self, form: Form, types: tuple[TensorType, ...]) -> tuple[Module, Form]:
         unit = Unit(profile=EXTENDED_FUNCTIONS)
         instance = self.instance(unit, form, types)
-        return unit.module(instance, self.names(form)), instance.form
-
-
-_EMPTY = trees.flatten(None)[1]
+        return unit.module(instance, distinct(self.names(form))), instance.form

@@ -11,7 +11,7 @@ from mind_mlir import border
 from mind_mlir.arguments import viewed
 from mind_mlir.diagnostics import Diagnostic, TracingError
 from mind_mlir.ir.types import DType, TensorType
-from mind_mlir.runtime.staged_values import NUMBERS, StagedValue
+from mind_mlir.runtime.staged_values import NUMBERS, StagedValue, WeakType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
@@ -46,8 +46,8 @@ def as_static(value: Any, name: str) -> Static:
 
 def as_arrays(
     leaves: Sequence[Any], names: Callable[[], Sequence[str]]
-) -> tuple[list[Array], tuple[TensorType, ...]]:
-    """Return the leaves of arguments as arrays, and their types.
+) -> tuple[list[Array], tuple[Hashable, ...]]:
+    """Return the leaves of arguments as arrays, and what of each decides on the program.
 
     Args:
         leaves: What came.
@@ -56,15 +56,28 @@ def as_arrays(
     Raises:
         TracingError: E2305, one is no array.
     """
-    arrays, types = [], []
+    arrays: list[Array] = []
+    kinds: list[Hashable] = []
     for place, leaf in enumerate(leaves):
-        if type(leaf) is np.ndarray and (dtype := _DTYPES.get(leaf.dtype)) is not None:
-            array, type_ = leaf, TensorType(dtype, leaf.shape)
-        else:
-            array, type_ = _as_array(leaf, lambda at=place: names()[at])  # type: ignore[misc]  # bound now
+        if type(leaf) is np.ndarray and leaf.dtype in _DTYPES:
+            arrays.append(leaf)
+            kinds.append((leaf.dtype, leaf.shape))
+            continue
+        array, type_ = _as_array(leaf, lambda at=place: names()[at])  # type: ignore[misc]  # bound now
         arrays.append(array)
-        types.append(type_)
-    return arrays, tuple(types)
+        kinds.append(type_ if isinstance(type_, WeakType) else (array.dtype, array.shape))
+    return arrays, tuple(kinds)
+
+
+def distinct(names: Sequence[str]) -> list[str]:
+    """Return names of inputs, all of them different and of whole characters."""
+    found: dict[str, None] = {}
+    for name in names:
+        plain = name.encode("utf-8", "replace").decode() or "_"
+        while plain in found:
+            plain += "_"
+        found[plain] = None
+    return list(found)
 
 
 def type_of(leaf: Any, name: Callable[[], str]) -> TensorType:

@@ -7,18 +7,26 @@ its results together. Whatever does not fit is a `Mismatch`, and the function lo
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from mind_mlir.runtime.call import Called
+from mind_mlir.runtime.staged_values import NUMBERS, WeakType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mind_mlir.ir.attributes import Array
+    from mind_mlir.ir.types import TensorType
+    from mind_mlir.runtime.executable import Executable
     from mind_mlir.trees import Form
 
 #: Beyond so many leaves, code for a form is not worth its memory.
 MAX_LEAVES = 2_000
+
+_PYTHON = {weak.dtype: kind for kind, weak in NUMBERS.items() if kind in (bool, int, float, complex)}
 
 
 class Mismatch(Exception):  # noqa: N818 -- a control-flow signal that never reaches a user
@@ -40,29 +48,57 @@ class NativeProgram(Called):
     _call_python = __call__
 
 
-def is_flat(form: Form) -> bool:
+@dataclass(slots=True, eq=False)
+class Program:
+    """The program of a function for one signature.
+
+    Attributes:
+        executable: What runs it.
+        arguments: The form of its arguments, as ``(args, kwargs)``.
+        types: The types of their leaves.
+        returned: The form of its result.
+    """
+
+    executable: Executable
+    arguments: Form
+    types: tuple[TensorType, ...]
+    returned: Form
+    _words: Array | None = None
+    _call: Callable[[Sequence[Any]], Any] | None = None
+
+    @property
+    def words(self) -> Array:
+        """Return the native record of its calls."""
+        if self._words is None:
+            self._words = self.executable.staged_words(single=self.returned.count == 1)
+        return self._words
+
+    def is_native(self) -> bool:
+        """Return whether arguments and results are arrays alone, which need no Python."""
+        if any(isinstance(type_, WeakType) for type_ in self.types) or not _is_flat(self.arguments.parts[0]):
+            return False
+        return self.returned.container is None or (_is_flat(self.returned) and self.returned.count > 1)
+
+    def call(self, static: Sequence[bool]) -> Callable[[Sequence[Any]], Any] | None:
+        """Return a function that calls it with arguments of the form, or raises `Mismatch`.
+
+        Args:
+            static: For each argument, whether it is a static one, of which a caller gives the plain value.
+        """
+        if self._call is None and max(self.arguments.count, self.returned.count) <= MAX_LEAVES:
+            self._call = _written(self, static)
+        return self._call
+
+
+def _is_flat(form: Form) -> bool:
     """Return whether a form is a leaf, or a plain tuple of leaves."""
     if form.container is None:
         return True
     return form.container.cls is tuple and all(part.container is None for part in form.parts)
 
 
-def written_call(
-    program: NativeProgram, arguments: Form, static: Sequence[bool], result: Form
-) -> Callable[[tuple[Any, ...]], Any] | None:
-    """Return a function that calls a program with arguments of one form, or raises `Mismatch`.
-
-    Args:
-        program: What takes and returns arrays: one by itself, several as a tuple.
-        arguments: The form of the tuple of arguments; a static one is the form of a `Static`.
-        static: For each argument, whether it is a static one, of which a caller gives the plain value.
-        result: The form of the result.
-
-    Returns:
-        The function; None where the form is too large.
-    """
-    if arguments.count > MAX_LEAVES or result.count > MAX_LEAVES:
-        return None
+def _written(program: Program, static: Sequence[bool]) -> Callable[[Sequence[Any]], Any]:
+    arguments, result = program.arguments.parts[0], program.returned
     writer = _Writer()
     writer.lines += [
         "def call(args):",
@@ -79,14 +115,21 @@ def written_call(
         (_, value), (_, kind) = form.fixed
         what, cls = writer.known(value), writer.known(kind)
         writer.lines.append(f"  if type({name}) is not {cls} or {name} != {what}: raise Mismatch")
+    for place, (leaf, type_) in enumerate(zip(writer.leaves, program.types, strict=True)):
+        if isinstance(type_, WeakType):
+            kind, made = writer.known(_PYTHON[type_.dtype]), writer.known(type_.dtype.numpy)
+            writer.lines.append(f"  if type({leaf}) is not {kind}: raise Mismatch")
+            writer.leaves[place] = f"array({leaf}, {made})"
     writer.lines += [" except (AttributeError, KeyError):", "  raise Mismatch from None"]
     results = [f"r{number}" for number in range(result.count)]
     target = results[0] if result.count == 1 else f"({', '.join(results)},)"
-    writer.lines.append(f" {target} = program({', '.join(writer.leaves)})")
+    writer.lines += [" try:", f"  {target} = program({', '.join(writer.leaves)})"]
+    writer.lines += [" except OverflowError:", "  raise Mismatch from None"]
     writer.lines.append(f" return {writer.make(result, iter(results))}")
-    space: dict[str, Any] = {"Mismatch": Mismatch, "program": program, **writer.names}
+    space: dict[str, Any] = {"Mismatch": Mismatch, "program": NativeProgram(program.words), "array": np.array}
+    space.update(writer.names)
     exec("\n".join(writer.lines), space)  # noqa: S102 -- written above; of a caller's, only quoted keys
-    found: Callable[[tuple[Any, ...]], Any] = space["call"]
+    found: Callable[[Sequence[Any]], Any] = space["call"]
     return found
 
 

@@ -46,7 +46,10 @@ class StagedMethod:
 
     def vjp(self, *args: Any, **kwargs: Any) -> tuple[Any, Pullback]:
         """Return the result and what takes cotangents back (see `StagedFunction.vjp`)."""
-        return self.__func__.vjp(self._first, *args, **kwargs)
+        from mind_mlir.runtime.staged_gradient import Pullback  # noqa: PLC0415 -- its base class knows methods
+
+        result = self.__func__(self._first, *args, **kwargs)
+        return result, Pullback(self.__func__, (self._first, *args), kwargs, skipped=1)
 
 
 def _behind_self(argnums: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mind_mlir import trees
+from mind_mlir import border, trees
 from mind_mlir.diagnostics import Diagnostic, VerificationError
 from mind_mlir.diagnostics.suggestions import did_you_mean
 from mind_mlir.frozen import FrozenDict
@@ -55,11 +55,13 @@ class SurfaceFunction(StagedFunction):
 
         Raises:
             VerificationError: The program breaks a rule, or has no such function (E2002).
+            TypeError: An argument is not of the type above.
+            ValueError: ``bindings`` names a dimension that no function has, or an extent below 1.
         """
-        self.program = verified(program)
-        self.bindings = FrozenDict(bindings)
-        self._file = _file(program)
-        self._node = chosen(self._file, function)
+        self.program = verified(border.expect(program, SurfaceProgram, "program", "a SurfaceProgram"))
+        self.bindings = FrozenDict(self.program.checked_bindings(bindings))
+        self._file = _file(self.program)
+        self._node = chosen(self._file, border.text(function, "function"))
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         parameters = [inspect.Parameter(each.name.text, kind) for each in self._node.parameters]
         super().__init__(function, inspect.Signature(parameters), options, max_signatures=max_signatures)

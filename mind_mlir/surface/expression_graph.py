@@ -32,7 +32,7 @@ def operands_of(expression: Expression) -> tuple[Expression, ...]:
     if isinstance(expression, UnaryOperation):
         return (expression.operand,)
     if isinstance(expression, Call):
-        return (expression.callee, *expression.arguments, *[value for _, value in expression.named])
+        return (*expression.arguments, *[value for _, value in expression.named])
     if isinstance(expression, List):
         return expression.items
     if not isinstance(expression, Index):

@@ -127,7 +127,7 @@ def _node(writer: Writer, expression: Expression) -> nodes.Expression:
         writer.put("]")
         return nodes.List(items, (start, writer.end))
     if isinstance(expression, Call):
-        callee = writer.write(expression.callee, _POSTFIX)
+        callee = nodes.Name(expression.callee, writer.put(expression.callee))
         writer.put("(")
         given = [(None, value) for value in expression.arguments] + list(expression.named)
         arguments = [_argument(writer, name, value) for name, value in writer.separated(given)]

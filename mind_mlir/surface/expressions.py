@@ -121,7 +121,7 @@ class Expression:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Variable(Expression):
-    """A name that the symbol table declares; in a call also a function, or a word such as ``Same``.
+    """A name that the symbol table declares; in a call also a word such as ``Same`` or ``f32``.
 
     Raises:
         ValueError: ``name`` is no identifier of the surface language.
@@ -203,17 +203,20 @@ class Call(Expression):
     """``sum(x, axes=[1])``.
 
     Args:
-        callee: The name of a function, or an expression: ``Call(Call("grad", "sum"), x)``.
+        callee: The name of a function.
         arguments: Expressions, or what is taken for one: numbers, lists, arrays; text is a name.
         named: The same by name.
+
+    Raises:
+        ValueError: A name is no identifier of the surface language.
     """
 
-    callee: Expression
+    callee: str
     arguments: tuple[Expression, ...]
     named: tuple[tuple[str, Expression], ...]
 
-    def __init__(self, callee: str | Expression, /, *arguments: Any, **named: Any) -> None:
-        object.__setattr__(self, "callee", _argument(callee))
+    def __init__(self, callee: str, /, *arguments: Any, **named: Any) -> None:
+        object.__setattr__(self, "callee", identifier(callee, "callee"))
         object.__setattr__(self, "arguments", tuple([_argument(each) for each in arguments]))
         pairs = [(identifier(name, "a name"), _argument(each)) for name, each in named.items()]
         object.__setattr__(self, "named", tuple(pairs))

@@ -87,12 +87,8 @@ def as_values(trace: Trace, *xs: Any) -> tuple[list[Value], bool]:
 
 def weak_dtype(x: Any) -> DType | None:
     """Return the dtype that a number has by itself, or None where ``x`` is no number without a dtype."""
-    kind = type(x)
-    if kind in NUMBERS:
-        return NUMBERS[kind].dtype
-    if kind is np.float64:
-        return DType.F64
-    return DType.SI64 if kind is np.int64 else None
+    found = NUMBERS.get(type(x))
+    return None if found is None else found.dtype
 
 
 def constant(trace: Trace, array: Array) -> Value:

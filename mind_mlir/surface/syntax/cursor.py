@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from mind_mlir.diagnostics import Diagnostic
+from mind_mlir.frozen import FrozenDict
 from mind_mlir.surface.syntax.nodes import Ident
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class Cursor:
         self.token = self.tokens[0]
         self._place = 0
         self._depth = 0
+        self._cut = any(finding.code == "E1006" for finding in findings)
 
     def at(self, text: str) -> bool:
         """Return whether the next word is the symbol or keyword ``text``."""
@@ -75,7 +77,7 @@ class Cursor:
         """Go on by ``text``, which must come next; ``what`` says where it is wanted."""
         token = self.take(text)
         if token is None:
-            raise self.fault(f"expected {text} {what}, found {self.shown()}", help_)
+            raise self.fault(f"expected '{text}' {what}, found {self.shown()}", help_)
         return token
 
     def name(self, what: str) -> Ident:
@@ -85,7 +87,7 @@ class Cursor:
             self.advance()
             return Ident(token.text, (token.start, token.end))
         help_ = (
-            f"{token.text} is a word of the language: choose another name"
+            f"'{token.text}' is a word of the language: choose another name"
             if token.kind == "keyword"
             else None
         )
@@ -97,14 +99,28 @@ class Cursor:
         if token.kind == "end":
             return "the end of the file"
         if token.kind == "bad":
-            return self.source.text[token.start : token.end][:20]
-        return token.text if len(token.text) <= 20 else f"{token.text[:20]}..."
+            return f"'{self.source.text[token.start : token.end][:20]}'"
+        return f"'{token.text}'" if len(token.text) <= 20 else f"'{token.text[:20]}...'"
 
     def report(
-        self, message: str, start: int, end: int, help_: str | None = None, code: str = "E1101"
+        self,
+        message: str,
+        start: int,
+        end: int,
+        help_: str | None = None,
+        code: str = "E1101",
+        **context: object,
     ) -> None:
-        """Record a finding."""
-        self.findings.append(Diagnostic(code, message, self.source.locate(start, end), (), help_))
+        """Record a finding; behind a comment that is not closed, nothing is missing at the end."""
+        if self._cut and self.token.kind == "end":
+            return
+        place = self.source.locate(start, end)
+        self.findings.append(Diagnostic(code, message, place, (), help_, context=FrozenDict(context)))
+
+    @property
+    def behind_bad(self) -> bool:
+        """Return whether the word before the next one is bad, which is reported."""
+        return self._place > 0 and self.tokens[self._place - 1].kind == "bad"
 
     def fault(self, message: str, help_: str | None = None) -> Fault:
         """Record a finding at the next word, unless that is bad, and return what ends the statement."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
+from mind_mlir.diagnostics.suggestions import did_you_mean
 from mind_mlir.surface.syntax import lexer, nodes
 from mind_mlir.surface.syntax.cursor import Cursor, Fault
 
@@ -38,7 +39,7 @@ _FOREIGN = {
     "..=": "write range(a, b + 1)",
     "=>": "write if and else",
     ":=": "write let x = value;",
-    "=": "compare with ==",
+    "=": "compare with '=='",
 }
 _WORDS = {"and": "&&", "or": "||", "not": "!"}
 
@@ -87,7 +88,9 @@ class ExpressionReader(Cursor):
                 self.expression(5)
             return True
         if token.kind == "name" and token.text in _WORDS and token.text != "not" and not self.begins_line():
-            self.report(f"{token.text} is no operator", token.start, token.end, f"write {_WORDS[token.text]}")
+            self.report(
+                f"'{token.text}' is no operator", token.start, token.end, f"write {_WORDS[token.text]}"
+            )
             self.advance()
             self.expression(3)
             return True
@@ -95,7 +98,7 @@ class ExpressionReader(Cursor):
             return False
         if token.text == "|" and not self.structs:
             return False
-        self.report(f"there is no operator {token.text}", token.start, token.end, _FOREIGN[token.text])
+        self.report(f"there is no operator '{token.text}'", token.start, token.end, _FOREIGN[token.text])
         self.advance()
         if self._begins_expression():
             self.expression(5)
@@ -118,7 +121,7 @@ class ExpressionReader(Cursor):
                 signs.append(token)
                 self.deeper()
             else:
-                self.report(f"{token.text} is no sign", token.start, token.end, "leave it out")
+                self.report(f"'{token.text}' is no sign", token.start, token.end, "leave it out")
         found = self._followed(self._primary())
         for token in reversed(signs):
             span = (token.start, found.span[1])
@@ -150,7 +153,7 @@ class ExpressionReader(Cursor):
                     found = nodes.Index(found, items, (start, self.last_end))
             elif opening.text == "::":
                 self.report(
-                    ":: stands in imports alone",
+                    "'::' stands in imports alone",
                     opening.start,
                     opening.end,
                     "import the name, and write it alone",
@@ -209,19 +212,21 @@ class ExpressionReader(Cursor):
             or token.text in (";", "}", "{")
             or (token.kind == "keyword" and token.text != "if")
         )
+        if (ends or self.begins_line()) and self.behind_bad:  # a string without an end has taken it along
+            return
         if ends or self.begins_line():
             self.report(
-                f"{opening.text} is not closed",
+                f"this '{opening.text}' is not closed",
                 opening.start,
                 opening.end,
-                f"add {closing} behind its last element",
+                f"add '{closing}' behind its last element",
             )
             if not ends:
                 raise Fault
             return
         raise self.fault(
-            f"expected , or {closing}, found {self.shown()}",
-            f"separate elements with commas, and end them with {closing}",
+            f"expected ',' or '{closing}', found {self.shown()}",
+            f"separate elements with commas, and end them with '{closing}'",
         )
 
     def _argument(self) -> nodes.Argument:
@@ -302,7 +307,7 @@ class ExpressionReader(Cursor):
             and self.peek().kind in ("name", "keyword")
             and not self.begins_line(self.peek())
         ):
-            self.report("not is no operator", token.start, token.end, "write !")
+            self.report("'not' is no operator", token.start, token.end, "write !")
             self.advance()
             return self._primary()
         self.advance()
@@ -327,7 +332,9 @@ class ExpressionReader(Cursor):
         if self.take(":"):
             return nodes.FieldValue(name, self.expression())
         if self.at("="):
-            raise self.fault("expected : behind the name of a field, found =", f"write {name.text}: value")
+            raise self.fault(
+                "expected ':' behind the name of a field, found '='", f"write {name.text}: value"
+            )
         return nodes.FieldValue(name, nodes.Name(name.text, name.span), short=True)
 
     def _parenthesised(self) -> nodes.Expression:
@@ -353,7 +360,7 @@ class ExpressionReader(Cursor):
             parameters.append(nodes.Parameter(name, self.type() if self.take(":") else None))
             if not self.take(",") and not self.at("|"):
                 raise self.fault(
-                    f"expected , or |, found {self.shown()}", "a closure is written |a, b| f(a, b)"
+                    f"expected ',' or '|', found {self.shown()}", "a closure is written |a, b| f(a, b)"
                 )
         body = self.expression()
         return nodes.Closure(parameters, body, (opening.start, body.span[1]))
@@ -365,7 +372,7 @@ class ExpressionReader(Cursor):
             found = self.expression()
             if self.at("="):
                 token = self.token
-                self.report("= gives a variable a value", token.start, token.end, "compare with ==")
+                self.report("'=' gives a variable a value", token.start, token.end, "compare with '=='")
                 self.advance()
                 self.expression()
                 return nodes.Invalid(found.span)
@@ -373,7 +380,7 @@ class ExpressionReader(Cursor):
             self.structs = outer
         if not self.at("{"):
             raise self.fault(
-                f"expected {{ behind the condition of {word}, found {self.shown()}",
+                f"expected '{{' behind the condition of {word}, found {self.shown()}",
                 f"write {word} c {{ ... }}",
             )
         return found
@@ -390,14 +397,14 @@ class ExpressionReader(Cursor):
             if self.token.kind == "name" and self.token.text in ("elif", "elsif", "elseif"):
                 token = self.token
                 self.report(
-                    f"{token.text} is no word of the language", token.start, token.end, "write else if"
+                    f"'{token.text}' is no word of the language", token.start, token.end, "write else if"
                 )
                 continue
             if not self.take("else"):
                 break
             if not self.at("if"):
                 if not self.at("{"):
-                    raise self.fault(f"expected {{ behind else, found {self.shown()}", "write else { ... }")
+                    raise self.fault(f"expected '{{' behind else, found {self.shown()}", "write else { ... }")
                 otherwise = self.block()
                 break
         for start, condition, then in reversed(opened):
@@ -415,12 +422,19 @@ class ExpressionReader(Cursor):
             if self.take("("):
                 return self._tuple_type(token)
             if token.text == "Tensor" and self.peek().text == "<":
-                return self._tensor()
+                self.advance()
+                return self._tensor(token.start)
             name = self.name("a type")
+            if self.at("<"):
+                near = did_you_mean(name.text, ["Tensor"])
+                message = f"there is no type {name.text}<...>{near}"
+                help_ = "only tensors have an element type and extents: Tensor<f32, [2, 3]>"
+                self.report(message, *name.span, help_, "E2202", name=name.text)
+                return nodes.Invalid(self._tensor(token.start).span)
             if self.at("["):
                 raise self.fault(
                     "a tensor's type has another form",
-                    f"write Tensor<{name.text}, [2, 3]>",
+                    f"write Tensor<{name.text if name.text != 'Tensor' else 'f32'}, [2, 3]>",
                 )
             return nodes.NamedType(name, name.span)
 
@@ -438,8 +452,7 @@ class ExpressionReader(Cursor):
             items[0] if len(items) == 1 and single else nodes.TupleType(items, (opening.start, self.last_end))
         )
 
-    def _tensor(self) -> nodes.Tensor:
-        start = self.advance().start
+    def _tensor(self, start: int) -> nodes.Tensor:
         self.advance()
         dtype = self.name("an element type")
         form = "a tensor's type is written Tensor<f32, [2, 3]>"

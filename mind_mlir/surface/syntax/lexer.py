@@ -85,7 +85,7 @@ class Lexer:
             return self._add("comment", found[0], start, found.end())
         close = text.find("*/", start + 2)
         if close < 0:
-            self._report("E1006", "block comment is not closed", start, start + 2, "end it with */")
+            self._report("E1006", "this comment is not closed", start, start + 2, "end it with */")
             return len(text)
         return self._add("comment", text[start : close + 2], start, close + 2)
 
@@ -137,7 +137,7 @@ class Lexer:
             help_ = 'strings stand between double quotes: "text"'
         elif character == "#":
             help_ = "comments begin with //"
-        message = f"character {shown} may not stand here"
+        message = f"'{shown}' may not stand here"
         self._report("E1002", message, position, max(end, position + 1), help_, character=character)
 
     def _number(self, found: re.Match[str]) -> int:
@@ -167,17 +167,19 @@ class Lexer:
         assert read is not None, "a string begins with a quote"
         word, end = read[0], read.end()
         if len(word) < 2 or not word.endswith('"') or _ends_in_escape(word):
-            self._report("E1003", "string is not closed", start, end, 'end it with " on the same line')
+            self._report("E1003", "this string is not closed", start, end, 'end it with " on the same line')
             return self._add("bad", "", start, end)
+        kind: Kind = "string"
         for escape in _ESCAPE.finditer(word):
             if escape[1] not in _ESCAPES:
+                kind = "bad"
                 at = start + escape.start()
                 self._report(
                     *("E1004", f"Invalid escape sequence {escape[0]}", at, at + 2),
                     'the escapes are \\n, \\r, \\t, \\\\ and \\"',
                     escape=escape[0],
                 )
-        return self._add("string", word, start, end)
+        return self._add(kind, word if kind == "string" else "", start, end)
 
 
 def _ends_in_escape(word: str) -> bool:

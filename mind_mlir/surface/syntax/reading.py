@@ -84,7 +84,7 @@ class _ProgramReader(StatementReader):
         elif token.text == "let" and token.kind == "keyword":
             items.append(self.let())
         elif token.text == "}":
-            raise self.fault("} closes nothing", "leave it out, or add the { that is missing")
+            raise self.fault("this '}' closes nothing", "leave it out, or add the '{' that is missing")
         else:
             self._foreign_word()
             raise self.fault(
@@ -108,14 +108,14 @@ class _ProgramReader(StatementReader):
                 if isinstance(each, nodes.Parameter)
             ]
             if self.at(":"):
-                raise self.fault("expected -> before the type of the result, found :", "write -> T")
+                raise self.fault("expected '->' before the type of the result, found ':'", "write -> T")
             if self.take("->"):
                 result = self.type()
             elif len(self.findings) > found:
                 result = nodes.Invalid((self.last_end, self.last_end))
             if not self.at("{"):
                 raise self.fault(
-                    f"expected -> or {{ behind the parameters, found {self.shown()}", "write -> T { ... }"
+                    f"expected '->' or '{{' behind the parameters, found {self.shown()}", "write -> T { ... }"
                 )
         except Fault:
             self.depth = depth
@@ -130,7 +130,15 @@ class _ProgramReader(StatementReader):
 
     def _parameter(self) -> nodes.Parameter:
         name = self.name("the name of a parameter")
-        if self.take(":"):
+        typed = self.take(":") is not None
+        if not typed and self.token.kind == "name" and not self.begins_line():
+            token = self.token
+            help_ = f"write {name.text}: {token.text}"
+            self.report(
+                f"expected ':' behind {name.text}, found {self.shown()}", token.start, token.end, help_
+            )
+            typed = True
+        if typed:
             depth = self.depth
             try:
                 return nodes.Parameter(name, self.type())
@@ -158,7 +166,7 @@ class _ProgramReader(StatementReader):
         name = self.name("the name of a field")
         if not self.take(":"):
             raise self.fault(
-                f"expected : behind {name.text}, found {self.shown()}", f"write {name.text}: f32"
+                f"expected ':' behind {name.text}, found {self.shown()}", f"write {name.text}: f32"
             )
         return nodes.FieldType(name, self.type())
 
@@ -180,6 +188,6 @@ class _ProgramReader(StatementReader):
                 break
             path.append(self.name("a name"))
         if self.at("."):
-            raise self.fault("expected :: in an import, found .", "write import diff::grad;")
+            raise self.fault("expected '::' in an import, found '.'", "write import diff::grad;")
         span = self._end(start)
         return [nodes.Import(each, span) for each in found or [path]]

@@ -39,7 +39,9 @@ class StatementReader(ExpressionReader):
             with self.nested():
                 while not self.at("}"):
                     if self.token.kind == "end" or self.at_margin():
-                        self.report("{ is not closed", opening.start, opening.end, "add } behind the block")
+                        self.report(
+                            "this '{' is not closed", opening.start, opening.end, "add '}' behind the block"
+                        )
                         return nodes.Block(statements, value, (opening.start, self.last_end))
                     if value is not None:
                         statements.append(self._unended(value))
@@ -52,9 +54,9 @@ class StatementReader(ExpressionReader):
 
     def _unended(self, value: nodes.Expression) -> nodes.Statement:
         """Return the statement that ``value`` is, whose semicolon is missing."""
-        if not isinstance(value, (nodes.If, nodes.Block, nodes.Invalid)):
+        if not isinstance(value, (nodes.If, nodes.Block, nodes.Invalid)) and not self.behind_bad:
             end = value.span[1]
-            self.report("a semicolon is missing", max(end - 1, 0), end, "end the statement with ;")
+            self.report("a semicolon is missing", max(end - 1, 0), end, "end the statement with ';'")
         return nodes.Evaluate(value, value.span)
 
     def _statement(self, statements: list[nodes.Statement]) -> nodes.Expression | None:
@@ -88,9 +90,9 @@ class StatementReader(ExpressionReader):
                 statements.append(self.function())
                 return None
             if token.text in ("import", "struct", "export", "type"):
-                raise self.fault(f"{token.text} stands at the top of a file", "move it out of the function")
+                raise self.fault(f"'{token.text}' stands at the top of a file", "move it out of the function")
             if token.text == "else":
-                raise self.fault("else without an if", "write it directly behind the block of an if")
+                raise self.fault("'else' without an if", "write it directly behind the block of an if")
         if token.kind == "name":
             self._foreign_word()
             following = self.peek()
@@ -124,7 +126,7 @@ class StatementReader(ExpressionReader):
                 "only a variable can be given a value",
                 "a tensor's elements and a struct's fields never change",
             )
-        raise self.fault(f"expected ; or an operator, found {self.shown()}", "end the statement with ;")
+        raise self.fault(f"expected ';' or an operator, found {self.shown()}", "end the statement with ';'")
 
     def _may_begin(self) -> bool:
         """Return whether a statement may begin, or the block end, although no semicolon came."""
@@ -136,18 +138,18 @@ class StatementReader(ExpressionReader):
         """Report a word of another language that begins a statement there."""
         token, following = self.token, self.peek()
         if token.text in _WORDS and following.kind in ("name", "keyword") and not self.begins_line(following):
-            raise self.fault(f"{token.text} is no word of the language", f"write {_WORDS[token.text]}")
+            raise self.fault(f"'{token.text}' is no word of the language", f"write {_WORDS[token.text]}")
 
     def _end(self, start: int) -> nodes.Span:
         """Read the semicolon that ends a statement, and return the statement's span."""
         if not self.take(";"):
             end = self.last_end
-            if self.token.kind != "bad":
+            if self.token.kind != "bad" and not self.behind_bad:
                 if not self._may_begin():
                     raise self.fault(
-                        f"expected ; or an operator, found {self.shown()}", "end the statement with ;"
+                        f"expected ';' or an operator, found {self.shown()}", "end the statement with ';'"
                     )
-                self.report("a semicolon is missing", end - 1, end, "end the statement with ;")
+                self.report("a semicolon is missing", end - 1, end, "end the statement with ';'")
         return (start, self.last_end)
 
     def let(self) -> nodes.Let:
@@ -155,7 +157,7 @@ class StatementReader(ExpressionReader):
         start = self.advance().start
         if self.token.text == "mut" and self.peek().kind == "name":
             token = self.advance()
-            self.report("mut is no word of the language", token.start, token.end, "leave it out")
+            self.report("'mut' is no word of the language", token.start, token.end, "leave it out")
         depth = self.depth
         pattern = self.pattern()
         type_: nodes.Type | None = None
@@ -163,7 +165,7 @@ class StatementReader(ExpressionReader):
             type_ = self.type() if self.take(":") else None
             if not self.take("="):
                 raise self.fault(
-                    f"expected = behind the name, found {self.shown()}",
+                    f"expected '=' behind the name, found {self.shown()}",
                     "write let x = value;, or let x: T = value;",
                 )
             value = self.expression()
@@ -182,13 +184,13 @@ class StatementReader(ExpressionReader):
         value = self.expression()
         if token.text in _UPDATES:
             self.report(
-                f"there is no {token.text}",
+                f"there is no '{token.text}'",
                 *(token.start, token.end),
                 f"write {name.text} = {name.text} {_UPDATES[token.text]} ...;",
             )
             value = nodes.Invalid(value.span)
         elif token.text == ":=":
-            self.report("there is no :=", token.start, token.end, f"write let {name.text} = ...;")
+            self.report("there is no ':='", token.start, token.end, f"write let {name.text} = ...;")
             return nodes.Let(name, None, value, self._end(start))
         return nodes.Assign(name, value, self._end(start))
 
