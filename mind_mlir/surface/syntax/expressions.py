@@ -492,4 +492,8 @@ class ExpressionReader(Cursor):
             return self.name("a name")
         with self.nested():
             items = self._listed(self.pattern, opening, ")")
-        return nodes.TuplePattern(items, (opening.start, self.last_end))
+        known = [
+            each if isinstance(each, (nodes.Ident, nodes.TuplePattern)) else nodes.Ident("_")
+            for each in items
+        ]
+        return nodes.TuplePattern(known, (opening.start, self.last_end))
