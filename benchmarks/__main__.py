@@ -20,6 +20,7 @@ ALL = (
     "import_time",
     "check_memory",
     "ptir_literals",
+    "surface_check",
 )
 
 

@@ -51,10 +51,10 @@ if TYPE_CHECKING:
     from mind_mlir.ops.custom_targets import CustomAttribute, register_custom_call
     from mind_mlir.passes.autodiff import Gradient
     from mind_mlir.passes.canonicalize import canonicalize
-    from mind_mlir.ptir.differentiation import differentiate
+    from mind_mlir.programs.differentiation import differentiate
+    from mind_mlir.programs.sources import load, parse
+    from mind_mlir.programs.verification import verify
     from mind_mlir.ptir.program import Program
-    from mind_mlir.ptir.sources import load, parse
-    from mind_mlir.ptir.verification import verify
     from mind_mlir.runtime.bound import BoundFunction
     from mind_mlir.runtime.compilation import compile
     from mind_mlir.runtime.executable import Executable
@@ -63,9 +63,13 @@ if TYPE_CHECKING:
     from mind_mlir.runtime.memory import MemoryInfo, memory_info, release_memory, set_memory_limit
     from mind_mlir.runtime.program_executable import ProgramExecutable
     from mind_mlir.runtime.staged import StagedFunction
+    from mind_mlir.runtime.surface_function import SurfaceFunction
     from mind_mlir.runtime.threads import get_num_threads, set_num_threads
     from mind_mlir.stablehlo.importing import from_stablehlo
     from mind_mlir.stablehlo.tracing import from_jax
+    from mind_mlir.surface.expression_lowering import lower_expression
+    from mind_mlir.surface.program import SurfaceProgram
+    from mind_mlir.tracing.control import cond, fori_loop, scan, while_loop
     from mind_mlir.tracing.jit import JitFunction, jit
     from mind_mlir.tracing.transforms import grad, value_and_grad, vjp
 
@@ -102,6 +106,8 @@ _HOMES = {
     "Program": "mind_mlir.ptir.program",
     "ProgramExecutable": "mind_mlir.runtime.program_executable",
     "StagedFunction": "mind_mlir.runtime.staged",
+    "SurfaceFunction": "mind_mlir.runtime.surface_function",
+    "SurfaceProgram": "mind_mlir.surface.program",
     "TensorType": "mind_mlir.ir.types",
     "TracingError": _DIAGNOSTICS,
     "UnsupportedError": _DIAGNOSTICS,
@@ -109,9 +115,11 @@ _HOMES = {
     "canonicalize": "mind_mlir.passes.canonicalize",
     "check_program_legality": "mind_mlir.conversion",
     "compile": "mind_mlir.runtime.compilation",
+    "cond": "mind_mlir.tracing.control",
     "convert": "mind_mlir.conversion",
     "custom_attributes": "mind_mlir.ops.custom_attributes",
-    "differentiate": "mind_mlir.ptir.differentiation",
+    "differentiate": "mind_mlir.programs.differentiation",
+    "fori_loop": "mind_mlir.tracing.control",
     "from_jax": "mind_mlir.stablehlo.tracing",
     "from_stablehlo": "mind_mlir.stablehlo.importing",
     "get_conversion_target": "mind_mlir.conversion",
@@ -120,21 +128,24 @@ _HOMES = {
     "interpret": "mind_mlir.interpreter",
     "jit": "mind_mlir.tracing.jit",
     "list_conversion_targets": "mind_mlir.conversion",
-    "load": "mind_mlir.ptir.sources",
+    "load": "mind_mlir.programs.sources",
+    "lower_expression": "mind_mlir.surface.expression_lowering",
     "memory_info": "mind_mlir.runtime.memory",
-    "parse": "mind_mlir.ptir.sources",
+    "parse": "mind_mlir.programs.sources",
     "plan_buffers": "mind_mlir.conversion.buffers",
     "print_module": "mind_mlir.core.printer",
     "register_conversion_target": "mind_mlir.conversion",
     "register_custom_call": "mind_mlir.ops.custom_targets",
     "release_memory": "mind_mlir.runtime.memory",
+    "scan": "mind_mlir.tracing.control",
     "set_memory_limit": "mind_mlir.runtime.memory",
     "set_num_threads": "mind_mlir.runtime.threads",
     "to_stablehlo": "mind_mlir.conversion.stablehlo.text",
     "value_and_grad": "mind_mlir.tracing.transforms",
-    "verify": "mind_mlir.ptir.verification",
+    "verify": "mind_mlir.programs.verification",
     "vjp": "mind_mlir.tracing.transforms",
     "walk_program": "mind_mlir.conversion",
+    "while_loop": "mind_mlir.tracing.control",
 }
 
 __all__ = [
@@ -167,6 +178,8 @@ __all__ = [
     "Program",
     "ProgramExecutable",
     "StagedFunction",
+    "SurfaceFunction",
+    "SurfaceProgram",
     "TensorType",
     "TracingError",
     "UnsupportedError",
@@ -174,9 +187,11 @@ __all__ = [
     "canonicalize",
     "check_program_legality",
     "compile",
+    "cond",
     "convert",
     "custom_attributes",
     "differentiate",
+    "fori_loop",
     "from_jax",
     "from_stablehlo",
     "get_conversion_target",
@@ -186,6 +201,7 @@ __all__ = [
     "jit",
     "list_conversion_targets",
     "load",
+    "lower_expression",
     "memory_info",
     "parse",
     "plan_buffers",
@@ -193,6 +209,7 @@ __all__ = [
     "register_conversion_target",
     "register_custom_call",
     "release_memory",
+    "scan",
     "set_memory_limit",
     "set_num_threads",
     "to_stablehlo",
@@ -200,6 +217,7 @@ __all__ = [
     "verify",
     "vjp",
     "walk_program",
+    "while_loop",
 ]
 
 

@@ -103,6 +103,18 @@ PTIR = Profile(
     empty_shapes=True,
 )
 
+#: What functions of Python are: Core IR's forms, with all that PTIR has beyond them. No text spells it.
+EXTENDED_FUNCTIONS = Profile(
+    name="extended-functions",
+    summary="functions of blocks that branch, over tensors of all dtypes, which may be empty",
+    dtypes=tuple(DType),
+    refused=CORE_FUNCTIONS.refused,
+    allows_blocks=True,
+    partial_index=True,
+    empty_arguments=True,
+    empty_shapes=True,
+)
+
 #: What any profile allows: the rules of the `mind` dialect, which no module chooses.
 ANY_PROFILE = Profile(
     name="any",
@@ -114,5 +126,5 @@ ANY_PROFILE = Profile(
 
 #: Every profile by name.
 PROFILES: Mapping[str, Profile] = MappingProxyType(
-    {profile.name: profile for profile in (CORE_V1, CORE_FUNCTIONS, PTIR)}
+    {profile.name: profile for profile in (CORE_V1, CORE_FUNCTIONS, PTIR, EXTENDED_FUNCTIONS)}
 )

@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 
 import mind_mlir
-from benchmarks import compile_time, kernels
+from benchmarks import compile_time, kernels, surface_check
 from benchmarks.__main__ import ALL
 from benchmarks.command import child_environment, numpy_kernels
 from benchmarks.large_programs import FAMILIES
 from benchmarks.measure import calls_for, compare, seconds_per_call
 from benchmarks.report import Report
+from benchmarks.surface_programs import SHAPES
 
 ROOT = Path(__file__).parent.parent
 
@@ -112,6 +113,13 @@ def test_workloads_are_reported() -> None:
     assert list(first)[-2:] == ["codegen ms", "total ms"]
 
 
+def test_shapes_of_surface_programs_are_right_or_wrong_as_they_say() -> None:
+    rows = surface_check.measure_shapes([12, 24], repeats=1).rows
+    found = {row["shape"]: (row["findings 12"], row["findings 24"]) for row in rows}
+    wrong = {"type errors": (6, 12), "syntax errors": (4, 8)}
+    assert found == {**dict.fromkeys(SHAPES, (0, 0)), **wrong}
+
+
 def test_every_stage_is_timed() -> None:
     stages = ["parse", "verify", "canonical", "structured", "optimized", "mind", "linalg"]
     stages += ["scheduled", "bufferized", "llvm", "codegen"]
@@ -151,6 +159,7 @@ QUICK = {
     "import_time": ["--repeats", "1"],
     "check_memory": ["--megabytes", "0.1", "--kinds", "literal of f64", "outputs"],
     "ptir_literals": ["--megabytes", "0.5"],
+    "surface_check": ["--lines", "40", "80", "--repeats", "1"],
 }
 
 
@@ -166,6 +175,7 @@ def test_all_benchmarks_are_run_here() -> None:
         "measure",
         "native_loops",
         "report",
+        "surface_programs",
     }
     takes_long = {"accuracy", "scaling", "soak", "sweep", "winograd"}  # or says what to measure
     assert modules - helpers - takes_long == set(ALL)

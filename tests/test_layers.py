@@ -31,7 +31,8 @@ LAYERS = (
     "ptir",
     *("stablehlo.rules", "stablehlo"),
     "staging",
-    *("surface.syntax", "surface.elaboration", "surface"),
+    *("surface.syntax", "surface.formatting", "surface.elaboration", "surface"),
+    "programs",
     "arguments",
     "program_arguments",
     "interpreter",
@@ -46,6 +47,7 @@ LAYERS = (
     *("conversion.buffers", "conversion.c", "conversion.stablehlo", "conversion"),
     "runtime",
     "tracing",
+    "numpy",
     "",  # the public names
     "comparison",
     "cli",
@@ -79,6 +81,7 @@ NO_ROW = {
     "stablehlo.rules",
     "surface.elaboration",
     "surface.syntax",
+    "surface.formatting",
 } | {layer for layer in LAYERS if layer.startswith("lowering.schedule.")}
 
 

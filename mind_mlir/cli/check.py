@@ -35,7 +35,7 @@ def command(session: Session, files: tuple[str, ...]) -> None:
 
 def _check(session: Session, file: str) -> Sequence[Diagnostic]:
     from mind_mlir.cli.sources import read_program  # noqa: PLC0415 -- loads numpy, which --help and completion do without
-    from mind_mlir.ptir.verification import check  # noqa: PLC0415 -- as above
+    from mind_mlir.programs.verification import check  # noqa: PLC0415 -- as above
 
     session.stage = "parse"
     try:

@@ -9,7 +9,7 @@ import click
 
 from mind_mlir.cli.output import STDOUT, replace_file
 from mind_mlir.cli.sources import read_program
-from mind_mlir.cli.stage_log import bound
+from mind_mlir.cli.stage_log import bound, lowered, with_extents
 from mind_mlir.conversion import check_program_legality, convert, get_conversion_target
 from mind_mlir.core.printer import print_module
 from mind_mlir.ir.module import Module
@@ -17,6 +17,7 @@ from mind_mlir.passes.verify import verify
 from mind_mlir.ptir import files
 from mind_mlir.ptir.from_module import from_module
 from mind_mlir.ptir.to_core import to_core
+from mind_mlir.surface.program import SurfaceProgram
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from mind_mlir.cli.session import Session
     from mind_mlir.conversion import Conversion, ConversionTarget
     from mind_mlir.diagnostics import Diagnostic
+    from mind_mlir.programs.kinds import AnyProgram
     from mind_mlir.ptir.program import Program
 
 
@@ -44,6 +46,8 @@ def converted(session: Session, path: str, form: str, extents: Mapping[str, int]
     """
     found = _read(session, path, extents)
     session.stage = "convert"
+    if isinstance(found, SurfaceProgram):
+        found = lowered(found, None, extents)
     if isinstance(found, Module):
         return [_printed(found)] if form == "core" else _written(from_module(found), form)
     program = bound(found, extents)
@@ -92,14 +96,16 @@ def named(target: str) -> ConversionTarget:
         raise click.UsageError(f"--target: {error}".replace("--target: name", "--target")) from None
 
 
-def _read(session: Session, path: str, extents: Mapping[str, int]) -> Module | Program:
+def _read(session: Session, path: str, extents: Mapping[str, int]) -> AnyProgram:
     """Return the program at ``path``, which has the symbolic dimensions that ``extents`` names."""
     session.stage = "parse"
     found = read_program(session, path)
-    if not isinstance(found, Module):
+    if isinstance(found, SurfaceProgram):
+        with_extents(lambda: found.checked_bindings(extents))
+    elif not isinstance(found, Module):
         bound(found, extents)
     elif extents:
-        raise click.UsageError("--bind is for PTIR programs: Core IR has no symbolic dimensions")
+        raise click.UsageError("--bind is for PTIR and .mind programs: Core IR has no open dimensions")
     return found
 
 

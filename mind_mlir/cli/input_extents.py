@@ -16,6 +16,8 @@ from mind_mlir.ptir.restriction import chosen_function
 from mind_mlir.ptir.symbols import type_symbols
 from mind_mlir.ptir.to_module import signature_of
 from mind_mlir.ptir.values import leaf_paths, leaves
+from mind_mlir.surface.elaboration.programs import open_types
+from mind_mlir.surface.program import SurfaceProgram
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -27,7 +29,9 @@ if TYPE_CHECKING:
     from mind_mlir.ptir.program import Program
 
 
-def given_extents(program: Program, function: str | None, specs: InputSpecs) -> Mapping[str, int]:
+def given_extents(
+    program: Program | SurfaceProgram, function: str | None, specs: InputSpecs
+) -> Mapping[str, int]:
     """Return the extents of the symbols that the ``--input`` options show.
 
     Only shapes are looked at, and what cannot be read, or does not fit, is left to those who read it, as long
@@ -39,13 +43,8 @@ def given_extents(program: Program, function: str | None, specs: InputSpecs) -> 
             or cannot be read (E6103, E6105).
         VerificationError: E2002, the program has no such function.
     """
-    signature = signature_of(chosen_function(program, function))
     findings: list[Diagnostic] = []
-    types = {
-        f"{name}{path}": leaf
-        for name, type_ in zip(signature.names, signature.parameters, strict=True)
-        for path, leaf in zip(leaf_paths(type_), leaves(type_), strict=True)
-    }
+    types = _tensors(program, function)
     shapes = _shapes(specs, types, findings)
     found: dict[str, int] = {}
     wanted: set[str] = set()
@@ -64,6 +63,18 @@ def given_extents(program: Program, function: str | None, specs: InputSpecs) -> 
     if findings and not found.keys() >= wanted:
         raise ArgumentError(findings)
     return found
+
+
+def _tensors(program: Program | SurfaceProgram, function: str | None) -> Mapping[str, TensorType]:
+    """Return the tensors that a function takes, by what inputs are called."""
+    if isinstance(program, SurfaceProgram):
+        return open_types(program, function)
+    signature = signature_of(chosen_function(program, function))
+    return {
+        f"{name}{path}": leaf
+        for name, type_ in zip(signature.names, signature.parameters, strict=True)
+        for path, leaf in zip(leaf_paths(type_), leaves(type_), strict=True)
+    }
 
 
 def _shapes(

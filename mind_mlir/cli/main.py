@@ -18,6 +18,7 @@ COMMANDS = {
     "compile": "Print a program in the form that any stage leaves it in.",
     "grad": "Differentiate a program.",
     "check": "Report everything that is wrong with programs.",
+    "fmt": "Write .mind programs in their one style.",
     "convert": "Write a program in another format.",
     "targets": "Show the conversion targets, and what they take.",
     "legality": "Report what a conversion target does not take of a program.",
@@ -102,7 +103,7 @@ Completion with Tab, until the shell ends (or put the line into its startup file
 )
 @click.pass_context
 def program(context: click.Context) -> None:
-    """Compile MIND Core IR and PTIR to fast native code, by way of MLIR.
+    """Compile MIND programs, Core IR and PTIR to fast native code, by way of MLIR.
 
     FILE may be '-' for standard input in every command.
     """

@@ -111,7 +111,7 @@ def bind_option(command: Command) -> Command:
         metavar="NAME=EXTENT",
         multiple=True,
         callback=_extents,
-        help="What a symbolic dimension ?NAME of a PTIR program is; may be given several times.",
+        help="What a named dimension of a program is (?NAME in PTIR); may be given several times.",
     )(command)
 
 

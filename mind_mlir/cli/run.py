@@ -128,7 +128,7 @@ def command(
         set_num_threads(threads)
     specs = InputSpecs.parse(inputs)
     log = StageLog.of(session, print_ir_after_all=print_ir_after_all, dump_stages=dump_stages, timing=timing)
-    module = log.read(file, func, extents, lambda program: given_extents(program, None, specs))
+    module = log.read(file, func, extents, lambda program: given_extents(program, func, specs))
     with log.timed("verify"):
         verify(module)
     function = entry_function(module, func)

@@ -1,4 +1,4 @@
-"""Reads programs for the commands: Core IR, PTIR, or StableHLO."""
+"""Reads programs for the commands: Core IR, PTIR, the surface language, or StableHLO."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import re
 from typing import TYPE_CHECKING
 
 from mind_mlir.frontends.source import read_source
-from mind_mlir.ptir.sources import parse
+from mind_mlir.programs.sources import parse
 
 if TYPE_CHECKING:
     from mind_mlir.cli.session import Session
     from mind_mlir.diagnostics import SourceText
-    from mind_mlir.ir.module import Module
-    from mind_mlir.ptir.program import Program
+    from mind_mlir.programs.kinds import AnyProgram
 
 #: What the names of files end with that hold StableHLO.
 _SUFFIXES = (".mlir", ".stablehlo")
@@ -20,11 +19,11 @@ _SUFFIXES = (".mlir", ".stablehlo")
 _HEAD = re.compile(r"(?:\s++|//[^\n]*+|#[^\n]*+)*+(?:module\b|func\.func\b|\"builtin\.module\")")
 
 
-def read_program(session: Session, path: str) -> Module | Program:
+def read_program(session: Session, path: str) -> AnyProgram:
     """Return what the file at ``path`` holds; ``-`` is standard input.
 
     StableHLO is what a name that ends in ``.mlir`` or ``.stablehlo`` says, or else how the text begins;
-    `mind_mlir.parse` tells Core IR and PTIR apart.
+    `mind_mlir.parse` tells the others apart.
 
     Raises:
         ParseError: It cannot be read, or is not well-formed.
@@ -35,7 +34,7 @@ def read_program(session: Session, path: str) -> Module | Program:
         from mind_mlir.stablehlo import from_stablehlo  # noqa: PLC0415 -- loads MLIR, which reading other programs does without
 
         return from_stablehlo(session.source.text, name=session.source.name)
-    found: Module | Program = parse(session.source)
+    found: AnyProgram = parse(session.source)
     return found
 
 

@@ -5,26 +5,31 @@ from __future__ import annotations
 import sys
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
 from mind_mlir.cli.output import make_directory, write_file
 from mind_mlir.cli.sources import read_program
+from mind_mlir.diagnostics import MindError
 from mind_mlir.frozen import FrozenDict
-from mind_mlir.ir.module import Module
+from mind_mlir.ir.module import Functions, Module
 from mind_mlir.ptir.restriction import restricted
 from mind_mlir.ptir.symbols import bind, checked_bindings, symbols_of
 from mind_mlir.ptir.to_module import to_module
 from mind_mlir.stages import suffix
+from mind_mlir.surface.program import SurfaceProgram
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from mind_mlir.cli.session import Session
     from mind_mlir.ptir.program import Program
+
+_T = TypeVar("_T")
 
 NOTHING_BOUND: Mapping[str, int] = FrozenDict()
 
@@ -92,27 +97,32 @@ class StageLog:
         path: str,
         function: str | None = None,
         extents: Mapping[str, int] = NOTHING_BOUND,
-        given: Callable[[Program], Mapping[str, int]] = lambda _: NOTHING_BOUND,
+        given: Callable[[Program | SurfaceProgram], Mapping[str, int]] = lambda _: NOTHING_BOUND,
     ) -> Module:
-        """Read and parse the program at ``path``; what is PTIR becomes a module.
+        """Read and parse the program at ``path``; what is no module becomes one.
 
         Args:
             path: The file; ``-`` is standard input.
-            function: The function that is wanted of a PTIR program; by default its entry.
+            function: The function that is wanted of a program; by default its entry.
             extents: What its symbolic dimensions are.
             given: Says what others of them are.
 
         Raises:
             ParseError: It cannot be read, or is not well-formed.
-            VerificationError: A PTIR program breaks a rule, or has no such function (E2002).
+            VerificationError: A program breaks a rule, or has no such function (E2002).
             click.UsageError: There is no such symbolic dimension.
         """
         with self.timed("parse"):
             found = read_program(self.session, path)
         if isinstance(found, Module):
             if extents:
-                raise click.UsageError("--bind is for PTIR programs: Core IR has no symbolic dimensions")
+                raise click.UsageError(
+                    "--bind is for PTIR and .mind programs: Core IR has no open dimensions"
+                )
             return found
+        if isinstance(found, SurfaceProgram):
+            with self.timed("elaborate"):
+                return lowered(found, function, {**given(found), **extents})
         with self.timed("convert"):
             program: Program = bound(restricted(found, function), extents)
             return to_module(bind(program, given(program)))
@@ -134,13 +144,37 @@ class StageLog:
         )
 
 
+def lowered(program: SurfaceProgram, function: str | None, extents: Mapping[str, int]) -> Module:
+    """Return a program of the surface language as a module, whose function keeps its name.
+
+    Raises:
+        VerificationError: It breaks a rule, or has no such function (E2002).
+        click.UsageError: It has no such dimension.
+    """
+    module = with_extents(partial(program.lower, function, extents))
+    if not module.is_flat or function is None:
+        return module
+    return replace(module, functions=Functions((replace(module.functions[0], name=function),)))
+
+
+def with_extents(make: Callable[[], _T]) -> _T:
+    """Return what ``make`` makes of what ``--bind`` says.
+
+    Raises:
+        click.UsageError: There is no such dimension.
+    """
+    try:
+        return make()
+    except ValueError as error:
+        if isinstance(error, MindError):
+            raise
+        raise click.UsageError(f"--bind: {error}") from error
+
+
 def bound(program: Program, extents: Mapping[str, int]) -> Program:
     """Return a program with its symbolic dimensions bound as ``--bind`` says.
 
     Raises:
         click.UsageError: It has no such symbol.
     """
-    try:
-        return bind(program, checked_bindings(extents, symbols_of(program)))
-    except ValueError as error:
-        raise click.UsageError(f"--bind: {error}") from error
+    return with_extents(lambda: bind(program, checked_bindings(extents, symbols_of(program))))

@@ -12,6 +12,7 @@ from mind_mlir.diagnostics import UnsupportedError
 from mind_mlir.ir.entry import exported
 from mind_mlir.ir.interface import interface_of
 from mind_mlir.ir.module import Functions, Module
+from mind_mlir.programs.kinds import as_module
 from mind_mlir.ptir.program import Program
 from mind_mlir.ptir.symbols import symbols_of
 from mind_mlir.ptir.to_module import argument_names, to_module
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from mind_mlir.conversion.target import ConversionTarget
     from mind_mlir.ir.module import Block, CoreOperation
     from mind_mlir.ir.types import ValueType
+    from mind_mlir.programs.kinds import AnyProgram
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ class Conversion:
 
 
 def convert(
-    program: Module | Program,
+    program: AnyProgram,
     target: str | ConversionTarget,
     *,
     bindings: Mapping[str, int] | None = None,
@@ -83,6 +85,7 @@ def convert(
         ValueError: There is no such target, or ``bindings`` names a symbol that there is not.
     """
     chosen = as_target(target)
+    program, bindings, _ = as_module(program, bindings)
     said = bound(program, bindings)
     if illegal := findings_of(said, chosen):
         raise UnsupportedError(illegal)

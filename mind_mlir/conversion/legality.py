@@ -21,16 +21,18 @@ from mind_mlir.frozen import FrozenDict
 from mind_mlir.interrupts import deliver
 from mind_mlir.ir.module import MODULE, Function, Module
 from mind_mlir.ir.types import TupleType
+from mind_mlir.programs.kinds import as_module
+from mind_mlir.programs.verification import verify
 from mind_mlir.ptir.program import Function as ProgramFunction
 from mind_mlir.ptir.program import Instruction, Program
 from mind_mlir.ptir.symbols import bind, checked_bindings, refuse_bindings, symbols_of
-from mind_mlir.ptir.verification import verify
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from mind_mlir.conversion.target import LegalityTable
     from mind_mlir.ir.types import DType, TensorType
+    from mind_mlir.programs.kinds import AnyProgram
 
 #: Operations that are forms of a program: an input is a parameter of its function.
 FORM_OPERATIONS = ("Input", CALL)
@@ -38,7 +40,7 @@ _ANY = OperationRule()
 
 
 def check_program_legality(
-    program: Module | Program,
+    program: AnyProgram,
     target: str | ConversionTarget,
     *,
     bindings: Mapping[str, int] | None = None,
@@ -74,12 +76,13 @@ def as_target(target: object) -> ConversionTarget:
     return get_conversion_target(target)
 
 
-def bound(program: object, bindings: Mapping[str, int] | None) -> Module | Program:
+def bound(program: AnyProgram, bindings: Mapping[str, int] | None) -> Module | Program:
     """Return a program with its symbols bound, or a module, that breaks no rule.
 
     Raises:
         VerificationError: It breaks one.
     """
+    program, bindings, _ = as_module(program, bindings)
     if isinstance(program, Program):
         extents = checked_bindings({} if bindings is None else bindings, symbols_of(program))
         return verify(bind(program, extents))

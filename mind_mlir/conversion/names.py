@@ -14,11 +14,14 @@ from mind_mlir import border
 from mind_mlir.abi import symbol_of
 from mind_mlir.frozen import FrozenDict
 from mind_mlir.ir.module import MODULE, Module
+from mind_mlir.programs.kinds import as_module
 from mind_mlir.ptir.program import Program
 from mind_mlir.ptir.symbols import checked_bindings, refuse_bindings, symbols_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from mind_mlir.programs.kinds import AnyProgram
 
 #: The keywords of C23 and C++20, and what C starts a program with.
 _KEYWORDS = """
@@ -58,9 +61,7 @@ def entry_point_name(function: str, bindings: Mapping[str, int] | None = None) -
     return _free(name)
 
 
-def entry_point_names(
-    program: Module | Program, bindings: Mapping[str, int] | None = None
-) -> Mapping[str, str]:
+def entry_point_names(program: AnyProgram, bindings: Mapping[str, int] | None = None) -> Mapping[str, str]:
     """Return what converted text calls each exported function of ``program``, by what the program does.
 
     A function whose own name can stay keeps it; of others that would be called alike, the later one gets a
@@ -74,6 +75,7 @@ def entry_point_names(
         TypeError: An argument is not of the type above.
         ValueError: ``bindings`` names a symbol that there is not.
     """
+    program, bindings, _ = as_module(program, bindings)
     if isinstance(program, Program):
         extents = checked_bindings({} if bindings is None else bindings, symbols_of(program))
         return FrozenDict(distinct((each.name for each in program.functions), extents))

@@ -13,6 +13,7 @@ from mind_mlir.ir.module import MODULE, Block, CoreOperation, Module
 from mind_mlir.ir.module import Function as CoreFunction
 from mind_mlir.ir.types import TupleType
 from mind_mlir.ops.registry import by_opcode
+from mind_mlir.programs.kinds import as_module
 from mind_mlir.ptir.fields import records, spelled
 from mind_mlir.ptir.program import Function, Instruction, Program, Region, ValueRef
 from mind_mlir.ptir.values import all_leaves
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from mind_mlir.diagnostics import Location
     from mind_mlir.ir.types import TensorType, ValueType
     from mind_mlir.ops.opdef import OpDef
+    from mind_mlir.programs.kinds import AnyProgram
 
 #: What is visited: of a module the first three, of a program the others.
 Part: TypeAlias = CoreFunction | Block | CoreOperation | Function | Region | Instruction
@@ -76,7 +78,7 @@ class Visit:
         return self.path.rpartition(" / ")[2]
 
 
-def walk_program(program: Module | Program) -> Iterator[Visit]:
+def walk_program(program: AnyProgram) -> Iterator[Visit]:
     """Yield every function, block, operation and region of ``program``, each before what stands in it.
 
     The order is that of the text. A region of a PTIR program, which several operations may run, is visited
@@ -85,6 +87,7 @@ def walk_program(program: Module | Program) -> Iterator[Visit]:
     Raises:
         TypeError: ``program`` is neither a `Module` nor a `Program`.
     """
+    program, _, _ = as_module(program)
     if isinstance(program, Program):
         return _program(program)
     return _module(border.expect(program, Module, "program", f"{MODULE}, or a Program"))

@@ -25,22 +25,24 @@ from mind_mlir.ops.registry import by_opcode
 from mind_mlir.passes.structure import structure, structure_function
 from mind_mlir.passes.verify import verify
 from mind_mlir.program_arguments import ProgramArguments
+from mind_mlir.programs.verification import in_binding
 from mind_mlir.ptir.program import Program
 from mind_mlir.ptir.restriction import restricted
 from mind_mlir.ptir.seeding import seeded
 from mind_mlir.ptir.symbols import bind as bind_symbols
 from mind_mlir.ptir.to_module import signature_of, to_module
-from mind_mlir.ptir.verification import in_binding
+from mind_mlir.surface.program import SurfaceProgram
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.module import CoreOperation, Function, Module, ValueId
+    from mind_mlir.programs.kinds import AnyProgram
 
 
 def interpret(
-    module: Module | Program,
+    module: AnyProgram,
     arguments: Mapping[str, object],
     function: str | None = None,
     *,
@@ -49,7 +51,8 @@ def interpret(
     """Run an exported function of a module, or a function of a PTIR program, and return its results.
 
     Args:
-        module: The module or program; it is verified first.
+        module: The module or program; it is verified first. One of the surface language has no dimensions
+            that are open.
         arguments: One array for each input, by name, of exactly the input's dtype and shape. Those of a
             program are called ``arg0``, ``arg1``, ... or as the compact text calls them; what is of tuple
             type is given, and given back, as a tuple, and symbolic dimensions are what the arguments say.
@@ -71,6 +74,8 @@ def interpret(
     """
     expected = "a mapping from the names of the inputs to arrays"
     named = cast("Mapping[str, Any]", border.mapping(arguments, "arguments", expected))
+    if isinstance(module, SurfaceProgram):
+        return run(module.lower(function), named)
     if isinstance(module, Program):
         return _interpret_program(seeded(restricted(module, function), seed), named)
     if seed is not None:

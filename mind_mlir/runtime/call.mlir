@@ -9,8 +9,9 @@
 // Words after a dollar sign are offsets, in bytes within objects and in words of 8 bytes within records, or addresses of
 // what lives as long as the process. call_abi.py has looked at each offset within objects before.
 
-// The record of %self, or null where it has none.
-func.func private @record_of(%self: !llvm.ptr) -> !llvm.ptr {
+// What holds the record of %self, or null where it has none. A function may be given another record at any time: while
+// this one is in use, its holder is kept, which keeps all that the record refers to.
+func.func private @holder_of(%self: !llvm.ptr) -> !llvm.ptr {
   %null = llvm.mlir.zero : !llvm.ptr
   %ndarray = arith.constant $ndarray : i64
   %place = llvm.getelementptr %self[$record_slot] : (!llvm.ptr) -> !llvm.ptr, i8
@@ -22,14 +23,13 @@ func.func private @record_of(%self: !llvm.ptr) -> !llvm.ptr {
   } else {
     scf.yield %set : i1
   }
-  %record = scf.if %is_array -> !llvm.ptr {
-    %data = func.call @array_data(%holder) : (!llvm.ptr) -> i64
-    %start = llvm.inttoptr %data : i64 to !llvm.ptr
-    scf.yield %start : !llvm.ptr
+  %found = scf.if %is_array -> !llvm.ptr {
+    func.call @Py_IncRef(%holder) : (!llvm.ptr) -> ()
+    scf.yield %holder : !llvm.ptr
   } else {
     scf.yield %null : !llvm.ptr
   }
-  return %record : !llvm.ptr
+  return %found : !llvm.ptr
 }
 
 // How many arguments a call has by name.
@@ -230,6 +230,23 @@ func.func private @run_into(
   return %passed : i1
 }
 
+// What a call returns: the tuple of its outputs, or the one in it where the record says so.
+func.func private @returned(%record: !llvm.ptr, %outputs: !llvm.ptr) -> !llvm.ptr {
+  %zero = arith.constant 0 : i64
+  %single_at = arith.constant $single : i64
+  %single = func.call @word(%record, %single_at) : (!llvm.ptr, i64) -> i64
+  %is_single = arith.cmpi ne, %single, %zero : i64
+  %value = scf.if %is_single -> !llvm.ptr {
+    %output = func.call @PyTuple_GetItem(%outputs, %zero) : (!llvm.ptr, i64) -> !llvm.ptr
+    func.call @Py_IncRef(%output) : (!llvm.ptr) -> ()
+    func.call @Py_DecRef(%outputs) : (!llvm.ptr) -> ()
+    scf.yield %output : !llvm.ptr
+  } else {
+    scf.yield %outputs : !llvm.ptr
+  }
+  return %value : !llvm.ptr
+}
+
 // The outputs of a call, or null where Python has to look at it; then an exception may be set.
 func.func private @try(%record: !llvm.ptr, %passed: !llvm.ptr, %given: i64, %names: !llvm.ptr) -> !llvm.ptr {
   %null = llvm.mlir.zero : !llvm.ptr
@@ -284,7 +301,8 @@ func.func private @try(%record: !llvm.ptr, %passed: !llvm.ptr, %given: i64, %nam
     %ran = func.call @run_into(%record, %arguments, %inputs, %outputs, %count, %has_out)
       : (!llvm.ptr, !llvm.ptr, i64, !llvm.ptr, i64, i1) -> i1
     %returned = scf.if %ran -> !llvm.ptr {
-      scf.yield %outputs : !llvm.ptr
+      %value = func.call @returned(%record, %outputs) : (!llvm.ptr, !llvm.ptr) -> !llvm.ptr
+      scf.yield %value : !llvm.ptr
     } else {
       func.call @Py_DecRef(%outputs) : (!llvm.ptr) -> ()
       scf.yield %null : !llvm.ptr
@@ -321,10 +339,13 @@ func.func private @is_left_to_python() -> i1 {
 // METH_FASTCALL and METH_KEYWORDS: behind %given arguments by position come those by name.
 llvm.func @mind_call(%self: !llvm.ptr, %arguments: !llvm.ptr, %given: i64, %names: !llvm.ptr) -> !llvm.ptr {
   %null = llvm.mlir.zero : !llvm.ptr
-  %record = func.call @record_of(%self) : (!llvm.ptr) -> !llvm.ptr
-  %known = llvm.icmp "ne" %record, %null : !llvm.ptr
+  %holder = func.call @holder_of(%self) : (!llvm.ptr) -> !llvm.ptr
+  %known = llvm.icmp "ne" %holder, %null : !llvm.ptr
   %found = scf.if %known -> !llvm.ptr {
+    %data = func.call @array_data(%holder) : (!llvm.ptr) -> i64
+    %record = llvm.inttoptr %data : i64 to !llvm.ptr
     %tried = func.call @try(%record, %arguments, %given, %names) : (!llvm.ptr, !llvm.ptr, i64, !llvm.ptr) -> !llvm.ptr
+    func.call @Py_DecRef(%holder) : (!llvm.ptr) -> ()
     scf.yield %tried : !llvm.ptr
   } else {
     scf.yield %null : !llvm.ptr

@@ -56,6 +56,11 @@ class Called:
         #: The record's words, or None.
         self._words: Array | None = None
 
+    def __init_subclass__(cls) -> None:
+        """Give a class that comes later the native method, too."""
+        if Called in cls.__bases__ and _State.address is not None:
+            _install(cls, _State.address)
+
 
 class _MethodDefinition(ctypes.Structure):
     """CPython's PyMethodDef."""
@@ -75,6 +80,8 @@ class _State:
     left = CALLS_BEFORE
     #: Whether there are native calls; None before that is known.
     available: bool | None = None
+    #: Where the native method is, once there is one.
+    address: int | None = None
 
 
 def wants_record() -> bool:
@@ -100,7 +107,7 @@ def enable() -> bool:
         address = _compile(text, offsets)
         for kind in Called.__subclasses__():
             _install(kind, address)
-        _State.available = True
+        _State.available, _State.address = True, address
     return _State.available
 
 

@@ -34,6 +34,7 @@ _MOST_PAIRS = 1 << 12
 _HEAD = (
     *("input_count", "output_count", "code", "frame", "values", "arena_value", "arena_allocator"),
     *("status_words", "status", "ranges", "names", "descriptions", "takes_out", "stored_arguments", "busy"),
+    "single",
 )
 _DESCRIPTION = ("dtype", "rank", "shape", "bytes", "checked_bytes", "allocator")
 
@@ -45,11 +46,21 @@ WORDS = {
 }
 
 
+class _Owner:
+    """What the words of a record keep: all that they refer to."""
+
+    __slots__ = ("__array_interface__", "kept")
+
+    def __init__(self, words: Array, kept: list[object]) -> None:
+        self.kept = [words, kept]
+        self.__array_interface__ = words.__array_interface__
+
+
 class CallRecord:
     """The record of one function, or of one that is bound to its buffers, and all that it refers to.
 
     Attributes:
-        words: The record.
+        words: The record; it keeps what it refers to.
     """
 
     def __init__(
@@ -59,6 +70,9 @@ class CallRecord:
         outputs: Sequence[TensorType],
         ranges: Sequence[tuple[int, int]],
         bound: tuple[Sequence[Array], tuple[Array, ...]] | None = None,
+        *,
+        staged: bool = False,
+        single: bool = False,
     ) -> None:
         """Describe a function.
 
@@ -68,6 +82,8 @@ class CallRecord:
             outputs: Their types.
             ranges: Of each check, the least and the greatest number that is allowed.
             bound: The inputs and outputs of every call, where they are fixed.
+            staged: Whether calls are those of a `StagedFunction`, to which no outputs are given.
+            single: Whether calls return the one output, rather than a tuple.
 
         Raises:
             MemoryError: There is none.
@@ -92,7 +108,8 @@ class CallRecord:
             "ranges": self._words(number for pair in ranges for number in pair),
             "names": self._words(id(self._keep(sys.intern(name))) for name in [*names, OUT]),
             "descriptions": self._words(word for each in descriptions for word in each),
-            "takes_out": int(OUT not in names and values * len(outputs) <= _MOST_PAIRS),
+            "takes_out": int(not staged and OUT not in names and values * len(outputs) <= _MOST_PAIRS),
+            "single": int(single),
         }
         if native.scratch_bytes >= POOLED:
             head["arena_allocator"] = self._allocator((native.scratch_bytes,), np.dtype(np.uint8))
@@ -100,7 +117,8 @@ class CallRecord:
             head["stored_arguments"] = self._words([*map(id, bound[0]), id(bound[1])])
         if ranges:
             frame.values[values] = head["status"]
-        self.words: Array = np.array([head.get(name, 0) for name in _HEAD], np.int64)
+        words: Array = np.array([head.get(name, 0) for name in _HEAD], np.int64)
+        self.words: Array = np.asarray(_Owner(words, self._kept))
 
     def _description(self, type_: TensorType, *, is_input: bool) -> list[int]:
         shape, dtype = type_.extents, type_.dtype.numpy

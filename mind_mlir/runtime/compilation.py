@@ -17,12 +17,15 @@ from mind_mlir.ptir.to_module import convert
 from mind_mlir.runtime.declared_constants import with_constants
 from mind_mlir.runtime.executable import Executable
 from mind_mlir.runtime.program_executable import DEFAULT_MAX_BINDINGS, ProgramExecutable, needs_program
+from mind_mlir.runtime.surface_function import SurfaceFunction, entry_of
+from mind_mlir.surface.program import SurfaceProgram
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from mind_mlir.ir.module import Module
     from mind_mlir.pipeline import Observer
+    from mind_mlir.programs.kinds import AnyProgram
 
 
 @overload
@@ -54,8 +57,21 @@ def compile(
     max_bindings: int = DEFAULT_MAX_BINDINGS,
     seed: int | None = None,
 ) -> Executable | ProgramExecutable: ...
+@overload
 def compile(
-    module: Module | Program,
+    module: SurfaceProgram,
+    *,
+    function: str | None = None,
+    opt_level: int = DEFAULT_OPT_LEVEL,
+    threads: int | None = None,
+    target: str | None = None,
+    winograd: bool = False,
+    disabled_passes: Collection[str] = (),
+    bindings: Mapping[str, int] | None = None,
+    max_bindings: int = DEFAULT_MAX_BINDINGS,
+) -> SurfaceFunction: ...
+def compile(
+    module: AnyProgram,
     *,
     function: str | None = None,
     opt_level: int = DEFAULT_OPT_LEVEL,
@@ -68,15 +84,18 @@ def compile(
     bindings: Mapping[str, int] | None = None,
     max_bindings: int = DEFAULT_MAX_BINDINGS,
     seed: int | None = None,
-) -> Executable | ProgramExecutable:
-    """Compile a module or a PTIR program for this machine.
+) -> Executable | ProgramExecutable | SurfaceFunction:
+    """Compile a module or a program for this machine.
 
-    A program whose functions have no tuples, and no symbolic dimensions that are left open, becomes an
+    A program of the surface language becomes a `SurfaceFunction`, which takes containers of arrays for
+    structs and is compiled for the shapes that it is called with: at once where these are known. A PTIR
+    program whose functions have no tuples, and no symbolic dimensions that are left open, becomes an
     `Executable` like any module; others a `ProgramExecutable`, which is called in the same way.
 
     Args:
         module: A module of any profile, or a program; it is verified first.
-        function: The exported function to compile, with what it calls; all of them unless given.
+        function: The exported function to compile, with what it calls; all of them unless given. Of the
+            surface language it is one function, any of them: by default the only entry.
         opt_level: How far LLVM optimises what gains by it, 0 to 3; results are the same at each.
         threads: How many threads share a loop at most, 1 to 1024; `get_num_threads` says how many do where
             that is less, or nothing is given. Results are the same with any number.
@@ -115,14 +134,20 @@ def compile(
     if constants is not None:
         border.mapping(constants, "constants", "a mapping from names of parameters to arrays")
     options = CompileOptions(opt_level, threads, target, winograd, disabled, prepares=bool(constants))
+    most = border.integer(max_bindings, "max_bindings")
+    if most < 1:
+        raise ValueError(f"max_bindings must be 1 or more, not {most}")
+    if isinstance(module, SurfaceProgram):
+        if constants or seed is not None or observer is not None:
+            raise ValueError(
+                "constants, seed and observer must be left out for a program of the surface language"
+            )
+        return _surface_function(module, function, options, module.checked_bindings(bindings), most)
     if not isinstance(module, Program):
         refuse_bindings(bindings)
         if seed is not None:
             raise ValueError("seed must be left out for a module: its functions take seeds as arguments")
         return Executable(_with(module, constants, function), options, function=function, observer=observer)
-    most = border.integer(max_bindings, "max_bindings")
-    if most < 1:
-        raise ValueError(f"max_bindings must be 1 or more, not {most}")
     program = module if function is None else restricted(module, function)
     program = seeded(
         bind(program, checked_bindings({} if bindings is None else bindings, symbols_of(program))), seed
@@ -136,6 +161,19 @@ def compile(
     converted = convert(program)
     module = _with(converted.module, constants)
     return Executable(module, options, observer=observer, entry=converted.entry)
+
+
+def _surface_function(
+    program: SurfaceProgram,
+    function: str | None,
+    options: CompileOptions,
+    bindings: Mapping[str, int],
+    most: int,
+) -> SurfaceFunction:
+    name = entry_of(program, None if function is None else border.text(function, "function"))
+    found = SurfaceFunction(program, name, options, bindings=bindings, max_signatures=most)
+    found.prepare()
+    return found
 
 
 def _with(module: Module, constants: Mapping[str, object] | None, function: str | None = None) -> Module:

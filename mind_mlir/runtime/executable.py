@@ -206,6 +206,14 @@ class Executable(Called):
         """
         return self._called().bind(*args, **kwargs)
 
+    def staged_words(self, *, single: bool) -> Array:
+        """Return a native record of the function that a call runs, for a `StagedFunction` that calls it.
+
+        Args:
+            single: Whether it is to return its one output, rather than a tuple.
+        """
+        return self._called().staged_record(single=single).words
+
     def as_text(self, stage: str) -> str:
         """Return the module in the form that ``stage`` leaves it in.
 

@@ -251,10 +251,22 @@ class CompiledFunction(Called):
             raise self._no_memory() from error
 
     def _new_record(self, bound: tuple[Sequence[Array], tuple[Array, ...]] | None = None) -> CallRecord:
+        return self._record(bound)
+
+    def staged_record(self, *, single: bool) -> CallRecord:
+        """Return a record for a `StagedFunction` (see `CallRecord`)."""
+        return self._record(None, staged=True, single=single)
+
+    def _record(
+        self,
+        bound: tuple[Sequence[Array], tuple[Array, ...]] | None,
+        *,
+        staged: bool = False,
+        single: bool = False,
+    ) -> CallRecord:
         inputs = [(parameter.name, parameter.type) for parameter in self.parameters]
-        return CallRecord(
-            self._native, inputs, self.results, [check.allowed for check, _ in self._checks], bound
-        )
+        ranges = [check.allowed for check, _ in self._checks]
+        return CallRecord(self._native, inputs, self.results, ranges, bound, staged=staged, single=single)
 
     def _raise_for(self, status: Sequence[int]) -> None:
         ends = zip(status[::2], status[1::2], strict=True)

@@ -11,11 +11,11 @@ from mind_mlir.frozen import FrozenDict
 from mind_mlir.ir.types import TensorType
 from mind_mlir.options import CompileOptions
 from mind_mlir.program_arguments import ProgramArguments
+from mind_mlir.programs.verification import in_binding, verify
 from mind_mlir.ptir.program import Program
 from mind_mlir.ptir.restriction import chosen_function, restricted
 from mind_mlir.ptir.symbols import bind, checked_bindings, symbols_of
 from mind_mlir.ptir.to_module import convert, signature_of
-from mind_mlir.ptir.verification import in_binding, verify
 from mind_mlir.runtime.binding_cache import BindingCache
 from mind_mlir.runtime.call_record import OUT
 from mind_mlir.runtime.executable import Executable

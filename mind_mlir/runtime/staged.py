@@ -7,50 +7,47 @@ of their arguments say which program they are. This finds the program for a call
 from __future__ import annotations
 
 import inspect
-from collections import OrderedDict
-from contextlib import suppress
-from dataclasses import dataclass, field
-from threading import RLock
-from typing import TYPE_CHECKING, Any
+from threading import get_ident
+from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
-
-from mind_mlir import border, trees
-from mind_mlir.arguments import viewed
-from mind_mlir.diagnostics import Diagnostic, TracingError
-from mind_mlir.ir.types import DType, TensorType
+from mind_mlir import trees
+from mind_mlir.diagnostics import VerificationError
 from mind_mlir.options import CompileOptions
+from mind_mlir.profiles import EXTENDED_FUNCTIONS
+from mind_mlir.runtime.binding_cache import BindingCache
+from mind_mlir.runtime.call import Called, wants_record
 from mind_mlir.runtime.executable import Executable
 from mind_mlir.runtime.lowered import Lowered
-from mind_mlir.runtime.staged_values import NUMBERS, STAGE, Captured, StagedValue
-from mind_mlir.staging.unit import Unit
+from mind_mlir.runtime.staged_arguments import as_arrays, as_static, distinct, leaked, type_of
+from mind_mlir.runtime.staged_calls import Mismatch, Program
+from mind_mlir.runtime.staged_method import StagedMethod
+from mind_mlir.runtime.staged_values import STAGE, Captured, StagedValue
+from mind_mlir.staging.unit import Unit, recursion
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Callable, Hashable, Sequence
 
-    from mind_mlir.ir.attributes import Array
-    from mind_mlir.runtime.staged_gradient import GradientFunction, Pullback
+    from mind_mlir.ir.module import Module
+    from mind_mlir.ir.types import TensorType
+    from mind_mlir.runtime.staged_gradient import GradientFunction, Pullback, PullbackFunction
     from mind_mlir.staging.unit import Instance
     from mind_mlir.trees import Form
 
 #: For how many signatures code is kept, unless a caller says otherwise.
 DEFAULT_MAX_SIGNATURES = 64
 
-
-@dataclass(frozen=True, slots=True)
-class Static:
-    """An argument that is part of the program; 1, 1.0 and True are three."""
-
-    value: Hashable = field(metadata={"static": True})
-    kind: type = field(metadata={"static": True})
+_PLAIN = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
-class StagedFunction:
+class StagedFunction(Called):
     """A function that is compiled for each form of its arguments, their dtypes and shapes.
 
     Attributes:
         name: What it is called.
+        closes: Whether what makes it may read values of the trace around it.
     """
+
+    closes = False
 
     def __init__(
         self,
@@ -73,6 +70,7 @@ class StagedFunction:
         Raises:
             ValueError: There is no parameter of a name in ``static``.
         """
+        super().__init__()
         self.name = name
         self.__signature__ = signature
         self.options = CompileOptions() if options is None else options
@@ -82,15 +80,24 @@ class StagedFunction:
             if each not in signature.parameters:
                 known = ", ".join(signature.parameters) or "none"
                 raise ValueError(f"static_argnames must be parameters of {name} ({known}), not {each!r}")
-        self._programs: OrderedDict[Hashable, tuple[Executable, Form]] = OrderedDict()
-        self._lock = RLock()
+        self._programs: BindingCache[Hashable, Program] = BindingCache(max_signatures)
+        #: What is being made, by which thread: a function that runs itself while it is made has no end.
+        self._making: set[tuple[int, Hashable]] = set()
+        plain = {each.kind for each in signature.parameters.values()} <= {_PLAIN}
+        #: The names of the parameters, where all of them can be given by position and by name.
+        self._order = list(signature.parameters) if plain else None
+        #: The program that calls try first, and what calls it where the native method of this object cannot.
+        self._last: Program | None = None
+        self._quick: Callable[[Sequence[Any]], Any] | None = None
+        self._gradients: dict[Hashable, GradientFunction] = {}
+        self._pulling: PullbackFunction | None = None
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}{self.__signature__}>"
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         """Return it bound to an object, as functions of a class are; the object is a static argument."""
-        return self if instance is None else BoundMethod(self, instance)
+        return self if instance is None else StagedMethod(self, instance)
 
     def stage(self, unit: Unit, form: Form, types: Sequence[TensorType]) -> Instance:
         """Make the function for arguments of one form, and of types; what makes it says how.
@@ -130,21 +137,32 @@ class StagedFunction:
             ExecutionError: As a call of an `Executable`.
             VerificationError: The program of these types breaks a rule.
         """
+        if kwargs and self._order is not None:
+            args, kwargs = self._by_position(self._order, args, kwargs)
+        if self._quick is not None and not kwargs:
+            try:
+                return self._quick(args)
+            except Mismatch:
+                pass
         leaves, form = self.flatten(args, kwargs)
         stage = STAGE.get()
         if any(isinstance(leaf, StagedValue) for leaf in leaves):
             if stage is None:
-                raise TracingError(_leaked())
+                raise leaked()
             return stage.call(self, form, leaves)
-        arrays, types = self._arrays(form, leaves)
+        arrays, kinds = as_arrays(leaves, lambda: self.names(form))
         try:
-            program, returned = self._program(form, types)
+            program = self._program(form, leaves, kinds)
         except Captured:
             if stage is None:
                 raise
             return stage.call(self, form, leaves)
-        results = program(*arrays)
-        return results[0] if returned.container is None else returned.unflatten(results)
+        results = program.executable(*arrays)
+        if program is not self._last and wants_record():
+            self._prefer(program)
+        return results[0] if program.returned.container is None else program.returned.unflatten(results)
+
+    _call_python = __call__
 
     def flatten(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[list[Any], Form]:
         """Return the leaves of a call's arguments, and the form of ``(args, kwargs)`` bound to the signature.
@@ -153,11 +171,14 @@ class StagedFunction:
             TypeError: The arguments do not fit the signature, or a static one is not hashable.
             ValueError: A container is nested too deeply.
         """
+        what = f"the arguments of {self.name}"
+        if self._order is not None and not kwargs and not self.static and len(args) == len(self._order):
+            return trees.flatten((tuple(args), {}), what)
         bound = self.__signature__.bind(*args, **kwargs)
         bound.apply_defaults()
         for name in self.static:
-            bound.arguments[name] = _static(bound.arguments[name], name)
-        return trees.flatten((bound.args, bound.kwargs), f"the arguments of {self.name}")
+            bound.arguments[name] = as_static(bound.arguments[name], name)
+        return trees.flatten((bound.args, bound.kwargs), what)
 
     def names(self, form: Form) -> list[str]:
         """Return what each leaf is called: ``x``, ``params.w``."""
@@ -182,23 +203,19 @@ class StagedFunction:
             VerificationError: As a call.
         """
         leaves, form = self.flatten(args, kwargs)
-        types = []
-        for leaf, name in zip(leaves, self.names(form), strict=True):
-            types.append(leaf if isinstance(leaf, TensorType) else self.type_of(leaf, name))
-        module, _ = self._module(form, tuple(types))
+        try:
+            module, _ = self._module(form, self.types_of(form, leaves))
+        except Captured:
+            raise leaked() from None
         return Lowered(module, self.options)
 
     def grad(self, argnums: Any = 0) -> GradientFunction:
         """Return the function of the same arguments that returns gradients (see `mind_mlir.grad`)."""
-        from mind_mlir.runtime.staged_gradient import GradientFunction  # noqa: PLC0415 -- it is one of these
-
-        return GradientFunction(self, argnums, with_value=False)
+        return self._gradient(argnums, with_value=False)
 
     def value_and_grad(self, argnums: Any = 0) -> GradientFunction:
         """Return the function that returns its result and gradients (see `mind_mlir.value_and_grad`)."""
-        from mind_mlir.runtime.staged_gradient import GradientFunction  # noqa: PLC0415 -- it is one of these
-
-        return GradientFunction(self, argnums, with_value=True)
+        return self._gradient(argnums, with_value=True)
 
     def vjp(self, *args: Any, **kwargs: Any) -> tuple[Any, Pullback]:
         """Return the result, and what takes its cotangents to the arguments' (see `mind_mlir.vjp`)."""
@@ -206,16 +223,41 @@ class StagedFunction:
 
         return self(*args, **kwargs), Pullback(self, args, kwargs)
 
-    def type_of(self, leaf: Any, name: str = "an argument") -> TensorType:
-        """Return the type of an argument.
+    def _gradient(self, argnums: Any, *, with_value: bool) -> GradientFunction:
+        """Return the gradients, the same function each time, so that they are compiled once."""
+        from mind_mlir.runtime.staged_gradient import GradientFunction  # noqa: PLC0415 -- it is one of these
+
+        made = GradientFunction(self, argnums, with_value=with_value)
+        return self._gradients.setdefault((made.paths, made.several, with_value), made)
+
+    def pulling(self) -> PullbackFunction:
+        """Return the function of cotangents and arguments that `vjp` needs, the same each time."""
+        from mind_mlir.runtime.staged_gradient import PullbackFunction  # noqa: PLC0415 -- it is one of these
+
+        if self._pulling is None:
+            self._pulling = PullbackFunction(self)
+        return self._pulling
+
+    def __reduce__(self) -> Any:
+        """Pickle it as what its module calls it, as functions are."""
+        return str(getattr(self, "__qualname__", self.name))
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    def types_of(self, form: Form, leaves: Sequence[Any]) -> tuple[TensorType, ...]:
+        """Return the types of the leaves of arguments.
 
         Raises:
-            TracingError: E2305, it is no array.
+            TracingError: E2305, one is no array.
         """
-        if isinstance(leaf, StagedValue):
-            found: TensorType = leaf.type
-            return found
-        return self._array(leaf, name)[1]
+        types = []
+        for place, leaf in enumerate(leaves):
+            types.append(type_of(leaf, lambda place=place: self.names(form)[place]))  # type: ignore[misc]  # bound now
+        return tuple(types)
 
     def _positional(self, count: int) -> list[str]:
         kinds = inspect.Parameter
@@ -227,124 +269,47 @@ class StagedFunction:
                 found += [f"{parameter.name}.{number}" for number in range(count - len(found))]
         return found
 
-    def _arrays(self, form: Form, leaves: Sequence[Any]) -> tuple[list[Array], tuple[TensorType, ...]]:
-        arrays, types = [], []
-        for place, leaf in enumerate(leaves):
-            if type(leaf) is np.ndarray and (dtype := _DTYPES.get(leaf.dtype)) is not None:
-                array, type_ = leaf, TensorType(dtype, leaf.shape)
-            else:
-                array, type_ = self._array(leaf, None if place is None else self.names(form)[place])
-            arrays.append(array)
-            types.append(type_)
-        return arrays, tuple(types)
+    def _by_position(
+        self, order: Sequence[str], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return arguments by position alone where all are given, else as they came."""
+        rest = order[len(args) :]
+        if len(rest) != len(kwargs):
+            return args, kwargs
+        try:
+            return (*args, *[kwargs[name] for name in rest]), {}
+        except KeyError:
+            return args, kwargs
 
-    def _array(self, leaf: Any, name: str | None) -> tuple[Array, TensorType]:
-        """Return an argument as an array, and its type."""
-        weak = NUMBERS.get(type(leaf))
-        if weak is not None:
+    def _prefer(self, program: Program) -> None:
+        """Let the calls to come try ``program`` first."""
+        self._last, self._words, self._quick = program, None, None
+        positional, named = program.arguments.parts
+        if self._order is None or len(positional.parts) != len(self._order) or named.count:
+            return
+        if program.is_native():
+            self._words = program.words
+        else:
+            self._quick = program.call([name in self.static for name in self._order])
+
+    def _program(self, form: Form, leaves: Sequence[Any], kinds: tuple[Hashable, ...]) -> Program:
+        key = (form, kinds)
+        running = (get_ident(), key)
+        if running in self._making:
+            raise VerificationError(recursion())
+
+        def make() -> Program:
+            self._making.add(running)
             try:
-                return np.asarray(leaf, weak.dtype.numpy), weak
-            except OverflowError:
-                raise TracingError(_not_an_array(name, "it is an integer beyond 64 bits")) from None
-        array, reason = viewed(leaf) if not callable(leaf) else (None, f"it is {border.describe(leaf)}")
-        if array is None:
-            raise TracingError(_not_an_array(name, reason))
-        if not array.dtype.isnative:
-            array = array.astype(array.dtype.newbyteorder("="))
-        dtype = DType.from_numpy(array.dtype)
-        if dtype is None:
-            raise TracingError(_not_an_array(name, f"it has elements of {array.dtype}"))
-        return array, TensorType(dtype, array.shape)
-
-    def _program(self, form: Form, types: tuple[TensorType, ...]) -> tuple[Executable, Form]:
-        key = (form, types)
-        programs = self._programs
-        found = programs.get(key)
-        if found is not None:
-            with suppress(KeyError):  # another thread has dropped it just now
-                programs.move_to_end(key)
-            return found
-        with self._lock:
-            found = programs.get(key)
-            if found is None:
+                types = self.types_of(form, leaves)
                 module, returned = self._module(form, types)
-                found = programs[key] = (Executable(module, self.options), returned)
-                while len(programs) > self.max_signatures:
-                    programs.popitem(last=False)
-        return found
+                return Program(Executable(module, self.options), form, types, returned)
+            finally:
+                self._making.discard(running)
 
-    def _module(self, form: Form, types: tuple[TensorType, ...]) -> tuple[Any, Form]:
-        unit = Unit()
+        return self._programs.get(key, make)
+
+    def _module(self, form: Form, types: tuple[TensorType, ...]) -> tuple[Module, Form]:
+        unit = Unit(profile=EXTENDED_FUNCTIONS)
         instance = self.instance(unit, form, types)
-        return unit.module(instance, self.names(form)), instance.form
-
-
-class BoundMethod:
-    """A `StagedFunction` of a class, bound to an object of it.
-
-    An object that is a container of arrays (a dataclass) is an argument like any other. Of another one, which
-    must be hashable, the program is made for that object: what it holds is read while the function is traced.
-    """
-
-    def __init__(self, function: StagedFunction, instance: object) -> None:
-        """Bind ``function`` to ``instance``."""
-        self.__func__, self.__self__ = function, instance
-        self._first = _static(instance, "self") if trees.is_leaf(instance) else instance
-
-    def __repr__(self) -> str:
-        return f"<bound method {self.__func__.name} of {border.describe(self.__self__)}>"
-
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        """Call the function, the object first."""
-        return self.__func__(self._first, *args, **kwargs)
-
-    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
-        """Return the program (see `StagedFunction.lower`)."""
-        return self.__func__.lower(self._first, *args, **kwargs)
-
-    def grad(self, argnums: Any = 0) -> BoundMethod:
-        """Return the gradients; arguments are counted without the object (see `StagedFunction.grad`)."""
-        return BoundMethod(self.__func__.grad(_behind_self(argnums)), self.__self__)
-
-    def value_and_grad(self, argnums: Any = 0) -> BoundMethod:
-        """Return result and gradients, counted as `grad` does (see `StagedFunction.value_and_grad`)."""
-        return BoundMethod(self.__func__.value_and_grad(_behind_self(argnums)), self.__self__)
-
-    def vjp(self, *args: Any, **kwargs: Any) -> tuple[Any, Pullback]:
-        """Return the result and what takes cotangents back (see `StagedFunction.vjp`)."""
-        return self.__func__.vjp(self._first, *args, **kwargs)
-
-
-def _behind_self(argnums: Any) -> Any:
-    if isinstance(argnums, (tuple, list)):
-        return tuple([_behind_self(each) for each in argnums])
-    number = border.whole(argnums)
-    return argnums if number is None or number < 0 else number + 1
-
-
-_DTYPES = {dtype.numpy: dtype for dtype in DType}
-
-
-def _static(value: Any, name: str) -> Static:
-    try:
-        hash(value)
-    except TypeError:
-        border.reject(f"the static argument {name}", "hashable", value)
-    return Static(value, type(value))
-
-
-def _not_an_array(name: str | None, reason: str) -> Diagnostic:
-    return Diagnostic(
-        "E2305",
-        f"argument '{name}' is no array, nor a container of arrays: {reason}",
-        help="pass arrays, numbers, and containers of these; what else decides on the program is named in "
-        "jit(..., static_argnames=...)",
-    )
-
-
-def _leaked() -> Diagnostic:
-    return Diagnostic(
-        "E2303",
-        "a traced array is used after its function has returned",
-        help="return it from the function that mind_mlir.jit is given: what is called then holds the numbers",
-    )
+        return unit.module(instance, distinct(self.names(form))), instance.form

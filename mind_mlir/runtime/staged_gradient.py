@@ -38,15 +38,16 @@ class GradientFunction(StagedFunction):
             ValueError: There is no such parameter, one is named twice, or none at all.
         """
         self.function = function
+        self.closes = function.closes
         self.with_value = with_value
         signature = function.__signature__
         several = isinstance(argnums, (tuple, list))
         given = list(argnums) if several else [argnums]
-        self._paths = [_path(signature, each) for each in given]
-        if not given or len(set(self._paths)) < len(given):
+        self.paths = tuple([_path(signature, each) for each in given])
+        if not given or len(set(self.paths)) < len(given):
             raise ValueError("argnums must name each argument once, and one at least")
-        self._several = several
-        for _, name in self._paths:
+        self.several = several
+        for _, name in self.paths:
             if name in function.static:
                 raise ValueError(f"argnums must be arguments that are arrays: {name!r} is static")
         prefix = "value_and_grad" if with_value else "grad"
@@ -58,9 +59,13 @@ class GradientFunction(StagedFunction):
             max_signatures=function.max_signatures,
         )
 
-    def type_of(self, leaf: Any, name: str = "an argument") -> TensorType:
-        """Return the type of an argument, as the function has it."""
-        return self.function.type_of(leaf, name)
+    def __reduce__(self) -> Any:
+        argnums = tuple([name if place is None else place for place, name in self.paths])
+        return _gradient, (self.function, argnums if self.several else argnums[0], self.with_value)
+
+    def types_of(self, form: Form, leaves: Sequence[Any]) -> tuple[TensorType, ...]:
+        """Return the types of the leaves of arguments, as the function has them."""
+        return self.function.types_of(form, leaves)
 
     def stage(self, unit: Unit, form: Form, types: Sequence[TensorType]) -> Instance:
         """Differentiate the function for arguments of a form and of types; see `StagedFunction.stage`.
@@ -73,7 +78,7 @@ class GradientFunction(StagedFunction):
         result = instance.results[0] if instance.results else None
         if len(instance.results) != 1 or result is None or result.shape or not result.dtype.is_float:
             raise AutodiffError(_not_scalar(self.function.name, instance.results))
-        chosen = [_leaves_of(form, path) for path in self._paths]
+        chosen = [_leaves_of(form, path) for path in self.paths]
         wrt = [place for places, _ in chosen for place in places]
         names = self.names(form)
         for place in wrt:
@@ -83,7 +88,7 @@ class GradientFunction(StagedFunction):
             raise AutodiffError(_nothing(self.function.name))
         derivative = unit.derivative(instance, wrt)
         forms = [part for _, part in chosen]
-        gradients = _tuple_form(forms) if self._several else forms[0]
+        gradients = _tuple_form(forms) if self.several else forms[0]
         if self.with_value:
             return replace(derivative, form=_tuple_form([instance.form, gradients]))
 
@@ -96,13 +101,19 @@ class GradientFunction(StagedFunction):
         return unit.define(f"grad_{self.function.name}", build, gradients)
 
 
+def _gradient(function: StagedFunction, argnums: Any, with_value: bool) -> GradientFunction:
+    return function.value_and_grad(argnums) if with_value else function.grad(argnums)
+
+
 class Pullback:
     """Takes cotangents of a function's result to those of its arguments; `mind_mlir.vjp` makes one."""
 
-    def __init__(self, function: StagedFunction, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
-        """Hold the function, and its arguments."""
-        self._pulling = PullbackFunction(function)
-        self._args, self._kwargs = args, kwargs
+    def __init__(
+        self, function: StagedFunction, args: Sequence[Any], kwargs: dict[str, Any], *, skipped: int = 0
+    ) -> None:
+        """Hold the function, and its arguments, of which the first ``skipped`` are no one's business."""
+        self._pulling = function.pulling()
+        self._args, self._kwargs, self._skipped = args, kwargs, skipped
 
     def __repr__(self) -> str:
         return f"<Pullback of {self._pulling.function.name}>"
@@ -118,7 +129,7 @@ class Pullback:
                 `mind_mlir.differentiate`.
         """
         found: tuple[Any, ...] = self._pulling(cotangent, self._args, self._kwargs)
-        return found
+        return found[self._skipped :]
 
 
 class PullbackFunction(StagedFunction):
@@ -127,6 +138,7 @@ class PullbackFunction(StagedFunction):
     def __init__(self, function: StagedFunction) -> None:
         """Hold what is to be differentiated."""
         self.function = function
+        self.closes = function.closes
         kind = _KINDS.POSITIONAL_ONLY
         signature = inspect.Signature([_KINDS(name, kind) for name in ("cotangent", "args", "kwargs")])
         super().__init__(f"vjp_{function.name}", signature, function.options)

@@ -11,7 +11,10 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+
 from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.trees import register_leaf
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,12 +58,19 @@ class WeakType(TensorType):
         return TensorType(self.dtype, self.shape)
 
 
-#: The types that numbers of Python have by themselves, which are numpy's.
+#: Types may stand for arrays.
+for _type in (TensorType, WeakType):
+    register_leaf(_type)
+
+#: The types that numbers have by themselves: those of Python, and what numpy's functions give for them.
 NUMBERS: dict[type, WeakType] = {
     bool: WeakType(DType.I1),
     int: WeakType(DType.SI64),
     float: WeakType(DType.F64),
     complex: WeakType(DType.CF64),
+    np.int64: WeakType(DType.SI64),
+    np.float64: WeakType(DType.F64),
+    np.complex128: WeakType(DType.CF64),
 }
 
 

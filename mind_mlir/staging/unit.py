@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from mind_mlir.ir.module import Parameter
     from mind_mlir.ir.source_info import SourceInfo
     from mind_mlir.ir.value import Value
+    from mind_mlir.profiles import Profile
 
 #: A module of calls alone becomes one list of at most so many instructions; a larger one keeps its calls.
 MAX_FLAT = 20_000
@@ -61,8 +62,11 @@ class Unit:
 
     Attributes:
         functions: The functions by name, each after those that it calls.
+        profile: The rules that they are built by. A module that obeys those of Core IR is one of Core IR,
+            whatever they are.
     """
 
+    profile: Profile = CORE_FUNCTIONS
     functions: dict[str, Function] = field(default_factory=dict)
     _signatures: dict[str, Signature | None] = field(default_factory=dict)
     _instances: dict[Hashable, Instance | None] = field(default_factory=dict)
@@ -73,7 +77,7 @@ class Unit:
 
     def builder(self) -> Builder:
         """Return what builds a function that may call those of the unit."""
-        return Builder(functions=self._signatures, profile=CORE_FUNCTIONS.name)
+        return Builder(functions=self._signatures, profile=self.profile.name)
 
     def has(self, key: Hashable) -> bool:
         """Return whether the instance that ``key`` stands for has been made, or is being made."""
@@ -149,7 +153,7 @@ class Unit:
         Args:
             instance: A function of this unit.
             names: The names of its parameters.
-            name: The name of the function.
+            name: The name of the function; that of a flat module is ``main``, as its text says none.
         """
         return self.exported([(instance, names, name)])
 
@@ -169,6 +173,8 @@ class Unit:
         ]
         order = {name: place for place, (_, _, name) in enumerate(exports)}
         chosen.sort(key=lambda function: order.get(function.name, len(order)))
+        if not _is_core(chosen):
+            return Module(Functions(chosen), self.profile.name)
         module = Module(Functions(chosen), CORE_FUNCTIONS.name)
         return (_flat(module) or module) if len(exports) == 1 else module
 
@@ -205,7 +211,7 @@ class Unit:
     def _differentiated(self, instance: Instance, wrt: Sequence[int], *, cotangents: bool) -> Instance:
         functions = self._needed([instance.name])
         internal = [replace(function, public=function.name == instance.name) for function in functions]
-        module = structured_form(Module(Functions(internal), CORE_FUNCTIONS.name))
+        module = structured_form(Module(Functions(internal), self.profile.name))
         modes = ["given" if cotangents and is_float(type_) else "unit" for type_ in instance.results]
         made = gradient_functions(module, instance.name, list(wrt), modes, extensions=True)
         renamed: dict[str, str] = {}
@@ -264,6 +270,15 @@ def _exported(function: Function, names: Sequence[str], name: str) -> Function:
     return replace(function, name=name, blocks=(replace(entry, parameters=parameters), *others), public=True)
 
 
+def _is_core(functions: Sequence[Function]) -> bool:
+    """Return whether all that functions compute are tensors of Core IR, with elements."""
+    types = {parameter.tensor_type for function in functions for parameter in function.parameters}
+    for function in functions:
+        for operation in operations_of(function.blocks):
+            types.update(operation.result_types)
+    return all(type_.dtype in CORE_FUNCTIONS.dtypes and 0 not in type_.shape for type_ in types)
+
+
 def _flat(module: Module) -> Module | None:
     """Return a module of one exported function as a list of instructions, or None where it cannot be one."""
     refused = CORE_V1.refused.keys() - {"Call"}
@@ -279,7 +294,7 @@ def _flat(module: Module) -> Module | None:
     entry = function.entry
     assert isinstance(entry.terminator, Return), "a function of one block returns"
     inputs = [_input(parameter) for parameter in entry.parameters]
-    return Module.flat([*inputs, *entry.operations], entry.terminator, function.name)
+    return Module.flat([*inputs, *entry.operations], entry.terminator)
 
 
 def _input(parameter: Parameter) -> CoreOperation:

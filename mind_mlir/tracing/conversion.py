@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 #: From the numbers that are among all others to those that hold them.
 _ORDER = (DTypeKind.BOOL, DTypeKind.UNSIGNED, DTypeKind.SIGNED, DTypeKind.FLOAT, DTypeKind.COMPLEX)
-_RANK = {kind: (place if kind is not DTypeKind.UNSIGNED else 2) for place, kind in enumerate(_ORDER)}
+RANKS = {kind: (place if kind is not DTypeKind.UNSIGNED else 2) for place, kind in enumerate(_ORDER)}
 
 
 def as_value(trace: Trace, x: Any, like: DType | None = None) -> Value:
@@ -81,18 +81,14 @@ def as_values(trace: Trace, *xs: Any) -> tuple[list[Value], bool]:
             like = x.value.type.dtype if isinstance(x, TracedValue) else DType.from_numpy(x.dtype)
             return [as_value(trace, each, like) for each in found], False
         weak.append(number)
-    widest = max(weak, key=lambda dtype: _RANK[dtype.kind])
+    widest = max(weak, key=lambda dtype: RANKS[dtype.kind])
     return [as_value(trace, each, widest) for each in found], True
 
 
 def weak_dtype(x: Any) -> DType | None:
     """Return the dtype that a number has by itself, or None where ``x`` is no number without a dtype."""
-    kind = type(x)
-    if kind in NUMBERS:
-        return NUMBERS[kind].dtype
-    if kind is np.float64:
-        return DType.F64
-    return DType.SI64 if kind is np.int64 else None
+    found = NUMBERS.get(type(x))
+    return None if found is None else found.dtype
 
 
 def constant(trace: Trace, array: Array) -> Value:
@@ -150,7 +146,7 @@ def _weak_dtype_of(x: Any) -> DType | None:
 
 def _check_kind(number: DType, like: DType) -> None:
     """Check that an array of ``like`` holds numbers of the kind of ``number``."""
-    if _RANK[number.kind] <= _RANK[like.kind]:
+    if RANKS[number.kind] <= RANKS[like.kind]:
         return
     names = {
         "bool": "a truth value",

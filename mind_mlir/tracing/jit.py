@@ -7,14 +7,17 @@ import inspect
 from typing import TYPE_CHECKING, Any, overload
 
 from mind_mlir import border, trees
+from mind_mlir.arguments import viewed
 from mind_mlir.diagnostics.display import brief
 from mind_mlir.options import DEFAULT_OPT_LEVEL, CompileOptions
 from mind_mlir.passes.optimize import checked_names
-from mind_mlir.runtime.staged import DEFAULT_MAX_SIGNATURES, StagedFunction, Static
+from mind_mlir.runtime.staged import DEFAULT_MAX_SIGNATURES, StagedFunction
+from mind_mlir.runtime.staged_arguments import Static
 from mind_mlir.tracing.array import TracedArray
 from mind_mlir.tracing.conversion import as_value
 from mind_mlir.tracing.errors import refuse
 from mind_mlir.tracing.trace import Trace
+from mind_mlir.tracing.value import TracedValue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -33,6 +36,8 @@ class JitFunction(StagedFunction):
     form of its arguments, their dtypes and shapes; what that records is compiled, and run. See
     `docs/python.md`.
     """
+
+    closes = True
 
     def __init__(
         self,
@@ -60,7 +65,7 @@ class JitFunction(StagedFunction):
         super().__init__(
             str(name), _signature(function), options, static=static, max_signatures=max_signatures
         )
-        functools.update_wrapper(self, function)
+        functools.update_wrapper(self, function, updated=())
         self._function = function
 
     def stage(self, unit: Unit, form: Form, types: Sequence[TensorType]) -> Instance:
@@ -93,7 +98,7 @@ class JitFunction(StagedFunction):
         return unit.define(brief(self.name), build, returned_form)
 
     def _result(self, trace: Trace, leaf: Any) -> Value:
-        if leaf is None or isinstance(leaf, (str, bytes)) or callable(leaf):
+        if not isinstance(leaf, TracedValue) and (callable(leaf) or viewed(leaf)[0] is None):
             refuse(
                 "E2304",
                 f"{self.name} returns {border.describe(leaf)}, which is no array",

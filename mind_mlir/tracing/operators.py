@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.diagnostics import Diagnostic, VerificationError
-from mind_mlir.ir.types import DTypeKind
+from mind_mlir.ir.types import DType, DTypeKind
+from mind_mlir.ops import registry
 from mind_mlir.tracing.conversion import as_value, as_values, weak_dtype
 from mind_mlir.tracing.places import user_location
 from mind_mlir.tracing.trace import current_trace
 from mind_mlir.tracing.value import TracedValue
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from mind_mlir.ir.value import Value
     from mind_mlir.tracing.array import TracedArray
     from mind_mlir.tracing.trace import Trace
@@ -52,13 +55,22 @@ def broadcast(trace: Trace, *values: Value) -> list[Value]:
     shapes = [value.shape for value in values]
     if all(shape == shapes[0] for shape in shapes):
         return list(values)
+    shape = common_shape(shapes)
+    return [broadcast_to(trace, value, shape) for value in values]
+
+
+def common_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """Return the shape that all of some shapes broadcast to.
+
+    Raises:
+        VerificationError: E3001, there is none.
+    """
     try:
-        shape = np.broadcast_shapes(*shapes)
+        return np.broadcast_shapes(*shapes)
     except ValueError:
         message = f"shapes {' and '.join(str(list(shape)) for shape in shapes)} do not broadcast"
         help_ = "extents are compared from the last one: they are equal, or one of them is 1"
         raise VerificationError(Diagnostic("E3001", message, user_location(), help=help_)) from None
-    return [broadcast_to(trace, value, shape) for value in values]
 
 
 def broadcast_to(trace: Trace, value: Value, shape: tuple[int, ...]) -> Value:
@@ -76,6 +88,8 @@ def matmul(lhs: Any, rhs: Any) -> TracedArray:
     if 0 in ranks:
         message = f"@ of shapes {list(left.shape)} and {list(right.shape)}: a scalar is no matrix"
         raise VerificationError(Diagnostic("E3002", message, user_location(), help="write * for it"))
+    if left.type.dtype not in registry.by_opcode()["Dot"].operand(0).dtypes:
+        return trace.wrap(_general(trace, left, right), weak=weak)
     if max(ranks) <= 2:
         return trace.emit("Dot", left, right, weak=weak)
     if ranks[0] == 1:  # a row for each matrix
@@ -89,6 +103,28 @@ def matmul(lhs: Any, rhs: Any) -> TracedArray:
 
 def _without(trace: Trace, value: Value, axis: int) -> Value:
     return trace.emit("Squeeze", value, axes=[axis + value.type.rank]).value
+
+
+def _general(trace: Trace, left: Value, right: Value) -> Value:
+    """Return the product of what only DotGeneral takes; narrow floats accumulate in f32."""
+    batch: tuple[int, ...] = ()
+    if left.type.rank > 1 and right.type.rank > 1:
+        batch = common_shape([left.shape[:-2], right.shape[:-2]])
+        left = broadcast_to(trace, left, (*batch, *left.shape[-2:]))
+        right = broadcast_to(trace, right, (*batch, *right.shape[-2:]))
+    dtype = left.type.dtype
+    is_narrow = dtype.kind is DTypeKind.FLOAT and dtype.bits < DType.F32.bits
+    return trace.emit(
+        "DotGeneral",
+        left,
+        right,
+        batch_lhs=range(len(batch)),
+        batch_rhs=range(len(batch)),
+        contract_lhs=[left.type.rank - 1],
+        contract_rhs=[max(right.type.rank - 2, 0)],
+        accum_dtype=DType.F32 if is_narrow else dtype,
+        out_dtype=dtype,
+    ).value
 
 
 def divide(lhs: Any, rhs: Any) -> TracedArray:

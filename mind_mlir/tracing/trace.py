@@ -122,12 +122,12 @@ class Trace:
             leaves: The arrays in them: of this trace, or constants.
         """
         # Numbers of Python stay what they are in the function: they take dtypes there.
-        types = tuple([function.type_of(leaf) for leaf in leaves])
+        types = function.types_of(form, leaves)
         operands = [as_value(self, leaf) for leaf in leaves]
-        before, self.pending = self.pending, []
+        before, self.pending = self.pending, [] if function.closes else None
         try:
             instance = function.instance(self.unit, form, types)
-            captured = self.pending
+            captured = self.pending or []
         finally:
             self.pending = before
         operands += [self.value(array) for array in captured]
@@ -154,8 +154,14 @@ class Trace:
                 "a traced array stands for no numbers",
             )
         assert self.parent is not None, "the owner is a trace around this one"
-        if self.parent.pending is None or self.parent.unit is not self.unit:
+        if self.parent.unit is not self.unit:
             raise Captured
+        if self.parent.pending is None:
+            refuse(
+                "E2303",
+                "a function that is called from another language reads a traced array around it",
+                "give it the array as an argument",
+            )
         key = (id(owner), array.value.id)
         known = self._places.get(key)
         if known is not None and known.id not in self.builder.hidden:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir import border
 from mind_mlir.runtime.staged import StagedFunction
-from mind_mlir.runtime.staged_gradient import GradientFunction, Pullback
 from mind_mlir.tracing.jit import JitFunction
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from mind_mlir.runtime.staged_gradient import GradientFunction, Pullback
+
+#: The attribute of a function that keeps what it is compiled as.
+_KNOWN = "__mind_mlir_jit__"
 
 
 def grad(function: Callable[..., Any], argnums: Any = 0) -> GradientFunction:
@@ -33,12 +38,12 @@ def grad(function: Callable[..., Any], argnums: Any = 0) -> GradientFunction:
         TypeError: ``function`` cannot be called, or ``argnums`` is not of the type above.
         ValueError: ``argnums`` names no parameter, or a static one.
     """
-    return GradientFunction(_staged(function), argnums, with_value=False)
+    return _staged(function).grad(argnums)
 
 
 def value_and_grad(function: Callable[..., Any], argnums: Any = 0) -> GradientFunction:
     """Return the function that returns a pair of what ``function`` does, and gradients; as `grad`."""
-    return GradientFunction(_staged(function), argnums, with_value=True)
+    return _staged(function).value_and_grad(argnums)
 
 
 def vjp(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> tuple[Any, Pullback]:
@@ -60,8 +65,15 @@ def vjp(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> tuple[Any
 
 
 def _staged(function: object) -> StagedFunction:
+    """Return a function as one that is compiled, the same each time."""
     if isinstance(function, StagedFunction):
         return function
     if not callable(function):
         border.reject("function", "callable", function)
-    return JitFunction(function)
+    if not isinstance(function, FunctionType):
+        return JitFunction(function)
+    known = function.__dict__.get(_KNOWN)
+    # What wraps another function may have taken over its attributes.
+    if not isinstance(known, JitFunction) or known.__wrapped__ is not function:
+        known = function.__dict__[_KNOWN] = JitFunction(function)
+    return known

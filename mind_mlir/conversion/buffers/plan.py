@@ -20,6 +20,7 @@ from mind_mlir.lowering.buffers.placement import Lifetime, most_alive
 from mind_mlir.mlir.references import References
 from mind_mlir.options import CompileOptions
 from mind_mlir.pipeline import Lowering
+from mind_mlir.programs.kinds import as_module
 from mind_mlir.ptir.program import Program
 from mind_mlir.ptir.restriction import restricted as restricted_program
 from mind_mlir.ptir.symbols import bind, checked_bindings, refuse_bindings, symbols_of
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from mind_mlir.ir.interface import Interface
     from mind_mlir.lowering.buffers.plan import Arena, Buffer
+    from mind_mlir.programs.kinds import AnyProgram
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,7 @@ class BufferPlan:
 
 
 def plan_buffers(
-    program: Module | Program,
+    program: AnyProgram,
     *,
     function: str | None = None,
     bindings: Mapping[str, int] | None = None,
@@ -130,6 +132,7 @@ def plan_buffers(
     """
     machine = named_target(None if target is None else border.choice(target, TARGETS, "target"))
     options = CompileOptions(target=target, winograd=border.flag(winograd, "winograd"))
+    program, bindings, function = as_module(program, bindings, function)
     if not isinstance(program, Program):
         refuse_bindings(bindings)
         module = restricted(border.expect(program, Module, "program", f"{MODULE}, or a Program"), function)

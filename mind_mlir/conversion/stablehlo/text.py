@@ -16,6 +16,7 @@ from mind_mlir.ir.module import MODULE, Module
 from mind_mlir.passes.expand import expanded
 from mind_mlir.passes.forms import structured_form
 from mind_mlir.passes.verify import verify
+from mind_mlir.programs.kinds import as_module
 from mind_mlir.ptir.program import Program
 from mind_mlir.ptir.symbols import bind, checked_bindings, refuse_bindings, symbols_of
 from mind_mlir.ptir.to_module import convert
@@ -24,9 +25,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mind_mlir.bindings import Module as MLIRModule
+    from mind_mlir.programs.kinds import AnyProgram
 
 
-def to_stablehlo(program: Module | Program, *, bindings: Mapping[str, int] | None = None) -> str:
+def to_stablehlo(program: AnyProgram, *, bindings: Mapping[str, int] | None = None) -> str:
     """Return ``program`` as StableHLO (ptir-v0.4.md, "Conversion infrastructure").
 
     It is a module of MLIR with one `func.func` a function; the entry, if there is one, is called `main`.
@@ -52,7 +54,7 @@ def to_stablehlo(program: Module | Program, *, bindings: Mapping[str, int] | Non
     return str(converted.operation.get_asm(use_name_loc_as_prefix=True, assume_verified=True))
 
 
-def to_portable_artifact(program: Module | Program, *, bindings: Mapping[str, int] | None = None) -> bytes:
+def to_portable_artifact(program: AnyProgram, *, bindings: Mapping[str, int] | None = None) -> bytes:
     """Return ``program`` as a portable artifact of StableHLO: bytecode that newer releases of it read.
 
     Arguments and errors are those of `to_stablehlo`.
@@ -63,9 +65,10 @@ def to_portable_artifact(program: Module | Program, *, bindings: Mapping[str, in
 
 
 @held()
-def _converted(program: Module | Program, bindings: Mapping[str, int] | None) -> MLIRModule:
+def _converted(program: AnyProgram, bindings: Mapping[str, int] | None) -> MLIRModule:
     stablehlo = mlir.stablehlo()
     entry: str | None
+    program, bindings, _ = as_module(program, bindings)
     if isinstance(program, Program):
         extents = checked_bindings({} if bindings is None else bindings, symbols_of(program))
         found = convert(bind(program, extents))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mind_mlir.diagnostics.catalogue.entry import Entry
+from mind_mlir.diagnostics.catalogue.entry import Entry, Sample
 
 
 def _main(*lines: str, parameters: str = "%x: tensor<f32[2]>, %p: tensor<i1[]>", entry: str = "") -> str:
@@ -169,11 +169,27 @@ ENTRIES = (
         explanation=(
             "No function calls itself, be it through others, and no region of a PTIR program runs itself: "
             "memory is planned before anything runs. Loops are branches to an earlier block, While or "
-            "Scan."
+            "Scan; the surface language has while and for."
         ),
         context=("cycle",),
         bad=_main("%y = call @main (%x, %p) : tensor<f32[2]>", "return %y"),
         good=_JOINED,
+        surface=Sample(
+            bad="""\
+fn factorial(n: i64) -> i64 {
+    if n < 2 { 1 } else { n * factorial(n - 1) }
+}
+""",
+            good="""\
+fn factorial(n: i64) -> i64 {
+    let r = 1;
+    for i in range(n) {
+        r = r * (i + 1);
+    }
+    r
+}
+""",
+        ),
     ),
     Entry(
         code="E4119",

@@ -47,7 +47,7 @@ decode_source('%0 = Input {name="caf\\u00e9"} : tensor<f32[]>'.encode(), "utf8.i
         surface=Sample(
             bad="""\
 fn f(x: f32) -> f32 {
-    x ? 2.0
+    x @ 2.0
 }
 """,
             good="""\
@@ -68,12 +68,12 @@ fn f(x: f32) -> f32 {
         surface=Sample(
             bad="""\
 fn f(x: Tensor<f32, [1, 4, 4, 1]>, w: Tensor<f32, [2, 2, 1, 1]>) -> Tensor<f32, [1, 4, 4, 1]> {
-    conv2d(x, w, padding="Same)
+    conv2d(x, w, strides=[1, 1], padding="Same)
 }
 """,
             good="""\
 fn f(x: Tensor<f32, [1, 4, 4, 1]>, w: Tensor<f32, [2, 2, 1, 1]>) -> Tensor<f32, [1, 4, 4, 1]> {
-    conv2d(x, w, padding="Same")
+    conv2d(x, w, strides=[1, 1], padding=Same)
 }
 """,
         ),
@@ -91,12 +91,12 @@ fn f(x: Tensor<f32, [1, 4, 4, 1]>, w: Tensor<f32, [2, 2, 1, 1]>) -> Tensor<f32, 
         surface=Sample(
             bad="""\
 fn f(x: Tensor<f32, [1, 4, 4, 1]>, w: Tensor<f32, [2, 2, 1, 1]>) -> Tensor<f32, [1, 4, 4, 1]> {
-    conv2d(x, w, padding="Sa\\me")
+    conv2d(x, w, strides=[1, 1], padding="Sa\\me")
 }
 """,
             good="""\
 fn f(x: Tensor<f32, [1, 4, 4, 1]>, w: Tensor<f32, [2, 2, 1, 1]>) -> Tensor<f32, [1, 4, 4, 1]> {
-    conv2d(x, w, padding="Same")
+    conv2d(x, w, strides=[1, 1], padding=Same)
 }
 """,
         ),

@@ -83,14 +83,28 @@ ENTRIES = (
     ),
     Entry(
         code="E2206",
-        title="recursion",
+        title="assignment to a variable around the function",
         explanation=(
-            "No function calls itself, be it through others: memory is planned before anything runs. "
-            "while and for repeat."
+            "A nested function or closure reads the variables around it as they were when it was made, and "
+            "gives none of them another value: calls have no effect but their results."
         ),
+        context=("name",),
         language="surface",
-        bad="fn factorial(n: i64) -> i64 {\n    if n < 2 { 1 } else { n * factorial(n - 1) }\n}\n",
-        good="fn factorial(n: i64) -> i64 {\n    let r = 1;\n    for i in range(n) {\n"
-        "        r = r * (i + 1);\n    }\n    r\n}\n",
+        bad="fn f(x: f32) -> f32 {\n    let total = 0.0;\n    fn add(y: f32) -> f32 {\n"
+        "        total = total + y;\n        total\n    }\n    add(x)\n}\n",
+        good="fn f(x: f32) -> f32 {\n    let total = 0.0;\n    fn add(y: f32) -> f32 {\n"
+        "        total + y\n    }\n    total = add(x);\n    total\n}\n",
+    ),
+    Entry(
+        code="E2207",
+        title="type that contains itself",
+        explanation=(
+            "A struct or an alias is made of itself, be it through others, so that its values would never "
+            "end. A tensor with one dimension more holds many of something."
+        ),
+        context=("name",),
+        language="surface",
+        bad="struct Node { value: f32, next: Node }\n",
+        good="struct Nodes { values: Tensor<f32, [8]>, count: i64 }\n",
     ),
 )

@@ -36,7 +36,7 @@ def _struct(body: Body, node: nodes.StructLiteral, expected: Expected) -> Surfac
             body.expression(each.value)
         near = did_you_mean(name, file.structs)
         return body.report(
-            "E2002",
+            "E2202",
             f"there is no struct {name}{near}",
             node.name.span,
             help=f"declare it: struct {name} {{ ... }}",

@@ -89,6 +89,11 @@ class Blocks:
             self.current.terminator = terminator
         self.resume(None)
 
+    @property
+    def complete(self) -> bool:
+        """Return whether every block has ended; one that branches on what has been reported has not."""
+        return all(block.terminator is not None for block in self._begun)
+
     def function(self, name: str, results: tuple[TensorType, ...], location: Location | None) -> Function:
         """Return the function of all blocks, which have ended."""
         several = len(self._begun) > 1

@@ -14,6 +14,7 @@ from mind_mlir.diagnostics import MindError
 from mind_mlir.surface.elaboration.blocks import Blocks
 from mind_mlir.surface.elaboration.scopes import Scopes
 from mind_mlir.surface.elaboration.values import BAD, SurfaceValue
+from mind_mlir.surface.elaboration.wording import Written, reworded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -113,8 +114,17 @@ class Body:
         try:
             return self.builder.emit_all(opcode, *operands, source=source, **(attributes or {}))
         except MindError as error:
-            self.file.extend(error.diagnostics, span)
+            self.file.extend(
+                reworded(error.diagnostics, self._written(opcode, operator, len(operands))), span
+            )
             return None
+
+    def _written(self, opcode: str, place: Span | None, operands: int) -> Written | None:
+        """Return how the program writes an operation: what stands at ``place``, a symbol or a name."""
+        if place is None or place[0] < 0:
+            return None
+        text = self.file.source.text[slice(*place)]
+        return Written(opcode, text) if text.isidentifier() else Written.operator(opcode, text, operands)
 
     def emit_one(self, opcode: str, operands: Sequence[Value], span: Span, **details: Any) -> Value | None:
         """Append an operation with one result and return it, as `emit`."""

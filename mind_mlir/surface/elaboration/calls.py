@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.diagnostics import MindError
@@ -71,20 +72,29 @@ def _name(body: Body, node: nodes.Name, expected: Expected) -> SurfaceValue:
             node.span,
             help=f"write {name} {{ ... }} for a value of a struct" if name in file.structs else None,
         )
-    near = did_you_mean(name, _known_names(body))
-    return body.report(
+    called = _CALLED.match(file.source.text, node.span[1]) is not None
+    known = _known_names(body, called=called)
+    near = did_you_mean(name, known)
+    body.report(
         "E2002",
         f"{name} is not declared{near}",
         node.span,
-        help="declare it with let, as a parameter or as a function",
+        help="declare it with let, as a parameter or as a function" if not called else _FUNCTIONS,
         name=name,
     )
+    body.scopes.declare_everywhere(name, BAD)
+    return BAD
 
 
-def _known_names(body: Body) -> list[str]:
+#: What stands behind the name of a function that is called.
+_CALLED = re.compile(r"\s*\(")
+_FUNCTIONS = "declare it with fn; mind-mlir ops lists the built-in functions"
+
+
+def _known_names(body: Body, *, called: bool) -> list[str]:
     file = body.file
     own = [*body.scopes.names(), *body.extents, *file.constants, *file.functions, *file.foreign]
-    return list(dict.fromkeys([*own, *builtins()]))
+    return list(dict.fromkeys([*own, *builtins()] if called else own))
 
 
 @rule(nodes.Call)
@@ -174,20 +184,22 @@ def ordered(
         return None
     missing = [name for name in required if name not in bound]
     if missing:
-        wrong_count(body, node, function, len(names))
+        wrong_count(body, node, function, len(names), missing)
         return None
     return [bound[name] for name in names if name in bound]
 
 
-def wrong_count(body: Body, node: nodes.Call, function: str, expected: int | str) -> None:
-    """Report E2007."""
+def wrong_count(
+    body: Body, node: nodes.Call, function: str, expected: int | str, missing: Sequence[str] = ()
+) -> None:
+    """Report E2007; ``missing`` are the parameters that are given nothing, where that is known."""
     found = len(node.arguments)
     plural = "" if expected == 1 else "s"
     body.report(
         "E2007",
         f"{function} takes {expected} argument{plural}, found {found}",
         node.span,
-        help="give it what it declares" if found else "write the arguments between the parentheses",
+        help=f"there is nothing for {', '.join(missing)}" if missing else "leave out what is too much",
         function=function,
         expected=expected,
         found=found,
@@ -236,8 +248,9 @@ def _operation(body: Body, node: nodes.Call, builtin: Builtin, record: OpDef) ->
     if bound is None:
         return evaluated_in_vain(body, node)
     attributes = _attributes(body, node, builtin, record, bound)
-    if any(name not in bound for name in tensors):
-        wrong_count(body, node, builtin.name, len(tensors))
+    missing = [name for name in tensors if name not in bound]
+    if missing:
+        wrong_count(body, node, builtin.name, len(tensors), missing)
         return evaluated_in_vain(body, node)
     return _emitted(body, node, record, [bound[name] for name in tensors], attributes, bound)
 

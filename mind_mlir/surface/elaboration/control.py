@@ -10,7 +10,15 @@ from mind_mlir.ir.value import Value
 from mind_mlir.surface.elaboration.body import rule
 from mind_mlir.surface.elaboration.literals import coerced, placeholder, plain, settled
 from mind_mlir.surface.elaboration.operators import condition
-from mind_mlir.surface.elaboration.resolve import bound_notes, check_type, fits, hint, resolved, shown
+from mind_mlir.surface.elaboration.resolve import (
+    bound_notes,
+    check_type,
+    distinct,
+    fits,
+    hint,
+    resolved,
+    shown,
+)
 from mind_mlir.surface.elaboration.static import known
 from mind_mlir.surface.elaboration.types import BOOL, spell
 from mind_mlir.surface.elaboration.values import (
@@ -102,6 +110,8 @@ def bind(body: Body, pattern: nodes.Pattern, value: SurfaceValue) -> None:
     if isinstance(pattern, nodes.Ident):
         body.scopes.declare(pattern.text, value)
         return
+    names = [each for each in pattern.items if isinstance(each, nodes.Ident)]
+    distinct(body.file, names, "a name of this pattern")
     items: tuple[SurfaceValue, ...] = (BAD,) * len(pattern.items)
     if isinstance(value, TupleValue) and len(value.items) == len(pattern.items):
         items = value.items
@@ -124,7 +134,6 @@ def bind(body: Body, pattern: nodes.Pattern, value: SurfaceValue) -> None:
 def _assign(body: Body, node: nodes.Assign) -> None:
     variable = body.scopes.find(node.target.text)
     if variable is None:
-        body.expression(node.value)
         near = did_you_mean(node.target.text, body.scopes.names())
         body.report(
             "E2002",
@@ -133,6 +142,8 @@ def _assign(body: Body, node: nodes.Assign) -> None:
             help=f"declare it first: let {node.target.text} = ...;",
             name=node.target.text,
         )
+        body.scopes.declare_everywhere(node.target.text, BAD)
+        body.expression(node.value)
         return
     old = type_of(variable.value)
     value = body.expression(node.value, old)

@@ -11,7 +11,7 @@ from mind_mlir.surface.elaboration.builtins import modules
 from mind_mlir.surface.elaboration.control import declared as declared_type
 from mind_mlir.surface.elaboration.file import File
 from mind_mlir.surface.elaboration.literals import settled
-from mind_mlir.surface.elaboration.resolve import check_type, hint
+from mind_mlir.surface.elaboration.resolve import check_type, distinct, hint
 from mind_mlir.surface.elaboration.static import UNKNOWN, known
 from mind_mlir.surface.elaboration.types import DTYPES
 from mind_mlir.surface.elaboration.values import Bad, Literal, is_bad
@@ -127,7 +127,7 @@ def _check(file: File) -> None:
     """Report what is wrong with declarations, and drop types that contain themselves."""
     _drop_cycles(file)
     for struct in file.structs.values():
-        _distinct(file, [each.name for each in struct.fields], f"a field of {struct.name.text}")
+        distinct(file, [each.name for each in struct.fields], f"a field of {struct.name.text}")
         for each in struct.fields:
             check_type(file, each.type)
     for alias in file.aliases.values():
@@ -138,24 +138,10 @@ def _check(file: File) -> None:
 
 def check_function(file: File, function: nodes.Function) -> None:
     """Report what is wrong with the head of a function."""
-    _distinct(file, [each.name for each in function.parameters], f"a parameter of {function.name.text}")
+    distinct(file, [each.name for each in function.parameters], f"a parameter of {function.name.text}")
     for parameter in function.parameters:
         check_type(file, parameter.type)
     check_type(file, function.result)
-
-
-def _distinct(file: File, names: list[nodes.Ident], what: str) -> None:
-    seen: dict[str, nodes.Ident] = {}
-    for name in names:
-        if name.text in seen and name.text != "_":
-            file.report(
-                "E2201",
-                f"{name.text} is {what} twice",
-                name.span,
-                help="give one of them another name",
-                name=name.text,
-            )
-        seen[name.text] = name
 
 
 def _drop_cycles(file: File) -> None:

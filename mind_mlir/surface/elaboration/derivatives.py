@@ -88,7 +88,7 @@ def _wrong_count(body: Body, function: str, expected: int, found: int, span: Spa
         "E2007",
         f"{function} takes {expected} argument{plural}, found {found}",
         span,
-        help="give it what it declares",
+        help="give it one argument for each parameter",
         function=function,
         expected=expected,
         found=found,

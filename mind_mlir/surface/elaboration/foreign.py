@@ -8,21 +8,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir import border, trees
+from mind_mlir import trees
 from mind_mlir.diagnostics import MindError
-from mind_mlir.ir.types import TensorType
 from mind_mlir.ir.value import Value
 from mind_mlir.surface.elaboration.literals import plain
 from mind_mlir.surface.elaboration.routines import Use
-from mind_mlir.surface.elaboration.types import StructOf, SurfaceType, TupleOf
-from mind_mlir.surface.elaboration.values import StructValue, SurfaceValue, TupleValue, is_bad, leaves
+from mind_mlir.surface.elaboration.types import StructOf, TupleOf
+from mind_mlir.surface.elaboration.values import StructValue, SurfaceValue, TupleValue, is_bad
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+    from mind_mlir.ir.types import TensorType
     from mind_mlir.surface.elaboration.body import Body
+    from mind_mlir.surface.elaboration.types import SurfaceType
     from mind_mlir.surface.elaboration.values import Foreign
     from mind_mlir.surface.syntax.nodes import Span
+    from mind_mlir.trees import Form
 
 
 def use(
@@ -33,16 +35,15 @@ def use(
     if any(map(is_bad, arguments)):
         return None
     nested = tuple([_nested(value) for value in arguments])
-    tensors, form = trees.flatten((nested, {}))
+    held, form = trees.flatten((nested, {}))
+    tensors = [each.value for each in held]
     types = [tensor.type for tensor in tensors]
     try:
         instance = function.function.instance(body.file.unit, form, types)
     except MindError as error:
         body.file.extend(error.diagnostics, span)
         return None
-    result = _type(instance.form.unflatten(list(instance.results)))
-    operands = tuple(leaf for value in arguments for leaf in leaves(value))
-    return Use(instance, operands, arguments, result)
+    return Use(instance, tuple(tensors), arguments, _type(instance.form, iter(instance.results)))
 
 
 def _nested(value: SurfaceValue) -> Any:
@@ -51,12 +52,19 @@ def _nested(value: SurfaceValue) -> Any:
     if isinstance(value, TupleValue):
         return tuple([_nested(item) for item in value.items])
     assert isinstance(value, Value), "literals are constants by now"
-    return value
+    return _Leaf(value)
 
 
-def _type(found: Any) -> SurfaceType:
-    if isinstance(found, dict):
-        return StructOf("", tuple((name, _type(part)) for name, part in found.items()))
-    if isinstance(found, (tuple, list)):
-        return TupleOf(tuple(map(_type, found)))
-    return border.expect(found, TensorType, "what a function of Python gives", "a TensorType")
+class _Leaf:
+    """A value as a leaf: it is no container of its fields."""
+
+    def __init__(self, value: Value) -> None:
+        self.value = value
+
+
+def _type(form: Form, results: Iterator[TensorType]) -> SurfaceType:
+    """Return the type of what ``form`` puts together; a struct's fields are in the order of its leaves."""
+    if form.container is None:
+        return next(results)
+    parts = [_type(part, results) for part in form.parts]
+    return StructOf("", tuple(zip(form.keys, parts, strict=True))) if form.keys else TupleOf(tuple(parts))

@@ -128,9 +128,9 @@ def _different(
         help_ = f"declare the constant with the type that is wanted: let c: {wanted} = {literal.data};"
     return body.report(
         "E2004",
-        f"Dtype mismatch: {names[0]} {node.operator} {names[1]}",
+        f"Dtype mismatch: '{node.operator}' of {names[0]} and {names[1]}",
         node.operator_span,
-        notes=(f"left operand {spell(lhs.type)}", f"right operand {spell(rhs.type)}"),
+        notes=(f"left operand is {spell(lhs.type)}", f"right operand is {spell(rhs.type)}"),
         help=help_,
         operation=node.operator,
         left=names[0],
@@ -181,7 +181,9 @@ def _do_not_broadcast(body: Body, left: tuple[int, ...], right: tuple[int, ...],
         f"Broadcasting failed at dimension {at}: {a} against {b}",
         span,
         notes=(f"left shape {list(left)}", f"right shape {list(right)}"),
-        help="extents must be equal, or one of them 1, aligned from the right",
+        help="extents must be equal, or one of them 1, aligned from the right; "
+        "reshape or expand_dims can line the dimensions up",
+        operation=body.file.source.text[slice(*span)],
         left=list(left),
         right=list(right),
         dimension=at,

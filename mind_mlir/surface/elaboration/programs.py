@@ -12,6 +12,7 @@ from mind_mlir.diagnostics import Diagnostic, VerificationError
 from mind_mlir.diagnostics.findings import Findings
 from mind_mlir.diagnostics.suggestions import did_you_mean
 from mind_mlir.frozen import FrozenDict
+from mind_mlir.ir.types import SymbolicDim
 from mind_mlir.surface.elaboration.body import Body
 from mind_mlir.surface.elaboration.declarations import declared
 from mind_mlir.surface.elaboration.literals import placeholder
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from mind_mlir.diagnostics import SourceText
     from mind_mlir.ir.module import Module
+    from mind_mlir.ir.types import TensorType
     from mind_mlir.staging.unit import Instance
     from mind_mlir.surface.elaboration.file import File
 
@@ -123,6 +125,34 @@ def lower(
             Diagnostic("E4119", "the program has no function", help="write one: fn main(...) -> ... { ... }")
         )
     return file.unit.exported(exports)
+
+
+def dimensions(program: Program) -> list[str]:
+    """Return the names of dimensions in the parameters of a program's functions, in source order."""
+    file = declared(program.source, program.tree, program.foreign)
+    parameters = (each for node in file.functions.values() for each in node.parameters)
+    return list(dict.fromkeys(name for each in parameters for name in dimension_names(file, each.type)))
+
+
+def open_types(program: Program, function: str | None = None) -> dict[str, TensorType]:
+    """Return the tensors that a function takes, by name, with symbols for dimensions.
+
+    By default, it is the only function that a module of the program exports; of several, nothing.
+
+    Raises:
+        VerificationError: E2002, there is no such function.
+    """
+    file = declared(program.source, program.tree, program.foreign)
+    names = entries(program.tree) if function is None else [function]
+    if len(names) != 1:
+        return {}
+    found: dict[str, TensorType] = {}
+    symbols: Any = {name: SymbolicDim(name) for name in dimensions(program)}
+    for parameter in _function(file, names[0]).parameters:
+        type_ = resolved(file, parameter.type, symbols) if parameter.type is not None else None
+        if type_ is not None:
+            found |= dict(type_leaves(type_, parameter.name.text))
+    return found
 
 
 def _raise(file: File) -> None:

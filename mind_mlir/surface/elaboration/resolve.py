@@ -10,7 +10,7 @@ from mind_mlir.surface.elaboration.types import DTYPES, UNIT, StructOf, SurfaceT
 from mind_mlir.surface.syntax import nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from mind_mlir.surface.elaboration.file import File
 
@@ -124,13 +124,28 @@ def bound_notes(file: File, node: nodes.Type, extents: Mapping[str, int]) -> tup
     return (f"{', '.join(f'{name} is {extents[name]}' for name in found)}",) if found else ()
 
 
+def distinct(file: File, names: Sequence[nodes.Ident], what: str) -> None:
+    """Report names that are the same (E2201); ``_`` is none."""
+    seen: set[str] = set()
+    for name in names:
+        if name.text in seen and name.text != "_":
+            file.report(
+                "E2201",
+                f"{name.text} is {what} twice",
+                name.span,
+                help="give one of them another name",
+                name=name.text,
+            )
+        seen.add(name.text)
+
+
 def check_type(file: File, node: nodes.Type | None) -> None:
-    """Report what is wrong with a type as it is written: unknown names (E2002), extents of 0 (E3006)."""
+    """Report what is wrong with a type as it is written: unknown names (E2202), extents of 0 (E3006)."""
     if isinstance(node, nodes.Tensor):
         if node.dtype.text not in DTYPES:
             near = did_you_mean(node.dtype.text, DTYPES)
             file.report(
-                "E2002",
+                "E2202",
                 f"there is no element type {node.dtype.text}{near}",
                 node.dtype.span,
                 help=f"elements are {', '.join(DTYPES)}",
@@ -155,7 +170,7 @@ def check_type(file: File, node: nodes.Type | None) -> None:
         if node.name.text not in known:
             near = did_you_mean(node.name.text, known)
             file.report(
-                "E2002",
+                "E2202",
                 f"there is no type {node.name.text}{near}",
                 node.span,
                 help="declare it: struct Name { field: type }, or type Name = type;",

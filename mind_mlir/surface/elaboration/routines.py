@@ -233,7 +233,7 @@ def _made(
         file.notes = (*file.notes, f"with {bound}, as {function.name} is called in line {where.line}")[-2:]
     body = entered(file, function, arguments, extents)
     finished(body, function.node)
-    if len(file.findings) > found or body.failed or body.result is None:
+    if len(file.findings) > found or body.failed or body.result is None or not body.blocks.complete:
         raise Failed
     types = tuple([leaf for _, leaf in type_leaves(body.result)])
     location = file.locate(function.node.name.span) if isinstance(function.node, nodes.Function) else None

@@ -39,6 +39,10 @@ class Scopes:
         if name != "_":
             self.frames[-1][name] = Variable(name, value, fixed)
 
+    def declare_everywhere(self, name: str, value: SurfaceValue) -> None:
+        """Declare ``name`` for the whole function: of one that is not declared, nothing is said again."""
+        self.frames[0][name] = Variable("", value)
+
     def find(self, name: str) -> Variable | None:
         """Return the variable that ``name`` means, or None."""
         for frame in reversed(self.frames):
@@ -51,6 +55,6 @@ class Scopes:
         return [found for name in names if (found := self.find(name))]
 
     def names(self) -> Iterator[str]:
-        """Yield every name that means something, the innermost first."""
+        """Yield every name that has been declared, the innermost first."""
         for frame in reversed(self.frames):
-            yield from frame
+            yield from (name for name, variable in frame.items() if variable.name)

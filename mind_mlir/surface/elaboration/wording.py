@@ -93,7 +93,14 @@ def reworded(findings: Iterable[Diagnostic], written: Written | None = None) -> 
         findings: What a type rule, or a check at run time, has reported.
         written: How the program writes the operation in question; by default as `spelling` says.
     """
-    return [_reworded(finding, written) for finding in findings]
+    seen: set[object] = set()
+    kept: list[Diagnostic] = []
+    for finding in findings:
+        same = finding.code == "E2005" and finding.context.get("found")
+        if not same or same not in seen:  # operands of one wrong dtype are one mistake
+            kept.append(_reworded(finding, written))
+        seen.add(same)
+    return kept
 
 
 def type_text(type_: TensorType) -> str:

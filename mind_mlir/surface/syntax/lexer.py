@@ -88,7 +88,7 @@ class Lexer:
 
     def _character(self, start: int, end: int) -> None:
         character = self._source.text[start]
-        message = f"character {shown(character)} may not stand here"
+        message = f"{shown(character)} may not stand here"
         self._report("E1002", message, start, end, advice(character), character=character)
 
     def _add(self, kind: Kind, text: str, start: int, end: int) -> int:
@@ -101,7 +101,7 @@ class Lexer:
             return self._add("comment", found[0], start, found.end())
         close = text.find("*/", start + 2)
         if close < 0:
-            self._report("E1006", "block comment is not closed", start, start + 2, "end it with */")
+            self._report("E1006", "this comment is not closed", start, start + 2, "end it with */")
             return self._add("bad", "", start, len(text))
         return self._add("comment", text[start : close + 2], start, close + 2)
 
@@ -196,11 +196,13 @@ class Lexer:
         assert read is not None, "a string begins with a quote"
         word, end = read[0], read.end()
         if not read[1]:
-            self._report("E1003", "string is not closed", start, end, 'end it with " on the same line')
+            self._report("E1003", "this string is not closed", start, end, 'end it with " on the same line')
             return self._add("bad", "", start, end)
+        kind: Kind = "string"
         for escape in ESCAPE.finditer(word):
             if escape[1] not in ESCAPES:
+                kind = "bad"
                 at, help_ = start + escape.start(), 'the escapes are \\n, \\r, \\t, \\\\ and \\"'
                 message = f"Invalid escape sequence {escape[0]}"
                 self._report("E1004", message, at, at + 2, help_, escape=escape[0])
-        return self._add("string", word, start, end)
+        return self._add(kind, word if kind == "string" else "", start, end)

@@ -20,8 +20,8 @@ OPERATORS = {
     "%": (_PRODUCT, "write remainder(a, b), of import tensor::remainder;"),
     "**": (_PRODUCT, "write pow(a, b), of import math::pow;"),
     "^": (_PRODUCT, "write pow(a, b), of import math::pow;"),
-    "&": (2, "write && for truth values"),
-    "|": (1, "write || for truth values"),
+    "&": (2, "write '&&' for truth values"),
+    "|": (1, "write '||' for truth values"),
     "..": (1, "write range(a, b)"),
     "..=": (1, "write range(a, b + 1)"),
 }
@@ -61,7 +61,7 @@ STATEMENTS = {
 NO_EXPRESSIONS = {
     "=>": "write if c { a } else { b }",
     ":=": "write let x = value;",
-    "=": "compare with ==; a variable is given a value in a statement of its own",
+    "=": "compare with '=='; a variable is given a value in a statement of its own",
     "->": "a closure does not say what it returns: |x| x + 1.0",
     "fn": "functions without a name are closures: |x| x + 1.0",
     "else": "else stands directly behind the block of an if",

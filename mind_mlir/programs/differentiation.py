@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.passes import autodiff
+from mind_mlir.programs.kinds import as_module
 from mind_mlir.ptir.program import Program
 from mind_mlir.ptir.restriction import restricted
 from mind_mlir.ptir.symbols import bind, checked_bindings, refuse_bindings, symbols_of
@@ -13,13 +14,13 @@ from mind_mlir.ptir.to_module import to_module
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mind_mlir.ir.module import Module
     from mind_mlir.passes.autodiff import Gradient
     from mind_mlir.passes.gradient_choice import Cotangent
+    from mind_mlir.programs.kinds import AnyProgram
 
 
 def differentiate(
-    module: Module | Program,
+    module: AnyProgram,
     function: str | None = None,
     *,
     wrt: Sequence[str] | None = None,
@@ -31,8 +32,8 @@ def differentiate(
     """Return the module that computes ``module``'s outputs, followed by the gradients of its inputs.
 
     Args:
-        module: A module, or a PTIR program; it is verified and canonicalised first. The gradient of a program
-            is a module, whose inputs and outputs are the tensors that the program's tuples are made of.
+        module: A module, or a program; it is verified and canonicalised first. The gradient of a program is a
+            module, whose inputs and outputs are the tensors that tuples and structs are made of.
         function: Which exported function to differentiate; by default the only one, or ``main``, and of a
             program its entry. Of the others, the gradient module holds what this one calls.
         wrt: Names of the inputs to differentiate with respect to, in the order of the gradients wanted; by
@@ -56,6 +57,7 @@ def differentiate(
         TypeError: An argument is not of the type above.
         ValueError: ``bindings`` names what is no symbol of the program, or an extent below 0.
     """
+    module, bindings, function = as_module(module, bindings, function)
     if not isinstance(module, Program):
         refuse_bindings(bindings)
         chosen = module

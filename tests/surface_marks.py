@@ -10,11 +10,16 @@ words behind it are found. ``//@ 1+4 E1101`` says the same of columns that a com
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from mind_mlir.diagnostics import SourceText
+from mind_mlir.surface.elaboration import check
+from mind_mlir.surface.syntax.reading import read
 
 if TYPE_CHECKING:
     from mind_mlir.diagnostics import Diagnostic
+    from mind_mlir.surface.syntax import nodes
 
 _CARETS = re.compile(r"\s*//\s*(?P<carets>\^+) (?P<code>E\d{4})(?: (?P<words>.*))?")
 _NUMBERS = re.compile(r"\s*//@ (?P<column>\d+)\+(?P<length>\d+) (?P<code>E\d{4})(?: (?P<words>.*))?")
@@ -79,3 +84,25 @@ def differences(findings: list[Diagnostic], marks: list[Mark]) -> list[str]:
         if mark.words not in text:
             wrong.append(f"{where}: '{mark.words}' is not in: {text}")
     return wrong
+
+
+@dataclass(frozen=True)
+class Read:
+    """A program as `check` and `lower` take it."""
+
+    source: SourceText
+    tree: nodes.Program
+    findings: list[Diagnostic]
+    foreign: dict[str, Any] = field(default_factory=dict)
+
+
+def program(text: str, name: str = "program.mind") -> Read:
+    """Return the program of a text."""
+    source = SourceText(name, text)
+    reading = read(source)
+    return Read(source, reading.program, reading.findings)
+
+
+def findings_of(text: str, name: str = "program.mind") -> list[Diagnostic]:
+    """Return all that is wrong with a program."""
+    return check(program(text, name))

@@ -13,20 +13,27 @@ from mind_mlir.ptir.program import Program
 from mind_mlir.ptir.symbolic import impossible
 from mind_mlir.ptir.symbols import bind, checked_bindings, refuse_bindings, symbols_of
 from mind_mlir.ptir.to_module import attempt
+from mind_mlir.surface.program import SurfaceProgram
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from mind_mlir.diagnostics import Diagnostic
+    from mind_mlir.programs.kinds import AnyProgram
 
-Verified = TypeVar("Verified", Module, Program)
+Verified = TypeVar("Verified", Module, Program, SurfaceProgram)
+
+#: Reported where a dimension is left open, which `verify` takes.
+NOT_BOUND = "E4303"
 
 
 @overload
 def verify(module: Module, *, bindings: Mapping[str, int] | None = None) -> Module: ...
 @overload
 def verify(module: Program, *, bindings: Mapping[str, int] | None = None) -> Program: ...
-def verify(module: Module | Program, *, bindings: Mapping[str, int] | None = None) -> Module | Program:
+@overload
+def verify(module: SurfaceProgram, *, bindings: Mapping[str, int] | None = None) -> SurfaceProgram: ...
+def verify(module: AnyProgram, *, bindings: Mapping[str, int] | None = None) -> AnyProgram:
     """Return ``module``, a module or a program, when it obeys every rule.
 
     A program with symbolic dimensions that ``bindings`` leaves open is looked at as far as that goes: what no
@@ -43,8 +50,16 @@ def verify(module: Module | Program, *, bindings: Mapping[str, int] | None = Non
     return module
 
 
-def check(module: Module | Program, *, bindings: Mapping[str, int] | None = None) -> list[Diagnostic]:
+def check(module: AnyProgram, *, bindings: Mapping[str, int] | None = None) -> list[Diagnostic]:
     """Return everything there is to say about ``module``, warnings included; as `verify`."""
+    if isinstance(module, SurfaceProgram):
+        found = module.check()
+        if found or not module.checked_bindings(bindings):
+            return found
+        try:
+            return modules.check(module.lower(bindings=bindings))
+        except VerificationError as error:
+            return [each for each in error.diagnostics if each.code != NOT_BOUND]
     if not isinstance(module, Program):
         refuse_bindings(bindings)
         return modules.check(module)

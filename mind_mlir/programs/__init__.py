@@ -1,0 +1,1 @@
+"""Programs of every kind: modules of Core IR, PTIR programs and programs of the surface language."""

@@ -1,0 +1,131 @@
+"""The arguments of a `StagedFunction`: which are part of the program, and what the others are as arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mind_mlir import border
+from mind_mlir.arguments import viewed
+from mind_mlir.diagnostics import Diagnostic, TracingError
+from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.runtime.staged_values import NUMBERS, StagedValue, WeakType
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Sequence
+
+    from mind_mlir.ir.attributes import Array
+
+_DTYPES = {dtype.numpy: dtype for dtype in DType}
+
+
+@dataclass(frozen=True, slots=True)
+class Static:
+    """An argument that is part of the program; 1, 1.0 and True are three."""
+
+    value: Hashable = field(metadata={"static": True})
+    kind: type = field(metadata={"static": True})
+
+
+def as_static(value: Any, name: str) -> Static:
+    """Return an argument as part of the program.
+
+    Raises:
+        TypeError: It is not hashable.
+    """
+    if isinstance(value, Static):  # the object of a method
+        return value
+    try:
+        hash(value)
+    except TypeError:
+        border.reject(f"the static argument {name}", "hashable", value)
+    return Static(value, type(value))
+
+
+def as_arrays(
+    leaves: Sequence[Any], names: Callable[[], Sequence[str]]
+) -> tuple[list[Array], tuple[Hashable, ...]]:
+    """Return the leaves of arguments as arrays, and what of each decides on the program.
+
+    Args:
+        leaves: What came.
+        names: Returns what each is called, for messages.
+
+    Raises:
+        TracingError: E2305, one is no array.
+    """
+    arrays: list[Array] = []
+    kinds: list[Hashable] = []
+    for place, leaf in enumerate(leaves):
+        if type(leaf) is np.ndarray and leaf.dtype in _DTYPES:
+            arrays.append(leaf)
+            kinds.append((leaf.dtype, leaf.shape))
+            continue
+        array, type_ = _as_array(leaf, lambda at=place: names()[at])  # type: ignore[misc]  # bound now
+        arrays.append(array)
+        kinds.append(type_ if isinstance(type_, WeakType) else (array.dtype, array.shape))
+    return arrays, tuple(kinds)
+
+
+def distinct(names: Sequence[str]) -> list[str]:
+    """Return names of inputs, all of them different and of whole characters."""
+    found: dict[str, None] = {}
+    for name in names:
+        plain = name.encode("utf-8", "replace").decode() or "_"
+        while plain in found:
+            plain += "_"
+        found[plain] = None
+    return list(found)
+
+
+def type_of(leaf: Any, name: Callable[[], str]) -> TensorType:
+    """Return the type of an argument: an array, a number, a stand-in or a type.
+
+    Raises:
+        TracingError: E2305, it is none.
+    """
+    if isinstance(leaf, StagedValue):
+        return leaf.type
+    return leaf if isinstance(leaf, TensorType) else _as_array(leaf, name)[1]
+
+
+def _as_array(leaf: Any, name: Callable[[], str]) -> tuple[Array, TensorType]:
+    weak = NUMBERS.get(type(leaf))
+    if weak is not None:
+        try:
+            return np.asarray(leaf, weak.dtype.numpy), weak
+        except OverflowError:
+            raise _not_an_array(name, "it is an integer beyond 64 bits") from None
+    array, reason = (None, f"it is {border.describe(leaf)}") if callable(leaf) else viewed(leaf)
+    if array is None:
+        raise _not_an_array(name, reason)
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    dtype = DType.from_numpy(array.dtype)
+    if dtype is None:
+        raise _not_an_array(name, f"it is {border.describe(leaf)}, with elements of {array.dtype}")
+    return array, TensorType(dtype, array.shape)
+
+
+def _not_an_array(name: Callable[[], str], reason: str) -> TracingError:
+    return TracingError(
+        Diagnostic(
+            "E2305",
+            f"argument '{name()}' is no array: {reason}",
+            help="pass arrays, numbers, and containers of these; what else decides on the program is named "
+            "in jit(..., static_argnames=...)",
+        )
+    )
+
+
+def leaked() -> TracingError:
+    """Return the error about a stand-in that is met where nothing is being traced."""
+    return TracingError(
+        Diagnostic(
+            "E2303",
+            "a traced array is used after its function has returned",
+            help="return it from the function that mind_mlir.jit is given; the call then gives the numbers",
+        )
+    )

@@ -1,0 +1,194 @@
+"""Calls of a `StagedFunction` whose arguments are again of the last form: little of it in Python.
+
+Where arguments and results are arrays alone, the function itself gets the native record of its program. With
+containers, Python code is written for their form: it takes the arguments apart, calls the program and puts
+its results together. Whatever does not fit is a `Mismatch`, and the function looks with care.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mind_mlir.runtime.call import Called
+from mind_mlir.runtime.staged_values import NUMBERS, WeakType
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from mind_mlir.ir.attributes import Array
+    from mind_mlir.ir.types import TensorType
+    from mind_mlir.runtime.executable import Executable
+    from mind_mlir.trees import Form
+
+#: Beyond so many leaves, code for a form is not worth its memory.
+MAX_LEAVES = 2_000
+
+_PYTHON = {weak.dtype: kind for kind, weak in NUMBERS.items() if kind in (bool, int, float, complex)}
+
+
+class Mismatch(Exception):  # noqa: N818 -- a control-flow signal that never reaches a user
+    """The arguments are not of the form, dtypes and shapes that the code is for."""
+
+
+class NativeProgram(Called):
+    """A program that is called natively with arrays, or not at all."""
+
+    def __init__(self, words: Array) -> None:
+        """Hold the native record of the program."""
+        super().__init__()
+        self._words = words
+
+    def __call__(self, /, *args: object) -> Any:
+        """Refuse what the native call leaves to Python."""
+        raise Mismatch
+
+    _call_python = __call__
+
+
+@dataclass(slots=True, eq=False)
+class Program:
+    """The program of a function for one signature.
+
+    Attributes:
+        executable: What runs it.
+        arguments: The form of its arguments, as ``(args, kwargs)``.
+        types: The types of their leaves.
+        returned: The form of its result.
+    """
+
+    executable: Executable
+    arguments: Form
+    types: tuple[TensorType, ...]
+    returned: Form
+    _words: Array | None = None
+    _call: Callable[[Sequence[Any]], Any] | None = None
+
+    @property
+    def words(self) -> Array:
+        """Return the native record of its calls."""
+        if self._words is None:
+            self._words = self.executable.staged_words(single=self.returned.count == 1)
+        return self._words
+
+    def is_native(self) -> bool:
+        """Return whether arguments and results are arrays alone, which need no Python."""
+        if any(isinstance(type_, WeakType) for type_ in self.types) or not _is_flat(self.arguments.parts[0]):
+            return False
+        return self.returned.container is None or (_is_flat(self.returned) and self.returned.count > 1)
+
+    def call(self, static: Sequence[bool]) -> Callable[[Sequence[Any]], Any] | None:
+        """Return a function that calls it with arguments of the form, or raises `Mismatch`.
+
+        Args:
+            static: For each argument, whether it is a static one, of which a caller gives the plain value.
+        """
+        if self._call is None and max(self.arguments.count, self.returned.count) <= MAX_LEAVES:
+            self._call = _written(self, static)
+        return self._call
+
+
+def _is_flat(form: Form) -> bool:
+    """Return whether a form is a leaf, or a plain tuple of leaves."""
+    if form.container is None:
+        return True
+    return form.container.cls is tuple and all(part.container is None for part in form.parts)
+
+
+def _written(program: Program, static: Sequence[bool]) -> Callable[[Sequence[Any]], Any]:
+    arguments, result = program.arguments.parts[0], program.returned
+    writer = _Writer()
+    writer.lines += [
+        "def call(args):",
+        f" if len(args) != {len(arguments.parts)}: raise Mismatch",
+        " try:",
+        "  pass",
+    ]
+    for place, (form, is_static) in enumerate(zip(arguments.parts, static, strict=True)):
+        name = writer.fresh()
+        writer.lines.append(f"  {name} = args[{place}]")
+        if not is_static:
+            writer.take(name, form)
+            continue
+        (_, value), (_, kind) = form.fixed
+        what, cls = writer.known(value), writer.known(kind)
+        writer.lines.append(f"  if type({name}) is not {cls} or {name} != {what}: raise Mismatch")
+    for place, (leaf, type_) in enumerate(zip(writer.leaves, program.types, strict=True)):
+        if isinstance(type_, WeakType):
+            kind, made = writer.known(_PYTHON[type_.dtype]), writer.known(type_.dtype.numpy)
+            writer.lines.append(f"  if type({leaf}) is not {kind}: raise Mismatch")
+            writer.leaves[place] = f"array({leaf}, {made})"
+    writer.lines += [" except (AttributeError, KeyError):", "  raise Mismatch from None"]
+    results = [f"r{number}" for number in range(result.count)]
+    target = results[0] if result.count == 1 else f"({', '.join(results)},)"
+    writer.lines += [" try:", f"  {target} = program({', '.join(writer.leaves)})"]
+    writer.lines += [" except OverflowError:", "  raise Mismatch from None"]
+    writer.lines.append(f" return {writer.make(result, iter(results))}")
+    space: dict[str, Any] = {"Mismatch": Mismatch, "program": NativeProgram(program.words), "array": np.array}
+    space.update(writer.names)
+    exec("\n".join(writer.lines), space)  # noqa: S102 -- written above; of a caller's, only quoted keys
+    found: Callable[[Sequence[Any]], Any] = space["call"]
+    return found
+
+
+class _Writer:
+    """Python code that is being written."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.leaves: list[str] = []
+        self.names: dict[str, Any] = {}
+        self._count = 0
+
+    def fresh(self) -> str:
+        self._count += 1
+        return f"v{self._count}"
+
+    def known(self, value: Any) -> str:
+        """Return a name for an object."""
+        name = f"k{len(self.names)}"
+        self.names[name] = value
+        return name
+
+    def take(self, name: str, form: Form) -> None:
+        """Take the value called ``name`` apart."""
+        container = form.container
+        if container is None:
+            self.leaves.append(name)
+            return
+        cls = container.cls
+        check = f"type({name}) is not {self.known(cls)}"
+        by_key = issubclass(cls, dict)
+        if by_key or issubclass(cls, (list, tuple)):
+            check += f" or len({name}) != {len(form.parts)}"
+        self.lines.append(f"  if {check}: raise Mismatch")
+        if form.fixed:
+            taken, fixed = self.known(container.take), self.known(form.fixed)
+            self.lines.append(f"  if {taken}({name}, '')[2] != {fixed}: raise Mismatch")
+        for place, part in enumerate(form.parts):
+            found = self.fresh()
+            if by_key:
+                read = f"{name}[{form.keys[place]!r}]"
+            elif form.keys:
+                read = f"{name}.{form.keys[place]}"
+            else:
+                read = f"{name}[{place}]"
+            self.lines.append(f"  {found} = {read}")
+            self.take(found, part)
+
+    def make(self, form: Form, leaves: Any) -> str:
+        """Return an expression for the value of a form."""
+        container = form.container
+        if container is None:
+            return str(next(leaves))
+        parts = [self.make(part, leaves) for part in form.parts]
+        if container.cls is list:
+            return f"[{', '.join(parts)}]"
+        if container.cls is tuple:
+            return f"({', '.join(parts)}{',' * (len(parts) == 1)})"
+        if container.cls is dict:
+            found = dict(zip(form.keys, parts, strict=True))
+            return "{" + ", ".join(f"{key!r}: {found[key]}" for key in form.order) + "}"
+        return f"{self.known(container.make)}({self.known(form)}, [{', '.join(parts)}])"

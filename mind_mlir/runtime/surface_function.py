@@ -1,0 +1,175 @@
+"""`SurfaceFunction`: a function of a `.mind` program, as Python calls it."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mind_mlir import border, trees
+from mind_mlir.diagnostics import Diagnostic, VerificationError
+from mind_mlir.diagnostics.suggestions import did_you_mean
+from mind_mlir.frozen import FrozenDict
+from mind_mlir.ir.types import TensorType
+from mind_mlir.runtime.staged import DEFAULT_MAX_SIGNATURES, StagedFunction
+from mind_mlir.runtime.staged_values import NUMBERS
+from mind_mlir.runtime.surface_arguments import arranged, bound_types, result_form
+from mind_mlir.surface.elaboration.declarations import declared
+from mind_mlir.surface.elaboration.programs import instantiate
+from mind_mlir.surface.elaboration.resolve import resolved
+from mind_mlir.surface.program import SurfaceProgram, verified
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from mind_mlir.ir.module import Function
+    from mind_mlir.options import CompileOptions
+    from mind_mlir.staging.unit import Instance, Unit
+    from mind_mlir.surface.elaboration.file import File
+    from mind_mlir.surface.syntax import nodes
+    from mind_mlir.trees import Form
+
+
+class SurfaceFunction(StagedFunction):
+    """A function of a program of the surface language; `mind_mlir.jit` and `compile` make one.
+
+    It is called with arrays, and with dicts, named tuples or dataclasses for structs; named dimensions are
+    what the arguments say. It is compiled for each dtypes, shapes and containers that it is called with.
+
+    Attributes:
+        program: The program.
+        bindings: What some dimensions are always.
+    """
+
+    def __init__(
+        self,
+        program: SurfaceProgram,
+        function: str,
+        options: CompileOptions | None = None,
+        *,
+        bindings: Mapping[str, int] = FrozenDict(),
+        max_signatures: int = DEFAULT_MAX_SIGNATURES,
+    ) -> None:
+        """Hold what is called.
+
+        Raises:
+            VerificationError: The program breaks a rule, or has no such function (E2002).
+            TypeError: An argument is not of the type above.
+            ValueError: ``bindings`` names a dimension that no function has, or an extent below 1.
+        """
+        self.program = verified(border.expect(program, SurfaceProgram, "program", "a SurfaceProgram"))
+        self.bindings = FrozenDict(self.program.checked_bindings(bindings))
+        self._file = _file(self.program)
+        self._node = chosen(self._file, border.text(function, "function"))
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        parameters = [inspect.Parameter(each.name.text, kind) for each in self._node.parameters]
+        super().__init__(function, inspect.Signature(parameters), options, max_signatures=max_signatures)
+
+    def __str__(self) -> str:
+        return self.program.source.text[slice(*self._node.head)].rstrip()
+
+    def __reduce__(self) -> tuple[Callable[..., SurfaceFunction], tuple[object, ...]]:
+        return _again, (self.program, self.name, self.options, self.bindings, self.max_signatures)
+
+    def flatten(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[list[Any], Form]:
+        """Return the leaves of a call's arguments, and their form; numbers take the declared dtypes."""
+        leaves, form = super().flatten(args, kwargs)
+        if any(type(leaf) in NUMBERS for leaf in leaves):
+            dtypes = arranged(self._file, self._node, form).dtypes
+            leaves = [
+                np.asarray(leaf, dtypes[place].numpy)
+                if type(leaf) in NUMBERS
+                and place in dtypes
+                and np.can_cast(type(leaf), dtypes[place].numpy, "same_kind")
+                else leaf
+                for place, leaf in enumerate(leaves)
+            ]
+        return leaves, form
+
+    def stage(self, unit: Unit, form: Form, types: Sequence[TensorType]) -> Instance:
+        """Make the function for arguments of a form and of types; see `StagedFunction.stage`.
+
+        Raises:
+            ArgumentError: The arguments are not what the parameters declare (E61xx).
+            VerificationError: Something is wrong for these types.
+        """
+        file = _file(self.program)
+        file.unit = unit
+        arrangement = arranged(file, self._node, form)
+        taken = [types[place] for place in arrangement.order]
+        declared_types, extents = bound_types(file, self._node, taken, self.bindings)
+        made = instantiate(file, self.name, declared_types, extents)
+        if made is None or file.findings:
+            raise VerificationError(file.findings)
+        returned, places = result_form(made.form, arrangement.forms)
+
+        def build(name: str) -> Function:
+            builder = unit.builder()
+            parameters = [builder.parameter(type_) for type_ in types]
+            results = unit.call(builder, made, [parameters[place] for place in arrangement.order])
+            return builder.function(name, [results[place] for place in places], public=False)
+
+        return unit.define(self.name, build, returned)
+
+    def prepare(self) -> None:
+        """Compile it now, where its parameters are tensors of shapes that are known."""
+        types = [
+            resolved(self._file, parameter.type, self.bindings) if parameter.type else None
+            for parameter in self._node.parameters
+        ]
+        tensors = [type_ for type_ in types if isinstance(type_, TensorType)]
+        if len(tensors) == len(types):
+            _, form = trees.flatten(((0.0,) * len(tensors), {}))
+            self._program(form, tuple(tensors))
+
+
+def _file(program: SurfaceProgram) -> File:
+    return declared(program.source, program.tree, program.foreign)
+
+
+def chosen(file: File, name: str) -> nodes.Function:
+    """Return the function called ``name``.
+
+    Raises:
+        VerificationError: E2002, there is none.
+    """
+    if name in file.functions:
+        return file.functions[name]
+    raise VerificationError(
+        Diagnostic(
+            "E2002",
+            f"there is no function {name}{did_you_mean(name, file.functions)}",
+            help=f"the functions are {', '.join(file.functions)}" if file.functions else None,
+            context=FrozenDict({"name": name}),
+        )
+    )
+
+
+def entry_of(program: SurfaceProgram, name: str | None) -> str:
+    """Return the function that is meant: ``name``, or the only entry.
+
+    Raises:
+        VerificationError: E2102, there are several.
+    """
+    if name is not None:
+        return name
+    entries = program.entries
+    if len(entries) == 1:
+        return entries[0]
+    raise VerificationError(
+        Diagnostic(
+            "E2102",
+            f"the program has {len(entries)} functions that may be meant",
+            help=f"name one of them: {', '.join(entries)}"
+            if entries
+            else "write a function: fn main() -> ...",
+            context=FrozenDict({"functions": entries}),
+        )
+    )
+
+
+def _again(
+    program: SurfaceProgram, name: str, options: CompileOptions, bindings: Mapping[str, int], most: int
+) -> SurfaceFunction:
+    return SurfaceFunction(program, name, options, bindings=bindings, max_signatures=most)

@@ -1,0 +1,98 @@
+"""Lays documents out in lines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from mind_mlir.surface.formatting.documents import (
+    Aside,
+    Choice,
+    Concat,
+    Fill,
+    Group,
+    Indented,
+    Line,
+    Remark,
+)
+from mind_mlir.surface.formatting.page import Page
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from mind_mlir.surface.formatting.documents import Document, Leaf
+
+#: Columns that something within stands further in.
+_INDENTATION = 4
+
+#: A document, its indentation, and whether the group that it is in is on one line.
+_Task: TypeAlias = "tuple[int, bool, Document]"
+
+
+def lay_out(document: Document) -> tuple[str, bool]:
+    """Return the text of a document: lines of at most `WIDTH` columns where its places to break allow it.
+
+    Lines end in a line feed, the last one too, and never in blanks. Takes time in proportion to the text, and
+    no recursion. The second result is whether comments came to stand together that belong to several words:
+    read again, they belong to one, which may be laid out in another way.
+    """
+    page = Page()
+    stack: list[_Task] = [(0, False, document)]
+    while stack:
+        indent, flat, document = stack.pop()
+        if isinstance(document, Concat):
+            stack.extend([(indent, flat, part) for part in reversed(document.parts)])
+        elif isinstance(document, Indented):
+            stack.append((indent + _INDENTATION, flat, document.body))
+        elif isinstance(document, Group):
+            fits = not document.breaks and (flat or _fits(document.body, page.room(indent), stack))
+            stack.append((indent, fits, document.body))
+        elif isinstance(document, Choice):
+            near = flat or _fits(document.near, page.room(indent), stack)
+            stack.append((indent, flat, document.near if near else document.far))
+        else:
+            page.put(document, indent, flat=flat)
+    return page.end(), page.crowded
+
+
+def _fits(document: Document, room: int, rest: Sequence[_Task]) -> bool:
+    """Return whether what stands before the next line feed fits, if ``document`` were on one line."""
+    for flat, leaf in _leaves(document, rest):
+        if isinstance(leaf, str):
+            room -= len(leaf)
+        elif isinstance(leaf, Line):
+            if leaf.hard or not flat:
+                return True
+            room -= len(leaf.flat)
+        elif isinstance(leaf, Aside):
+            first, *others = leaf.text.split("\n", 1)
+            room -= len(first) + 1
+            if others:
+                return room >= 0
+        elif isinstance(leaf, Fill):
+            room -= sum(map(len, leaf.words)) + len(leaf.words) - 1
+        elif isinstance(leaf, Remark) and leaf.here:
+            return True
+        if room < 0:
+            return False
+    return True
+
+
+def _leaves(document: Document, rest: Sequence[_Task]) -> Iterator[tuple[bool, Leaf]]:
+    """Yield the leaves of ``document``, on one line, and of what follows, with whether they are on one."""
+    open_: list[tuple[bool, Iterator[Document]]] = [(True, iter((document,)))]
+    following = reversed(rest)
+    while open_:
+        flat, parts = open_[-1]
+        part = next(parts, None)
+        if part is None:
+            open_.pop()
+        elif isinstance(part, Concat):
+            open_.append((flat, iter(part.parts)))
+        elif isinstance(part, Group):
+            open_.append((flat and not part.breaks, iter((part.body,))))
+        elif isinstance(part, Indented | Choice):
+            open_.append((flat, iter((part.body if isinstance(part, Indented) else part.near,))))
+        else:
+            yield flat, part
+        if not open_:
+            open_ += [(each[1], iter((each[2],))) for each in (next(following, None),) if each is not None]
