@@ -212,7 +212,7 @@ class ItemReader(StatementReader):
         found: list[list[nodes.Ident]] = []
         while self.word in ("::", "."):
             if self.word == ".":
-                self.expected("'::'", "write import diff::grad;")
+                self.expected("'::'", "modules and names stand between '::': import diff::grad;")
             self.advance()
             if self.word == "{":
                 names = self.listed(lambda: self.name("a name"), "names")
