@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from mind_mlir.stablehlo.tracing import from_jax
     from mind_mlir.surface.expression_lowering import lower_expression
     from mind_mlir.surface.program import SurfaceProgram
+    from mind_mlir.tracing.control import cond, fori_loop, scan, while_loop
     from mind_mlir.tracing.jit import JitFunction, jit
     from mind_mlir.tracing.transforms import grad, value_and_grad, vjp
 
@@ -114,9 +115,11 @@ _HOMES = {
     "canonicalize": "mind_mlir.passes.canonicalize",
     "check_program_legality": "mind_mlir.conversion",
     "compile": "mind_mlir.runtime.compilation",
+    "cond": "mind_mlir.tracing.control",
     "convert": "mind_mlir.conversion",
     "custom_attributes": "mind_mlir.ops.custom_attributes",
     "differentiate": "mind_mlir.programs.differentiation",
+    "fori_loop": "mind_mlir.tracing.control",
     "from_jax": "mind_mlir.stablehlo.tracing",
     "from_stablehlo": "mind_mlir.stablehlo.importing",
     "get_conversion_target": "mind_mlir.conversion",
@@ -134,6 +137,7 @@ _HOMES = {
     "register_conversion_target": "mind_mlir.conversion",
     "register_custom_call": "mind_mlir.ops.custom_targets",
     "release_memory": "mind_mlir.runtime.memory",
+    "scan": "mind_mlir.tracing.control",
     "set_memory_limit": "mind_mlir.runtime.memory",
     "set_num_threads": "mind_mlir.runtime.threads",
     "to_stablehlo": "mind_mlir.conversion.stablehlo.text",
@@ -141,6 +145,7 @@ _HOMES = {
     "verify": "mind_mlir.programs.verification",
     "vjp": "mind_mlir.tracing.transforms",
     "walk_program": "mind_mlir.conversion",
+    "while_loop": "mind_mlir.tracing.control",
 }
 
 __all__ = [
@@ -182,9 +187,11 @@ __all__ = [
     "canonicalize",
     "check_program_legality",
     "compile",
+    "cond",
     "convert",
     "custom_attributes",
     "differentiate",
+    "fori_loop",
     "from_jax",
     "from_stablehlo",
     "get_conversion_target",
@@ -202,6 +209,7 @@ __all__ = [
     "register_conversion_target",
     "register_custom_call",
     "release_memory",
+    "scan",
     "set_memory_limit",
     "set_num_threads",
     "to_stablehlo",
@@ -209,6 +217,7 @@ __all__ = [
     "verify",
     "vjp",
     "walk_program",
+    "while_loop",
 ]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from surface.marks import findings_of as surface_findings
+from surface_marks import findings_of as surface_findings
 
 import mind_mlir
 from mind_mlir.diagnostics import Diagnostic, MindError

@@ -47,6 +47,7 @@ LAYERS = (
     *("conversion.buffers", "conversion.c", "conversion.stablehlo", "conversion"),
     "runtime",
     "tracing",
+    "numpy",
     "",  # the public names
     "comparison",
     "cli",

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 #: From the numbers that are among all others to those that hold them.
 _ORDER = (DTypeKind.BOOL, DTypeKind.UNSIGNED, DTypeKind.SIGNED, DTypeKind.FLOAT, DTypeKind.COMPLEX)
-_RANK = {kind: (place if kind is not DTypeKind.UNSIGNED else 2) for place, kind in enumerate(_ORDER)}
+RANKS = {kind: (place if kind is not DTypeKind.UNSIGNED else 2) for place, kind in enumerate(_ORDER)}
 
 
 def as_value(trace: Trace, x: Any, like: DType | None = None) -> Value:
@@ -81,7 +81,7 @@ def as_values(trace: Trace, *xs: Any) -> tuple[list[Value], bool]:
             like = x.value.type.dtype if isinstance(x, TracedValue) else DType.from_numpy(x.dtype)
             return [as_value(trace, each, like) for each in found], False
         weak.append(number)
-    widest = max(weak, key=lambda dtype: _RANK[dtype.kind])
+    widest = max(weak, key=lambda dtype: RANKS[dtype.kind])
     return [as_value(trace, each, widest) for each in found], True
 
 
@@ -146,7 +146,7 @@ def _weak_dtype_of(x: Any) -> DType | None:
 
 def _check_kind(number: DType, like: DType) -> None:
     """Check that an array of ``like`` holds numbers of the kind of ``number``."""
-    if _RANK[number.kind] <= _RANK[like.kind]:
+    if RANKS[number.kind] <= RANKS[like.kind]:
         return
     names = {
         "bool": "a truth value",

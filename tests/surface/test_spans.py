@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from marks import differences, findings_of, marked
 from spans import PROGRAMS
+from surface_marks import differences, findings_of, marked
 
 from mind_mlir.diagnostics.codes import CATALOGUE
 
