@@ -121,7 +121,7 @@ class SurfaceFunction(StagedFunction):
         tensors = [type_ for type_ in types if isinstance(type_, TensorType)]
         if len(tensors) == len(types):
             _, form = trees.flatten(((0.0,) * len(tensors), {}))
-            self._program(form, tuple(tensors))
+            self.compile_for(form, tensors)
 
 
 def _file(program: SurfaceProgram) -> File:

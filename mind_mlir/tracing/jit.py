@@ -61,10 +61,9 @@ class JitFunction(StagedFunction):
         """
         if not callable(function):
             border.reject("function", "callable", function)
-        name = getattr(function, "__name__", type(function).__name__)
-        super().__init__(
-            str(name), _signature(function), options, static=static, max_signatures=max_signatures
-        )
+        name = getattr(function, "__name__", None)
+        name = name if type(name) is str else type(function).__name__
+        super().__init__(name, _signature(function), options, static=static, max_signatures=max_signatures)
         functools.update_wrapper(self, function, updated=())
         self._function = function
 
@@ -176,11 +175,8 @@ def jit(
     disabled = checked_names(disabled_passes, "disabled_passes")
     options = CompileOptions(opt_level, threads, target, winograd, disabled)
     static = border.names(static_argnames, "static_argnames")
-    most = border.integer(max_signatures, "max_signatures")
-    if most < 1:
-        raise ValueError(f"max_signatures must be 1 or more, not {most}")
 
     def wrap(function: Callable[..., Any]) -> JitFunction:
-        return JitFunction(function, options, static=static, max_signatures=most)
+        return JitFunction(function, options, static=static, max_signatures=max_signatures)
 
     return wrap if function is None else wrap(function)
