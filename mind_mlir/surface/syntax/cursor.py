@@ -143,6 +143,10 @@ class Cursor:
         if self._depth >= MAX_NESTING:
             token = self.token
             message = f"more than {MAX_NESTING} levels stand in one another"
+            last = self.findings[-1] if self.findings else None
+            line, _ = self.source.index.locate(token.start)
+            if last and last.code == "E1109" and last.location and last.location.line == line:
+                raise Fault
             self.report(
                 message, token.start, token.end, "name parts with let, or make functions of them", "E1109"
             )
