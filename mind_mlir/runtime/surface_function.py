@@ -102,7 +102,6 @@ class SurfaceFunction(StagedFunction):
         """
         file = _file(self.program)
         file.unit = unit
-        types = [TensorType(type_.dtype, type_.shape) for type_ in types]  # a number's is one like others
         arrangement = arranged(file, self._node, form)
         taken = [_declared(types[place], arrangement.dtypes.get(place)) for place in arrangement.order]
         declared_types, extents = bound_types(file, self._node, taken, self.bindings)
@@ -137,7 +136,7 @@ class SurfaceFunction(StagedFunction):
 
 
 def _number(leaf: Any, dtype: DType) -> Any:
-    """Return a number as an array of the dtype that is declared for it; as it is where it is none of these."""
+    """Return a number as an array of the declared dtype; as it is where that is of another kind."""
     return np.asarray(leaf, dtype.numpy) if np.can_cast(type(leaf), dtype.numpy, "same_kind") else leaf
 
 
@@ -152,9 +151,10 @@ def _too_large(name: str, leaf: int, dtype: DType) -> Diagnostic:
 
 def _declared(type_: TensorType, dtype: DType | None) -> TensorType:
     """Return the type in which an argument is taken: a number of a trace takes the dtype that is declared."""
-    if isinstance(type_, WeakType) and dtype and np.can_cast(type_.dtype.numpy, dtype.numpy, "same_kind"):
-        return TensorType(dtype, type_.shape)
-    return TensorType(type_.dtype, type_.shape)
+    if dtype is None or not isinstance(type_, WeakType):
+        return TensorType(type_.dtype, type_.shape)
+    kept = np.can_cast(type_.dtype.numpy, dtype.numpy, "same_kind")
+    return TensorType(dtype if kept else type_.dtype, type_.shape)
 
 
 def _converted(builder: Builder, value: Value, type_: TensorType) -> Value:
