@@ -194,13 +194,13 @@ class _Item:
         found = []
         for opening, place in added.items():
             line, _ = self._source.index.locate(self._tokens[place - 1].end)
-            help_ = f"add }} behind line {line}"
+            help_ = f"add '}}' behind line {line}"
             at = self._tokens[opening].start
-            found.append(Trouble(at, *self._span, "{ is not closed", help_, left_over=False))
+            found.append(Trouble(at, *self._span, "this '{' is not closed", help_, left_over=False))
         return found
 
     def _left_over(self, stray: set[int]) -> list[Trouble]:
-        help_ = "leave it out, or add the { that is missing"
+        help_ = "leave it out, or add the '{' that is missing"
         # Of several in a row, the first stands for all.
         places = [self._tokens[place].start for place in sorted(stray) if place - 1 not in stray]
-        return [Trouble(at, *self._span, "} closes nothing", help_, left_over=True) for at in places]
+        return [Trouble(at, *self._span, "this '}' closes nothing", help_, left_over=True) for at in places]

@@ -114,7 +114,7 @@ class Cursor:
         if self.word == "end":
             return "the end of the file"
         text = self.token.text or self.source.text[self.token.start : self.token.end]
-        return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+        return f"'{text}'" if len(text) <= _SHOWN else f"'{text[:_SHOWN]}...'"
 
     def report(
         self,
@@ -170,7 +170,7 @@ class Cursor:
         """Go on by ``word``, which must come next; ``what`` says where it is wanted."""
         token = self.token
         if self.word != word:
-            raise self.expected(f"{word} {what}", help_)
+            raise self.expected(f"'{word}' {what}", help_)
         self.advance()
         return token
 
@@ -182,7 +182,7 @@ class Cursor:
             return Ident(token.text, (token.start, token.end))
         help_ = None
         if token.kind == "keyword" and not self.begins_line():
-            help_ = f"{token.text} is a word of the language: choose another name"
+            help_ = f"'{token.text}' is a word of the language: choose another name"
         raise self.expected(what, help_)
 
     # Levels
