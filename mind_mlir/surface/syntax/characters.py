@@ -46,6 +46,8 @@ def shown(character: str) -> str:
     code = f"U+{ord(character):04X}"
     if not character.isprintable():
         return code
+    if character == "'":
+        return '"\'"'
     return f"'{character}'" if character.isascii() else f"'{character}' ({code})"
 
 

@@ -101,7 +101,7 @@ class ItemReader(StatementReader):
         try:
             if self.word != "(":
                 raise self.expected("'(' behind the name of the function", _FUNCTION)
-            parameters = self.listed(self._parameter, "parameters")
+            self.listed(self._parameter, "parameters", into=parameters)
             if self.word in (":", "=>"):
                 self.expected("'->' before the type of the result", "write -> T { ... }")
                 self.advance()
@@ -212,7 +212,7 @@ class ItemReader(StatementReader):
         found: list[list[nodes.Ident]] = []
         while self.word in ("::", "."):
             if self.word == ".":
-                self.expected("'::'", "write import diff::grad;")
+                self.expected("'::'", "modules and names stand between '::': import diff::grad;")
             self.advance()
             if self.word == "{":
                 names = self.listed(lambda: self.name("a name"), "names")

@@ -74,7 +74,10 @@ class Lexer:
                 position = found.end()
             elif kind == "symbol":
                 position = found.end()
-                tokens.append(Token("symbol", found[0], found.start(), position))
+                word = found[0]
+                tokens.append(Token("symbol", word, position - len(word), position))
+                if word == ".":
+                    position = self._part(position)
             else:
                 position = rules[str(kind)](found)
         tokens.append(Token("end", "", end, end))
@@ -138,6 +141,10 @@ class Lexer:
         """Report characters that stand nowhere; a name that they touch goes with them."""
         text = self._source.text
         character = text[start]
+        if character == "#":
+            end = text.find("\n", start)
+            self._character(start, start + 1)
+            return self._add("comment", "", start, end if end >= 0 else len(text))
         if character in QUOTES:
             return self._quoted(start, QUOTES[character])
         sign = meant(character)
@@ -169,13 +176,14 @@ class Lexer:
 
     # Numbers and strings
 
+    def _part(self, start: int) -> int:
+        """Read the number of a tuple's part behind a point: ``t.0.1`` are two of them, and no float."""
+        digits = _DIGITS.match(self._source.text, start)
+        return self._add("number", digits[0], start, digits.end()) if digits else start
+
     def _number(self, found: re.Match[str]) -> int:
         start, end = found.span()
         text, word, rest = self._source.text, found[0], found["rest"]
-        if self.tokens and self.tokens[-1].text == "." and self.tokens[-1].end == start:  # t.0.1
-            digits = _DIGITS.match(text, start)
-            assert digits is not None, "a number begins with a digit"
-            return self._add("number", digits[0], start, digits.end())
         if rest.startswith(".."):  # 0..n is no number
             end -= len(rest)
             word, rest = text[start:end], ""

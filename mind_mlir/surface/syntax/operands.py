@@ -63,8 +63,8 @@ class OperandReader(TypeReader):
         opener = self._openers.get(self.word)
         if opener is None:
             word = self.token.text
-            help_ = NO_EXPRESSIONS.get(self.word)
-            if help_ is None and self.token.kind == "keyword":
+            help_ = None if self.begins_line() else NO_EXPRESSIONS.get(self.word)
+            if help_ is None and self.token.kind == "keyword" and not self.begins_line():
                 help_ = f"'{word}' is a word of the language, and no expression"
             raise self.expected("an expression", help_)
         return opener()

@@ -79,10 +79,24 @@ class StatementReader(ExpressionReader):
             if statements and isinstance(statements[-1], nodes.Evaluate) and not self._lone_else(statements):
                 raise Fault
             raise self.fault("'else' without an if", "write it directly behind the block of an if")
+        if word == "name" and self.ahead() in ("+", "-") and self.ahead(2) == self.ahead():
+            self._counting()
         if word == "name" and self.ahead() in _ASSIGNMENTS:
             statements.append(self._assign())
             return None
         return self._value(statements)
+
+    def _counting(self) -> None:
+        """Refuse ``x++;``.
+
+        Raises:
+            Fault: That is what stands here.
+        """
+        sign, second, third = self.ahead(), self.tokens[self.place + 2], self.ahead(3)
+        if third in _ENDS and self.tokens[self.place + 1].end == second.start:
+            name = self.token.text
+            self.advance()
+            raise self.fault(f"there is no '{sign}{sign}'", f"write {name} = {name} {sign} 1;")
 
     def _lone_else(self, statements: list[nodes.Statement]) -> bool:
         """Return whether no ``if`` that has been reported stands before an ``else``."""
@@ -143,11 +157,13 @@ class StatementReader(ExpressionReader):
         if not self.silent():
             self.report("a semicolon is missing", (self.last_end, self.last_end + 1), _SEMICOLON)
 
-    def _no_end(self, found: nodes.Expression) -> Fault:
+    def _no_end(self, found: nodes.Expression | None = None) -> Fault:
         """Report what stands where a statement should end, and return what ends the reading of it."""
         help_ = _SEMICOLON
         if self.word == ":" and isinstance(found, nodes.Name):
             help_ = f"write let {found.text}: T = value;"
+        if self.word in (")", "]"):
+            help_ = f"'{self.word}' closes nothing: leave it out"
         return self.expected("';' or an operator", help_)
 
     def may_begin(self) -> bool:
@@ -161,8 +177,8 @@ class StatementReader(ExpressionReader):
             Fault: The statement goes on in a way that cannot be read.
         """
         if not self.take(";"):
-            if not self.begins_line() and not self.may_begin():
-                raise self.expected("';' or an operator", _SEMICOLON)
+            if not self.may_begin():
+                raise self._no_end()
             self._unended_line()
         return (start, self.last_end)
 
