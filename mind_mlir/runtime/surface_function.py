@@ -96,6 +96,7 @@ class SurfaceFunction(StagedFunction):
         """
         file = _file(self.program)
         file.unit = unit
+        types = [TensorType(type_.dtype, type_.shape) for type_ in types]  # a number's is one like others
         arrangement = arranged(file, self._node, form)
         taken = [types[place] for place in arrangement.order]
         declared_types, extents = bound_types(file, self._node, taken, self.bindings)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 from mind_mlir import border, trees
 from mind_mlir.arguments import viewed
 from mind_mlir.diagnostics.display import brief
+from mind_mlir.ir.types import DType
 from mind_mlir.options import DEFAULT_OPT_LEVEL, CompileOptions
 from mind_mlir.passes.optimize import checked_names
 from mind_mlir.runtime.staged import DEFAULT_MAX_SIGNATURES, StagedFunction
@@ -16,6 +17,7 @@ from mind_mlir.runtime.staged_arguments import Static
 from mind_mlir.tracing.array import TracedArray
 from mind_mlir.tracing.conversion import as_value
 from mind_mlir.tracing.errors import refuse
+from mind_mlir.tracing.places import location_of
 from mind_mlir.tracing.trace import Trace
 from mind_mlir.tracing.value import TracedValue
 
@@ -88,6 +90,7 @@ class JitFunction(StagedFunction):
                     "E2304",
                     f"{self.name} returns no array",
                     "return the arrays that it computes: what else it does happens once, while it is traced",
+                    location=location_of(self._function),
                 )
         trace.finish()
 
@@ -97,12 +100,15 @@ class JitFunction(StagedFunction):
         return unit.define(brief(self.name), build, returned_form)
 
     def _result(self, trace: Trace, leaf: Any) -> Value:
-        if not isinstance(leaf, TracedValue) and (callable(leaf) or viewed(leaf)[0] is None):
-            refuse(
-                "E2304",
-                f"{self.name} returns {border.describe(leaf)}, which is no array",
-                "return arrays, numbers, and containers of these",
-            )
+        if not isinstance(leaf, TracedValue):
+            array = None if callable(leaf) else viewed(leaf)[0]
+            if array is None or DType.from_numpy(array.dtype.newbyteorder("=")) is None:
+                refuse(
+                    "E2304",
+                    f"{self.name} returns {border.describe(leaf)}, which is no array",
+                    "return arrays, numbers, and containers of these",
+                    location=location_of(self._function),
+                )
         return as_value(trace, leaf)
 
 

@@ -55,7 +55,7 @@ class Body:
         scopes: What names mean.
         blocks: Its blocks.
         result: The type of its result, once a return has settled it.
-        failed: Whether a return has been reported.
+        failed: Whether something in it has been reported, so that it cannot be made.
     """
 
     file: File
@@ -85,6 +85,7 @@ class Body:
 
     def report(self, code: str, message: str, span: Span, **details: Any) -> SurfaceValue:
         """Record a finding and return `BAD`; takes the arguments of `File.report`."""
+        self.failed = True
         self.file.report(code, message, span, **details)
         return BAD
 
@@ -114,6 +115,7 @@ class Body:
         try:
             return self.builder.emit_all(opcode, *operands, source=source, **(attributes or {}))
         except MindError as error:
+            self.failed = True
             self.file.extend(
                 reworded(error.diagnostics, self._written(opcode, operator, len(operands))), span
             )

@@ -58,7 +58,8 @@ def _string(body: Body, node: nodes.String, expected: Expected) -> SurfaceValue:
 
 @rule(nodes.Invalid)
 def _invalid(body: Body, node: nodes.Invalid, expected: Expected) -> SurfaceValue:
-    del body, node, expected
+    del node, expected
+    body.failed = True
     return BAD
 
 
@@ -286,4 +287,5 @@ def _way_out(found: SurfaceType | None, wanted: SurfaceType) -> str | None:
 
 def placeholder(body: Body, type_: SurfaceType) -> SurfaceValue:
     """Return a value of ``type_`` that nothing computes, in the place of one that has been reported."""
+    body.failed = True
     return typed(type_, iter([body.builder.fresh(leaf) for _, leaf in leaves(type_)]))
