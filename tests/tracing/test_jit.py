@@ -186,6 +186,22 @@ def test_functions_call_functions() -> None:
     assert "Call" not in quadrupled.lower(X).as_text("core")
 
 
+def test_functions_of_both_languages_call_each_other() -> None:
+    text = """
+    struct Layer { w: Tensor<f32, [n, m]>, b: Tensor<f32, [m]> }
+    fn layer(p: Layer, x: Tensor<f32, [k, n]>) -> Tensor<f32, [k, m]> { return twice(matmul(x, p.w) + p.b); }
+    """
+    program = mind_mlir.parse(text, format="mind", functions={"twice": doubled})
+    layer = jit(program, "layer")
+    params = {"w": X.T, "b": np.ones(2, np.float32)}
+    np.testing.assert_array_equal(layer(params, X), 2 * (X @ X.T + 1))
+    loss = jit(lambda p, x: layer(p, x).sum() * 3.0)
+    np.testing.assert_allclose(loss.grad()(params, X)["b"], [12, 12])
+    assert loss(params, X) == (X @ X.T + 1).sum() * 6
+    with pytest.raises(ValueError, match="entry must be left out"):
+        jit(doubled, "layer")  # type: ignore[call-overload]  # that is what is tested
+
+
 def test_functions_read_what_is_around_them() -> None:
     @jit
     def outer(x: Any, y: Any) -> Any:
