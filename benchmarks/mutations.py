@@ -103,7 +103,8 @@ def _replace_one(chance: random.Random, text: bytes, pattern: re.Pattern[bytes],
 
 
 def _token_of(chance: random.Random, text: bytes) -> bytes:
-    return chance.choice(_TOKEN.findall(text) or [b";"])
+    found: list[bytes] = _TOKEN.findall(text)
+    return chance.choice(found or [b";"])
 
 
 def _swap(chance: random.Random, text: bytes, texts: Sequence[bytes]) -> bytes:

@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from mind_mlir.surface.expression_lowering import lower_expression
     from mind_mlir.surface.program import SurfaceProgram
     from mind_mlir.tracing.control import cond, fori_loop, scan, while_loop
-    from mind_mlir.tracing.jit import JitFunction, jit
+    from mind_mlir.tracing.jit import jit
     from mind_mlir.tracing.transforms import grad, value_and_grad, vjp
 
 __version__ = "0.1.0"
@@ -95,7 +95,6 @@ _HOMES = {
     "Function": "mind_mlir.ir.module",
     "Gradient": "mind_mlir.passes.autodiff",
     "InternalError": _DIAGNOSTICS,
-    "JitFunction": "mind_mlir.tracing.jit",
     "Location": _DIAGNOSTICS,
     "Lowered": "mind_mlir.runtime.lowered",
     "MemoryInfo": "mind_mlir.runtime.memory",
@@ -167,7 +166,6 @@ __all__ = [
     "Function",
     "Gradient",
     "InternalError",
-    "JitFunction",
     "Location",
     "Lowered",
     "MemoryInfo",

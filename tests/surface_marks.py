@@ -92,7 +92,7 @@ class Read:
 
     source: SourceText
     tree: nodes.Program
-    findings: list[Diagnostic]
+    findings: tuple[Diagnostic, ...]
     foreign: dict[str, Any] = field(default_factory=dict)
 
 

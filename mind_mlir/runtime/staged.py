@@ -10,13 +10,13 @@ import inspect
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, Self
 
-from mind_mlir import trees
+from mind_mlir import border, trees
 from mind_mlir.diagnostics import VerificationError
 from mind_mlir.options import CompileOptions
 from mind_mlir.profiles import EXTENDED_FUNCTIONS
 from mind_mlir.runtime.binding_cache import BindingCache
 from mind_mlir.runtime.call import Called, wants_record
-from mind_mlir.runtime.executable import Executable
+from mind_mlir.runtime.executable import Executable, checked_options
 from mind_mlir.runtime.lowered import Lowered
 from mind_mlir.runtime.staged_arguments import as_arrays, as_static, distinct, leaked, type_of
 from mind_mlir.runtime.staged_calls import Mismatch, Program
@@ -68,19 +68,23 @@ class StagedFunction(Called):
             max_signatures: For how many signatures code is kept.
 
         Raises:
-            ValueError: There is no parameter of a name in ``static``.
+            TypeError: An argument is not of the type above.
+            ValueError: There is no parameter of a name in ``static``, or ``max_signatures`` is below 1.
         """
         super().__init__()
-        self.name = name
-        self.__signature__ = signature
-        self.options = CompileOptions() if options is None else options
-        self.static = frozenset(static)
-        self.max_signatures = max_signatures
-        for each in static:
+        self.name = border.text(name, "name")
+        self.__signature__ = border.expect(signature, inspect.Signature, "signature", "an inspect.Signature")
+        self.options = checked_options(CompileOptions() if options is None else options)
+        names = border.names(static, "static_argnames")
+        self.static = frozenset(names)
+        self.max_signatures = border.integer(max_signatures, "max_signatures")
+        if self.max_signatures < 1:
+            raise ValueError(f"max_signatures must be 1 or more, not {max_signatures}")
+        for each in names:
             if each not in signature.parameters:
                 known = ", ".join(signature.parameters) or "none"
                 raise ValueError(f"static_argnames must be parameters of {name} ({known}), not {each!r}")
-        self._programs: BindingCache[Hashable, Program] = BindingCache(max_signatures)
+        self._programs: BindingCache[Hashable, Program] = BindingCache(self.max_signatures)
         #: What is being made, by which thread: a function that runs itself while it is made has no end.
         self._making: set[tuple[int, Hashable]] = set()
         plain = {each.kind for each in signature.parameters.values()} <= {_PLAIN}
@@ -174,7 +178,10 @@ class StagedFunction(Called):
         what = f"the arguments of {self.name}"
         if self._order is not None and not kwargs and not self.static and len(args) == len(self._order):
             return trees.flatten((tuple(args), {}), what)
-        bound = self.__signature__.bind(*args, **kwargs)
+        try:
+            bound = self.__signature__.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{self.name}(): {error}") from None
         bound.apply_defaults()
         for name in self.static:
             bound.arguments[name] = as_static(bound.arguments[name], name)
@@ -208,6 +215,10 @@ class StagedFunction(Called):
         except Captured:
             raise leaked() from None
         return Lowered(module, self.options)
+
+    def compile_for(self, form: Form, types: Sequence[TensorType]) -> None:
+        """Compile it now for arguments of a form and of types, so that a call need not."""
+        self._program(form, types, tuple([(type_.dtype.numpy, type_.shape) for type_ in types]))
 
     def grad(self, argnums: Any = 0) -> GradientFunction:
         """Return the function of the same arguments that returns gradients (see `mind_mlir.grad`)."""

@@ -96,6 +96,7 @@ class SurfaceFunction(StagedFunction):
         """
         file = _file(self.program)
         file.unit = unit
+        types = [TensorType(type_.dtype, type_.shape) for type_ in types]  # a number's is one like others
         arrangement = arranged(file, self._node, form)
         taken = [types[place] for place in arrangement.order]
         declared_types, extents = bound_types(file, self._node, taken, self.bindings)
@@ -121,7 +122,7 @@ class SurfaceFunction(StagedFunction):
         tensors = [type_ for type_ in types if isinstance(type_, TensorType)]
         if len(tensors) == len(types):
             _, form = trees.flatten(((0.0,) * len(tensors), {}))
-            self._program(form, tuple(tensors))
+            self.compile_for(form, tensors)
 
 
 def _file(program: SurfaceProgram) -> File:

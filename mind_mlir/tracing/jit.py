@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 from mind_mlir import border, trees
 from mind_mlir.arguments import viewed
 from mind_mlir.diagnostics.display import brief
+from mind_mlir.ir.types import DType
 from mind_mlir.options import DEFAULT_OPT_LEVEL, CompileOptions
 from mind_mlir.passes.optimize import checked_names
 from mind_mlir.runtime.staged import DEFAULT_MAX_SIGNATURES, StagedFunction
@@ -16,6 +17,7 @@ from mind_mlir.runtime.staged_arguments import Static
 from mind_mlir.tracing.array import TracedArray
 from mind_mlir.tracing.conversion import as_value
 from mind_mlir.tracing.errors import refuse
+from mind_mlir.tracing.places import location_of
 from mind_mlir.tracing.trace import Trace
 from mind_mlir.tracing.value import TracedValue
 
@@ -61,10 +63,9 @@ class JitFunction(StagedFunction):
         """
         if not callable(function):
             border.reject("function", "callable", function)
-        name = getattr(function, "__name__", type(function).__name__)
-        super().__init__(
-            str(name), _signature(function), options, static=static, max_signatures=max_signatures
-        )
+        name = getattr(function, "__name__", None)
+        name = name if type(name) is str else type(function).__name__
+        super().__init__(name, _signature(function), options, static=static, max_signatures=max_signatures)
         functools.update_wrapper(self, function, updated=())
         self._function = function
 
@@ -89,6 +90,7 @@ class JitFunction(StagedFunction):
                     "E2304",
                     f"{self.name} returns no array",
                     "return the arrays that it computes: what else it does happens once, while it is traced",
+                    location=location_of(self._function),
                 )
         trace.finish()
 
@@ -98,12 +100,15 @@ class JitFunction(StagedFunction):
         return unit.define(brief(self.name), build, returned_form)
 
     def _result(self, trace: Trace, leaf: Any) -> Value:
-        if not isinstance(leaf, TracedValue) and (callable(leaf) or viewed(leaf)[0] is None):
-            refuse(
-                "E2304",
-                f"{self.name} returns {border.describe(leaf)}, which is no array",
-                "return arrays, numbers, and containers of these",
-            )
+        if not isinstance(leaf, TracedValue):
+            array = None if callable(leaf) else viewed(leaf)[0]
+            if array is None or DType.from_numpy(array.dtype.newbyteorder("=")) is None:
+                refuse(
+                    "E2304",
+                    f"{self.name} returns {border.describe(leaf)}, which is no array",
+                    "return arrays, numbers, and containers of these",
+                    location=location_of(self._function),
+                )
         return as_value(trace, leaf)
 
 
@@ -176,11 +181,8 @@ def jit(
     disabled = checked_names(disabled_passes, "disabled_passes")
     options = CompileOptions(opt_level, threads, target, winograd, disabled)
     static = border.names(static_argnames, "static_argnames")
-    most = border.integer(max_signatures, "max_signatures")
-    if most < 1:
-        raise ValueError(f"max_signatures must be 1 or more, not {most}")
 
     def wrap(function: Callable[..., Any]) -> JitFunction:
-        return JitFunction(function, options, static=static, max_signatures=most)
+        return JitFunction(function, options, static=static, max_signatures=max_signatures)
 
     return wrap if function is None else wrap(function)

@@ -121,7 +121,7 @@ def test_a_module_is_that_of_the_same_expression_in_a_program(
     [
         (X + Variable("yy"), "E2002", "yy", "did you mean y?"),
         (Call("summ", X), "E2002", "summ", "did you mean sum?"),
-        (X * (Y + N), "E2004", "+", "'+' of f32 and i64"),
+        (X * (Y + N), "E2004", "+", "f32 + i64"),
         (Literal([1.0, 2.0]) - X, "E3001", "-", "2 against 3"),
         (Call("sum", X, axis=1), "E2204", "axis", "did you mean axes?"),
         (X @ X, "E3003", "matmul", "3 and 2"),

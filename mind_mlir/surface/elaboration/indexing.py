@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from mind_mlir.surface.elaboration.resolve import Expected
     from mind_mlir.surface.syntax.nodes import Span
 
+#: Digits of the number of an item of a tuple.
+_LONGEST = 9
+
 
 @dataclass(slots=True)
 class _Places:
@@ -253,7 +256,7 @@ def _field(body: Body, node: nodes.Field, expected: Expected) -> SurfaceValue:
             type=value.name,
         )
     if isinstance(value, TupleValue):
-        if name.isdigit() and int(name) < len(value.items):
+        if name.isdigit() and len(name) <= _LONGEST and int(name) < len(value.items):
             return inner(value)[int(name)]
         return body.report(
             "E2202",

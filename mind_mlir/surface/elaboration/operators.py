@@ -128,7 +128,7 @@ def _different(
         help_ = f"declare the constant with the type that is wanted: let c: {wanted} = {literal.data};"
     return body.report(
         "E2004",
-        f"Dtype mismatch: '{node.operator}' of {names[0]} and {names[1]}",
+        f"Dtype mismatch: {names[0]} {node.operator} {names[1]}",
         node.operator_span,
         notes=(f"left operand is {spell(lhs.type)}", f"right operand is {spell(rhs.type)}"),
         help=help_,

@@ -232,6 +232,7 @@ def _made(
         bound = ", ".join(f"{name} = {extent}" for name, extent in extents.items())
         file.notes = (*file.notes, f"with {bound}, as {function.name} is called in line {where.line}")[-2:]
     body = entered(file, function, arguments, extents)
+    body.failed = any(map(is_bad, arguments))
     finished(body, function.node)
     if len(file.findings) > found or body.failed or body.result is None or not body.blocks.complete:
         raise Failed

@@ -68,7 +68,7 @@ def _(node: nodes.Bool, words: Words) -> Document:
 def _(node: nodes.List, words: Words) -> Document:
     found = listed(words, "[]", node.items, lambda item: expression(item, words))
     words_ = tuple(item for item in found.items if isinstance(item, str))
-    if len(words_) == len(found.items) and all(map(_is_number, node.items)):
+    if node.items and len(words_) == len(node.items) and all(map(_is_number, node.items)):
         found.items = [Fill(words_)]
     return found.spread()
 

@@ -32,8 +32,8 @@ def lay_out(document: Document) -> tuple[str, bool]:
     """Return the text of a document: lines of at most `WIDTH` columns where its places to break allow it.
 
     Lines end in a line feed, the last one too, and never in blanks. Takes time in proportion to the text, and
-    no recursion. The second result is whether comments came to stand together that belong to several words:
-    read again, they belong to one, which may be laid out in another way.
+    no recursion. The second result is whether comments came to stand behind other words than those that they
+    belong to: read again, they belong there, which may be laid out in another way.
     """
     page = Page()
     stack: list[_Task] = [(0, False, document)]
@@ -51,7 +51,7 @@ def lay_out(document: Document) -> tuple[str, bool]:
             stack.append((indent, flat, document.near if near else document.far))
         else:
             page.put(document, indent, flat=flat)
-    return page.end(), page.crowded
+    return page.end(), page.moved
 
 
 def _fits(document: Document, room: int, rest: Sequence[_Task]) -> bool:

@@ -111,16 +111,19 @@ class Words:
 
     def own(self) -> Document:
         """Return the comments before the next word that have lines of their own."""
-        return concat(remark for _, remark in self.remarks())
+        return concat(remark for _, remark in self.own_lines())
 
-    def remarks(self) -> list[tuple[bool, Document]]:
+    def own_lines(self) -> list[tuple[bool, Document]]:
         """Return the comments that `own` returns one by one, and whether an empty line is before each."""
         runs = self._runs[self._at]
-        found: list[tuple[bool, Document]] = []
-        while runs and runs[0].own:
-            run = runs.pop(0)
-            found.append((run.blank, Remark(run.text, run.line, own=True, here=True)))
-        return found
+        count = next((at for at, run in enumerate(runs) if not run.own), len(runs))
+        self._runs[self._at] = runs[count:]
+        return [_line(run) for run in runs[:count]]
+
+    def lines(self) -> list[tuple[bool, Document]]:
+        """Return all comments before the next word, with a line each, as `own_lines` does."""
+        runs, self._runs[self._at] = self._runs[self._at], []
+        return [_line(run) for run in runs]
 
     def inner(self) -> Document:
         """Return the comments before the next word, which closes a list that they stand in."""
@@ -150,3 +153,7 @@ class Words:
         """Go on to the next word, and return the comments behind this one, but before one that closes."""
         self._at += 1
         return "" if self.next in _CLOSING else self.behind()
+
+
+def _line(run: Run) -> tuple[bool, Document]:
+    return run.blank, Remark(run.text, run.line, own=True, here=True)

@@ -101,7 +101,7 @@ class ItemReader(StatementReader):
         try:
             if self.word != "(":
                 raise self.expected("'(' behind the name of the function", _FUNCTION)
-            parameters = self.listed(self._parameter, "parameters")
+            self.listed(self._parameter, "parameters", into=parameters)
             if self.word in (":", "=>"):
                 self.expected("'->' before the type of the result", "write -> T { ... }")
                 self.advance()

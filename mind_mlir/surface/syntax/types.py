@@ -37,7 +37,11 @@ class TypeReader(Cursor):
         self._closings: list[str] = []
 
     def listed(
-        self, element: Callable[[], _T], what: str, lost: Callable[[nodes.Invalid], _T] | None = None
+        self,
+        element: Callable[[], _T],
+        what: str,
+        lost: Callable[[nodes.Invalid], _T] | None = None,
+        into: list[_T] | None = None,
     ) -> list[_T]:
         """Read elements between commas, and the brackets around them; a wrong one costs no other.
 
@@ -45,6 +49,7 @@ class TypeReader(Cursor):
             element: Reads one.
             what: What messages call them.
             lost: Makes what stands for one that cannot be read; without it, that is left out.
+            into: Takes the elements, also where the list does not end.
 
         Raises:
             Fault: It is not known where the list ends.
@@ -54,16 +59,20 @@ class TypeReader(Cursor):
         outer, self.structs = self.structs, True
         self._closings.append(closing)
         try:
-            return self._elements(element, what, lost, opening)
+            return self._elements(element, what, lost, opening, [] if into is None else into)
         finally:
             self.structs = outer
             self._closings.pop()
 
     def _elements(
-        self, element: Callable[[], _T], what: str, lost: Callable[[nodes.Invalid], _T] | None, opening: Token
+        self,
+        element: Callable[[], _T],
+        what: str,
+        lost: Callable[[nodes.Invalid], _T] | None,
+        opening: Token,
+        found: list[_T],
     ) -> list[_T]:
         closing = _CLOSING[opening.text]
-        found: list[_T] = []
         whole = True
         while self.word != closing:
             if self._ends_list(closing):
