@@ -100,7 +100,6 @@ class SurfaceFunction(StagedFunction):
         """
         file = _file(self.program)
         file.unit = unit
-        types = [TensorType(type_.dtype, type_.shape) for type_ in types]  # a number's is one like others
         arrangement = arranged(file, self._node, form)
         taken = [_declared(types[place], arrangement.dtypes.get(place)) for place in arrangement.order]
         declared_types, extents = bound_types(file, self._node, taken, self.bindings)
@@ -135,7 +134,7 @@ class SurfaceFunction(StagedFunction):
 
 
 def _number(leaf: Any, dtype: DType) -> Any:
-    """Return a number as an array of the dtype that is declared for it; as it is where it is none of these."""
+    """Return a number as an array of the dtype that is declared for it; as it is where it is none."""
     return np.asarray(leaf, dtype.numpy) if np.can_cast(type(leaf), dtype.numpy, "same_kind") else leaf
 
 
