@@ -36,7 +36,8 @@ from numpy import (
     uint64,
 )
 
-from mind_mlir.numpy import creation, elementwise, indexing, products, reductions, shaping
+from mind_mlir.diagnostics.suggestions import did_you_mean
+from mind_mlir.numpy import creation, einstein, elementwise, indexing, products, reductions, shaping
 from mind_mlir.numpy.arrays import Array
 from mind_mlir.numpy.generated import function_of
 from mind_mlir.numpy.spellings import spellings
@@ -46,11 +47,11 @@ newaxis = None
 #: The functions that are written by hand: those with numpy's arguments, where these are others.
 BY_HAND: dict[str, Any] = {
     name: getattr(module, name)
-    for module in (creation, elementwise, indexing, products, reductions, shaping)
+    for module in (creation, einstein, elementwise, indexing, products, reductions, shaping)
     for name in module.__all__
 }
-_GENERATED = {name: function_of(name, record) for name, record in spellings().items() if name not in BY_HAND}
-globals().update(BY_HAND | _GENERATED)
+globals().update(BY_HAND)
+_GENERATED = {name: record for name, record in spellings().items() if name not in BY_HAND}
 
 __all__ = (  # noqa: PLE0604 -- names all of them
     "Array",
@@ -78,8 +79,18 @@ __all__ = (  # noqa: PLE0604 -- names all of them
     "uint16",
     "uint32",
     "uint64",
-    *sorted(BY_HAND | _GENERATED),
+    *sorted({*BY_HAND, *_GENERATED}),
 )
+
+
+def __getattr__(name: str) -> Any:
+    """Make a function of a record when it is first used."""
+    if name not in _GENERATED:
+        raise AttributeError(
+            f"module 'mind_mlir.numpy' has no function {name!r}{did_you_mean(name, __all__)}"
+        )
+    found = globals()[name] = function_of(name, _GENERATED[name])
+    return found
 
 
 def __dir__() -> list[str]:

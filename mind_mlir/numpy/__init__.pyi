@@ -45,6 +45,9 @@ from mind_mlir.numpy.creation import (
     zeros as zeros,
     zeros_like as zeros_like,
 )
+from mind_mlir.numpy.einstein import (
+    einsum as einsum,
+)
 from mind_mlir.numpy.elementwise import (
     astype as astype,
     clip as clip,

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import functools
 import inspect
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
+
+import numpy as np
 
 from mind_mlir import border
 from mind_mlir.ir.attributes import frozen
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+_ARRAYS = {np.ndarray}
 
 #: For so many dtypes and shapes a function is kept that has been compiled by itself.
 _MAX_SIGNATURES = 256
@@ -52,16 +57,37 @@ def callable_anywhere(function: Callable[..., Any]) -> Callable[..., Any]:
     """
     signature = inspect.signature(function)
     arrays = [name for name, each in signature.parameters.items() if "ArrayLike" in str(each.annotation)]
+    places = [
+        each.replace(kind=each.POSITIONAL_OR_KEYWORD, default=each.empty)
+        for each in takewhile(
+            lambda each: each.annotation.startswith("ArrayLike"), signature.parameters.values()
+        )
+        if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)
+    ]
 
     @functools.cache
     def jitted() -> JitFunction:
         static = [name for name in signature.parameters if name not in arrays]
         return JitFunction(function, static=static, max_signatures=_MAX_SIGNATURES)
 
+    @functools.cache
+    def of_arrays(count: int) -> JitFunction:
+        """Return the function of its first arrays alone, calls of which are native."""
+
+        def first(*args: Any) -> Any:
+            return function(*args)
+
+        facts: Any = first
+        facts.__name__ = function.__name__
+        facts.__signature__ = inspect.Signature(places[:count])
+        return JitFunction(first, max_signatures=_MAX_SIGNATURES)
+
     @functools.wraps(function)
     def anywhere(*args: Any, **kwargs: Any) -> Any:
         if isinstance(STAGE.get(), Trace):
             return function(*args, **kwargs)
+        if not kwargs and 0 < len(args) <= len(places) and {*map(type, args)} == _ARRAYS:
+            return of_arrays(len(args))(*args)
         bound = bind(function.__name__, signature, args, kwargs)
         for name, value in bound.arguments.items():
             parameter = signature.parameters[name]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir import border
-from mind_mlir.ir.types import DType, DTypeKind
+from mind_mlir.ir.types import DType
 from mind_mlir.numpy.arrays import apply, op, traced
 from mind_mlir.numpy.calling import spelled
 from mind_mlir.ops.registry import by_opcode
@@ -115,10 +115,7 @@ def argmax(a: ArrayLike, /, axis: int | None = None, *, keepdims: bool = False) 
 @spelled("ArgMax")
 def argmin(a: ArrayLike, /, axis: int | None = None, *, keepdims: bool = False) -> Array:
     """Return where the least element is, in i64: along ``axis``, or among all in row-major order."""
-    x = traced(a)
-    is_float = x.value.type.dtype.kind is DTypeKind.FLOAT
-    # The complement turns the order of integers about as the sign does that of floats, and none overflows.
-    return op("Neg" if is_float else "Not", x).argmax(axis, keepdims=keepdims)
+    return traced(a).argmin(axis, keepdims=keepdims)
 
 
 @spelled("ArgSort")

@@ -68,7 +68,7 @@ def test_other_formats(path: Path, tmp_path: Path) -> None:
     succeed("convert", path, "--bind", "n=3", "-o", target)
     module = mind_mlir.load(target)
     assert list(module.inputs_by_name) == ["x", "p.w"]
-    assert "int main_(" in succeed("convert", path, "--bind", "n=3", "--target", "c")
+    assert "C99" in succeed("convert", path, "--bind", "n=3", "--target", "c")
     succeed("legality", path, "--bind", "n=3", "--target", "stablehlo")
     assert "bytes" in succeed("buffers", path, "--bind", "n=3", "--func", "main")
 
@@ -85,7 +85,12 @@ def test_mistakes_are_found_by_every_command(path: Path) -> None:
     path.write_text("fn main(x: f32) -> f32 {\n    let y = x + z;\n    relu(y, 1)\n}\nfn g(x: f32 { x }\n")
     codes = [each["code"] for each in findings("check", path)]
     assert codes == ["E2002", "E2007", "E1101"]
-    for command in (("run", path), ("compile", path, "--emit=core"), ("grad", path), ("convert", path)):
+    for command in (
+        ("run", path),
+        ("compile", path, "--emit=core"),
+        ("grad", path),
+        ("convert", path, "--target", "c"),
+    ):
         result = invoke(*command)
         assert result.exit_code == 1
         assert "program.mind:2:17" in result.stderr

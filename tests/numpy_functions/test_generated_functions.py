@@ -15,6 +15,7 @@ import pytest
 import mind_mlir
 import mind_mlir.numpy as typed
 from mind_mlir import DType, TensorType, interpret
+from mind_mlir.numpy.page import page
 from mind_mlir.numpy.spellings import ELSEWHERE, spellings
 from mind_mlir.numpy.stub import stub
 from mind_mlir.ops.registry import all_ops, by_opcode
@@ -138,11 +139,21 @@ def test_arguments_that_do_not_fit() -> None:
 
 
 def test_the_stub_is_that_of_the_records() -> None:
-    """`make docs` writes it."""
-    assert Path(str(mnp.__file__)).with_suffix(".pyi").read_text(encoding="utf-8") == stub()
+    """`make docs` writes it, and the page."""
+    own = Path(str(mnp.__file__))
+    assert own.with_suffix(".pyi").read_text(encoding="utf-8") == stub()
+    assert (own.parents[2] / "docs" / "numpy.md").read_text(encoding="utf-8") == page()
 
 
 def test_all_names_are_listed() -> None:
     assert dir(mnp) == sorted(mnp.__all__)
     dtypes = [getattr(mnp, name) for name in dir(mnp) if isinstance(getattr(mnp, name), type)]
     assert {np.dtype(each) for each in dtypes} == {dtype.numpy for dtype in EXTENDED_FUNCTIONS.dtypes}
+
+
+def test_a_name_that_is_none() -> None:
+    with pytest.raises(
+        AttributeError, match=r"^module 'mind_mlir.numpy' has no function 'maximun'; did you mean"
+    ):
+        mnp.maximun  # noqa: B018 -- the look-up is what fails
+    assert not hasattr(mnp, "__wrapped__")
