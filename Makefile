@@ -90,6 +90,7 @@ docs: $(READY) ## write the generated files anew, then check that all pages are 
 	$(BIN)/python -m mind_mlir.numpy.stub > mind_mlir/numpy/__init__.pyi
 	$(BIN)/python -m mind_mlir.numpy.page > docs/numpy.md
 	$(BIN)/python -m mind_mlir.passes.simplify.reference > docs/identities.md
+	$(BIN)/python -m mind_mlir.surface.elaboration.reference > docs/language-reference.md
 	$(BIN)/mind-mlir buffers examples/conv.ir --target=avx2 --output docs/buffers.svg
 	$(CLEAN) $(BIN)/pytest tests/test_docs.py
 

@@ -8,13 +8,22 @@ from mind_mlir.diagnostics.suggestions import did_you_mean
 from mind_mlir.surface.elaboration.body import rule
 from mind_mlir.surface.elaboration.literals import settled
 from mind_mlir.surface.elaboration.resolve import fits, hint, shown
-from mind_mlir.surface.elaboration.types import TupleOf, spell
-from mind_mlir.surface.elaboration.values import BAD, StructValue, SurfaceValue, TupleValue, is_bad, type_of
+from mind_mlir.surface.elaboration.types import MAX_LEAVES, MAX_LEVELS, TupleOf, spell
+from mind_mlir.surface.elaboration.values import (
+    BAD,
+    StructValue,
+    SurfaceValue,
+    TupleValue,
+    inner,
+    is_bad,
+    type_of,
+)
 from mind_mlir.surface.syntax import nodes
 
 if TYPE_CHECKING:
     from mind_mlir.surface.elaboration.body import Body
     from mind_mlir.surface.elaboration.resolve import Expected
+    from mind_mlir.surface.syntax.nodes import Span
 
 
 @rule(nodes.Tuple)
@@ -23,7 +32,26 @@ def _tuple(body: Body, node: nodes.Tuple, expected: Expected) -> SurfaceValue:
     if isinstance(expected, TupleOf) and len(expected.items) == len(node.items):
         types = expected.items
     items = [body.expression(item, type_) for item, type_ in zip(node.items, types, strict=True)]
-    return TupleValue(tuple(items))
+    found = TupleValue(tuple(items))
+    return _checked(body, found, node.span)
+
+
+def _checked(body: Body, value: SurfaceValue, span: Span) -> SurfaceValue:
+    """Return ``value``, unless it holds more than anybody means (E7001): each part of it may hold as much."""
+    count, levels, level = 0, 0, [value]
+    while level and count <= MAX_LEAVES and levels <= MAX_LEVELS:
+        level = [part for each in level for part in inner(each)]
+        count, levels = count + len(level), levels + 1
+    if not level:
+        return value
+    return body.report(
+        "E7001",
+        f"this holds more than {MAX_LEAVES:,} values"
+        if count > MAX_LEAVES
+        else f"this has more than {MAX_LEVELS} levels",
+        span,
+        help="use a tensor with one dimension more for many of something",
+    )
 
 
 @rule(nodes.StructLiteral)
@@ -92,4 +120,4 @@ def _struct(body: Body, node: nodes.StructLiteral, expected: Expected) -> Surfac
         )
     if missing or not good:
         return BAD
-    return StructValue(name, {label: found[label] for label in declared})
+    return _checked(body, StructValue(name, {label: found[label] for label in declared}), node.span)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from mind_mlir.core.type_rules import size
 from mind_mlir.diagnostics import MindError
 from mind_mlir.surface.elaboration.blocks import Blocks
 from mind_mlir.surface.elaboration.scopes import Scopes
@@ -113,13 +114,19 @@ class Body:
         """
         source = self.file.info(span, operator, places, attribute_places)
         try:
-            return self.builder.emit_all(opcode, *operands, source=source, **(attributes or {}))
+            found = self.builder.emit_all(opcode, *operands, source=source, **(attributes or {}))
         except MindError as error:
             self.failed = True
             self.file.extend(
                 reworded(error.diagnostics, self._written(opcode, operator, len(operands))), span
             )
             return None
+        wrong = [finding for value in found if (finding := size(value.type, None))]
+        if wrong:
+            self.failed = True
+            self.file.extend(reworded(wrong[:1]), operator or span)
+            return None
+        return found
 
     def _written(self, opcode: str, place: Span | None, operands: int) -> Written | None:
         """Return how the program writes an operation: what stands at ``place``, a symbol or a name."""

@@ -186,6 +186,9 @@ def give_back(body: Body, value: SurfaceValue, span: Span) -> None:
         body.blocks.resume(None)
         return
     value = plain(body, value, span, result_hint(body))
+    if is_bad(value):
+        body.blocks.resume(None)
+        return
     found = type_of(value)
     if body.declared is not None:
         checked = declared(body, value, body.declared, span)

@@ -13,7 +13,7 @@ from mind_mlir.surface.elaboration.file import File
 from mind_mlir.surface.elaboration.literals import settled
 from mind_mlir.surface.elaboration.resolve import check_type, distinct, hint
 from mind_mlir.surface.elaboration.static import UNKNOWN, known
-from mind_mlir.surface.elaboration.types import DTYPES
+from mind_mlir.surface.elaboration.types import DTYPES, MAX_LEAVES, MAX_LEVELS
 from mind_mlir.surface.elaboration.values import Bad, Literal, is_bad
 from mind_mlir.surface.syntax import nodes
 
@@ -126,6 +126,7 @@ def _import(file: File, item: nodes.Import) -> None:
 def _check(file: File) -> None:
     """Report what is wrong with declarations, and drop types that contain themselves."""
     _drop_cycles(file)
+    _drop_large(file)
     for struct in file.structs.values():
         distinct(file, [each.name for each in struct.fields], f"a field of {struct.name.text}")
         for each in struct.fields:
@@ -168,6 +169,72 @@ def _drop_cycles(file: File) -> None:
                     name=found.text,
                 )
                 _invalidate(file, name, found)
+
+
+def _drop_large(file: File) -> None:
+    """Report types that hold more values, or nest deeper, than anybody means; let them be unknown then."""
+    sizes: dict[str, tuple[int, int] | None] = {}  # None of what is, or is made of, one that is reported
+    for root in [*file.structs, *file.aliases]:
+        stack = [root]
+        while stack:
+            name = stack[-1]
+            below = _mentioned(file, name)
+            waiting = [each.text for each in below if each.text not in sizes]
+            if waiting:
+                stack += waiting
+                continue
+            stack.pop()
+            if name not in sizes:
+                sizes[name] = _size(file, name, [sizes[each.text] for each in below])
+
+
+def _size(file: File, name: str, parts: list[tuple[int, int] | None]) -> tuple[int, int] | None:
+    """Return how many values a type holds, and how many levels it has; None where that is too much."""
+    held = [part for part in parts if part is not None]
+    if len(held) == len(parts):
+        count = _direct(file, name) + sum(part[0] for part in held)
+        levels = 1 + max((part[1] for part in held), default=0)
+        if count <= MAX_LEAVES and levels <= MAX_LEVELS:
+            return count, levels
+        many = count > MAX_LEAVES
+        file.report(
+            "E7001",
+            f"{name} holds more than {MAX_LEAVES:,} values"
+            if many
+            else f"{name} has more than {MAX_LEVELS} levels",
+            (file.structs.get(name) or file.aliases[name]).name.span,
+            help="use a tensor with one dimension more for many of something",
+            name=name,
+        )
+    _forget(file, name)
+    return None
+
+
+def _direct(file: File, name: str) -> int:
+    """Return how many fields or items a type has, those of other named types apart."""
+    types = (
+        [each.type for each in file.structs[name].fields]
+        if name in file.structs
+        else [file.aliases[name].type]
+    )
+    count, stack = 0, list(types)
+    while stack:
+        found = stack.pop()
+        count += 1
+        if isinstance(found, nodes.TupleType):
+            stack.extend(found.items)
+    return count
+
+
+def _forget(file: File, name: str) -> None:
+    """Let a struct or an alias be made of nothing known."""
+    if name in file.structs:
+        old = file.structs[name]
+        fields = [nodes.FieldType(each.name, nodes.Invalid(each.name.span)) for each in old.fields]
+        file.structs[name] = nodes.Struct(old.name, fields, old.exported, old.span)
+    else:
+        alias = file.aliases[name]
+        file.aliases[name] = nodes.Alias(alias.name, nodes.Invalid(alias.span), alias.exported, alias.span)
 
 
 def _mentioned(file: File, name: str) -> list[nodes.Ident]:

@@ -6,12 +6,13 @@ that is of its kind; else it is f32, i64 or bool. It becomes a `ConstTensor` whe
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.diagnostics import MindError
 from mind_mlir.ir.attributes import TensorLiteral
-from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.ir.types import MAX_RANK, DType, TensorType
 from mind_mlir.ir.value import Value
 from mind_mlir.surface.elaboration.body import rule
 from mind_mlir.surface.elaboration.types import SurfaceType, TupleOf, leaves, spell
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 #: Elements of a constant that a program may spell or make; more belongs into an argument.
 MAX_ELEMENTS = 1 << 24
+#: Elements of nested lists, each of which is looked at; lists of lists soon have very many.
+MAX_LISTED = 1 << 17
 
 
 @rule(nodes.Number)
@@ -114,6 +117,13 @@ def _literal_list(body: Body, node: nodes.List, items: list[Literal]) -> Surface
             help="a tensor has elements of one type",
             expected=first.kind,
             found=next(item.kind for item in items if item.kind != first.kind),
+        )
+    if math.prod((len(items), *shape)) > MAX_LISTED or len(shape) >= MAX_RANK:
+        return body.report(
+            "E7001",
+            f"a literal of more than {MAX_LISTED:,} elements, or {MAX_RANK} dimensions",
+            node.span,
+            help="pass it as an argument",
         )
     dtypes = {item.dtype for item in items} - {None}
     dtype = dtypes.pop() if len(dtypes) == 1 else None

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
+from mind_mlir.core.type_rules import size
 from mind_mlir.diagnostics.suggestions import did_you_mean
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.surface.elaboration.types import DTYPES, UNIT, StructOf, SurfaceType, TupleOf
+from mind_mlir.surface.elaboration.wording import reworded
 from mind_mlir.surface.syntax import nodes
 
 if TYPE_CHECKING:
@@ -162,6 +164,7 @@ def check_type(file: File, node: nodes.Type | None) -> None:
                     index=index,
                     value=each.value,
                 )
+        _check_size(file, node)
     elif isinstance(node, nodes.TupleType):
         for item in node.items:
             check_type(file, item)
@@ -183,6 +186,15 @@ def check_type(file: File, node: nodes.Type | None) -> None:
                 node.span,
                 help="write Tensor<f32, [2, 3]>; a dimension may be a name, which stands for any extent",
             )
+
+
+def _check_size(file: File, node: nodes.Tensor) -> None:
+    """Report a tensor that no array can be (E4104, E4106), whatever its open dimensions are."""
+    extents = [each.value if isinstance(each, nodes.Number) else 1 for each in node.dimensions]
+    known = [extent for extent in extents if isinstance(extent, int) and extent >= 1]
+    if node.dtype.text in DTYPES and len(known) == len(extents):
+        wrong = size(TensorType(DTYPES[node.dtype.text], tuple(known)), None)
+        file.extend(reworded([wrong] if wrong else []), node.span)
 
 
 def _extent(node: nodes.Ident | nodes.Number, extents: Mapping[str, int]) -> int | None:

@@ -49,6 +49,9 @@ class StructOf:
 
 SurfaceType: TypeAlias = TensorType | TupleOf | StructOf
 
+#: Values that a struct or a tuple may hold, those of its parts counted in, and levels of such types.
+MAX_LEAVES, MAX_LEVELS = 10_000, 64
+
 UNIT = TupleOf(())
 BOOL = TensorType(DType.I1)
 INDEX = TensorType(DType.SI64)

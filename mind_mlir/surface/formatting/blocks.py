@@ -162,7 +162,7 @@ def _(node: nodes.For, words: Words) -> Document:
 def _(node: nodes.Function, words: Words) -> Document:
     parts = [words.take("export"), " "] if node.exported else []
     parts += (words.take("fn"), " ", document(node.name, words))
-    parts.append(listed(words, "()", node.parameters, lambda item: parameter(item, words)).spread())
+    parts.append(listed(words, "()", node.parameters, lambda item: parameter(item, words)).lines())
     if node.result is not None:
         parts += (" ", words.take("->"), " ", document(node.result, words))
-    return concat((*parts, " ", block(node.body, words)))
+    return concat((Group(concat(parts)), " ", block(node.body, words)))

@@ -46,7 +46,9 @@ def shown(character: str) -> str:
     code = f"U+{ord(character):04X}"
     if not character.isprintable():
         return code
-    return character if character.isascii() else f"{character} ({code})"
+    if character == "'":
+        return '"\'"'
+    return f"'{character}'" if character.isascii() else f"'{character}' ({code})"
 
 
 def advice(character: str) -> str:
@@ -54,4 +56,4 @@ def advice(character: str) -> str:
     if character in QUOTES:
         return 'strings stand between double quotes: "text"'
     sign = meant(character)
-    return f"write {sign}" if sign else _HELP.get(character, _NAMES)
+    return f"write '{sign}'" if sign else _HELP.get(character, _NAMES)

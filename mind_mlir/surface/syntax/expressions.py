@@ -76,12 +76,12 @@ class ExpressionReader(OperandReader):
             if token.text not in OPERATOR_WORDS or self.begins_line() or self.ahead() not in EXPRESSIONS:
                 return 0
             sign = OPERATOR_WORDS[token.text]
-            self.report(f"there is no operator {token.text}", (token.start, token.end), f"write {sign}")
+            self.report(f"there is no operator '{token.text}'", (token.start, token.end), f"write '{sign}'")
             return LEVELS[sign]
         if self.word not in OPERATORS:
             return 0
         bound, help_ = OPERATORS[self.word]
-        self.report(f"there is no operator {self.word}", (token.start, token.end), help_)
+        self.report(f"there is no operator '{self.word}'", (token.start, token.end), help_)
         return bound
 
     def _is_choice(self, token: Token) -> bool:
@@ -104,10 +104,10 @@ class ExpressionReader(OperandReader):
                 self.deeper()
                 signs.append(token)
             elif word:
-                self.report("there is no operator not", (token.start, token.end), "write !")
+                self.report("there is no operator 'not'", (token.start, token.end), "write '!'")
                 signs.append(token)
             else:
-                self.report(f"{token.text} is no sign", (token.start, token.end), "leave it out")
+                self.report(f"'{token.text}' is no sign", (token.start, token.end), "leave it out")
         found = self.followed(self.primary())
         for token in reversed(signs):
             span = (token.start, found.span[1])
@@ -168,7 +168,7 @@ class ExpressionReader(OperandReader):
         if self.word == "name" and self.ahead() in ("=", ":"):
             token = self.advance()
             if self.word == ":":
-                self.expected("= behind the name of an argument", f"write {token.text}=value")
+                self.expected("'=' behind the name of an argument", f"write {token.text}=value")
             self.advance()
             name = nodes.Ident(token.text, (token.start, token.end))
             return nodes.Argument(self.expression(), name)

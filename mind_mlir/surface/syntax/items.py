@@ -61,7 +61,7 @@ class ItemReader(StatementReader):
     def _no_item(self) -> Fault:
         """Report what is no item, and return what ends the reading of it."""
         if self.word == "}":
-            return self.fault("} closes nothing", "leave it out, or add the { that is missing")
+            return self.fault("this '}' closes nothing", "leave it out, or add the '{' that is missing")
         span = (self.token.start, max(self.token.end, self.token.start + 1))
         if not self.silent():
             help_ = f"statements stand in functions: {_FUNCTION}"
@@ -100,10 +100,10 @@ class ItemReader(StatementReader):
         result: nodes.Type | None = None
         try:
             if self.word != "(":
-                raise self.expected("( behind the name of the function", _FUNCTION)
-            parameters = self.listed(self._parameter, "parameters")
+                raise self.expected("'(' behind the name of the function", _FUNCTION)
+            self.listed(self._parameter, "parameters", into=parameters)
             if self.word in (":", "=>"):
-                self.expected("-> before the type of the result", "write -> T { ... }")
+                self.expected("'->' before the type of the result", "write -> T { ... }")
                 self.advance()
                 if self.begins_line() or self.word == "{":
                     return parameters, nodes.Invalid((self.last_end, self.last_end))
@@ -121,7 +121,7 @@ class ItemReader(StatementReader):
         depth = self.depth
         if self.word != "{":
             self.lacking.append(self.token.start)
-            self.expected("{ before the body of the function", _FUNCTION)
+            self.expected("'->' or '{' behind the parameters", _FUNCTION)
             while self.word not in ("{", "}", "end") and not self.at_margin():
                 self.advance()
         if self.word != "{":
@@ -142,17 +142,18 @@ class ItemReader(StatementReader):
 
     def _parameter(self) -> nodes.Parameter:
         if self.word in ("&", "*"):
-            raise self.fault(f"there is no {self.word}", "leave it out")
+            raise self.fault(f"there is no '{self.word}'", "leave it out")
         if self.token.text == "mut" and self.ahead() == "name":
-            self.report("there is no mut", (self.token.start, self.token.end), "leave it out")
+            self.report("there is no 'mut'", (self.token.start, self.token.end), "leave it out")
             self.advance()
         name = self.name("the name of a parameter")
         if not self.take(":"):
-            help_ = f"write {name.text}: f32, or {name.text}: Tensor<f32, [n]>"
-            self.expected(f": and a type behind {name.text}", help_)
-            if self.word in ("name", "("):  # C's order, or a colon that is missing
-                self.type()
-            return nodes.Parameter(name, nodes.Invalid(name.span))
+            if self.word not in ("name", "(") or self.begins_line():
+                help_ = f"write {name.text}: f32, or {name.text}: Tensor<f32, [n]>"
+                if not self.silent():
+                    self.report(f"parameter {name.text} has no type", name.span, help_)
+                return nodes.Parameter(name, nodes.Invalid(name.span))
+            self.expected(f"':' behind {name.text}", f"write {name.text}: T")
         found = nodes.Parameter(name, self._declared_type())
         if self.word == "=":
             self.fault("parameters have no defaults", "give the argument in each call")
@@ -177,7 +178,7 @@ class ItemReader(StatementReader):
         name = self.name("the name of the struct")
         if self.word != "{":
             self.lacking.append(self.token.start)
-            raise self.expected("{ behind the name of the struct", "write struct P { w: f32 }")
+            raise self.expected("'{' behind the name of the struct", "write struct P { w: f32 }")
         fields = self.listed(self._field_type, "fields")
         self.take(";")
         return nodes.Struct(name, fields, exported, (first.start, self.last_end))
@@ -185,7 +186,7 @@ class ItemReader(StatementReader):
     def _field_type(self) -> nodes.FieldType:
         name = self.name("the name of a field")
         if not self.take(":"):
-            self.expected(f": behind {name.text}", f"write {name.text}: f32")
+            self.expected(f"':' behind {name.text}", f"write {name.text}: f32")
             if self.word not in ("name", "("):
                 self.skip_element()
                 return nodes.FieldType(name, nodes.Invalid(name.span))
@@ -211,7 +212,7 @@ class ItemReader(StatementReader):
         found: list[list[nodes.Ident]] = []
         while self.word in ("::", "."):
             if self.word == ".":
-                self.expected("::", "write import diff::grad;")
+                self.expected("'::'", "modules and names stand between '::': import diff::grad;")
             self.advance()
             if self.word == "{":
                 names = self.listed(lambda: self.name("a name"), "names")

@@ -74,7 +74,10 @@ class Lexer:
                 position = found.end()
             elif kind == "symbol":
                 position = found.end()
-                tokens.append(Token("symbol", found[0], found.start(), position))
+                word = found[0]
+                tokens.append(Token("symbol", word, position - len(word), position))
+                if word == ".":
+                    position = self._part(position)
             else:
                 position = rules[str(kind)](found)
         tokens.append(Token("end", "", end, end))
@@ -88,7 +91,7 @@ class Lexer:
 
     def _character(self, start: int, end: int) -> None:
         character = self._source.text[start]
-        message = f"character {shown(character)} may not stand here"
+        message = f"{shown(character)} may not stand here"
         self._report("E1002", message, start, end, advice(character), character=character)
 
     def _add(self, kind: Kind, text: str, start: int, end: int) -> int:
@@ -101,7 +104,7 @@ class Lexer:
             return self._add("comment", found[0], start, found.end())
         close = text.find("*/", start + 2)
         if close < 0:
-            self._report("E1006", "block comment is not closed", start, start + 2, "end it with */")
+            self._report("E1006", "this comment is not closed", start, start + 2, "end it with */")
             return self._add("bad", "", start, len(text))
         return self._add("comment", text[start : close + 2], start, close + 2)
 
@@ -138,6 +141,10 @@ class Lexer:
         """Report characters that stand nowhere; a name that they touch goes with them."""
         text = self._source.text
         character = text[start]
+        if character == "#":
+            end = text.find("\n", start)
+            self._character(start, start + 1)
+            return self._add("comment", "", start, end if end >= 0 else len(text))
         if character in QUOTES:
             return self._quoted(start, QUOTES[character])
         sign = meant(character)
@@ -169,23 +176,27 @@ class Lexer:
 
     # Numbers and strings
 
+    def _part(self, start: int) -> int:
+        """Read the number of a tuple's part behind a point: ``t.0.1`` are two of them, and no float."""
+        digits = _DIGITS.match(self._source.text, start)
+        return self._add("number", digits[0], start, digits.end()) if digits else start
+
     def _number(self, found: re.Match[str]) -> int:
         start, end = found.span()
         text, word, rest = self._source.text, found[0], found["rest"]
-        if self.tokens and self.tokens[-1].text == "." and self.tokens[-1].end == start:  # t.0.1
-            digits = _DIGITS.match(text, start)
-            assert digits is not None, "a number begins with a digit"
-            return self._add("number", digits[0], start, digits.end())
         if rest.startswith(".."):  # 0..n is no number
             end -= len(rest)
             word, rest = text[start:end], ""
+        if rest[-1:] in ("e", "E") and text[end : end + 1] in ("+", "-") and word[0:2].lower() != "0x":
+            end += 1
+            word = text[start:end]
         if not rest and number(word) is not None:
             return self._add("number", word, start, end)
         help_ = "write 12, 0xff, 0b101, 0o17, 1_000, 1.5 or 1e-3"
         if not rest:
             help_ = "integers have 64 bits, floats go to 1.7e308"
         elif rest.isidentifier() and not rest.startswith("_") and not word.startswith("0"):
-            help_ = f"between a number and a name stands an operator: {word[: -len(rest)]} * {rest}"
+            help_ = f"between a number and a name stands an operator: {found[0][: -len(rest)]} * {rest}"
         short = word if len(word) <= _SHOWN else f"{word[:_SHOWN]}..."
         self._report("E1005", f"malformed number {short}", start, end, help_, text=short)
         return self._add("bad", "", start, end)
@@ -196,11 +207,13 @@ class Lexer:
         assert read is not None, "a string begins with a quote"
         word, end = read[0], read.end()
         if not read[1]:
-            self._report("E1003", "string is not closed", start, end, 'end it with " on the same line')
+            self._report("E1003", "this string is not closed", start, end, 'end it with " on the same line')
             return self._add("bad", "", start, end)
+        kind: Kind = "string"
         for escape in ESCAPE.finditer(word):
             if escape[1] not in ESCAPES:
+                kind = "bad"
                 at, help_ = start + escape.start(), 'the escapes are \\n, \\r, \\t, \\\\ and \\"'
                 message = f"Invalid escape sequence {escape[0]}"
                 self._report("E1004", message, at, at + 2, help_, escape=escape[0])
-        return self._add("string", word, start, end)
+        return self._add(kind, word if kind == "string" else "", start, end)

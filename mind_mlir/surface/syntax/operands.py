@@ -63,9 +63,9 @@ class OperandReader(TypeReader):
         opener = self._openers.get(self.word)
         if opener is None:
             word = self.token.text
-            help_ = NO_EXPRESSIONS.get(self.word)
-            if help_ is None and self.token.kind == "keyword":
-                help_ = f"{word} is a word of the language, and no expression"
+            help_ = None if self.begins_line() else NO_EXPRESSIONS.get(self.word)
+            if help_ is None and self.token.kind == "keyword" and not self.begins_line():
+                help_ = f"'{word}' is a word of the language, and no expression"
             raise self.expected("an expression", help_)
         return opener()
 
@@ -116,7 +116,7 @@ class OperandReader(TypeReader):
     def _name(self) -> nodes.Expression:
         token = self.token
         if token.text == "lambda" and self.ahead() == "name" and not self.begins_line(1):
-            raise self.fault("there is no lambda", "write a closure: |x| x + 1.0")
+            raise self.fault("there is no 'lambda'", "write a closure: |x| x + 1.0")
         self.advance()
         if self.word == "{" and self.structs and self._begins_fields(token):
             return self._struct(nodes.Ident(token.text, (token.start, token.end)))
@@ -138,11 +138,11 @@ class OperandReader(TypeReader):
     def _field_value(self) -> nodes.FieldValue:
         name = self.name("the name of a field")
         if self.word == "=":
-            self.expected(": behind the name of a field", f"write {name.text}: value")
+            self.expected("':' behind the name of a field", f"write {name.text}: value")
             self.advance()
         elif not self.take(":"):
             if self.word not in (",", "}"):
-                raise self.expected(": behind the name of a field", f"write {name.text}: value")
+                raise self.expected("':' behind the name of a field", f"write {name.text}: value")
             return nodes.FieldValue(name, nodes.Name(name.text, name.span), short=True)
         depth = self.depth
         try:
@@ -159,10 +159,10 @@ class OperandReader(TypeReader):
         self.advance()
         parameters: list[nodes.Parameter] = []
         while not both and not self.take("|"):
-            name = self.name("a parameter, or |")
+            name = self.name("a parameter, or '|'")
             parameters.append(nodes.Parameter(name, self.type() if self.take(":") else None))
             if not self.take(",") and self.word != "|":
-                raise self.expected(", or |", "a closure is written |a, b| f(a, b)")
+                raise self.expected("',' or '|'", "a closure is written |a, b| f(a, b)")
         body = self.expression()
         return nodes.Closure(parameters, body, (start, body.span[1]))
 
@@ -177,8 +177,8 @@ class OperandReader(TypeReader):
         outer, self.structs = self.structs, False
         found = self.expression()
         if self.word == "=":
-            help_ = "compare with =="
-            self.report("= gives a variable a value", (self.token.start, self.token.end), help_)
+            help_ = "compare with '=='"
+            self.report("'=' gives a variable a value", (self.token.start, self.token.end), help_)
             self.advance()
             found = nodes.Invalid((found.span[0], self.expression().span[1]))
         if self.word == "{" and self.ahead() == "name" and self.ahead(2) == ":":
@@ -188,7 +188,7 @@ class OperandReader(TypeReader):
         self.structs = outer
         if self.word != "{":
             self.lacking.append(self.token.start)
-            raise self.expected(f"{{ behind the condition of {word}", f"write {word} c {{ ... }}")
+            raise self.expected(f"'{{' behind the condition of {word}", f"write {word} c {{ ... }}")
         return found
 
     def branch(self) -> nodes.If:
@@ -203,7 +203,7 @@ class OperandReader(TypeReader):
             opened.append((start, condition, self.block()))
             token = self.token
             if self.word == "name" and token.text in _ELSE_IF:
-                self.report(f"there is no {token.text}", (token.start, token.end), "write else if")
+                self.report(f"there is no '{token.text}'", (token.start, token.end), "write else if")
                 continue
             if not self.take("else"):
                 break
@@ -211,7 +211,7 @@ class OperandReader(TypeReader):
                 continue
             if self.word != "{":
                 self.lacking.append(token.start)
-                raise self.expected("{ behind else", "write else { ... }")
+                raise self.expected("'{' behind else", "write else { ... }")
             otherwise = self.block()
             break
         for start, condition, then in reversed(opened):

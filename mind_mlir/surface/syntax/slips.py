@@ -20,10 +20,10 @@ OPERATORS = {
     "%": (_PRODUCT, "write remainder(a, b), of import tensor::remainder;"),
     "**": (_PRODUCT, "write pow(a, b), of import math::pow;"),
     "^": (_PRODUCT, "write pow(a, b), of import math::pow;"),
-    "&": (2, "write && for truth values"),
-    "|": (1, "write || for truth values"),
-    "..": (1, "write range(a, b)"),
-    "..=": (1, "write range(a, b + 1)"),
+    "&": (2, "write '&&' for truth values"),
+    "|": (1, "write '||' for truth values"),
+    "..": (1, "write range(a, b), and a:b between brackets"),
+    "..=": (1, "write range(a, b + 1), and a:b + 1 between brackets"),
 }
 #: Words that are operators elsewhere.
 OPERATOR_WORDS = {"and": "&&", "or": "||"}
@@ -41,12 +41,12 @@ WORDS = {
     "pub": "export",
     "public": "export",
     "use": "import",
-    "from": "import",
     "class": "struct",
     "record": "struct",
 }
 #: Words of other languages that begin a statement which cannot be read -> what to write.
 STATEMENTS = {
+    "from": "write import math::sqrt;",
     "loop": "write while c { ... }",
     "match": "write if a == b { ... } else { ... }",
     "switch": "write if a == b { ... } else { ... }",
@@ -59,9 +59,10 @@ STATEMENTS = {
 }
 #: Words that no expression begins with -> what to write.
 NO_EXPRESSIONS = {
+    ".": "a number has a digit before its point: 0.5",
     "=>": "write if c { a } else { b }",
     ":=": "write let x = value;",
-    "=": "compare with ==; a variable is given a value in a statement of its own",
+    "=": "compare with '=='; a variable is given a value in a statement of its own",
     "->": "a closure does not say what it returns: |x| x + 1.0",
     "fn": "functions without a name are closures: |x| x + 1.0",
     "else": "else stands directly behind the block of an if",

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _ASSIGNMENTS = frozenset(("=", ":=", *UPDATES))
 _ENDS = frozenset((";", "}", "end"))
+_SEMICOLON = "end the statement with ';'"
 
 
 class StatementReader(ExpressionReader):
@@ -32,7 +33,7 @@ class StatementReader(ExpressionReader):
         start = self.token.start
         if self.word != "{":
             self.lacking.append(start)
-            raise self.expected("{")
+            raise self.expected("'{'")
         self.advance()
         outer, self.structs = self.structs, True
         statements: list[nodes.Statement] = []
@@ -50,7 +51,7 @@ class StatementReader(ExpressionReader):
     def _unended(self, value: nodes.Expression) -> nodes.Statement:
         """Return the statement that ``value`` is, whose semicolon is missing."""
         if not isinstance(value, (nodes.If, nodes.Block, nodes.Invalid)):
-            self.expected("; or an operator", "end the statement with ;")
+            self._unended_line()
         return nodes.Evaluate(value, value.span)
 
     def _statement(self, statements: list[nodes.Statement]) -> nodes.Expression | None:
@@ -77,11 +78,27 @@ class StatementReader(ExpressionReader):
         if word == "else":
             if statements and isinstance(statements[-1], nodes.Evaluate) and not self._lone_else(statements):
                 raise Fault
-            raise self.fault("else without an if", "write it directly behind the block of an if")
+            raise self.fault("'else' without an if", "write it directly behind the block of an if")
+        if word == "name" and self.ahead() in ("+", "-") and self.ahead(2) == self.ahead():
+            self._counting()
         if word == "name" and self.ahead() in _ASSIGNMENTS:
             statements.append(self._assign())
             return None
         return self._value(statements)
+
+    def _counting(self) -> None:
+        """Refuse ``x++;``.
+
+        Raises:
+            Fault: That is what stands here.
+        """
+        sign, second, third = self.ahead(), self.tokens[self.place + 2], self.ahead(3)
+        if third in _ENDS and self.tokens[self.place + 1].end == second.start:
+            name = self.token.text
+            self.advance()
+            span = (self.token.start, second.end)
+            self.report(f"there is no '{sign}{sign}'", span, f"write {name} = {name} {sign} 1;")
+            raise Fault
 
     def _lone_else(self, statements: list[nodes.Statement]) -> bool:
         """Return whether no ``if`` that has been reported stands before an ``else``."""
@@ -97,7 +114,7 @@ class StatementReader(ExpressionReader):
             "fn": self.function,
         }
         if word not in readers:
-            raise self.fault(f"{word} stands at the top of a file", "move it out of the function")
+            raise self.fault(f"'{word}' stands at the top of a file", "move it out of the function")
         return readers[word]()
 
     def foreign_word(self) -> str:
@@ -111,10 +128,10 @@ class StatementReader(ExpressionReader):
         same_line = not self.begins_line(1)
         if token.text in WORDS and same_line and following in ("name", "keyword", "(", "fn", "struct", "let"):
             found = WORDS[token.text]
-            self.report(f"there is no {token.text}", (token.start, token.end), f"write {found}")
+            self.report(f"there is no '{token.text}'", (token.start, token.end), f"write {found}")
             return found
         if token.text in STATEMENTS and (following in _ENDS or following == "{" or following == "name"):
-            raise self.fault(f"there is no {token.text}", STATEMENTS[token.text])
+            raise self.fault(f"there is no '{token.text}'", STATEMENTS[token.text])
         return "name"
 
     def _value(self, statements: list[nodes.Statement]) -> nodes.Expression | None:
@@ -138,12 +155,18 @@ class StatementReader(ExpressionReader):
             raise self.fault("only a variable can be given a value", help_)
         raise self._no_end(found)
 
-    def _no_end(self, found: nodes.Expression) -> Fault:
+    def _unended_line(self) -> None:
+        if not self.silent():
+            self.report("a semicolon is missing", (self.last_end, self.last_end + 1), _SEMICOLON)
+
+    def _no_end(self, found: nodes.Expression | None = None) -> Fault:
         """Report what stands where a statement should end, and return what ends the reading of it."""
-        help_ = "end the statement with ;"
+        help_ = _SEMICOLON
         if self.word == ":" and isinstance(found, nodes.Name):
             help_ = f"write let {found.text}: T = value;"
-        return self.expected("; or an operator", help_)
+        if self.word in (")", "]"):
+            help_ = f"'{self.word}' closes nothing: leave it out"
+        return self.expected("';' or an operator", help_)
 
     def may_begin(self) -> bool:
         """Return whether a statement may begin, or the block end, although no semicolon came."""
@@ -156,9 +179,9 @@ class StatementReader(ExpressionReader):
             Fault: The statement goes on in a way that cannot be read.
         """
         if not self.take(";"):
-            fault = self.expected("; or an operator", "end the statement with ;")
             if not self.may_begin():
-                raise fault
+                raise self._no_end()
+            self._unended_line()
         return (start, self.last_end)
 
     # Statements that begin with a word, and assignments
@@ -171,7 +194,7 @@ class StatementReader(ExpressionReader):
         """
         first = self.advance()
         if self.token.text == "mut" and self.ahead() in ("name", "("):
-            self.report("there is no mut", (self.token.start, self.token.end), "every variable may change")
+            self.report("there is no 'mut'", (self.token.start, self.token.end), "every variable may change")
             self.advance()
         depth = self.depth
         pattern = self.pattern()
@@ -179,10 +202,12 @@ class StatementReader(ExpressionReader):
         try:
             type_ = self._let_type()
             if self.word in (":=", "=="):
-                self.report(f"expected =, found {self.word}", (self.token.start, self.token.end), "write =")
+                self.report(
+                    f"expected '=', found '{self.word}'", (self.token.start, self.token.end), "write '='"
+                )
                 self.advance()
             elif not self.take("="):
-                raise self.expected("= behind the name", "write let x = value;, or let x: T = value;")
+                raise self.expected("'=' behind the name", "write let x = value;, or let x: T = value;")
             value = self.expression()
             return nodes.Let(pattern, type_, value, self.end(first.start))
         except Fault:
@@ -211,10 +236,10 @@ class StatementReader(ExpressionReader):
         token = self.advance()
         span = (token.start, token.end)
         if token.text == ":=":
-            self.report("there is no :=", span, f"write let {name.text} = value;")
+            self.report("there is no ':='", span, f"write let {name.text} = value;")
         elif token.text in UPDATES:
             help_ = f"write {name.text} = {name.text} {UPDATES[token.text]} value;"
-            self.report(f"there is no {token.text}", span, help_)
+            self.report(f"there is no '{token.text}'", span, help_)
         depth = self.depth
         try:
             value = self.expression()

@@ -37,7 +37,11 @@ class TypeReader(Cursor):
         self._closings: list[str] = []
 
     def listed(
-        self, element: Callable[[], _T], what: str, lost: Callable[[nodes.Invalid], _T] | None = None
+        self,
+        element: Callable[[], _T],
+        what: str,
+        lost: Callable[[nodes.Invalid], _T] | None = None,
+        into: list[_T] | None = None,
     ) -> list[_T]:
         """Read elements between commas, and the brackets around them; a wrong one costs no other.
 
@@ -45,6 +49,7 @@ class TypeReader(Cursor):
             element: Reads one.
             what: What messages call them.
             lost: Makes what stands for one that cannot be read; without it, that is left out.
+            into: Takes the elements, also where the list does not end.
 
         Raises:
             Fault: It is not known where the list ends.
@@ -54,16 +59,20 @@ class TypeReader(Cursor):
         outer, self.structs = self.structs, True
         self._closings.append(closing)
         try:
-            return self._elements(element, what, lost, opening)
+            return self._elements(element, what, lost, opening, [] if into is None else into)
         finally:
             self.structs = outer
             self._closings.pop()
 
     def _elements(
-        self, element: Callable[[], _T], what: str, lost: Callable[[nodes.Invalid], _T] | None, opening: Token
+        self,
+        element: Callable[[], _T],
+        what: str,
+        lost: Callable[[nodes.Invalid], _T] | None,
+        opening: Token,
+        found: list[_T],
     ) -> list[_T]:
         closing = _CLOSING[opening.text]
-        found: list[_T] = []
         whole = True
         while self.word != closing:
             if self._ends_list(closing):
@@ -95,10 +104,10 @@ class TypeReader(Cursor):
         other = self.word in (")", "]") and not self.begins_line()
         if "\n" in self.source.text[opening.start : self.last_end] and not other:
             if not self.silent():
-                help_ = f"add {closing} behind its last element"
-                self.report(f"{opening.text} is not closed", (opening.start, opening.end), help_)
+                help_ = f"add '{closing}' behind its last element"
+                self.report(f"this '{opening.text}' is not closed", (opening.start, opening.end), help_)
             return
-        self.expected(f", or {closing}", f"{closing} ends what {opening.text} began")
+        self.expected(f"',' or '{closing}'", f"'{closing}' ends what '{opening.text}' began")
         if other and self.word not in self._closings:
             self.advance()
 
@@ -108,11 +117,11 @@ class TypeReader(Cursor):
         Raises:
             Fault: This is no element.
         """
-        help_ = f"{what} stand between commas, and {closing} ends them"
+        help_ = f"{what} stand between commas, and '{closing}' ends them"
         if self.silent():
             raise Fault
         if self.word == ";":  # between the fields of a struct
-            self.expected(", or }", help_)
+            self.expected("',' or '}'", help_)
             self.advance()
             return False
         deeper = not self.begins_line() or self.column() > self._indentation(opening)
@@ -120,9 +129,9 @@ class TypeReader(Cursor):
             if self.begins_line():
                 self._not_closed(opening, closing)
                 raise Fault
-            raise self.expected(f", or {closing}", help_)
+            raise self.expected(f"',' or '{closing}'", help_)
         if report:
-            self.expected(f", or {closing}", help_)
+            self.expected(f"',' or '{closing}'", help_)
         return False
 
     def _indentation(self, token: Token) -> int:
@@ -204,22 +213,27 @@ class TypeReader(Cursor):
 
     def _tensor(self) -> nodes.Type:
         start = self.advance().start
+        if self.word == "[":  # Tensor[f32, [2, 3]]
+            self.expected("'<' behind Tensor", _TENSOR)
+            self.advance()
+            self.skip_to("]")
+            return nodes.Invalid((start, self.last_end))
         try:
-            self.expect("<", "behind Tensor", _TENSOR)
+            self.advance()
             dtype = self.name("an element type")
             if not self.take(","):
-                fault = self.expected(", behind the element type", _TENSOR)
+                fault = self.expected("',' behind the element type", _TENSOR)
                 if self.word != "[":
                     raise fault
             if self.word != "[":
-                raise self.expected("[ before the extents", _TENSOR)
+                raise self.expected("'[' before the extents", _TENSOR)
             extents = self.listed(self._dimension, "extents", lambda _: nodes.Ident(""))
         except Fault:
             return self._skip_angles(start)
         if self.word == ">=":  # let x: Tensor<f32, [2]>= e
             self.divide()
         elif not self.take(">"):
-            self.expected("> behind the extents", _TENSOR)
+            self.expected("'>' behind the extents", _TENSOR)
         span = (start, self.last_end)
         if not all(isinstance(each, nodes.Number) or each.text for each in extents):
             return nodes.Invalid(span)
@@ -263,7 +277,7 @@ def _same(invalid: nodes.Invalid) -> nodes.Invalid:
 #: What to write instead of a type of another language, by the word it begins with.
 _HELP = {
     "[": "a tensor's type is written Tensor<f32, [4]>, a tuple's (f32, f32)",
-    "&": "there are no references: leave & out",
-    "*": "there are no pointers: leave * out",
+    "&": "there are no references: leave '&' out",
+    "*": "there are no pointers: leave '*' out",
     "fn": "a type is f32, Tensor<f32, [2, 3]>, (A, B), or a struct's name; functions have none",
 }
