@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import random
 import re
 from dataclasses import replace
@@ -109,7 +110,7 @@ def lower(
     names = entries(program.tree) if function is None else [function]
     exports: list[tuple[Instance, Sequence[str], str]] = []
     for name in names:
-        node = _function(file, name)
+        node = function_of(file, name)
         types = parameter_types(file, node, bindings)
         made = instantiate(file, name, types, bindings)
         if made is not None:
@@ -148,7 +149,7 @@ def open_types(program: Program, function: str | None = None) -> dict[str, Tenso
         return {}
     found: dict[str, TensorType] = {}
     symbols: Any = {name: SymbolicDim(name) for name in dimensions(program)}
-    for parameter in _function(file, names[0]).parameters:
+    for parameter in function_of(file, names[0]).parameters:
         type_ = resolved(file, parameter.type, symbols) if parameter.type is not None else None
         if type_ is not None:
             found |= dict(type_leaves(type_, parameter.name.text))
@@ -162,7 +163,12 @@ def _raise(file: File) -> None:
         raise VerificationError(findings.in_source_order())
 
 
-def _function(file: File, name: str) -> nodes.Function:
+def function_of(file: File, name: str) -> nodes.Function:
+    """Return the function called ``name``.
+
+    Raises:
+        VerificationError: E2002, there is none.
+    """
     if name in file.functions:
         return file.functions[name]
     near = did_you_mean(name, file.functions)
@@ -310,7 +316,8 @@ def _choices(file: File, node: nodes.Function, dimensions: Sequence[str]) -> Ite
         return
     written = (each.value for each in walk(node) if isinstance(each, nodes.Number))
     small = (value for value in written if isinstance(value, int) and 1 <= value <= _FIRST[0])
-    numbers = list(dict.fromkeys((*itertools.islice(dict.fromkeys(small), _NUMBERS), 1, 2)))
+    sizes = itertools.islice(dict.fromkeys(_sizes(node)), _NUMBERS)
+    numbers = list(dict.fromkeys((*itertools.islice(dict.fromkeys(small), _NUMBERS), *sizes, 1, 2)))
     for number in numbers:
         yield dict.fromkeys(dimensions, number)
     draw = random.Random(0)  # noqa: S311 -- the same choices in every run
@@ -318,6 +325,16 @@ def _choices(file: File, node: nodes.Function, dimensions: Sequence[str]) -> Ite
     for extents in dict.fromkeys(drawn):
         if len(set(extents)) > 1:  # those that are alike have been tried
             yield dict(zip(dimensions, extents, strict=True))
+
+
+def _sizes(node: nodes.Function) -> Iterator[int]:
+    """Yield how many elements the shapes have that a function writes: what is reshaped has as many."""
+    for each in walk(node):
+        if isinstance(each, nodes.List) and each.items:
+            values = [item.value for item in each.items if isinstance(item, nodes.Number)]
+            extents = [value for value in values if isinstance(value, int) and value >= 1]
+            if len(extents) == len(each.items):
+                yield math.prod(extents)
 
 
 def _named(finding: Diagnostic, marks: Mapping[str, str]) -> Diagnostic:

@@ -115,16 +115,23 @@ class _Item:
         missing, surplus = self._counted()
         if not missing and not surplus:
             return list(self._tokens[self._range.start : self._range.stop]), []
-        added, stray = self._indented()
-        if len(added) + len(stray) != len(missing) + len(surplus):  # indentation explains nothing
-            added, stray = dict.fromkeys(missing, self._range.stop), set(surplus)
-        # Behind a comment or a string that is not closed, braces are not seen.
-        hidden = any(
-            token.kind == "bad" and any(brace in self._text[token.start : token.end] for brace in "{}")
-            for token in self._tokens[self._range.start : self._range.stop]
-        )
-        troubles = [] if hidden else [*self._unclosed(added), *self._left_over(stray)]
+        added, stray = dict.fromkeys(missing, self._range.stop), set(surplus)
+        for lines in (True, False):  # where indentation explains what is wrong, it says where
+            found = self._indented(lines=lines)
+            if len(found[0]) + len(found[1]) == len(missing) + len(surplus):
+                added, stray = found
+                break
+        troubles = [] if self._hides() else [*self._unclosed(added), *self._left_over(stray)]
         return self._words(added, stray), troubles
+
+    def _hides(self) -> bool:
+        """Return whether a comment or a string that is not closed may hold braces."""
+        for token in self._tokens[self._range.start : self._range.stop]:
+            if token.kind == "bad":
+                word = self._text[token.start : token.end]
+                if word.startswith("/*") or "{" in word or "}" in word:
+                    return True
+        return False
 
     def _counted(self) -> tuple[list[int], list[int]]:
         """Return places of braces that nothing closes, and of those that close nothing."""
@@ -141,8 +148,12 @@ class _Item:
                     surplus.append(place)
         return open_, surplus
 
-    def _indented(self) -> tuple[dict[int, int], set[int]]:
-        """Return what `_counted` does, by indentation; with each open brace, before what it should close."""
+    def _indented(self, *, lines: bool) -> tuple[dict[int, int], set[int]]:
+        """Return what `_counted` does, by indentation; with each open brace, before what it should close.
+
+        Args:
+            lines: Whether any line that is not deeper than that of a brace ends its block, or a brace alone.
+        """
         open_: list[tuple[int, int]] = []
         added: dict[int, int] = {}
         stray: set[int] = set()
@@ -151,6 +162,9 @@ class _Item:
             column = self._column(place)
             indentation = indentation if column is None else column
             word = self._word(place)
+            if lines and column is not None and word not in ("}", ")", "]"):
+                while open_ and open_[-1][1] >= column:
+                    added[open_.pop()[0]] = place
             if word == "{":
                 open_.append((place, indentation))
             elif word == "}":

@@ -60,6 +60,9 @@ class Cursor:
         self.token = self.tokens[0]
         self.word = self._words[0]
         self._reported = -1
+        self._cut = any(
+            kind == "bad" and source.text.startswith("/*", start) for kind, _, start, _ in self.tokens
+        )
 
     # Going on
 
@@ -145,6 +148,8 @@ class Cursor:
         if self.word == "bad":
             return True
         # A string that is not closed takes the rest of its line with it, a comment that of the file.
+        if self._cut and self.token.start >= len(self.source.text):
+            return True
         return self.place > 0 and self._words[self.place - 1] == "bad" and self.begins_line()
 
     def expected(self, what: str, help_: str | None = None, notes: tuple[str, ...] = ()) -> Fault:
@@ -240,6 +245,17 @@ class Cursor:
             if (word == "}" and not inside) or (not opened and word in (",", ";", ")", "]")):
                 return
             if word in BEGINNINGS and not inside and self.begins_line():
+                return
+            opened.follow(word)
+            self.advance()
+
+    def skip_to(self, closing: str) -> None:
+        """Go behind ``closing``, or to what ends a statement before it."""
+        opened = _Opened()
+        while self.word not in (";", "{", "}", "end"):
+            word = self.word
+            if not opened and word in (closing, ")", "]"):
+                self.take(closing)
                 return
             opened.follow(word)
             self.advance()

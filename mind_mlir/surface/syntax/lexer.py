@@ -187,13 +187,16 @@ class Lexer:
         if rest.startswith(".."):  # 0..n is no number
             end -= len(rest)
             word, rest = text[start:end], ""
+        if rest[-1:] in ("e", "E") and text[end : end + 1] in ("+", "-") and word[0:2].lower() != "0x":
+            end += 1
+            word = text[start:end]
         if not rest and number(word) is not None:
             return self._add("number", word, start, end)
         help_ = "write 12, 0xff, 0b101, 0o17, 1_000, 1.5 or 1e-3"
         if not rest:
             help_ = "integers have 64 bits, floats go to 1.7e308"
         elif rest.isidentifier() and not rest.startswith("_") and not word.startswith("0"):
-            help_ = f"between a number and a name stands an operator: {word[: -len(rest)]} * {rest}"
+            help_ = f"between a number and a name stands an operator: {found[0][: -len(rest)]} * {rest}"
         short = word if len(word) <= _SHOWN else f"{word[:_SHOWN]}..."
         self._report("E1005", f"malformed number {short}", start, end, help_, text=short)
         return self._add("bad", "", start, end)

@@ -96,7 +96,9 @@ class StatementReader(ExpressionReader):
         if third in _ENDS and self.tokens[self.place + 1].end == second.start:
             name = self.token.text
             self.advance()
-            raise self.fault(f"there is no '{sign}{sign}'", f"write {name} = {name} {sign} 1;")
+            span = (self.token.start, second.end)
+            self.report(f"there is no '{sign}{sign}'", span, f"write {name} = {name} {sign} 1;")
+            raise Fault
 
     def _lone_else(self, statements: list[nodes.Statement]) -> bool:
         """Return whether no ``if`` that has been reported stands before an ``else``."""

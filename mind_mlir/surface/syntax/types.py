@@ -213,8 +213,13 @@ class TypeReader(Cursor):
 
     def _tensor(self) -> nodes.Type:
         start = self.advance().start
+        if self.word == "[":  # Tensor[f32, [2, 3]]
+            self.expected("'<' behind Tensor", _TENSOR)
+            self.advance()
+            self.skip_to("]")
+            return nodes.Invalid((start, self.last_end))
         try:
-            self.expect("<", "behind Tensor", _TENSOR)
+            self.advance()
             dtype = self.name("an element type")
             if not self.take(","):
                 fault = self.expected("',' behind the element type", _TENSOR)
