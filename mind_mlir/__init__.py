@@ -220,6 +220,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "numpy":  # a package, whose functions traced arrays are given to
+        with held():
+            return import_module("mind_mlir.numpy")
     if name not in _HOMES:
         raise AttributeError(f"module 'mind_mlir' has no attribute {name!r}")
     home = _HOMES[name]

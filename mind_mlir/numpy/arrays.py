@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from mind_mlir import border
+from mind_mlir.ir.types import DType
 from mind_mlir.ops.accumulators import ACCUMULATOR, OUTPUT, default_accumulator
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.opdef import COMPLEX
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from mind_mlir.ir.types import DType
     from mind_mlir.ir.value import Value
     from mind_mlir.ops.opdef import OpDef
 
@@ -57,6 +57,13 @@ def stretched(x: TracedArray, shape: Sequence[int]) -> TracedArray:
     """
     trace = current_trace()
     return trace.wrap(broadcast_to(trace, trace.value(x), tuple(shape)), weak=x.weak)
+
+
+def filled(shape: Sequence[int], number: float, dtype: DType) -> TracedArray:
+    """Return an array of one number; as a truth value, it is whether that is not 0."""
+    trace = current_trace()
+    one = bool(number) if dtype is DType.I1 else number
+    return stretched(trace.wrap(as_value(trace, one, dtype)), shape)
 
 
 def shape_of(shape: Any, parameter: str = "shape") -> tuple[int, ...]:

@@ -9,11 +9,11 @@ import numpy as np
 
 from mind_mlir import border
 from mind_mlir.ir.types import DType
-from mind_mlir.numpy.arrays import op, shape_of, stretched, together, traced
+from mind_mlir.numpy.arrays import filled, op, shape_of, stretched, together, traced
 from mind_mlir.numpy.calling import spelled
 from mind_mlir.numpy.shaping import diagonals
 from mind_mlir.tracing.array import TracedArray
-from mind_mlir.tracing.conversion import as_dtype, as_value
+from mind_mlir.tracing.conversion import as_dtype
 from mind_mlir.tracing.trace import current_trace
 
 if TYPE_CHECKING:
@@ -40,13 +40,13 @@ def full(shape: Shape, fill_value: ArrayLike, dtype: DTypeLike | None = None) ->
 @spelled("BroadcastTo")
 def zeros(shape: Shape, dtype: DTypeLike = "f64") -> Array:
     """Return an array of zeros."""
-    return _filled(shape_of(shape), 0, as_dtype(dtype))
+    return filled(shape_of(shape), 0, as_dtype(dtype))
 
 
 @spelled("BroadcastTo")
 def ones(shape: Shape, dtype: DTypeLike = "f64") -> Array:
     """Return an array of ones."""
-    return _filled(shape_of(shape), 1, as_dtype(dtype))
+    return filled(shape_of(shape), 1, as_dtype(dtype))
 
 
 @spelled("BroadcastTo")
@@ -122,7 +122,7 @@ def linspace(
     x = _line(count, first, (last - first) / steps if steps > 0 else 0.0, DType.F64)
     if endpoint and steps > 0:
         is_last = op("Iota", shape=(count,), dtype="i64", axis=0) == steps
-        x = op("Select", is_last, _filled((count,), last, DType.F64), x)
+        x = op("Select", is_last, filled((count,), last, DType.F64), x)
     wanted = DType.F64 if dtype is None else as_dtype(dtype)
     return (op("Floor", x) if wanted.is_integer else x).astype(wanted)
 
@@ -134,14 +134,8 @@ def _line(count: int, first: float, step: float, dtype: DType) -> TracedArray:
     return x + first if first else x
 
 
-def _filled(shape: tuple[int, ...], number: float, dtype: DType) -> TracedArray:
-    trace = current_trace()
-    one = bool(number) if dtype is DType.I1 else number
-    return stretched(trace.wrap(as_value(trace, one, dtype)), shape)
-
-
 def _like(x: TracedArray, number: int, dtype: DTypeLike | None) -> TracedArray:
-    return _filled(x.shape, number, x.value.type.dtype if dtype is None else as_dtype(dtype))
+    return filled(x.shape, number, x.value.type.dtype if dtype is None else as_dtype(dtype))
 
 
 def _number(value: Any, parameter: str) -> Any:

@@ -63,6 +63,10 @@ class GradientFunction(StagedFunction):
         argnums = tuple([name if place is None else place for place, name in self.paths])
         return _gradient, (self.function, argnums if self.several else argnums[0], self.with_value)
 
+    def flatten(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[list[Any], Form]:
+        """Return the leaves of a call's arguments, and their form, as the function has them."""
+        return self.function.flatten(args, kwargs)
+
     def types_of(self, form: Form, leaves: Sequence[Any]) -> tuple[TensorType, ...]:
         """Return the types of the leaves of arguments, as the function has them."""
         return self.function.types_of(form, leaves)

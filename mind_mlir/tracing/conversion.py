@@ -8,6 +8,7 @@ complex number, and none of them the other way round.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -63,7 +64,7 @@ def as_value(trace: Trace, x: Any, like: DType | None = None) -> Value:
     if isinstance(x, np.generic):
         x = x.item()
     try:
-        literal = TensorLiteral.of(complex(x) if dtype.kind is DTypeKind.COMPLEX else x, dtype)
+        literal = _known_literal(x, dtype) if x else _number_literal(x, dtype)
     except VerificationError as error:  # E4005, which knows no place
         located = [replace(finding, location=user_location()) for finding in error.diagnostics]
         raise VerificationError(located) from None
@@ -91,6 +92,14 @@ def as_values(trace: Trace, *xs: Any) -> tuple[list[Value], bool]:
         weak.append(number)
     widest = max(weak, key=lambda dtype: RANKS[dtype.kind])
     return [as_value(trace, each, widest) for each in found], True
+
+
+def _number_literal(x: Any, dtype: DType) -> TensorLiteral:
+    return TensorLiteral.of(complex(x) if dtype.kind is DTypeKind.COMPLEX else x, dtype)
+
+
+#: Programs have few numbers, many times; zeros of both signs, which are equal, are not among them.
+_known_literal = functools.lru_cache(maxsize=1024, typed=True)(_number_literal)
 
 
 def _check_same(values: Sequence[Value]) -> None:

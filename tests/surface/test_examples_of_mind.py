@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -68,6 +67,8 @@ def test_a_perceptron_learns_as_by_the_chain_rule() -> None:
     )
     found = run("mlp.mind", "train", start=state, x=x, y=y, rate=0.1, epochs=4)
     same(found, reference.mlp_train(state, x, y, 0.1, 4))
+    slopes = compiled("mlp.mind", "loss").grad()(params, x[0], y[0])
+    slopes_agree("mlp.mind", "loss", {"p": params}, {"p": slopes}, x=x[0], y=y[0])
 
 
 def test_heat_spreads_and_looks_back() -> None:
@@ -112,7 +113,7 @@ def test_a_transformer_and_its_gradient() -> None:
     same(run("transformer.mind", "logits", p=model, text=text), reference.transformer_logits(model, text))
     loss, slopes = run("transformer.mind", "learn", p=model, text=text, next=following)
     np.testing.assert_allclose(loss, reference.transformer_loss(model, text, following), rtol=1e-10)
-    slopes_agree("transformer.mind", "loss", {"p": model}, {"p": slopes}, text=text, next=following)
+    slopes_agree("transformer.mind", "learn", {"p": model}, {"p": slopes}, text=text, next=following)
 
 
 def slopes_agree(name: str, function: str, wrt: Tree, slopes: Tree, **others: Any) -> None:
@@ -128,7 +129,8 @@ def slopes_agree(name: str, function: str, wrt: Tree, slopes: Tree, **others: An
         ends = []
         for sign in (1, -1):
             moved = [*values[:place], value + sign * step * direction, *values[place + 1 :]]
-            ends.append(float(call(**form.unflatten(moved), **others)))
+            found = call(**form.unflatten(moved), **others)
+            ends.append(float(found[0] if isinstance(found, tuple) else found))
         slope = (ends[0] - ends[1]) / (2 * step)
         np.testing.assert_allclose(np.sum(gradient * direction), slope, rtol=1e-5, atol=1e-8)
 
@@ -136,5 +138,4 @@ def slopes_agree(name: str, function: str, wrt: Tree, slopes: Tree, **others: An
 @pytest.mark.parametrize("path", sorted(EXAMPLES.rglob("*.mind")), ids=lambda path: path.name)
 def test_examples_have_nothing_wrong_in_them(path: Path) -> None:
     assert mind_mlir.load(path).check() == []
-    assert not [line for line in path.read_text(encoding="utf-8").splitlines() if len(line) > 100]
-    assert re.match("// ", path.read_text(encoding="utf-8"))
+    assert path.read_text(encoding="utf-8").startswith("// ")

@@ -122,9 +122,26 @@ def test_code_is_kept_for_the_signatures_that_were_used_last() -> None:
         seen.append(x.shape)
         return x + 1
 
-    for size in (1, 2, 1, 3, 1, 2):
+    for size in (1, 2, 3, 4, 4, 3, 1):
         np.testing.assert_array_equal(f(np.zeros(size)), np.ones(size))
-    assert seen == [(1,), (2,), (3,), (2,)]
+    assert seen == [(1,), (2,), (3,), (4,), (1,)]
+
+
+def test_arguments_by_position_by_name_and_by_default() -> None:
+    f = jit(lambda x, y=2.0, z=X: (x * y, z - y))
+    g = jit(lambda x, *more: x + sum(more))
+    for _ in range(120):
+        for found in (f(X), f(X, 2.0), f(X, z=X), f(z=X, x=X), f(X, 2.0, X)):
+            np.testing.assert_array_equal(found[0], X * 2)
+            np.testing.assert_array_equal(found[1], X - 2)
+        np.testing.assert_array_equal(f(X, z=X[0])[1], X[0] - 2)
+        np.testing.assert_array_equal(f(y=X, x=X)[0], X * X)
+        np.testing.assert_array_equal(g(X, X, X), X * 3)
+        np.testing.assert_array_equal(g(X), X)
+    calls: list[Any] = [f, lambda: f(X, x=X), lambda: f(X, w=X), lambda: g(x=X, y=X), lambda: f(X, 1, X, X)]
+    for wrong in calls:
+        with pytest.raises(TypeError, match=r"<lambda>\(\): "):
+            wrong()
 
 
 def test_static_arguments_are_part_of_the_program() -> None:
@@ -184,6 +201,22 @@ def test_functions_call_functions() -> None:
     np.testing.assert_array_equal(quadrupled(X), X * 4)
     np.testing.assert_array_equal(jit(doubled)(X), X * 2)
     assert "Call" not in quadrupled.lower(X).as_text("core")
+
+
+def test_functions_of_both_languages_call_each_other() -> None:
+    text = """
+    struct Layer { w: Tensor<f32, [n, m]>, b: Tensor<f32, [m]> }
+    fn layer(p: Layer, x: Tensor<f32, [k, n]>) -> Tensor<f32, [k, m]> { return twice(matmul(x, p.w) + p.b); }
+    """
+    program = mind_mlir.parse(text, format="mind", functions={"twice": doubled})
+    layer = jit(program, "layer")
+    params = {"w": X.T, "b": np.ones(2, np.float32)}
+    np.testing.assert_array_equal(layer(params, X), 2 * (X @ X.T + 1))
+    loss = jit(lambda p, x: layer(p, x).sum() * 3.0)
+    np.testing.assert_allclose(loss.grad()(params, X)["b"], [12, 12])
+    assert loss(params, X) == (X @ X.T + 1).sum() * 6
+    with pytest.raises(ValueError, match="entry must be left out"):
+        jit(doubled, "layer")  # type: ignore[call-overload]  # that is what is tested
 
 
 def test_functions_read_what_is_around_them() -> None:

@@ -34,6 +34,7 @@ class File:
         depth: How many instances are being made, each for another.
         nesting: How many expressions are being elaborated, each within another.
         failed: Instances in which something is wrong.
+        mistakes: How often something was found to be wrong; the same mistake may be met again and again.
         pending: Instances that wait for others that lie deeper.
     """
 
@@ -49,6 +50,7 @@ class File:
     depth: int = 0
     nesting: int = 0
     failed: set[Hashable] = field(default_factory=set)
+    mistakes: int = 0
     pending: list[Hashable] = field(default_factory=list)
     _reported: set[tuple[object, ...]] = field(default_factory=set)
 
@@ -73,6 +75,7 @@ class File:
 
     def add(self, finding: Diagnostic) -> None:
         """Record a finding, unless the same has been found in the same place."""
+        self.mistakes += 1
         identity = (finding.code, finding.location or finding.message)
         if identity in self._reported:
             return

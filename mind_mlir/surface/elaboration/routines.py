@@ -130,6 +130,7 @@ def use(
     operands = tuple(leaf for value in (*arguments, function) for leaf in leaves(value))
     made = instance_of(body.file, name, function, arguments, extents, span)
     if made is None:
+        body.failed = True
         declared = getattr(function.node, "result", None)
         result = resolved(body.file, declared, extents) if declared is not None else None
         return Use(None, operands, tuple(arguments), result)
@@ -226,7 +227,7 @@ def _made(
     Raises:
         Failed: Something is wrong in it.
     """
-    found = len(file.findings)
+    found = file.mistakes
     where = file.locate(span)
     if extents and where is not None and file.depth > 1:
         bound = ", ".join(f"{name} = {extent}" for name, extent in extents.items())
@@ -234,7 +235,7 @@ def _made(
     body = entered(file, function, arguments, extents)
     body.failed = any(map(is_bad, arguments))
     finished(body, function.node)
-    if len(file.findings) > found or body.failed or body.result is None or not body.blocks.complete:
+    if file.mistakes > found or body.failed or body.result is None or not body.blocks.complete:
         raise Failed
     types = tuple([leaf for _, leaf in type_leaves(body.result)])
     location = file.locate(function.node.name.span) if isinstance(function.node, nodes.Function) else None
