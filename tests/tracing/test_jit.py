@@ -122,9 +122,26 @@ def test_code_is_kept_for_the_signatures_that_were_used_last() -> None:
         seen.append(x.shape)
         return x + 1
 
-    for size in (1, 2, 1, 3, 1, 2):
+    for size in (1, 2, 3, 4, 4, 3, 1):
         np.testing.assert_array_equal(f(np.zeros(size)), np.ones(size))
-    assert seen == [(1,), (2,), (3,), (2,)]
+    assert seen == [(1,), (2,), (3,), (4,), (1,)]
+
+
+def test_arguments_by_position_by_name_and_by_default() -> None:
+    f = jit(lambda x, y=2.0, z=X: (x * y, z - y))
+    g = jit(lambda x, *more: x + sum(more))
+    for _ in range(120):
+        for found in (f(X), f(X, 2.0), f(X, z=X), f(z=X, x=X), f(X, 2.0, X)):
+            np.testing.assert_array_equal(found[0], X * 2)
+            np.testing.assert_array_equal(found[1], X - 2)
+        np.testing.assert_array_equal(f(X, z=X[0])[1], X[0] - 2)
+        np.testing.assert_array_equal(f(y=X, x=X)[0], X * X)
+        np.testing.assert_array_equal(g(X, X, X), X * 3)
+        np.testing.assert_array_equal(g(X), X)
+    calls: list[Any] = [f, lambda: f(X, x=X), lambda: f(X, w=X), lambda: g(x=X, y=X), lambda: f(X, 1, X, X)]
+    for wrong in calls:
+        with pytest.raises(TypeError, match=r"<lambda>\(\): "):
+            wrong()
 
 
 def test_static_arguments_are_part_of_the_program() -> None:
