@@ -87,7 +87,10 @@ docs: $(READY) ## write the generated files anew, then check that all pages are 
 	$(BIN)/mind-mlir ops --irdl --output dialect/mind.irdl.mlir
 	$(BIN)/mind-mlir ops --dtypes --output docs/ptir-operations.md
 	$(BIN)/mind-mlir ops --opcodes --output mind_mlir/cli/opcode_names.py
+	$(BIN)/python -m mind_mlir.numpy.stub > mind_mlir/numpy/__init__.pyi
+	$(BIN)/python -m mind_mlir.numpy.page > docs/numpy.md
 	$(BIN)/python -m mind_mlir.passes.simplify.reference > docs/identities.md
+	$(BIN)/python -m mind_mlir.surface.elaboration.reference > docs/language-reference.md
 	$(BIN)/mind-mlir buffers examples/conv.ir --target=avx2 --output docs/buffers.svg
 	$(CLEAN) $(BIN)/pytest tests/test_docs.py
 

@@ -21,6 +21,8 @@ ALL = (
     "check_memory",
     "ptir_literals",
     "surface_check",
+    "jit",
+    "first_call",
 )
 
 

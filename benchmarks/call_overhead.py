@@ -67,14 +67,14 @@ def _row(count: int, seconds: float) -> Row:
     if numba is not None:
         jitted = numba.njit(_affine)
         candidates["numba x * 2 + 1 us"] = lambda: jitted(first)
-    return {"inputs": count, **{name: time * 1e6 for name, time in _best(candidates, seconds).items()}}
+    return {"inputs": count, **{name: time * 1e6 for name, time in best(candidates, seconds).items()}}
 
 
 def _affine(x: Any) -> Any:
     return x * np.float32(2) + np.float32(1)
 
 
-def _best(candidates: dict[str, Callable[[], object]], seconds: float) -> dict[str, float]:
+def best(candidates: dict[str, Callable[[], object]], seconds: float) -> dict[str, float]:
     """Return the seconds of one call of each, the best of alternating rounds."""
     counts = {name: calls_for(call, seconds) for name, call in candidates.items()}
     times: dict[str, list[float]] = {name: [] for name in candidates}

@@ -11,41 +11,25 @@ import gc
 import pstats
 import sys
 import time
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from benchmarks.command import parser, show
 from benchmarks.report import Report
 from benchmarks.surface_programs import SHAPES, realistic
 from mind_mlir.diagnostics import SourceText
-from mind_mlir.surface.elaboration import check
-from mind_mlir.surface.syntax.reading import read
+from mind_mlir.surface.program import SurfaceProgram
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from benchmarks.report import Row
-    from mind_mlir.diagnostics import Diagnostic
-    from mind_mlir.surface.syntax import nodes
 
 #: Functions that a profile lists.
 _LISTED = 40
 
 
-@dataclass(frozen=True)
-class _Program:
-    """A program as its reader gives it."""
-
-    source: SourceText
-    tree: nodes.Program
-    findings: Sequence[Diagnostic]
-    foreign: Mapping[str, Any]
-
-    @classmethod
-    def of(cls, text: str) -> _Program:
-        source = SourceText("benchmark.mind", text)
-        reading = read(source)
-        return cls(source, reading.program, reading.findings, {})
+def _program(text: str) -> SurfaceProgram:
+    return SurfaceProgram(SourceText("benchmark.mind", text))
 
 
 def seconds(text: str, repeats: int) -> tuple[float, float, int]:
@@ -55,9 +39,10 @@ def seconds(text: str, repeats: int) -> tuple[float, float, int]:
     for _ in range(repeats):
         gc.collect()
         start = time.perf_counter()
-        program = _Program.of(text)
+        program = _program(text)
+        program.reading  # noqa: B018 -- it is read when it is asked for
         middle = time.perf_counter()
-        found = len(check(program))
+        found = len(program.check())
         end = time.perf_counter()
         best = [min(best[0], middle - start), min(best[1], end - middle)]
     return best[0], best[1], found
@@ -105,9 +90,9 @@ def measure_shapes(lengths: Sequence[int], repeats: int) -> Report:
 def profile(length: int) -> None:
     """Print where the time goes for a realistic program."""
     text = realistic(length)
-    check(_Program.of(text))  # what is only done once
+    _program(text).check()  # what is only done once
     profiler = cProfile.Profile()
-    profiler.runcall(lambda: check(_Program.of(text)))
+    profiler.runcall(lambda: _program(text).check())
     pstats.Stats(profiler).sort_stats("tottime").print_stats(_LISTED)
 
 

@@ -176,8 +176,19 @@ def nested_loops(loops: int) -> str:
 
 def many_errors(lines: int) -> str:
     """Return a function in which every second line is wrong."""
-    wrong = ("y + 1", "summ(x)", "matmul(x, x, x)", "x + [1.0, 2.0, 3.0]", "zz", "x.w", "sum(x, axes=[7])")
-    body = [f"    let v{k} = {wrong[k // 2 % len(wrong)] if k % 2 else 'x * 2.0'};" for k in range(lines)]
+    wrong = (
+        "y + 1",
+        "sum{k}(x)",
+        "matmul(x, x, x)",
+        "x + [1.0, 2.0, 3.0]",
+        "zz{k}",
+        "x.w",
+        "sum(x, axes=[7])",
+    )
+    body = [
+        f"    let v{k} = {wrong[k // 2 % len(wrong)].format(k=k) if k % 2 else 'x * 2.0'};"
+        for k in range(lines)
+    ]
     head = "export fn main(x: Tensor<f32, [4, 5]>, y: f32) -> Tensor<f32, [4, 5]> {"
     return "\n".join([head, *body, "    x", "}", ""])
 

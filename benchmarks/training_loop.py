@@ -12,9 +12,10 @@ from benchmarks.command import is_child, parser, run_child, show
 from benchmarks.measure import ROUND_SECONDS, compare
 from benchmarks.report import Report
 from examples.digits import data
+from examples.digits.forms import BATCH, LEARNING_RATE, MODEL, MOMENTUM, PARAMETERS
 from examples.digits.loop import training_loop
 from examples.digits.step import training_step
-from examples.digits.train import BATCH, LEARNING_RATE, MODEL, MOMENTUM, PARAMETERS, SEED, initial
+from examples.digits.train import SEED, initial
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -18,7 +18,7 @@ BIN = Path(sys.executable).parent
 
 config.name = "mind-mlir"
 config.test_format = lit.formats.ShTest(execute_external=False)
-config.suffixes = [".ir", ".ptir", ".mlir", ".test"]
+config.suffixes = [".ir", ".ptir", ".mind", ".mlir", ".test"]
 config.excludes = ["Inputs"]
 config.test_source_root = str(HERE)
 config.test_exec_root = str(HERE / "Output")

@@ -69,7 +69,8 @@ if TYPE_CHECKING:
     from mind_mlir.stablehlo.tracing import from_jax
     from mind_mlir.surface.expression_lowering import lower_expression
     from mind_mlir.surface.program import SurfaceProgram
-    from mind_mlir.tracing.jit import JitFunction, jit
+    from mind_mlir.tracing.control import cond, fori_loop, scan, while_loop
+    from mind_mlir.tracing.jit import jit
     from mind_mlir.tracing.transforms import grad, value_and_grad, vjp
 
 __version__ = "0.1.0"
@@ -94,7 +95,6 @@ _HOMES = {
     "Function": "mind_mlir.ir.module",
     "Gradient": "mind_mlir.passes.autodiff",
     "InternalError": _DIAGNOSTICS,
-    "JitFunction": "mind_mlir.tracing.jit",
     "Location": _DIAGNOSTICS,
     "Lowered": "mind_mlir.runtime.lowered",
     "MemoryInfo": "mind_mlir.runtime.memory",
@@ -114,9 +114,11 @@ _HOMES = {
     "canonicalize": "mind_mlir.passes.canonicalize",
     "check_program_legality": "mind_mlir.conversion",
     "compile": "mind_mlir.runtime.compilation",
+    "cond": "mind_mlir.tracing.control",
     "convert": "mind_mlir.conversion",
     "custom_attributes": "mind_mlir.ops.custom_attributes",
     "differentiate": "mind_mlir.programs.differentiation",
+    "fori_loop": "mind_mlir.tracing.control",
     "from_jax": "mind_mlir.stablehlo.tracing",
     "from_stablehlo": "mind_mlir.stablehlo.importing",
     "get_conversion_target": "mind_mlir.conversion",
@@ -134,6 +136,7 @@ _HOMES = {
     "register_conversion_target": "mind_mlir.conversion",
     "register_custom_call": "mind_mlir.ops.custom_targets",
     "release_memory": "mind_mlir.runtime.memory",
+    "scan": "mind_mlir.tracing.control",
     "set_memory_limit": "mind_mlir.runtime.memory",
     "set_num_threads": "mind_mlir.runtime.threads",
     "to_stablehlo": "mind_mlir.conversion.stablehlo.text",
@@ -141,6 +144,7 @@ _HOMES = {
     "verify": "mind_mlir.programs.verification",
     "vjp": "mind_mlir.tracing.transforms",
     "walk_program": "mind_mlir.conversion",
+    "while_loop": "mind_mlir.tracing.control",
 }
 
 __all__ = [
@@ -162,7 +166,6 @@ __all__ = [
     "Function",
     "Gradient",
     "InternalError",
-    "JitFunction",
     "Location",
     "Lowered",
     "MemoryInfo",
@@ -182,9 +185,11 @@ __all__ = [
     "canonicalize",
     "check_program_legality",
     "compile",
+    "cond",
     "convert",
     "custom_attributes",
     "differentiate",
+    "fori_loop",
     "from_jax",
     "from_stablehlo",
     "get_conversion_target",
@@ -202,6 +207,7 @@ __all__ = [
     "register_conversion_target",
     "register_custom_call",
     "release_memory",
+    "scan",
     "set_memory_limit",
     "set_num_threads",
     "to_stablehlo",
@@ -209,10 +215,14 @@ __all__ = [
     "verify",
     "vjp",
     "walk_program",
+    "while_loop",
 ]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "numpy":  # a package, whose functions traced arrays are given to
+        with held():
+            return import_module("mind_mlir.numpy")
     if name not in _HOMES:
         raise AttributeError(f"module 'mind_mlir' has no attribute {name!r}")
     home = _HOMES[name]

@@ -188,6 +188,11 @@ def is_leaf(value: Any) -> bool:
     return _container(type(value)) is None
 
 
+def register_leaf(cls: type) -> None:
+    """Make objects of a class leaves that is a dataclass or a class of named tuples."""
+    _OWN[cls] = _known[cls] = None
+
+
 class _Taking:
     """Takes the argument of a parameter apart."""
 

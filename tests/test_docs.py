@@ -1,8 +1,10 @@
 """The pages say what is so: their code runs and prints what they show, their links and commands exist.
 
 In a page, ``python`` blocks run in order in one namespace, and a ``text`` block right after one is what it
-prints. In a ``console`` block every ``$`` line is a command, run in the project's folder, and the lines after
-it are what it prints. ``...`` stands for anything, as in doctest. Other blocks are not run.
+prints. ``mind`` blocks are programs, which are checked; a ``text`` block right after one is what is wrong
+with it, or what its function ``main`` gives. Their text is ``source`` to the Python blocks, whose functions
+they may call. In a ``console`` block every ``$`` line is a command, run in the project's folder, and the
+lines after it are what it prints. ``...`` stands for anything, as in doctest. Other blocks are not run.
 """
 
 from __future__ import annotations
@@ -23,7 +25,10 @@ from typing import Any
 
 import pytest
 
+import mind_mlir
+from mind_mlir.diagnostics.render import render
 from mind_mlir.stages import FORMS
+from mind_mlir.tracing.jit import JitFunction
 
 ROOT = Path(__file__).parent.parent
 PAGES = [
@@ -70,6 +75,17 @@ def run_python(code: str, namespace: dict[str, Any], where: str) -> str:
     return out.getvalue()
 
 
+def run_mind(text: str, namespace: dict[str, Any]) -> str:
+    """Return what is wrong with a program, or what its function ``main`` gives, or nothing."""
+    namespace["source"] = text
+    functions = {name: found for name, found in namespace.items() if isinstance(found, JitFunction)}
+    try:
+        program = mind_mlir.verify(mind_mlir.parse(text, "program.mind", functions=functions))
+    except mind_mlir.MindError as error:
+        return render(error.diagnostics)
+    return f"{mind_mlir.compile(program)()}\n" if "fn main()" in text else ""
+
+
 def run_command(command: str) -> str:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     result = subprocess.run(  # noqa: S602 - the commands of our own pages, as a reader would type them
@@ -91,10 +107,13 @@ def test_python_of_a_page_prints_what_it_shows(page: Path, monkeypatch: pytest.M
     namespace: dict[str, Any] = {"__name__": "page"}
     found = blocks(page.read_text(encoding="utf-8"))
     for block, following in itertools.zip_longest(found, found[1:]):
-        if block.language != "python":
-            continue
         where = f"{page.name}:{block.line}"
-        printed = run_python(block.text, namespace, where)
+        if block.language == "mind":
+            printed = run_mind(block.text, namespace)
+        elif block.language == "python":
+            printed = run_python(block.text, namespace, where)
+        else:
+            continue
         shown = following.text if following and following.language == "text" and following.follows else ""
         compare(shown, printed, where)
 

@@ -17,9 +17,10 @@ import pytest
 
 import mind_mlir
 from examples.digits import data
+from examples.digits.forms import BATCH, FORMS, MODEL, PARAMETERS
 from examples.digits.loop import training_loop
 from examples.digits.step import first_output, training_step
-from examples.digits.train import MODEL, PARAMETERS, main
+from examples.digits.train import SEED, Trainer, main
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -218,6 +219,19 @@ def test_training_step_moves_down_the_gradient() -> None:
         np.testing.assert_allclose(moved, arguments[name] + velocity, rtol=1e-6, atol=1e-6)
 
 
+def test_the_three_forms_of_the_demo_learn_the_same() -> None:
+    samples = data.load()[: 8 * BATCH]
+    trainers = [Trainer.start(make(None), np.random.default_rng(SEED)) for make in FORMS.values()]
+    curves = [[trainer.step(batch) for batch in samples.minibatches(BATCH)] for trainer in trainers]
+    assert curves[0][-1] < 0.7 * curves[0][0]
+    for curve, trainer in zip(curves[1:], trainers[1:], strict=True):
+        np.testing.assert_allclose(curve, curves[0], rtol=1e-6)
+        for name, parameter in trainers[0].parameters.items():
+            np.testing.assert_allclose(trainer.parameters[name], parameter, rtol=1e-5, atol=1e-7)
+    accuracies = {trainer.accuracy(samples) for trainer in trainers}
+    assert len(accuracies) == 1
+
+
 def test_demo_learns_and_leaves_every_stage(tmp_path: Path) -> None:
     folder = tmp_path / "dumps"
     command = [sys.executable, "-m", "examples.digits", "--output", str(folder)]
@@ -255,6 +269,9 @@ def test_demo_shows_a_bar_on_a_terminal(tmp_path: Path) -> None:
     assert b"epoch  2/2" in re.sub(rb"\x1b\[[0-9;?]*[a-zA-Z]", b"", shown)
 
 
-def test_demo_fails_when_it_has_not_learnt(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--epochs", "1", "--output", str(tmp_path)]) == 1
+@pytest.mark.parametrize("form", ["core", "mind"])
+def test_demo_fails_when_it_has_not_learnt(
+    form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--epochs", "1", "--form", form, "--output", str(tmp_path)]) == 1
     assert "FAILED" in capsys.readouterr().out

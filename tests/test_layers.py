@@ -47,6 +47,7 @@ LAYERS = (
     *("conversion.buffers", "conversion.c", "conversion.stablehlo", "conversion"),
     "runtime",
     "tracing",
+    "numpy",
     "",  # the public names
     "comparison",
     "cli",
@@ -55,6 +56,10 @@ LAYERS = (
 
 #: Modules that read a layer above, with the reason.
 EXCEPTIONS = {
+    (
+        "tracing.numpy_functions",
+        "numpy",
+    ): "numpy's functions of a traced array are ours; loaded where they are called",
     ("ir.attributes", "core"): "str() of a literal is its text; the printer is loaded where it is called",
     ("ir.operation", "core"): "str() of an operation is its text; the printer is loaded where it is called",
     ("ir.module", "core"): "str() of a module is its text; the printer is loaded where it is called",

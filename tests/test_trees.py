@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mind_mlir.trees import LEAF, MAX_DEPTH, MAX_PARTS, Form, flatten, is_leaf
+from mind_mlir.trees import LEAF, MAX_DEPTH, MAX_PARTS, Form, flatten, is_leaf, register_leaf
 
 
 class Pair(NamedTuple):
@@ -185,6 +185,14 @@ def test_arrays_are_leaves_whatever_else_they_are() -> None:
     assert flatten(array) == ([array], LEAF)
     assert flatten([wrapped])[0] == [wrapped]
     assert flatten(np.float32(1))[1] is flatten(Layer)[1] is LEAF
+
+
+def test_a_class_can_be_one_of_leaves() -> None:
+    class Point(NamedTuple):
+        x: int
+
+    register_leaf(Point)
+    assert flatten([Point(1)])[0] == [Point(1)]
 
 
 def test_a_dataclass_is_made_without_its_constructor() -> None:

@@ -6,28 +6,23 @@ import argparse
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 import mind_mlir
 from examples.digits import data
+from examples.digits.forms import BATCH, FORMS, SHAPES, Classifier
 from examples.digits.progress import progress
-from examples.digits.step import training_step
 from mind_mlir.stages import suffix
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mind_mlir import Executable
+    from examples.digits.forms import State
     from mind_mlir.ir.attributes import Array
 
-MODEL = Path(__file__).parent / "classifier.ir"
-PARAMETERS = ("w1", "b1", "w2", "b2")
 SEED = 7
-BATCH = 128
-LEARNING_RATE = 0.1
-MOMENTUM = 0.9
 WANTED_ACCURACY = 0.95
 
 
@@ -36,47 +31,42 @@ class Trainer:
     """The classifier in training.
 
     Attributes:
-        evaluate: The compiled classifier: loss and logits of a minibatch.
-        step: The compiled training step.
+        classifier: Its forward pass and its training step.
         parameters: The weights and biases, by name.
-        velocities: The momentum of each parameter, by the name of the step's input.
+        velocities: The momentum of each parameter, by its name.
         step_seconds: How long each step took.
     """
 
-    evaluate: Executable
-    step: Executable
-    parameters: dict[str, Array]
-    velocities: dict[str, Array]
+    classifier: Classifier
+    parameters: State
+    velocities: State
     step_seconds: list[float]
 
     @classmethod
-    def start(cls, evaluate: Executable, step: Executable, random: np.random.Generator) -> Trainer:
+    def start(cls, classifier: Classifier, random: np.random.Generator) -> Trainer:
         """Begin with random weights and zero biases."""
-        shapes = {p.name: p.type.extents for p in evaluate.parameters if p.name in PARAMETERS}
-        parameters = {name: initial(shape, random) for name, shape in shapes.items()}
-        velocities = {f"velocity_{name}": np.zeros_like(array) for name, array in parameters.items()}
-        return cls(evaluate, step, parameters, velocities, [])
+        parameters = {name: initial(shape, random) for name, shape in SHAPES.items()}
+        velocities = {name: np.zeros_like(array) for name, array in parameters.items()}
+        return cls(classifier, parameters, velocities, [])
+
+    def step(self, batch: data.Samples) -> float:
+        """Take one step, and return the loss before it."""
+        start = time.perf_counter()
+        loss, self.parameters, self.velocities = self.classifier.step(
+            self.parameters, self.velocities, batch.images, batch.labels
+        )
+        self.step_seconds.append(time.perf_counter() - start)
+        return float(loss)
 
     def epoch(self, samples: data.Samples) -> float:
         """Take one step for each minibatch and return the mean loss."""
-        losses = []
-        for batch in samples.minibatches(BATCH):
-            start = time.perf_counter()
-            loss, *state = self.step(
-                image=batch.images, label=batch.labels, **self.parameters, **self.velocities
-            )
-            self.step_seconds.append(time.perf_counter() - start)
-            count = len(self.parameters)
-            self.parameters = dict(zip(self.parameters, state[:count], strict=True))
-            self.velocities = dict(zip(self.velocities, state[count:], strict=True))
-            losses.append(float(loss))
-        return float(np.mean(losses))
+        return float(np.mean([self.step(batch) for batch in samples.minibatches(BATCH)]))
 
     def accuracy(self, samples: data.Samples) -> float:
         """Return the share of samples, in full minibatches, whose largest logit is the right one."""
         hits = []
         for batch in samples.minibatches(BATCH):
-            _, logits = self.evaluate(image=batch.images, label=batch.labels, **self.parameters)
+            _, logits = self.classifier.evaluate(self.parameters, batch.images, batch.labels)
             hits.append(np.argmax(logits, axis=1) == batch.labels)
         return float(np.mean(hits))
 
@@ -107,6 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Train, report, and return 0 if the classifier is good enough, else 1."""
     parser = argparse.ArgumentParser(prog="python -m examples.digits", description=__doc__)
     parser.add_argument("--epochs", type=int, default=30)
+    parser.add_argument("--form", choices=FORMS, default="core", help="how the classifier is written")
     parser.add_argument("--output", type=Path, default=Path("demo-output"), help="folder for the dumps")
     options = parser.parse_args(arguments)
     if options.epochs < 1:
@@ -114,16 +105,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     random = np.random.default_rng(SEED)
     training, held_out = data.split(data.load(), BATCH, random)
-    model = mind_mlir.load(MODEL)
-    step_module = training_step(model, PARAMETERS, rate=LEARNING_RATE, momentum=MOMENTUM)
     observe = dump_to(options.output)
-    step = mind_mlir.compile(step_module, observer=observe)
+    classifier = FORMS[options.form](observe)
     try:
-        observe("asm", lambda: step.as_text("asm"))
+        observe("asm", lambda: classifier.compiled.as_text("asm"))
     except mind_mlir.UnsupportedError as error:  # no disassembler here: the demo goes on without
         print(error)
-    trainer = Trainer.start(mind_mlir.compile(model), step, random)
-    _print_compilation(step_module, step, options.output)
+    trainer = Trainer.start(classifier, random)
+    _print_compilation(classifier, options.output)
 
     with progress(options.epochs) as report:
         for epoch in range(1, options.epochs + 1):
@@ -143,8 +132,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _print_compilation(module: Any, step: Executable, folder: Path) -> None:
-    stages = ", ".join(f"{stage} {seconds * 1e3:.1f}" for stage, seconds in step.timings.items())
-    total = sum(step.timings.values())
-    print(f"training step: {len(module.operations)} operations, compiled in {total * 1e3:.0f} ms ({stages})")
+def _print_compilation(classifier: Classifier, folder: Path) -> None:
+    timings = classifier.compiled.timings
+    stages = ", ".join(f"{stage} {seconds * 1e3:.1f}" for stage, seconds in timings.items())
+    total, count = sum(timings.values()), len(classifier.module.operations)
+    print(f"training step: {count} operations, compiled in {total * 1e3:.0f} ms ({stages})")
     print(f"every stage of it is in {folder}/")

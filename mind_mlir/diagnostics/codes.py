@@ -16,6 +16,7 @@ from mind_mlir.diagnostics.catalogue import (
     runtime,
     shapes,
     surface,
+    traced_control,
     tracing,
     types,
     verification,
@@ -37,7 +38,19 @@ _PHASES = {
     "E6": "runtime",
     "E7": "support",
 }
-_FAMILIES = (lexical, types, surface, tracing, shapes, verification, functions, programs, autodiff, runtime)
+_FAMILIES = (
+    lexical,
+    types,
+    surface,
+    tracing,
+    traced_control,
+    shapes,
+    verification,
+    functions,
+    programs,
+    autodiff,
+    runtime,
+)
 _LANGUAGES = {"core": "Core IR", "surface": "the surface language", "python": "Python"}
 
 #: Every entry by its code, in ascending order.

@@ -163,12 +163,27 @@ def convert_numbers(numbers: Sequence[object], dtype: DType) -> Array:
     if dtype.is_integer:
         exact = [_integer(number, index, dtype) for index, number in enumerate(numbers)]
         return np.array(exact, wide_integer(dtype)).astype(dtype.numpy)
+    plain = _plain_floats(numbers, dtype)
+    if plain is not None:
+        return plain
     target = element_dtype(dtype)
     if dtype.kind is DTypeKind.COMPLEX:
         parts = [part for index, number in enumerate(numbers) for part in _parts(number, index)]
         elements = [_float(part, index // 2, dtype) for index, part in enumerate(parts)]
         return np.array(elements, target).view(dtype.numpy)
     return np.array([_float(number, index, dtype) for index, number in enumerate(numbers)], target)
+
+
+def _plain_floats(numbers: Sequence[object], dtype: DType) -> Array | None:
+    """Return Python's floats as f32 or f64, rounded once; None where it is not that, or one does not fit."""
+    if dtype not in (DType.F32, DType.F64) or any(type(number) is not float for number in numbers):
+        return None
+    wide = np.array(numbers, np.float64)
+    if dtype is DType.F64:
+        return wide
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        narrow = wide.astype(np.float32)
+    return None if np.any(np.isinf(narrow) & np.isfinite(wide)) else narrow
 
 
 def _convert_in_bulk(flat: Array, dtype: DType) -> Array | None:

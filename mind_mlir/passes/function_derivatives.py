@@ -76,9 +76,8 @@ class FunctionDerivatives:
         The builder has the function's parameters, and appends its operations.
         """
         block = self.functions[name].entry
-        values = {
-            parameter.value_id: builder.values[place] for place, parameter in enumerate(block.parameters)
-        }
+        given = builder.values
+        values = {parameter.value_id: given[place] for place, parameter in enumerate(block.parameters)}
         flow = self.flows[name]
         varying = flow.reached_from([block.parameters[place].value_id for place in chosen])
         active = varying & flow.reaching([block.terminator.operands[place] for place in seeded])

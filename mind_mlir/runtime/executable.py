@@ -80,8 +80,7 @@ class Executable(Called):
         """
         super().__init__()
         border.expect(module, Module, "module", MODULE)
-        given = CompileOptions() if options is None else options
-        self._options = options = _checked(border.expect(given, CompileOptions, "options", "CompileOptions"))
+        self._options = options = checked_options(CompileOptions() if options is None else options)
         # Before anything is done, for what the environment says may be wrong.
         limit = loop_threads(options.threads)
         machine = _machine(options.target)
@@ -267,8 +266,9 @@ def _machine(name: object) -> Target:
     return runnable_target(None if name is None else border.choice(name, TARGETS, "target"))
 
 
-def _checked(options: CompileOptions) -> CompileOptions:
+def checked_options(options: CompileOptions) -> CompileOptions:
     """Return options as plain data, where a caller's are what they should be."""
+    border.expect(options, CompileOptions, "options", "CompileOptions")
     level = border.integer(options.opt_level, "opt_level")
     if level not in OPT_LEVELS:
         raise ValueError(f"opt_level must be one of {', '.join(map(str, OPT_LEVELS))}, not {level}")

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from mind_mlir import border
+from mind_mlir.ir.module import MODULE, Module
+from mind_mlir.options import CompileOptions
 from mind_mlir.runtime.executable import Executable, stage_text
 from mind_mlir.stages import FORMS
-
-if TYPE_CHECKING:
-    from mind_mlir.ir.module import Module
-    from mind_mlir.options import CompileOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +23,10 @@ class Lowered:
 
     module: Module
     options: CompileOptions
+
+    def __post_init__(self) -> None:
+        border.expect(self.module, Module, "module", MODULE)
+        border.expect(self.options, CompileOptions, "options", "CompileOptions")
 
     def __str__(self) -> str:
         return str(self.module)

@@ -10,15 +10,15 @@ import inspect
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, Self
 
-from mind_mlir import trees
+from mind_mlir import border, trees
 from mind_mlir.diagnostics import VerificationError
 from mind_mlir.options import CompileOptions
 from mind_mlir.profiles import EXTENDED_FUNCTIONS
 from mind_mlir.runtime.binding_cache import BindingCache
 from mind_mlir.runtime.call import Called, wants_record
-from mind_mlir.runtime.executable import Executable
+from mind_mlir.runtime.executable import Executable, checked_options
 from mind_mlir.runtime.lowered import Lowered
-from mind_mlir.runtime.staged_arguments import as_arrays, as_static, distinct, leaked, type_of
+from mind_mlir.runtime.staged_arguments import Order, as_arrays, as_static, distinct, leaked, type_of
 from mind_mlir.runtime.staged_calls import Mismatch, Program
 from mind_mlir.runtime.staged_method import StagedMethod
 from mind_mlir.runtime.staged_values import STAGE, Captured, StagedValue
@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 #: For how many signatures code is kept, unless a caller says otherwise.
 DEFAULT_MAX_SIGNATURES = 64
 
-_PLAIN = inspect.Parameter.POSITIONAL_OR_KEYWORD
+#: So many programs are tried, one after the other, before a call is looked at with care.
+MAX_TRIED = 4
 
 
 class StagedFunction(Called):
@@ -68,27 +69,29 @@ class StagedFunction(Called):
             max_signatures: For how many signatures code is kept.
 
         Raises:
-            ValueError: There is no parameter of a name in ``static``.
+            TypeError: An argument is not of the type above.
+            ValueError: There is no parameter of a name in ``static``, or ``max_signatures`` is below 1.
         """
         super().__init__()
-        self.name = name
-        self.__signature__ = signature
-        self.options = CompileOptions() if options is None else options
-        self.static = frozenset(static)
-        self.max_signatures = max_signatures
-        for each in static:
+        self.name = border.text(name, "name")
+        self.__signature__ = border.expect(signature, inspect.Signature, "signature", "an inspect.Signature")
+        self.options = checked_options(CompileOptions() if options is None else options)
+        names = border.names(static, "static_argnames")
+        self.static = frozenset(names)
+        self.max_signatures = border.integer(max_signatures, "max_signatures")
+        if self.max_signatures < 1:
+            raise ValueError(f"max_signatures must be 1 or more, not {max_signatures}")
+        for each in names:
             if each not in signature.parameters:
                 known = ", ".join(signature.parameters) or "none"
                 raise ValueError(f"static_argnames must be parameters of {name} ({known}), not {each!r}")
-        self._programs: BindingCache[Hashable, Program] = BindingCache(max_signatures)
+        self._programs: BindingCache[Hashable, Program] = BindingCache(self.max_signatures)
         #: What is being made, by which thread: a function that runs itself while it is made has no end.
         self._making: set[tuple[int, Hashable]] = set()
-        plain = {each.kind for each in signature.parameters.values()} <= {_PLAIN}
-        #: The names of the parameters, where all of them can be given by position and by name.
-        self._order = list(signature.parameters) if plain else None
-        #: The program that calls try first, and what calls it where the native method of this object cannot.
-        self._last: Program | None = None
-        self._quick: Callable[[Sequence[Any]], Any] | None = None
+        self._order = Order.of(signature)
+        #: The programs that were used last, and what calls them where this object's native method cannot.
+        self._recent: tuple[Program, ...] = ()
+        self._calls: tuple[Callable[[Sequence[Any]], Any], ...] = ()
         self._gradients: dict[Hashable, GradientFunction] = {}
         self._pulling: PullbackFunction | None = None
 
@@ -137,13 +140,14 @@ class StagedFunction(Called):
             ExecutionError: As a call of an `Executable`.
             VerificationError: The program of these types breaks a rule.
         """
-        if kwargs and self._order is not None:
-            args, kwargs = self._by_position(self._order, args, kwargs)
-        if self._quick is not None and not kwargs:
-            try:
-                return self._quick(args)
-            except Mismatch:
-                pass
+        placed = self._order.placed(args, kwargs) if self._order is not None else None
+        if placed is not None:
+            args, kwargs = placed, {}
+            for call in self._calls:
+                try:
+                    return call(placed)
+                except Mismatch:
+                    continue
         leaves, form = self.flatten(args, kwargs)
         stage = STAGE.get()
         if any(isinstance(leaf, StagedValue) for leaf in leaves):
@@ -158,7 +162,7 @@ class StagedFunction(Called):
                 raise
             return stage.call(self, form, leaves)
         results = program.executable(*arrays)
-        if program is not self._last and wants_record():
+        if program not in self._recent and wants_record():
             self._prefer(program)
         return results[0] if program.returned.container is None else program.returned.unflatten(results)
 
@@ -172,9 +176,15 @@ class StagedFunction(Called):
             ValueError: A container is nested too deeply.
         """
         what = f"the arguments of {self.name}"
-        if self._order is not None and not kwargs and not self.static and len(args) == len(self._order):
-            return trees.flatten((tuple(args), {}), what)
-        bound = self.__signature__.bind(*args, **kwargs)
+        placed = None
+        if self._order is not None and not self.static:
+            placed = self._order.placed(tuple(args), kwargs)
+        if placed is not None:
+            return trees.flatten((placed, {}), what)
+        try:
+            bound = self.__signature__.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{self.name}(): {error}") from None
         bound.apply_defaults()
         for name in self.static:
             bound.arguments[name] = as_static(bound.arguments[name], name)
@@ -208,6 +218,10 @@ class StagedFunction(Called):
         except Captured:
             raise leaked() from None
         return Lowered(module, self.options)
+
+    def compile_for(self, form: Form, types: Sequence[TensorType]) -> None:
+        """Compile it now for arguments of a form and of types, so that a call need not."""
+        self._program(form, types, tuple([(type_.dtype.numpy, type_.shape) for type_ in types]))
 
     def grad(self, argnums: Any = 0) -> GradientFunction:
         """Return the function of the same arguments that returns gradients (see `mind_mlir.grad`)."""
@@ -269,28 +283,18 @@ class StagedFunction(Called):
                 found += [f"{parameter.name}.{number}" for number in range(count - len(found))]
         return found
 
-    def _by_position(
-        self, order: Sequence[str], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Return arguments by position alone where all are given, else as they came."""
-        rest = order[len(args) :]
-        if len(rest) != len(kwargs):
-            return args, kwargs
-        try:
-            return (*args, *[kwargs[name] for name in rest]), {}
-        except KeyError:
-            return args, kwargs
-
     def _prefer(self, program: Program) -> None:
-        """Let the calls to come try ``program`` first."""
-        self._last, self._words, self._quick = program, None, None
-        positional, named = program.arguments.parts
-        if self._order is None or len(positional.parts) != len(self._order) or named.count:
+        """Let the calls to come try ``program`` first, and then those that were tried before."""
+        order = self._order
+        if order is None or program.arguments.parts[1].count:
             return
-        if program.is_native():
-            self._words = program.words
-        else:
-            self._quick = program.call([name in self.static for name in self._order])
+        recent = (program, *self._recent)[: min(MAX_TRIED, self.max_signatures)]
+        is_native = program.is_native()
+        # The native method has no defaults: what leaves one out comes to Python.
+        skipped = is_native and not order.defaults
+        calls = [each.call(order.static(each, self.static)) for each in recent[skipped:]]
+        self._recent, self._calls = recent, tuple([call for call in calls if call is not None])
+        self._words = program.words if is_native else None
 
     def _program(self, form: Form, leaves: Sequence[Any], kinds: tuple[Hashable, ...]) -> Program:
         key = (form, kinds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +15,10 @@ from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.runtime.staged_values import NUMBERS, StagedValue, WeakType
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence
+    from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 
     from mind_mlir.ir.attributes import Array
+    from mind_mlir.runtime.staged_calls import Program
 
 _DTYPES = {dtype.numpy: dtype for dtype in DType}
 
@@ -27,6 +29,62 @@ class Static:
 
     value: Hashable = field(metadata={"static": True})
     kind: type = field(metadata={"static": True})
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """The parameters of a function whose arguments can all be given by position.
+
+    Attributes:
+        names: What they are called.
+        defaults: The defaults of those that have one.
+        gathers: Whether further arguments by position are taken.
+        tails: What a call leaves out that gives so many arguments, all of them by position.
+    """
+
+    names: tuple[str, ...]
+    defaults: Mapping[str, Any]
+    gathers: bool
+    tails: Mapping[int, tuple[Any, ...]]
+
+    @staticmethod
+    def of(signature: inspect.Signature) -> Order | None:
+        """Return the parameters, or None where one can be given by its name alone, or never by that."""
+        kinds = inspect.Parameter
+        found = [each for each in signature.parameters.values() if each.kind is not kinds.VAR_POSITIONAL]
+        if any(each.kind is not kinds.POSITIONAL_OR_KEYWORD for each in found):
+            return None
+        defaults = {each.name: each.default for each in found if each.default is not each.empty}
+        gathers = len(found) < len(signature.parameters)
+        names = tuple([each.name for each in found])
+        first = len(names) - len(defaults)
+        tails = {at: tuple([defaults[name] for name in names[at:]]) for at in range(first, len(names))}
+        return Order(names, defaults, gathers, tails)
+
+    def placed(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...] | None:
+        """Return all arguments of a call by position, or None where they do not fit."""
+        count = len(self.names)
+        if not kwargs and (len(args) == count or (self.gathers and len(args) > count)):
+            return args
+        if len(args) >= count:
+            return None
+        if not kwargs and len(args) in self.tails:
+            return args + self.tails[len(args)]
+        found, named = list(args), 0
+        for name in self.names[len(args) :]:
+            if name in kwargs:
+                found.append(kwargs[name])
+                named += 1
+            elif name in self.defaults:
+                found.append(self.defaults[name])
+            else:
+                return None
+        return tuple(found) if named == len(kwargs) else None
+
+    def static(self, program: Program, names: Collection[str]) -> list[bool]:
+        """Return of each argument of a program whether it is static: called one of ``names``."""
+        count = len(program.arguments.parts[0].parts)
+        return [place < len(self.names) and self.names[place] in names for place in range(count)]
 
 
 def as_static(value: Any, name: str) -> Static:

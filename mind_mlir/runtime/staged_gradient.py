@@ -45,11 +45,11 @@ class GradientFunction(StagedFunction):
         given = list(argnums) if several else [argnums]
         self.paths = tuple([_path(signature, each) for each in given])
         if not given or len(set(self.paths)) < len(given):
-            raise ValueError("argnums must name each argument once, and one at least")
+            raise ValueError("argnums must be different arguments, one at least")
         self.several = several
         for _, name in self.paths:
             if name in function.static:
-                raise ValueError(f"argnums must be arguments that are arrays: {name!r} is static")
+                raise ValueError(f"argnums must be arguments that are no static ones, not {name!r}")
         prefix = "value_and_grad" if with_value else "grad"
         super().__init__(
             f"{prefix}_{function.name}",
@@ -62,6 +62,10 @@ class GradientFunction(StagedFunction):
     def __reduce__(self) -> Any:
         argnums = tuple([name if place is None else place for place, name in self.paths])
         return _gradient, (self.function, argnums if self.several else argnums[0], self.with_value)
+
+    def flatten(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[list[Any], Form]:
+        """Return the leaves of a call's arguments, and their form, as the function has them."""
+        return self.function.flatten(args, kwargs)
 
     def types_of(self, form: Form, leaves: Sequence[Any]) -> tuple[TensorType, ...]:
         """Return the types of the leaves of arguments, as the function has them."""
@@ -223,7 +227,8 @@ def _path(signature: inspect.Signature, argnum: Any) -> tuple[int | None, str]:
     if number < 0 and not gathers:
         number += len(places)
     if number < 0 or (number >= len(places) and not gathers):
-        raise ValueError(f"argnums must be places of the {len(places)} positional parameters, not {argnum}")
+        found = border.describe(argnum)
+        raise ValueError(f"argnums must be places of the {len(places)} positional parameters, not {found}")
     return number, places[number].name if number < len(places) else f"{number}"
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.trees import register_leaf
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,6 +57,10 @@ class WeakType(TensorType):
         """Return the type that the value has."""
         return TensorType(self.dtype, self.shape)
 
+
+#: Types may stand for arrays.
+for _type in (TensorType, WeakType):
+    register_leaf(_type)
 
 #: The types that numbers have by themselves: those of Python, and what numpy's functions give for them.
 NUMBERS: dict[type, WeakType] = {

@@ -8,22 +8,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir import border, trees
-from mind_mlir.diagnostics import Diagnostic, VerificationError
+from mind_mlir.diagnostics import ArgumentError, Diagnostic, VerificationError
+from mind_mlir.diagnostics.display import brief
 from mind_mlir.diagnostics.suggestions import did_you_mean
 from mind_mlir.frozen import FrozenDict
 from mind_mlir.ir.types import TensorType
 from mind_mlir.runtime.staged import DEFAULT_MAX_SIGNATURES, StagedFunction
-from mind_mlir.runtime.staged_values import NUMBERS
+from mind_mlir.runtime.staged_values import NUMBERS, WeakType
 from mind_mlir.runtime.surface_arguments import arranged, bound_types, result_form
 from mind_mlir.surface.elaboration.declarations import declared
 from mind_mlir.surface.elaboration.programs import instantiate
 from mind_mlir.surface.elaboration.resolve import resolved
+from mind_mlir.surface.elaboration.types import spell_dtype
 from mind_mlir.surface.program import SurfaceProgram, verified
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from mind_mlir.core.builder import Builder
     from mind_mlir.ir.module import Function
+    from mind_mlir.ir.types import DType
+    from mind_mlir.ir.value import Value
     from mind_mlir.options import CompileOptions
     from mind_mlir.staging.unit import Instance, Unit
     from mind_mlir.surface.elaboration.file import File
@@ -77,14 +82,15 @@ class SurfaceFunction(StagedFunction):
         leaves, form = super().flatten(args, kwargs)
         if any(type(leaf) in NUMBERS for leaf in leaves):
             dtypes = arranged(self._file, self._node, form).dtypes
-            leaves = [
-                np.asarray(leaf, dtypes[place].numpy)
-                if type(leaf) in NUMBERS
-                and place in dtypes
-                and np.can_cast(type(leaf), dtypes[place].numpy, "same_kind")
-                else leaf
-                for place, leaf in enumerate(leaves)
-            ]
+            wrong = []
+            for place, leaf in enumerate(leaves):
+                if type(leaf) in NUMBERS and place in dtypes:
+                    try:
+                        leaves[place] = _number(leaf, dtypes[place])
+                    except OverflowError:
+                        wrong.append(_too_large(self.names(form)[place], leaf, dtypes[place]))
+            if wrong:
+                raise ArgumentError(wrong)
         return leaves, form
 
     def stage(self, unit: Unit, form: Form, types: Sequence[TensorType]) -> Instance:
@@ -97,7 +103,7 @@ class SurfaceFunction(StagedFunction):
         file = _file(self.program)
         file.unit = unit
         arrangement = arranged(file, self._node, form)
-        taken = [types[place] for place in arrangement.order]
+        taken = [_declared(types[place], arrangement.dtypes.get(place)) for place in arrangement.order]
         declared_types, extents = bound_types(file, self._node, taken, self.bindings)
         made = instantiate(file, self.name, declared_types, extents)
         if made is None or file.findings:
@@ -106,8 +112,12 @@ class SurfaceFunction(StagedFunction):
 
         def build(name: str) -> Function:
             builder = unit.builder()
-            parameters = [builder.parameter(type_) for type_ in types]
-            results = unit.call(builder, made, [parameters[place] for place in arrangement.order])
+            parameters = [builder.parameter(TensorType(type_.dtype, type_.shape)) for type_ in types]
+            operands = [
+                _converted(builder, parameters[place], type_)
+                for place, type_ in zip(arrangement.order, taken, strict=True)
+            ]
+            results = unit.call(builder, made, operands)
             return builder.function(name, [results[place] for place in places], public=False)
 
         return unit.define(self.name, build, returned)
@@ -121,7 +131,34 @@ class SurfaceFunction(StagedFunction):
         tensors = [type_ for type_ in types if isinstance(type_, TensorType)]
         if len(tensors) == len(types):
             _, form = trees.flatten(((0.0,) * len(tensors), {}))
-            self._program(form, tuple(tensors))
+            kinds = tuple([(type_.dtype.numpy, type_.shape) for type_ in tensors])
+            self._program(form, tensors, kinds)
+
+
+def _number(leaf: Any, dtype: DType) -> Any:
+    """Return a number as an array of the declared dtype; as it is where that is of another kind."""
+    return np.asarray(leaf, dtype.numpy) if np.can_cast(type(leaf), dtype.numpy, "same_kind") else leaf
+
+
+def _too_large(name: str, leaf: int, dtype: DType) -> Diagnostic:
+    return Diagnostic(
+        "E6103",
+        f"argument '{name}' is {brief(str(leaf))}, which no {spell_dtype(dtype)} is",
+        help="declare a larger dtype",
+        context=FrozenDict({"input": name, "expected": spell_dtype(dtype)}),
+    )
+
+
+def _declared(type_: TensorType, dtype: DType | None) -> TensorType:
+    """Return the type in which an argument is taken: a number of a trace takes the dtype that is declared."""
+    if dtype is None or not isinstance(type_, WeakType):
+        return TensorType(type_.dtype, type_.shape)
+    kept = np.can_cast(type_.dtype.numpy, dtype.numpy, "same_kind")
+    return TensorType(dtype if kept else type_.dtype, type_.shape)
+
+
+def _converted(builder: Builder, value: Value, type_: TensorType) -> Value:
+    return value if value.type == type_ else builder.emit("Cast", value, dtype=type_.dtype)
 
 
 def _file(program: SurfaceProgram) -> File:

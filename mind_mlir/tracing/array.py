@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from mind_mlir import border
 from mind_mlir.ir.types import DType, format_shape
-from mind_mlir.tracing import indexing, operators, reductions
+from mind_mlir.tracing import indexing, numpy_functions, operators, reductions
 from mind_mlir.tracing.conversion import as_dtype
 from mind_mlir.tracing.errors import refuse
 from mind_mlir.tracing.trace import current_trace
 from mind_mlir.tracing.value import TracedValue
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     import numpy as np
 
@@ -256,12 +255,19 @@ class TracedArray(TracedValue):
         )
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        return _numpy_function(ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}")(
-            *inputs, **kwargs
-        )
+        return numpy_functions.universal(ufunc, method, inputs, kwargs)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        return _numpy_function(function.__name__)(*args, **kwargs)
+        return numpy_functions.named(function.__name__)(*args, **kwargs)
+
+    def __copy__(self) -> TracedArray:
+        return self
+
+    def __deepcopy__(self, memo: object) -> TracedArray:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        self._no_number("a pickle", "pickle what the function returns when it is called")
 
     def astype(self, dtype: Any) -> TracedArray:
         """Return it with elements of ``dtype``: a dtype's name, or numpy's dtype."""
@@ -361,51 +367,3 @@ class TracedArray(TracedValue):
     def copy(self) -> TracedArray:
         """Return it: traced arrays never change."""
         return self
-
-
-#: What numpy's functions are called whose operators Python has.
-_OPERATORS: dict[str, Callable[..., Any]] = {
-    "add": lambda x, y: operators.binary("Add", x, y),
-    "subtract": lambda x, y: operators.binary("Sub", x, y),
-    "multiply": lambda x, y: operators.binary("Mul", x, y),
-    "divide": operators.divide,
-    "true_divide": operators.divide,
-    "floor_divide": operators.floor_divide,
-    "remainder": operators.remainder,
-    "mod": operators.remainder,
-    "power": operators.power,
-    "matmul": operators.matmul,
-    "bitwise_and": lambda x, y: operators.binary("And", x, y),
-    "bitwise_or": lambda x, y: operators.binary("Or", x, y),
-    "bitwise_xor": lambda x, y: operators.binary("Xor", x, y),
-    "invert": lambda x: operators.unary("Not", x),
-    "left_shift": lambda x, y: operators.binary("ShiftLeft", x, y),
-    "right_shift": operators.shift_right,
-    "negative": lambda x: operators.unary("Neg", x),
-    "absolute": lambda x: operators.unary("Abs", x),
-    "less": lambda x, y: operators.compare("Less", x, y),
-    "less_equal": lambda x, y: operators.compare("LessEqual", x, y),
-    "greater": lambda x, y: operators.compare("Greater", x, y),
-    "greater_equal": lambda x, y: operators.compare("GreaterEqual", x, y),
-    "equal": lambda x, y: operators.compare("Equal", x, y),
-    "not_equal": lambda x, y: operators.compare("NotEqual", x, y),
-}
-
-
-def _numpy_function(name: str) -> Callable[..., Any]:
-    """Return what does on traced arrays what numpy's function ``name`` does on arrays."""
-    if name in _OPERATORS:
-        return _OPERATORS[name]
-    try:
-        ours = importlib.import_module("mind_mlir.numpy")
-    except ModuleNotFoundError:
-        ours = None
-    found: Callable[..., Any] | None = getattr(ours, name, None)
-    if found is None or not callable(found):
-        refuse(
-            "E2307",
-            f"numpy.{name} is not known for traced arrays",
-            "use the operators of Python and the functions of mind_mlir.numpy; for what is computed of plain "
-            "arrays, call numpy before the traced ones are met",
-        )
-    return found

@@ -8,6 +8,8 @@ complex number, and none of them the other way round.
 
 from __future__ import annotations
 
+import functools
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +18,7 @@ from mind_mlir import border
 from mind_mlir.arguments import viewed
 from mind_mlir.diagnostics import Diagnostic, VerificationError
 from mind_mlir.ir.attributes import TensorLiteral
-from mind_mlir.ir.types import DType, DTypeKind, TensorType, dtype_of
+from mind_mlir.ir.types import DType, DTypeKind, dtype_of
 from mind_mlir.ops.constants import constant_form
 from mind_mlir.runtime.staged_values import NUMBERS
 from mind_mlir.tracing.errors import refuse
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 
 #: From the numbers that are among all others to those that hold them.
 _ORDER = (DTypeKind.BOOL, DTypeKind.UNSIGNED, DTypeKind.SIGNED, DTypeKind.FLOAT, DTypeKind.COMPLEX)
-_RANK = {kind: (place if kind is not DTypeKind.UNSIGNED else 2) for place, kind in enumerate(_ORDER)}
+RANKS = {kind: (place if kind is not DTypeKind.UNSIGNED else 2) for place, kind in enumerate(_ORDER)}
 
 
 def as_value(trace: Trace, x: Any, like: DType | None = None) -> Value:
@@ -61,7 +63,12 @@ def as_value(trace: Trace, x: Any, like: DType | None = None) -> Value:
     dtype = like or number
     if isinstance(x, np.generic):
         x = x.item()
-    return _literal(trace, TensorLiteral.of(complex(x) if dtype.kind is DTypeKind.COMPLEX else x, dtype))
+    try:
+        literal = _known_literal(x, dtype) if x else _number_literal(x, dtype)
+    except VerificationError as error:  # E4005, which knows no place
+        located = [replace(finding, location=user_location()) for finding in error.diagnostics]
+        raise VerificationError(located) from None
+    return _literal(trace, literal)
 
 
 def as_values(trace: Trace, *xs: Any) -> tuple[list[Value], bool]:
@@ -79,10 +86,38 @@ def as_values(trace: Trace, *xs: Any) -> tuple[list[Value], bool]:
         number = _weak_dtype_of(x)
         if number is None:
             like = x.value.type.dtype if isinstance(x, TracedValue) else DType.from_numpy(x.dtype)
-            return [as_value(trace, each, like) for each in found], False
+            values = [as_value(trace, each, like) for each in found]
+            _check_same(values)
+            return values, False
         weak.append(number)
-    widest = max(weak, key=lambda dtype: _RANK[dtype.kind])
+    widest = max(weak, key=lambda dtype: RANKS[dtype.kind])
     return [as_value(trace, each, widest) for each in found], True
+
+
+def _number_literal(x: Any, dtype: DType) -> TensorLiteral:
+    return TensorLiteral.of(complex(x) if dtype.kind is DTypeKind.COMPLEX else x, dtype)
+
+
+#: Programs have few numbers, many times; zeros of both signs, which are equal, are not among them.
+_known_literal = functools.lru_cache(maxsize=1024, typed=True)(_number_literal)
+
+
+def _check_same(values: Sequence[Value]) -> None:
+    first = values[0].type
+    for value in values[1:]:
+        if value.type.dtype is first.dtype:
+            continue
+        left, right = first.dtype.core_name, value.type.dtype.core_name
+        raise VerificationError(
+            Diagnostic(
+                "E2004",
+                f"Dtype mismatch: arrays of {left} and {right}",
+                user_location(),
+                (f"one is {first}", f"the other is {value.type}"),
+                f"convert one of them, as in x.astype('{left}'); there is no implicit promotion",
+                context={"left": left, "right": right},
+            )
+        )
 
 
 def weak_dtype(x: Any) -> DType | None:
@@ -146,7 +181,7 @@ def _weak_dtype_of(x: Any) -> DType | None:
 
 def _check_kind(number: DType, like: DType) -> None:
     """Check that an array of ``like`` holds numbers of the kind of ``number``."""
-    if _RANK[number.kind] <= _RANK[like.kind]:
+    if RANKS[number.kind] <= RANKS[like.kind]:
         return
     names = {
         "bool": "a truth value",
@@ -170,11 +205,6 @@ def _literal(trace: Trace, literal: TensorLiteral) -> Value:
     opcode, attributes = constant_form(literal)
     given: dict[str, Any] = attributes
     return trace.emit(opcode, **given).value
-
-
-def types_of(values: Sequence[Value]) -> tuple[TensorType, ...]:
-    """Return the types of values."""
-    return tuple([value.type for value in values])
 
 
 _PLAIN = frozenset(dtype.numpy for dtype in DType)

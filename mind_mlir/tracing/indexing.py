@@ -115,6 +115,8 @@ def _planned(shape: tuple[int, ...], items: list[Any]) -> Plan:
         if isinstance(item, slice):
             start, end, step = _bounds(item, extent)
             count = len(range(start, end, step))
+            if not count:  # a start or an end of -1 is no place
+                start, end, step = 0, 0, 1
             # Down to the first element is spelled with an end that is beyond it.
             ends = end if step > 0 or end >= 0 else -(extent + 1)
             found.shape.append(count)

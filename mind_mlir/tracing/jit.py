@@ -9,13 +9,17 @@ from typing import TYPE_CHECKING, Any, overload
 from mind_mlir import border, trees
 from mind_mlir.arguments import viewed
 from mind_mlir.diagnostics.display import brief
+from mind_mlir.ir.types import DType
 from mind_mlir.options import DEFAULT_OPT_LEVEL, CompileOptions
 from mind_mlir.passes.optimize import checked_names
 from mind_mlir.runtime.staged import DEFAULT_MAX_SIGNATURES, StagedFunction
 from mind_mlir.runtime.staged_arguments import Static
+from mind_mlir.runtime.surface_function import SurfaceFunction, entry_of
+from mind_mlir.surface.program import SurfaceProgram
 from mind_mlir.tracing.array import TracedArray
 from mind_mlir.tracing.conversion import as_value
 from mind_mlir.tracing.errors import refuse
+from mind_mlir.tracing.places import location_of
 from mind_mlir.tracing.trace import Trace
 from mind_mlir.tracing.value import TracedValue
 
@@ -61,10 +65,9 @@ class JitFunction(StagedFunction):
         """
         if not callable(function):
             border.reject("function", "callable", function)
-        name = getattr(function, "__name__", type(function).__name__)
-        super().__init__(
-            str(name), _signature(function), options, static=static, max_signatures=max_signatures
-        )
+        name = getattr(function, "__name__", None)
+        name = name if type(name) is str else type(function).__name__
+        super().__init__(name, _signature(function), options, static=static, max_signatures=max_signatures)
         functools.update_wrapper(self, function, updated=())
         self._function = function
 
@@ -89,6 +92,7 @@ class JitFunction(StagedFunction):
                     "E2304",
                     f"{self.name} returns no array",
                     "return the arrays that it computes: what else it does happens once, while it is traced",
+                    location=location_of(self._function),
                 )
         trace.finish()
 
@@ -98,12 +102,15 @@ class JitFunction(StagedFunction):
         return unit.define(brief(self.name), build, returned_form)
 
     def _result(self, trace: Trace, leaf: Any) -> Value:
-        if not isinstance(leaf, TracedValue) and (callable(leaf) or viewed(leaf)[0] is None):
-            refuse(
-                "E2304",
-                f"{self.name} returns {border.describe(leaf)}, which is no array",
-                "return arrays, numbers, and containers of these",
-            )
+        if not isinstance(leaf, TracedValue):
+            array = None if callable(leaf) else viewed(leaf)[0]
+            if array is None or DType.from_numpy(array.dtype.newbyteorder("=")) is None:
+                refuse(
+                    "E2304",
+                    f"{self.name} returns {border.describe(leaf)}, which is no array",
+                    "return arrays, numbers, and containers of these",
+                    location=location_of(self._function),
+                )
         return as_value(trace, leaf)
 
 
@@ -119,6 +126,18 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature:
         return inspect.Signature([kinds("args", kinds.VAR_POSITIONAL), kinds("kwargs", kinds.VAR_KEYWORD)])
 
 
+@overload
+def jit(
+    function: SurfaceProgram,
+    entry: str | None = None,
+    *,
+    opt_level: int = DEFAULT_OPT_LEVEL,
+    threads: int | None = None,
+    target: str | None = None,
+    winograd: bool = False,
+    disabled_passes: Collection[str] = (),
+    max_signatures: int = DEFAULT_MAX_SIGNATURES,
+) -> SurfaceFunction: ...
 @overload
 def jit(
     function: Callable[..., Any],
@@ -143,7 +162,8 @@ def jit(
     max_signatures: int = DEFAULT_MAX_SIGNATURES,
 ) -> Callable[[Callable[..., Any]], JitFunction]: ...
 def jit(
-    function: Callable[..., Any] | None = None,
+    function: Callable[..., Any] | SurfaceProgram | None = None,
+    entry: str | None = None,
     *,
     static_argnames: Collection[str] | str = (),
     opt_level: int = DEFAULT_OPT_LEVEL,
@@ -152,12 +172,16 @@ def jit(
     winograd: bool = False,
     disabled_passes: Collection[str] = (),
     max_signatures: int = DEFAULT_MAX_SIGNATURES,
-) -> JitFunction | Callable[[Callable[..., Any]], JitFunction]:
+) -> StagedFunction | Callable[[Callable[..., Any]], JitFunction]:
     """Return a function of Python as one that runs compiled; also a decorator, with or without arguments.
+
+    Of a program of the surface language it returns a function, for Python to call.
 
     Args:
         function: A function of arrays, numbers and containers of these (dicts, lists, tuples, named tuples,
-            dataclasses), which returns such. It is written as for numpy.
+            dataclasses), which returns such. It is written as for numpy. Or a program of the surface
+            language.
+        entry: The function of a program; not needed where that has one function that no other one calls.
         static_argnames: Parameters whose arguments are hashable values rather than arrays: the program is
             made for each of their values.
         opt_level: As of `mind_mlir.compile`.
@@ -170,17 +194,23 @@ def jit(
 
     Raises:
         TypeError: An argument is not of the type above.
-        ValueError: ``static_argnames`` names no parameter, ``max_signatures`` is below 1, or as
-            `mind_mlir.compile`.
+        ValueError: ``static_argnames`` names no parameter, ``max_signatures`` is below 1, ``entry`` is given
+            for a function of Python; or as `mind_mlir.compile`.
+        VerificationError: A program breaks a rule, has no function ``entry`` (E2002), or several (E2102).
     """
     disabled = checked_names(disabled_passes, "disabled_passes")
     options = CompileOptions(opt_level, threads, target, winograd, disabled)
     static = border.names(static_argnames, "static_argnames")
-    most = border.integer(max_signatures, "max_signatures")
-    if most < 1:
-        raise ValueError(f"max_signatures must be 1 or more, not {most}")
+
+    if isinstance(function, SurfaceProgram):
+        if static:
+            raise ValueError("static_argnames must be left out for a program, whose parameters say it")
+        chosen = entry_of(function, entry if entry is None else border.text(entry, "entry"))
+        return SurfaceFunction(function, chosen, options, max_signatures=max_signatures)
+    if entry is not None:
+        raise ValueError("entry must be left out for a function of Python: it is the function of a program")
 
     def wrap(function: Callable[..., Any]) -> JitFunction:
-        return JitFunction(function, options, static=static, max_signatures=most)
+        return JitFunction(function, options, static=static, max_signatures=max_signatures)
 
     return wrap if function is None else wrap(function)

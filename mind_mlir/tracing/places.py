@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 import linecache
 import sys
 from pathlib import Path
+from types import CodeType
 from typing import TYPE_CHECKING
 
 from mind_mlir.diagnostics import SourceText
 from mind_mlir.ir.source_info import SourceInfo
 
 if TYPE_CHECKING:
-    from types import CodeType, FrameType
+    from types import FrameType
 
     from mind_mlir.diagnostics import Location
 
@@ -42,6 +44,17 @@ def user_source() -> SourceInfo | None:
             return _remember(key, frame.f_lineno)
         frame = frame.f_back
     return None
+
+
+def location_of(function: object) -> Location | None:
+    """Return the first line of a function of the user's, where its text is known."""
+    code = getattr(inspect.unwrap(function) if callable(function) else function, "__code__", None)
+    text = _text(code.co_filename) if isinstance(code, CodeType) else None
+    if code is None or text is None or code.co_firstlineno > text.index.count:
+        return None
+    start, end = text.index.span(code.co_firstlineno)
+    written = text.text[start:end]
+    return text.locate(start + len(written) - len(written.lstrip()), start + len(written.rstrip()))
 
 
 def user_location() -> Location | None:

@@ -182,7 +182,7 @@ def current_trace() -> Trace:
     if not isinstance(stage, Trace):
         refuse(
             "E2303",
-            "no function is being traced here",
-            "call this within a function that mind_mlir.jit is given; numpy has functions for arrays outside",
+            "a traced array is used where nothing is being traced",
+            "return what is needed later from the function that is traced: it holds numbers then",
         )
     return stage

@@ -2,33 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from mind_mlir.diagnostics import Diagnostic, SourceText
-from mind_mlir.surface import elaboration
-from mind_mlir.surface.syntax.reading import read
+from mind_mlir.diagnostics import SourceText
+from mind_mlir.surface.program import SurfaceProgram
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from mind_mlir.ir.module import Module
-    from mind_mlir.surface.syntax import nodes
-
-
-@dataclass(frozen=True)
-class Program:
-    """A program as its reader gives it."""
-
-    source: SourceText
-    tree: nodes.Program
-    findings: Sequence[Diagnostic] = ()
-    foreign: Mapping[str, Any] = field(default_factory=dict)
 
 
 def lowered(text: str, function: str | None = None, **bindings: int) -> Module:
-    """Return the module of a program, whose text has no mistakes."""
-    source = SourceText("test.mind", text)
-    reading = read(source)
-    assert not reading.findings, [str(finding) for finding in reading.findings]
-    return elaboration.lower(Program(source, reading.program), function, bindings)
+    """Return the module of a program."""
+    return SurfaceProgram(SourceText("test.mind", text)).lower(function, bindings)

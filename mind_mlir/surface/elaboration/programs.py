@@ -110,7 +110,7 @@ def lower(
     names = entries(program.tree) if function is None else [function]
     exports: list[tuple[Instance, Sequence[str], str]] = []
     for name in names:
-        node = _function(file, name)
+        node = function_of(file, name)
         types = parameter_types(file, node, bindings)
         made = instantiate(file, name, types, bindings)
         if made is not None:
@@ -149,7 +149,7 @@ def open_types(program: Program, function: str | None = None) -> dict[str, Tenso
         return {}
     found: dict[str, TensorType] = {}
     symbols: Any = {name: SymbolicDim(name) for name in dimensions(program)}
-    for parameter in _function(file, names[0]).parameters:
+    for parameter in function_of(file, names[0]).parameters:
         type_ = resolved(file, parameter.type, symbols) if parameter.type is not None else None
         if type_ is not None:
             found |= dict(type_leaves(type_, parameter.name.text))
@@ -163,7 +163,12 @@ def _raise(file: File) -> None:
         raise VerificationError(findings.in_source_order())
 
 
-def _function(file: File, name: str) -> nodes.Function:
+def function_of(file: File, name: str) -> nodes.Function:
+    """Return the function called ``name``.
+
+    Raises:
+        VerificationError: E2002, there is none.
+    """
     if name in file.functions:
         return file.functions[name]
     near = did_you_mean(name, file.functions)

@@ -136,6 +136,7 @@ def use(
     operands = tuple(leaf for value in (*arguments, function) for leaf in leaves(value))
     made = instance_of(body.file, name, function, arguments, extents, span)
     if made is None:
+        body.failed = True
         declared = getattr(function.node, "result", None)
         result = resolved(body.file, declared, extents) if declared is not None else None
         return Use(None, operands, tuple(arguments), result)
@@ -237,14 +238,14 @@ def _made(
     Raises:
         Failed: Something is wrong in it.
     """
-    found, attempts = len(file.findings), len(file.attempts)
+    found = len(file.attempts)
     if file.depth > 1:
         file.notes = _notes(file, function, extents, span)
     body = entered(file, function, arguments, extents)
     body.failed = any(map(is_bad, arguments))
     finished(body, function.node)
-    if len(file.findings) > found or body.failed or body.result is None or not body.blocks.complete:
-        raise Failed(list(dict.fromkeys(file.attempts[attempts:])))
+    if len(file.attempts) > found or body.failed or body.result is None or not body.blocks.complete:
+        raise Failed(list(dict.fromkeys(file.attempts[found:])))
     types = tuple([leaf for _, leaf in type_leaves(body.result)])
     location = file.locate(function.node.name.span) if isinstance(function.node, nodes.Function) else None
     blocks, result = body.blocks, body.result

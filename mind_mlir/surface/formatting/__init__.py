@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["format_program", "format_source"]
 
 
-#: Comments that came to stand together are read again, until nothing moves.
+#: A text in which comments have moved is read again, until nothing moves.
 _MOST_PASSES = 8
 
 
@@ -36,8 +36,8 @@ def format_source(source: SourceText) -> str:
     """
     text = source.text.replace("\r\n", "\n")
     for _ in range(_MOST_PASSES):
-        before, (text, crowded) = text, _formatted(SourceText(source.name, text))
-        if not crowded or text == before:
+        before, (text, moved) = text, _formatted(SourceText(source.name, text))
+        if not moved or text == before:
             break
     return text
 

@@ -48,18 +48,18 @@ def block(node: nodes.Block, words: Words, *, inline: bool = False) -> Document:
     open_ = words.take("{")
     lines: Lines = []
     for statement in node.statements:
-        lines += words.remarks()
+        lines += words.lines()
         last = statement is node.statements[-1] and node.value is None
         lines.append((words.blank, _statement(statement, words, last=last)))
     if node.value is not None:
-        lines += words.remarks()
+        lines += words.lines()
         lines.append((words.blank, expression(node.value, words)))
     behind = words.behind()
     if lines:
         lines[-1] = (lines[-1][0], concat((lines[-1][1], behind)))
     else:
         open_ = concat((open_, behind))
-    lines += words.remarks()
+    lines += words.own_lines()
     rest = words.asides(own=not lines)
     close = words.take("}")
     words.in_head = within
@@ -162,7 +162,7 @@ def _(node: nodes.For, words: Words) -> Document:
 def _(node: nodes.Function, words: Words) -> Document:
     parts = [words.take("export"), " "] if node.exported else []
     parts += (words.take("fn"), " ", document(node.name, words))
-    parts.append(listed(words, "()", node.parameters, lambda item: parameter(item, words)).spread())
+    parts.append(listed(words, "()", node.parameters, lambda item: parameter(item, words)).lines())
     if node.result is not None:
         parts += (" ", words.take("->"), " ", document(node.result, words))
-    return concat((*parts, " ", block(node.body, words)))
+    return concat((Group(concat(parts)), " ", block(node.body, words)))

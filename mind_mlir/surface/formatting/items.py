@@ -69,13 +69,13 @@ def _(node: nodes.Program, words: Words) -> Document:
     for group in _grouped(node.items):
         item = group[0]
         first = len(lines)
-        lines += words.remarks()
+        lines += words.lines()
         imports = [each for each in group if isinstance(each, nodes.Import)]
         lines.append((words.blank, _imports(imports, words) if imports else document(item, words)))
         if before is not None and _apart(before, item) and not any(blank for blank, _ in lines[first:]):
             lines[first] = True, lines[first][1]
         before = item
-    return joined([*lines, *words.remarks()])
+    return joined([*lines, *words.lines()])
 
 
 def _apart(before: nodes.Item, item: nodes.Item) -> bool:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 #: Columns of a line.
 WIDTH = 100
 #: Between a block comment and these there is no blank: before the former, behind the latter.
-_TIGHT = frozenset(" ,;:.()[]{}<>")
+_TIGHT = frozenset(" ,;:.()[]}<>")
 _OPEN = frozenset(" ([{<")
 
 
@@ -27,7 +27,7 @@ class Page:
         waiting: Comments that end it.
         full: Whether nothing more may stand on it.
         apart: Whether a block comment is its end, which needs a blank before a word.
-        crowded: Whether comments came to stand together that belong to several words.
+        moved: Whether comments came to stand behind other words than those that they belong to.
     """
 
     lines: list[str] = field(default_factory=list)
@@ -35,7 +35,7 @@ class Page:
     waiting: list[Remark] = field(default_factory=list)
     full: bool = False
     apart: bool = False
-    crowded: bool = False
+    moved: bool = False
 
     def put(self, document: Leaf, indent: int, *, flat: bool) -> None:
         """Write a document without others in it, in a group that is on one line or not."""
@@ -74,6 +74,7 @@ class Page:
         """Write text, indented where it is the first of its line."""
         if self.full:
             self.feed(indent)
+        self.moved |= bool(self.waiting) and text.strip(" ,;") != ""
         if self.apart and text:
             self.apart = False
             if text[0] not in _TIGHT:
@@ -111,7 +112,7 @@ class Page:
         self.full = True
 
     def _aside(self, aside: Aside, indent: int) -> None:
-        self.crowded |= bool(self.waiting)
+        self.moved |= bool(self.waiting)
         if self.waiting and "\n" in aside.text:
             self._flush(indent)
             self.full = True
@@ -129,7 +130,7 @@ class Page:
     def _flush(self, indent: int) -> None:
         """Write the comments that wait: behind the line, or on lines of their own."""
         waiting, self.waiting = self.waiting, []
-        self.crowded |= len(waiting) > 1
+        self.moved |= len(waiting) > 1
         for remark in waiting:
             if self.line and (remark.own or self.full):
                 self.feed(indent)

@@ -45,14 +45,18 @@ class Listed:
 
     def spread(self, pad: Document = SOFT) -> Document:
         """Return it on one line, with ``pad`` within the brackets, or else with an item a line."""
+        return Group(self.lines(pad))
+
+    def lines(self, pad: Document = SOFT) -> Document:
+        """Return what `spread` does, with its lines in the group around it."""
         if not self.items:
             pad = SOFT if self.behind or not isinstance(self.open, str) else ""
-            return Group(concat((self.open, Indented(concat((self.behind, FLUSH))), pad, self.close)))
+            return concat((self.open, Indented(concat((self.behind, FLUSH))), pad, self.close))
         rows: list[Document] = [pad, self.items[0]]
         for item in self.items[1:]:
             rows += (SPACE, item)
         inner = concat((*rows, self.comma, self.behind, FLUSH))
-        return Group(concat((self.open, Indented(inner), pad, self.close)))
+        return concat((self.open, Indented(inner), pad, self.close))
 
     def hugging(self) -> Document:
         """Return it with the last item right within the brackets, if what precedes that fits on the line."""

@@ -111,23 +111,30 @@ class Words:
 
     def own(self) -> Document:
         """Return the comments before the next word that have lines of their own."""
-        return concat(remark for _, remark in self.remarks())
+        return concat(remark for _, remark in self.own_lines())
 
-    def remarks(self) -> list[tuple[bool, Document]]:
+    def own_lines(self) -> list[tuple[bool, Document]]:
         """Return the comments that `own` returns one by one, and whether an empty line is before each."""
         runs = self._runs[self._at]
-        found: list[tuple[bool, Document]] = []
-        while runs and runs[0].own:
-            run = runs.pop(0)
-            found.append((run.blank, Remark(run.text, run.line, own=True, here=True)))
-        return found
+        count = next((at for at, run in enumerate(runs) if not run.own), len(runs))
+        self._runs[self._at] = runs[count:]
+        return [_line(run) for run in runs[:count]]
+
+    def lines(self) -> list[tuple[bool, Document]]:
+        """Return all comments before the next word, with a line each, as `own_lines` does."""
+        runs, self._runs[self._at] = self._runs[self._at], []
+        return [_line(run) for run in runs]
 
     def inner(self) -> Document:
-        """Return the comments before the next word, which closes a list that they stand in."""
-        return concat(
-            Remark(each.text, line=False) if isinstance(each, Aside) and "\n" in each.text else each
-            for each in self.before()
-        )
+        """Return the comments before the next word, a bracket before which no comment has several lines."""
+        found: list[Document] = []
+        for comment in self.before():
+            if isinstance(comment, Aside):
+                lines = "\n" in comment.text
+                found.append(Remark(comment.text, line=False) if lines else Aside(comment.text, last=True))
+            else:
+                found.append(comment)
+        return concat(found)
 
     def behind(self) -> Document:
         """Return the comments behind the word before, up to the end of its line."""
@@ -150,3 +157,7 @@ class Words:
         """Go on to the next word, and return the comments behind this one, but before one that closes."""
         self._at += 1
         return "" if self.next in _CLOSING else self.behind()
+
+
+def _line(run: Run) -> tuple[bool, Document]:
+    return run.blank, Remark(run.text, run.line, own=True, here=True)

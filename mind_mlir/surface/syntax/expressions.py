@@ -1,499 +1,215 @@
-"""Reads expressions, types and patterns (surface.md, "Programs", "Types")."""
+"""Reads expressions: operators, and what follows an operand (surface.md, "Programs")."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from mind_mlir.surface.syntax import nodes
+from mind_mlir.surface.syntax.operands import EXPRESSIONS, OperandReader
+from mind_mlir.surface.syntax.slips import COMPARISON, LEVELS, OPERATOR_WORDS, OPERATORS
+from mind_mlir.surface.syntax.tokens import Token
 
-from mind_mlir.diagnostics.suggestions import did_you_mean
-from mind_mlir.surface.syntax import lexer, nodes
-from mind_mlir.surface.syntax.cursor import Cursor, Fault
+_SIGNS = frozenset(("-", "!", "+", "&", "*"))
+_FOLLOWING = frozenset(("(", "[", ".", "::"))
+#: What ends an item of an index.
+_AFTER_ITEM = frozenset((",", "]", ":"))
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from mind_mlir.surface.syntax.tokens import Token
-
-_T = TypeVar("_T")
-
-#: How tightly operators bind; those of one level go from left to right.
-_LEVELS = {
-    "||": 1,
-    "&&": 2,
-    **dict.fromkeys(("==", "!=", "<", "<=", ">", ">="), 3),
-    "+": 4,
-    "-": 4,
-    "*": 5,
-    "/": 5,
-}
-_COMPARISON = 3
-#: Operators of other languages, and what to write instead.
-_FOREIGN = {
-    "%": "there is no remainder of a division: import tensor::remainder; and call remainder(a, b)",
-    "**": "call power(a, b)",
-    "&": "write && for truth values",
-    "|": "write || for truth values",
-    "^": "call power(a, b), or xor(a, b)",
-    "~": "write ! for truth values",
-    "?": "write if c { a } else { b }",
-    "..": "write range(a, b)",
-    "..=": "write range(a, b + 1)",
-    "=>": "write if and else",
-    ":=": "write let x = value;",
-    "=": "compare with '=='",
-}
-_WORDS = {"and": "&&", "or": "||", "not": "!"}
+#: An operator that waits for its right side: how tightly it binds, the operator, its left side.
+_Waiting = tuple[int, Token, nodes.Expression]
 
 
-class ExpressionReader(Cursor):
-    """Reads expressions, types and patterns."""
+class ExpressionReader(OperandReader):
+    """Reads expressions."""
 
-    #: Whether ``{`` behind a name begins a struct's fields: not where a block must follow.
-    structs: bool = True
+    #: Whether ``::`` behind an expression parts the bounds of a slice.
+    _slicing = False
 
-    def block(self) -> nodes.Block:
-        """Read a block; the reader of statements does."""
-        raise NotImplementedError
+    def expression(self) -> nodes.Expression:
+        """Read an expression.
 
-    def expression(self, level: int = 1) -> nodes.Expression:
-        """Read an expression whose operators bind at least as tightly as ``level`` says."""
+        Raises:
+            Fault: There is none; it has been reported.
+        """
         self.deeper()
-        try:
-            left = self._operand()
-            while True:
-                token = self.token
-                bound = _LEVELS.get(token.text, 0) if token.kind == "symbol" else 0
-                if bound < level or not bound:
-                    if self._foreign_operator(token):
-                        left = nodes.Invalid((left.span[0], self.last_end))
-                        continue
-                    return left
-                self.advance()
-                right = self.expression(bound + 1)
-                span = (left.span[0], right.span[1])
-                left = nodes.Binary(token.text, left, right, (token.start, token.end), span)
-                if (
-                    bound == _COMPARISON
-                    and _LEVELS.get(self.token.text) == _COMPARISON
-                    and self.token.kind == "symbol"
-                ):
-                    raise self.fault("comparisons do not follow one another", "write a < b && b < c")
-        finally:
-            self.higher()
+        waiting: list[_Waiting] = []
+        left = self._operand()
+        while True:
+            bound = LEVELS.get(self.word) or self._foreign_operator(waiting)
+            if not bound:
+                break
+            while waiting and waiting[-1][0] >= bound:
+                left = self._reduced(waiting.pop(), left, bound)
+            waiting.append((bound, self.advance(), left))
+            left = self._operand() if self._has_operand(waiting[-1][1]) else self._nothing()
+        while waiting:
+            left = self._reduced(waiting.pop(), left, 0)
+        self.depth -= 1
+        return left
 
-    def _foreign_operator(self, token: Token) -> bool:
-        """Report an operator that the language does not have, and read past it and its operand."""
-        if token.kind == "bad" and not token.text and not self.begins_line():
-            self.advance()
-            if self._begins_expression():
-                self.expression(5)
-            return True
-        if token.kind == "name" and token.text in _WORDS and token.text != "not" and not self.begins_line():
-            self.report(
-                f"'{token.text}' is no operator", token.start, token.end, f"write {_WORDS[token.text]}"
-            )
-            self.advance()
-            self.expression(3)
-            return True
-        if token.kind != "symbol" or token.text not in _FOREIGN or token.text == "=":
-            return False
-        if token.text == "|" and not self.structs:
-            return False
-        self.report(f"there is no operator '{token.text}'", token.start, token.end, _FOREIGN[token.text])
-        self.advance()
-        if self._begins_expression():
-            self.expression(5)
-        return True
+    def _reduced(self, waiting: _Waiting, right: nodes.Expression, following: int) -> nodes.Expression:
+        """Return what an operator and its sides make up; ``following`` is how the next operator binds."""
+        bound, operator, left = waiting
+        span = (left.span[0], right.span[1])
+        if bound == following == COMPARISON:
+            if not isinstance(left, nodes.Invalid):
+                self.fault("comparisons do not follow one another", "write a < b && b < c")
+            return nodes.Invalid(span)
+        if operator.text not in LEVELS:
+            return nodes.Invalid(span)
+        return nodes.Binary(operator.text, left, right, (operator.start, operator.end), span)
 
-    def _begins_expression(self) -> bool:
+    def _has_operand(self, operator: Token) -> bool:
+        """Return whether an operand must follow: not behind a character that has been reported."""
+        return operator.kind != "bad" or (self.word in EXPRESSIONS and not self.begins_line())
+
+    def _nothing(self) -> nodes.Expression:
+        return nodes.Invalid((self.last_end, self.last_end))
+
+    def _foreign_operator(self, waiting: list[_Waiting]) -> int:
+        """Report an operator that the language does not have; return how tightly it binds, or 0."""
         token = self.token
-        if token.kind in ("name", "number", "string", "bad"):
-            return True
-        return (
-            token.text in ("(", "[", "{", "-", "!", "|", "||", "if", "true", "false") and token.kind != "end"
-        )
+        if self.word == "bad":
+            if token.text or self.begins_line():
+                return 0
+            return 1 if self._is_choice(token) else COMPARISON + 1
+        if self.word == ":":
+            return 1 if any(self._is_choice(operator) for _, operator, _ in waiting) else 0
+        if self.word == "name":
+            if token.text not in OPERATOR_WORDS or self.begins_line() or self.ahead() not in EXPRESSIONS:
+                return 0
+            sign = OPERATOR_WORDS[token.text]
+            self.report(f"there is no operator '{token.text}'", (token.start, token.end), f"write '{sign}'")
+            return LEVELS[sign]
+        if self.word not in OPERATORS:
+            return 0
+        bound, help_ = OPERATORS[self.word]
+        self.report(f"there is no operator '{self.word}'", (token.start, token.end), help_)
+        return bound
+
+    def _is_choice(self, token: Token) -> bool:
+        """Return whether ``token`` is the question mark of ``c ? a : b``, which has been reported."""
+        return token.kind == "bad" and self.source.text[token.start : token.end] == "?"
 
     def _operand(self) -> nodes.Expression:
-        """Read an operand: prefixes, what they stand before, and what follows it in turn."""
+        """Read an operand: signs, what they stand before, and what follows it in turn."""
+        if self.word not in _SIGNS and not (self.word == "name" and self.token.text == "not"):
+            return self.followed(self.primary())
+        depth = self.depth
         signs: list[Token] = []
-        while self.token.kind == "symbol" and self.token.text in ("-", "!", "+", "&", "*"):
-            token = self.advance()
+        while True:
+            token = self.token
+            word = token.text == "not" and self.word == "name" and self._negates()
+            if self.word not in _SIGNS and not word:
+                break
+            self.advance()
             if token.text in ("-", "!"):
-                signs.append(token)
                 self.deeper()
+                signs.append(token)
+            elif word:
+                self.report("there is no operator 'not'", (token.start, token.end), "write '!'")
+                signs.append(token)
             else:
-                self.report(f"'{token.text}' is no sign", token.start, token.end, "leave it out")
-        found = self._followed(self._primary())
+                self.report(f"'{token.text}' is no sign", (token.start, token.end), "leave it out")
+        found = self.followed(self.primary())
         for token in reversed(signs):
             span = (token.start, found.span[1])
-            found = nodes.Unary(token.text, found, (token.start, token.end), span)
-        self.higher(len(signs))
+            if token.text == "not":
+                found = nodes.Invalid(span)
+            else:
+                found = nodes.Unary(token.text, found, (token.start, token.end), span)
+        self.depth = depth
         return found
 
-    def _followed(self, found: nodes.Expression) -> nodes.Expression:
+    def _negates(self) -> bool:
+        """Return whether the next word, ``not``, is meant as an operator."""
+        return self.ahead() in ("name", "true", "false") and not self.begins_line(1)
+
+    def followed(self, found: nodes.Expression) -> nodes.Expression:
         """Read calls, indices and fields behind ``found``."""
-        levels = 0
-        start = found.span[0]
-        while self.token.kind == "symbol" and self.token.text in ("(", "[", ".", "::"):
-            if self.token.text in ("(", "[") and self.begins_line():
-                break  # a tuple or a list on a line of its own, after a semicolon that is missing
+        if self.word not in _FOLLOWING:
+            return found
+        depth, start = self.depth, found.span[0]
+        while self.word in _FOLLOWING:
+            if self.word in ("(", "[") and self.begins_line():
+                break  # a tuple or a list in a line of its own, after a semicolon that is missing
+            if self.word == "::" and self._slicing:
+                break
             self.deeper()
-            levels += 1
-            opening = self.advance()
-            if opening.text == "(":
-                arguments = self._listed(self._argument, opening, ")")
+            outer, self._slicing = self._slicing, False
+            if self.word == "(":
+                arguments = self.listed(self._argument, "arguments", nodes.Argument)
                 found = nodes.Call(found, arguments, (start, self.last_end))
-            elif opening.text == "[":
-                items = self._listed(self._item, opening, "]")
-                if not items:
-                    self.report(
-                        "an index is missing", opening.start, self.last_end, "write x[0] or x[0:2, :]"
-                    )
-                    found = nodes.Invalid((start, self.last_end))
-                else:
-                    found = nodes.Index(found, items, (start, self.last_end))
-            elif opening.text == "::":
-                self.report(
-                    "'::' stands in imports alone",
-                    opening.start,
-                    opening.end,
-                    "import the name, and write it alone",
-                )
-                name = self.name("a name")
-                found = nodes.Name(name.text, name.span)
-            else:
+            elif self.word == "[":
+                found = self._index(found)
+            elif self.word == ".":
+                self.advance()
                 found = nodes.Field(found, self._field(), (start, self.last_end))
-        self.higher(levels)
+            else:
+                found = self._path(start)
+            self._slicing = outer
+        self.depth = depth
         return found
 
     def _field(self) -> nodes.Ident:
         token = self.token
-        if token.kind == "number" and token.text.isdigit():
+        if self.word == "number" and token.text.isdigit():
             self.advance()
             return nodes.Ident(token.text, (token.start, token.end))
-        return self.name("the name of a field")
+        return self.name("the name of a field, or the number of a tuple's part")
 
-    def _listed(self, element: Callable[[], _T], opening: Token, closing: str) -> list[_T]:
-        """Read elements between commas up to ``closing``; a wrong one costs no other."""
-        outer, self.structs = self.structs, True
-        found: list[_T] = []
-        try:
-            while not self.at(closing):
-                depth = self.depth
-                try:
-                    found.append(element())
-                except Fault:
-                    self.depth = depth
-                    self.skip_element()
-                    if not self.at(",") and not self.at(closing):
-                        raise
-                    found.append(self._invalid_element(element))
-                if self.take(",") is None and not self.at(closing):
-                    self._not_closed(opening, closing)
-                    break
-            else:
-                self.advance()
-        finally:
-            self.structs = outer
-        return found
-
-    def _invalid_element(self, element: Callable[[], _T]) -> _T:
-        """Return what stands for an element that could not be read."""
-        invalid = nodes.Invalid((self.last_end, self.last_end))
-        made: object = nodes.Argument(invalid) if element == self._argument else invalid
-        return made  # type: ignore[return-value]  # an element of the kind that ``element`` reads
-
-    def _not_closed(self, opening: Token, closing: str) -> None:
-        """Report what stands where a comma or ``closing`` is missing; go on behind it where that is plain."""
-        token = self.token
-        if token.kind == "bad":
-            raise Fault
-        ends = (
-            token.kind == "end"
-            or token.text in (";", "}", "{")
-            or (token.kind == "keyword" and token.text != "if")
-        )
-        if (ends or self.begins_line()) and self.behind_bad:  # a string without an end has taken it along
-            return
-        if ends or self.begins_line():
-            self.report(
-                f"this '{opening.text}' is not closed",
-                opening.start,
-                opening.end,
-                f"add '{closing}' behind its last element",
-            )
-            if not ends:
-                raise Fault
-            return
-        raise self.fault(
-            f"expected ',' or '{closing}', found {self.shown()}",
-            f"separate elements with commas, and end them with '{closing}'",
-        )
+    def _path(self, start: int) -> nodes.Expression:
+        """Read the rest of a path, which stands in imports alone."""
+        token = self.advance()
+        name = self.name("a name")
+        path = f"{self.source.text[start : token.start][:40]}::{name.text}"
+        help_ = f"write import {path}; at the top, and {name.text} here"
+        self.report("paths stand in imports alone", (token.start, token.end), help_)
+        return nodes.Name(name.text, name.span)
 
     def _argument(self) -> nodes.Argument:
-        if self.token.kind == "name" and self.peek().text == "=" and self.peek().kind == "symbol":
-            name = self.name("a name")
+        if self.word == "name" and self.ahead() in ("=", ":"):
+            token = self.advance()
+            if self.word == ":":
+                self.expected("'=' behind the name of an argument", f"write {token.text}=value")
             self.advance()
+            name = nodes.Ident(token.text, (token.start, token.end))
             return nodes.Argument(self.expression(), name)
         return nodes.Argument(self.expression())
 
-    def _item(self) -> nodes.Expression | nodes.Slice:
+    # Indices
+
+    def _index(self, value: nodes.Expression) -> nodes.Expression:
+        opening = self.token
+        items: list[nodes.Expression | nodes.Slice] = self.listed(self._index_item, "indices", _same)
+        span = (value.span[0], self.last_end)
+        if not items:
+            self.report("an index is missing", (opening.start, self.last_end), "write x[0] or x[0:2, :]")
+            return nodes.Invalid(span)
+        return nodes.Index(value, items, span)
+
+    def _index_item(self) -> nodes.Expression | nodes.Slice:
         start = self.token.start
-        first = None if self.at(":") or self.at("::") else self.expression()
-        if not self.at(":") and not self.at("::"):
-            assert first is not None, "what is no slice is an expression"
-            return first
-        second = third = None
-        if not self.take("::"):
+        first = second = third = None
+        if self.word not in (":", "::"):
+            first = self._bound()
+            if self.word not in (":", "::"):
+                return first
+        if self.word == "::":
             self.advance()
-            second = None if self._ends_item() else self.expression()
-            if self.take(":") and not self._ends_item():
-                third = self.expression()
-        elif not self._ends_item():
-            third = self.expression()
+            third = None if self.word in _AFTER_ITEM else self._bound()
+            return nodes.Slice(first, second, third, (start, self.last_end))
+        self.advance()
+        if self.word not in _AFTER_ITEM:
+            second = self._bound()
+        if self.take(":") and self.word not in _AFTER_ITEM:
+            third = self._bound()
         return nodes.Slice(first, second, third, (start, self.last_end))
 
-    def _ends_item(self) -> bool:
-        return self.token.kind == "symbol" and self.token.text in (",", "]", ":")
-
-    def _primary(self) -> nodes.Expression:
-        token = self.token
-        span = (token.start, token.end)
-        if token.kind == "name":
-            return self._named(token)
-        if token.kind == "number":
-            self.advance()
-            value = lexer.number(token.text)
-            assert value is not None, "the lexer has read it"
-            return nodes.Number(value, token.text, span)
-        if token.kind == "string":
-            self.advance()
-            return nodes.String(lexer.string(token.text), token.text, span)
-        if token.kind == "bad":
-            self.advance()
-            if not token.text and self._begins_expression() and not self.begins_line():
-                return self._primary()
-            return nodes.Invalid(span)
-        if token.kind == "end" or token.text not in self._openers():
-            help_ = _FOREIGN.get(token.text)
-            if token.kind == "keyword":
-                help_ = f"{token.text} is a word of the language, and no expression"
-            raise self.fault(f"expected an expression, found {self.shown()}", help_)
-        return self._openers()[token.text]()
-
-    def _openers(self) -> Mapping[str, Callable[[], nodes.Expression]]:
-        """Return what reads an expression that begins with a word of the language."""
-        return {
-            "true": self._bool,
-            "false": self._bool,
-            "(": self._parenthesised,
-            "[": self._list,
-            "|": self._closure,
-            "||": self._closure,
-            "if": self.branch,
-            "{": self.block,
-        }
-
-    def _bool(self) -> nodes.Bool:
-        token = self.advance()
-        return nodes.Bool(token.text == "true", (token.start, token.end))
-
-    def _list(self) -> nodes.List:
-        opening = self.advance()
-        return nodes.List(self._listed(self.expression, opening, "]"), (opening.start, self.last_end))
-
-    def _named(self, token: Token) -> nodes.Expression:
-        if (
-            token.text == "not"
-            and self.peek().kind in ("name", "keyword")
-            and not self.begins_line(self.peek())
-        ):
-            self.report("'not' is no operator", token.start, token.end, "write !")
-            self.advance()
-            return self._primary()
-        self.advance()
-        if self.structs and self.at("{") and self._begins_fields():
-            return self._struct(nodes.Ident(token.text, (token.start, token.end)))
-        return nodes.Name(token.text, (token.start, token.end))
-
-    def _begins_fields(self) -> bool:
-        first, second = self.peek(), self.peek(2)
-        if first.text == "}" and first.kind == "symbol":
-            return not self.begins_line(self.token)
-        return first.kind in ("name", "bad") and second.kind == "symbol" and second.text in (":", ",", "}")
-
-    def _struct(self, name: nodes.Ident) -> nodes.StructLiteral:
-        opening = self.advance()
-        fields = self._listed(self._field_value, opening, "}")
-        good = [each for each in fields if isinstance(each, nodes.FieldValue)]
-        return nodes.StructLiteral(name, good, (name.span[0], self.last_end))
-
-    def _field_value(self) -> nodes.FieldValue:
-        name = self.name("the name of a field")
-        if self.take(":"):
-            return nodes.FieldValue(name, self.expression())
-        if self.at("="):
-            raise self.fault(
-                "expected ':' behind the name of a field, found '='", f"write {name.text}: value"
-            )
-        return nodes.FieldValue(name, nodes.Name(name.text, name.span), short=True)
-
-    def _parenthesised(self) -> nodes.Expression:
-        opening = self.advance()
-        single = False
-
-        def item() -> nodes.Expression:
-            nonlocal single
-            found = self.expression()
-            single = not self.at(",")
-            return found
-
-        items = self._listed(item, opening, ")")
-        if len(items) == 1 and single:
-            return items[0]
-        return nodes.Tuple(items, (opening.start, self.last_end))
-
-    def _closure(self) -> nodes.Closure:
-        opening = self.advance()
-        parameters: list[nodes.Parameter] = []
-        while opening.text == "|" and not self.take("|"):
-            name = self.name("a parameter, or |")
-            parameters.append(nodes.Parameter(name, self.type() if self.take(":") else None))
-            if not self.take(",") and not self.at("|"):
-                raise self.fault(
-                    f"expected ',' or '|', found {self.shown()}", "a closure is written |a, b| f(a, b)"
-                )
-        body = self.expression()
-        return nodes.Closure(parameters, body, (opening.start, body.span[1]))
-
-    def condition(self, word: str) -> nodes.Expression:
-        """Read what stands between ``if`` or ``while`` and the block, in which no struct begins."""
-        outer, self.structs = self.structs, False
+    def _bound(self) -> nodes.Expression:
+        self._slicing = True
         try:
-            found = self.expression()
-            if self.at("="):
-                token = self.token
-                self.report("'=' gives a variable a value", token.start, token.end, "compare with '=='")
-                self.advance()
-                self.expression()
-                return nodes.Invalid(found.span)
+            return self.expression()
         finally:
-            self.structs = outer
-        if not self.at("{"):
-            raise self.fault(
-                f"expected '{{' behind the condition of {word}, found {self.shown()}",
-                f"write {word} c {{ ... }}",
-            )
-        return found
+            self._slicing = False
 
-    def branch(self) -> nodes.If:
-        """Read an ``if``; what follows it in turn is a level deeper each."""
-        opened: list[tuple[int, nodes.Expression, nodes.Block]] = []
-        otherwise: nodes.Block | nodes.If | None = None
-        while True:
-            start = self.advance().start
-            self.deeper()
-            condition = self.condition("if")
-            opened.append((start, condition, self.block()))
-            if self.token.kind == "name" and self.token.text in ("elif", "elsif", "elseif"):
-                token = self.token
-                self.report(
-                    f"'{token.text}' is no word of the language", token.start, token.end, "write else if"
-                )
-                continue
-            if not self.take("else"):
-                break
-            if not self.at("if"):
-                if not self.at("{"):
-                    raise self.fault(f"expected '{{' behind else, found {self.shown()}", "write else { ... }")
-                otherwise = self.block()
-                break
-        for start, condition, then in reversed(opened):
-            otherwise = nodes.If(condition, then, otherwise, (start, self.last_end))
-        self.higher(len(opened))
-        assert isinstance(otherwise, nodes.If), "at least one has been read"
-        return otherwise
 
-    # Types and patterns
-
-    def type(self) -> nodes.Type:
-        """Read a type."""
-        token = self.token
-        with self.nested():
-            if self.take("("):
-                return self._tuple_type(token)
-            if token.text == "Tensor" and self.peek().text == "<":
-                self.advance()
-                return self._tensor(token.start)
-            name = self.name("a type")
-            if self.at("<"):
-                near = did_you_mean(name.text, ["Tensor"])
-                message = f"there is no type {name.text}<...>{near}"
-                help_ = "only tensors have an element type and extents: Tensor<f32, [2, 3]>"
-                self.report(message, *name.span, help_, "E2202", name=name.text)
-                return nodes.Invalid(self._tensor(token.start).span)
-            if self.at("["):
-                raise self.fault(
-                    "a tensor's type has another form",
-                    f"write Tensor<{name.text if name.text != 'Tensor' else 'f32'}, [2, 3]>",
-                )
-            return nodes.NamedType(name, name.span)
-
-    def _tuple_type(self, opening: Token) -> nodes.Type:
-        single = False
-
-        def item() -> nodes.Type:
-            nonlocal single
-            found = self.type()
-            single = not self.at(",")
-            return found
-
-        items = self._listed(item, opening, ")")
-        return (
-            items[0] if len(items) == 1 and single else nodes.TupleType(items, (opening.start, self.last_end))
-        )
-
-    def _tensor(self, start: int) -> nodes.Tensor:
-        self.advance()
-        dtype = self.name("an element type")
-        form = "a tensor's type is written Tensor<f32, [2, 3]>"
-        self.expect(",", "behind the element type", form)
-        opening = self.expect("[", "before the extents", form)
-        dimensions = self._listed(self._dimension, opening, "]")
-        self._close_angle(form)
-        good = [each for each in dimensions if isinstance(each, (nodes.Ident, nodes.Number))]
-        return nodes.Tensor(dtype, good, (start, self.last_end))
-
-    def _close_angle(self, form: str) -> None:
-        if self.at(">="):  # the type of a let, which ends just before its =
-            token = self.token
-            self.tokens[self._place : self._place + 1] = [
-                token._replace(text=">", end=token.start + 1),
-                token._replace(text="=", start=token.start + 1),
-            ]
-            self.token = self.tokens[self._place]
-        self.expect(">", "behind the extents", form)
-
-    def _dimension(self) -> nodes.Ident | nodes.Number:
-        token = self.token
-        if token.kind == "number":
-            self.advance()
-            return nodes.Number(lexer.number(token.text) or 0, token.text, (token.start, token.end))
-        if token.text in ("-", "?", "*", "_"):
-            raise self.fault(
-                f"expected an extent, found {self.shown()}",
-                "write a number, or a name that stands for any extent",
-            )
-        return self.name("an extent: a number or a name")
-
-    def pattern(self) -> nodes.Pattern:
-        """Read a name, or a tuple of patterns."""
-        opening = self.token
-        if not self.take("("):
-            return self.name("a name")
-        with self.nested():
-            items = self._listed(self.pattern, opening, ")")
-        known = [
-            each if isinstance(each, (nodes.Ident, nodes.TuplePattern)) else nodes.Ident("_")
-            for each in items
-        ]
-        return nodes.TuplePattern(known, (opening.start, self.last_end))
+def _same(invalid: nodes.Invalid) -> nodes.Expression | nodes.Slice:
+    return invalid

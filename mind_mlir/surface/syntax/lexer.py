@@ -1,7 +1,7 @@
 """Splits a `.mind` text into words (surface.md, "Lexical").
 
-One regular expression finds every word; what it cannot read is reported (E1002 to E1006) and left out in such
-a way that the parser has nothing more to say about it.
+One regular expression finds every word; what it cannot read is reported (E1002 to E1006) and becomes a word
+of kind ``bad``, or the word that was meant, so that the parser has nothing more to say about it.
 """
 
 from __future__ import annotations
@@ -11,14 +11,18 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.diagnostics import Diagnostic
 from mind_mlir.frozen import FrozenDict
+from mind_mlir.surface.syntax.characters import QUOTES, advice, meant, shown
+from mind_mlir.surface.syntax.literals import ESCAPE, ESCAPES, number
 from mind_mlir.surface.syntax.tokens import KEYWORDS, Token
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mind_mlir.diagnostics import SourceText
+    from mind_mlir.diagnostics.findings import Findings
     from mind_mlir.surface.syntax.tokens import Kind
 
+# A separator stands between two digits. What touches a number behind it makes it malformed.
 _WORD = re.compile(
     r"(?P<blank>\s+)"
     r"|(?P<comment>//[^\n]*|/\*)"
@@ -26,24 +30,28 @@ _WORD = re.compile(
     r"|(?P<number>(?:0[xX][0-9a-fA-F](?:_?[0-9a-fA-F])*|0[bB][01](?:_?[01])*|0[oO][0-7](?:_?[0-7])*"
     r"|[0-9](?:_?[0-9])*(?:\.(?![.\w])|\.[0-9](?:_?[0-9])*)?(?:[eE][+-]?[0-9](?:_?[0-9])*)?)(?P<rest>[\w.]*))"
     r"|(?P<string>\")"
-    r"|(?P<symbol>->|::|==|!=|<=|>=|=>|&&|\|\||\.\.=?|\+=|-=|\*=|/=|\*\*|:=|[-+*/%<>=!&|^~?:;,.(){}\[\]])"
+    r"|(?P<symbol>->|::|==|!=|<=|>=|=>|&&|\|\||\.\.=?|\+=|-=|\*=|/=|\*\*|:=|[-+*/%<>=!&|^:;,.(){}\[\]])"
 )
 _DIGITS = re.compile(r"[0-9]+")
-_STRING = re.compile(r'"(?:[^"\\\n]|\\[^\n])*"?')
-_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
-_ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "\\": "\\", '"': '"'}
-#: The largest number that a literal may have: -2^63 is written with its absolute value.
-_LARGEST = 2**63
-_LONGEST = 40
+_STRING = re.compile(r'"(?:[^"\\\n]|\\[^\n])*(?:(")|\\)?')
+_REST = re.compile(r"\w*")
+#: Characters of a malformed number that messages show.
+_SHOWN = 40
+#: How far the second quotation mark of a pair is looked for.
+_QUOTED = 200
 
 
 class Lexer:
-    """Reads one text; `tokens` and `findings` are what it is made of."""
+    """Reads one text.
 
-    def __init__(self, source: SourceText) -> None:
-        self.source = source
+    Attributes:
+        tokens: Its words.
+    """
+
+    def __init__(self, source: SourceText, findings: Findings) -> None:
         self.tokens: list[Token] = []
-        self.findings: list[Diagnostic] = []
+        self._source = source
+        self._findings = findings
         self._rules: dict[str, Callable[[re.Match[str]], int]] = {
             "comment": self._comment,
             "name": self._name,
@@ -53,159 +61,159 @@ class Lexer:
         self._read()
 
     def _read(self) -> None:
-        text, tokens = self.source.text, self.tokens
+        text, tokens = self._source.text, self.tokens
         match, rules, end = _WORD.match, self._rules, len(text)
         position = 0
         while position < end:
             found = match(text, position)
             if found is None:
-                position = self._wrong(position)
+                position = self._foreign(position)
                 continue
             kind = found.lastgroup
             if kind == "blank":
                 position = found.end()
             elif kind == "symbol":
                 position = found.end()
-                tokens.append(Token("symbol", found[0], found.start(), position))
+                word = found[0]
+                tokens.append(Token("symbol", word, position - len(word), position))
+                if word == ".":
+                    position = self._part(position)
             else:
-                position = rules["number" if kind == "rest" else str(kind)](found)
+                position = rules[str(kind)](found)
         tokens.append(Token("end", "", end, end))
 
     def _report(self, code: str, message: str, start: int, end: int, help_: str, **context: object) -> None:
-        location = self.source.locate(start, end)
-        self.findings.append(Diagnostic(code, message, location, (), help_, context=FrozenDict(context)))
+        if self._findings.full:
+            self._findings.count()
+            return
+        location = self._source.locate(start, end)
+        self._findings.add(Diagnostic(code, message, location, (), help_, context=FrozenDict(context)))
+
+    def _character(self, start: int, end: int) -> None:
+        character = self._source.text[start]
+        message = f"{shown(character)} may not stand here"
+        self._report("E1002", message, start, end, advice(character), character=character)
 
     def _add(self, kind: Kind, text: str, start: int, end: int) -> int:
         self.tokens.append(Token(kind, text, start, end))
         return end
 
     def _comment(self, found: re.Match[str]) -> int:
-        text, start = self.source.text, found.start()
+        text, start = self._source.text, found.start()
         if found[0] != "/*":
             return self._add("comment", found[0], start, found.end())
         close = text.find("*/", start + 2)
         if close < 0:
             self._report("E1006", "this comment is not closed", start, start + 2, "end it with */")
-            return len(text)
+            return self._add("bad", "", start, len(text))
         return self._add("comment", text[start : close + 2], start, close + 2)
+
+    # Names, and characters that stand nowhere
 
     def _name(self, found: re.Match[str]) -> int:
         start, end = found.span()
-        text = self.source.text
-        if (end < len(text) and not text[end].isascii()) or not found[0].isidentifier():
+        text, word = self._source.text, found[0]
+        if (end < len(text) and not text[end].isascii()) or not word.isidentifier():
             return self._long_name(start)
-        word = found[0]
         return self._add("keyword" if word in KEYWORDS else "name", word, start, end)
 
     def _long_name(self, start: int) -> int:
         """Read a name with characters that regular expressions do not know, or that are wrong."""
-        text, end, kept = self.source.text, start, []
+        text, end, kept, wrong = self._source.text, start, [], -1
         while end < len(text):
             character = text[end]
-            if not f"a{character}".isidentifier():
-                if not _may_be_meant(character):
-                    break
-                self._character(end)
-            else:
+            if f"a{character}".isidentifier():
                 kept.append(character)
+            elif character.isascii() or character.isspace() or meant(character) or character in QUOTES:
+                break
+            elif wrong < 0:
+                wrong = end
             end += 1
         word = "".join(kept)
-        right = len(kept) == end - start and word.isidentifier()
-        return self._add("name" if right else "bad", word, start, end)
+        if wrong < 0 and not word.isidentifier():  # it begins with a digit of another script
+            wrong = start
+        if wrong >= 0:
+            self._character(wrong, wrong + 1)
+            return self._add("bad", word, start, end)
+        return self._add("keyword" if word in KEYWORDS else "name", word, start, end)
 
-    def _wrong(self, position: int) -> int:
+    def _foreign(self, start: int) -> int:
         """Report characters that stand nowhere; a name that they touch goes with them."""
-        text, start = self.source.text, position
+        text = self._source.text
+        character = text[start]
+        if character == "#":
+            end = text.find("\n", start)
+            self._character(start, start + 1)
+            return self._add("comment", "", start, end if end >= 0 else len(text))
+        if character in QUOTES:
+            return self._quoted(start, QUOTES[character])
+        sign = meant(character)
+        if sign:
+            self._character(start, start + 1)
+            return self._add("symbol", sign, start, start + 1)
+        if not character.isascii():
+            return self._long_name(start)
+        end = start
+        while end < len(text) and text[end] == character:
+            end += 1
+        self._character(start, end)
         last = self.tokens[-1] if self.tokens else None
-        if f"{text[position]}".isidentifier() or _may_be_meant(text[position]):
-            return self._long_name(position)
-        while position < len(text) and text[position] == text[start]:
-            position += 1
-        self._character(start, position)
-        following = re.compile(r"\w*").match(text, position)
         if last is not None and last.end == start and last.kind in ("name", "bad"):
             self.tokens.pop()
+            following = _REST.match(text, end)
             rest = following[0] if following else ""
-            return self._add("bad", last.text + rest, last.start, position + len(rest))
-        return self._add("bad", "", start, position)
+            return self._add("bad", last.text + rest, last.start, end + len(rest))
+        return self._add("bad", "", start, end)
 
-    def _character(self, position: int, end: int = 0) -> None:
-        character = self.source.text[position]
-        shown = character if character.isprintable() else f"U+{ord(character):04X}"
-        help_ = "names are letters, digits and underscores, and do not begin with a digit"
-        if character == "'":
-            help_ = 'strings stand between double quotes: "text"'
-        elif character == "#":
-            help_ = "comments begin with //"
-        message = f"'{shown}' may not stand here"
-        self._report("E1002", message, position, max(end, position + 1), help_, character=character)
+    def _quoted(self, start: int, closing: str) -> int:
+        """Report a quotation mark that begins no string; what it quotes goes with it."""
+        text = self._source.text
+        self._character(start, start + 1)
+        limit = start + _QUOTED
+        feed = text.find("\n", start + 1, limit)
+        close = text.find(closing, start + 1, feed if feed >= 0 else limit)
+        return self._add("bad", "", start, close + 1 if close >= 0 else start + 1)
+
+    # Numbers and strings
+
+    def _part(self, start: int) -> int:
+        """Read the number of a tuple's part behind a point: ``t.0.1`` are two of them, and no float."""
+        digits = _DIGITS.match(self._source.text, start)
+        return self._add("number", digits[0], start, digits.end()) if digits else start
 
     def _number(self, found: re.Match[str]) -> int:
         start, end = found.span()
-        text = self.source.text
-        if self.tokens and self.tokens[-1].text == "." and self.tokens[-1].end == start:  # t.0.1
-            digits = _DIGITS.match(text, start)
-            assert digits is not None, "a number begins with a digit"
-            return self._add("number", digits[0], start, digits.end())
-        rest = found["rest"]
+        text, word, rest = self._source.text, found[0], found["rest"]
         if rest.startswith(".."):  # 0..n is no number
-            return self._add("number", text[start : end - len(rest)], start, end - len(rest))
-        word = found[0]
-        if rest or number(word) is None:
-            help_ = "write 12, 0xff, 0b101, 0o17, 1_000, 1.5 or 1e-3"
-            if not rest:
-                help_ = "integers have 64 bits, floats go to 1.7e308"
-            self._report(
-                "E1005", f"malformed number {word[:_LONGEST]}", start, end, help_, text=word[:_LONGEST]
-            )
-            return self._add("bad", "", start, end)
-        return self._add("number", word, start, end)
+            end -= len(rest)
+            word, rest = text[start:end], ""
+        if rest[-1:] in ("e", "E") and text[end : end + 1] in ("+", "-") and word[0:2].lower() != "0x":
+            end += 1
+            word = text[start:end]
+        if not rest and number(word) is not None:
+            return self._add("number", word, start, end)
+        help_ = "write 12, 0xff, 0b101, 0o17, 1_000, 1.5 or 1e-3"
+        if not rest:
+            help_ = "integers have 64 bits, floats go to 1.7e308"
+        elif rest.isidentifier() and not rest.startswith("_") and not word.startswith("0"):
+            help_ = f"between a number and a name stands an operator: {found[0][: -len(rest)]} * {rest}"
+        short = word if len(word) <= _SHOWN else f"{word[:_SHOWN]}..."
+        self._report("E1005", f"malformed number {short}", start, end, help_, text=short)
+        return self._add("bad", "", start, end)
 
     def _string(self, found: re.Match[str]) -> int:
-        text, start = self.source.text, found.start()
-        read = _STRING.match(text, start)
+        start = found.start()
+        read = _STRING.match(self._source.text, start)
         assert read is not None, "a string begins with a quote"
         word, end = read[0], read.end()
-        if len(word) < 2 or not word.endswith('"') or _ends_in_escape(word):
+        if not read[1]:
             self._report("E1003", "this string is not closed", start, end, 'end it with " on the same line')
             return self._add("bad", "", start, end)
         kind: Kind = "string"
-        for escape in _ESCAPE.finditer(word):
-            if escape[1] not in _ESCAPES:
+        for escape in ESCAPE.finditer(word):
+            if escape[1] not in ESCAPES:
                 kind = "bad"
-                at = start + escape.start()
-                self._report(
-                    *("E1004", f"Invalid escape sequence {escape[0]}", at, at + 2),
-                    'the escapes are \\n, \\r, \\t, \\\\ and \\"',
-                    escape=escape[0],
-                )
+                at, help_ = start + escape.start(), 'the escapes are \\n, \\r, \\t, \\\\ and \\"'
+                message = f"Invalid escape sequence {escape[0]}"
+                self._report("E1004", message, at, at + 2, help_, escape=escape[0])
         return self._add(kind, word if kind == "string" else "", start, end)
-
-
-def _ends_in_escape(word: str) -> bool:
-    body = word[1:-1]
-    return (len(body) - len(body.rstrip("\\"))) % 2 == 1
-
-
-def _may_be_meant(character: str) -> bool:
-    """Return whether a character that no name has may have been meant as one of a name."""
-    return not character.isascii() and not character.isspace()
-
-
-def string(word: str) -> str:
-    """Return what a string stands for."""
-    return _ESCAPE.sub(lambda found: _ESCAPES.get(found[1], found[1]), word[1:-1])
-
-
-def number(word: str) -> int | float | None:
-    """Return what a number is worth; None where it is too large."""
-    plain = word.replace("_", "")
-    if plain[:2].lower() in ("0x", "0b", "0o"):
-        value = int(plain, 0) if len(plain) <= 2 * _LONGEST else _LARGEST + 1
-        return value if value <= _LARGEST else None
-    if plain.isdigit():
-        significant = plain.lstrip("0") or "0"
-        value = int(significant) if len(significant) <= _LONGEST else _LARGEST + 1
-        return value if value <= _LARGEST else None
-    found = float(plain)
-    return None if found == float("inf") else found

@@ -9,6 +9,10 @@
 
 Every node knows its span: the offsets of its first character and behind its last one. What could not be read
 is an `Invalid` expression or type, about which nobody complains a second time. Nodes compare by identity.
+
+No tree is deeper than some multiple of `MAX_NESTING`, so that it may be walked recursively, but for one
+thing: a chain of operators, as long as its author likes, is a tree of `Binary` that leans to the left.
+Whoever walks one goes down its left sides in a loop.
 """
 
 from __future__ import annotations
@@ -18,6 +22,9 @@ from typing import TypeAlias
 
 #: Offsets of the first character and behind the last one.
 Span: TypeAlias = tuple[int, int]
+
+#: How many levels of parentheses, lists, blocks, calls, signs, closures and types may stand in one another.
+MAX_NESTING = 64
 
 #: Of what no text holds.
 NOWHERE: Span = (-1, -1)

@@ -1,0 +1,139 @@
+"""What the functions take and give, and what of it they need while they are traced."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from mind_mlir import border
+from mind_mlir.ir.types import DType
+from mind_mlir.ops.accumulators import ACCUMULATOR, OUTPUT, default_accumulator
+from mind_mlir.ops.attribute_kinds import AttrKind
+from mind_mlir.ops.opdef import COMPLEX
+from mind_mlir.ops.registry import by_opcode
+from mind_mlir.tracing.array import TracedArray
+from mind_mlir.tracing.conversion import as_dtype, as_value, as_values
+from mind_mlir.tracing.operators import broadcast_to
+from mind_mlir.tracing.trace import Trace, current_trace
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from mind_mlir.ir.value import Value
+    from mind_mlir.ops.opdef import OpDef
+
+    #: A traced array, an array of numpy, a number, or nested lists of numbers.
+    ArrayLike: TypeAlias = TracedArray | npt.ArrayLike
+    #: A dtype, or what names one.
+    DTypeLike: TypeAlias = DType | npt.DTypeLike
+    Shape: TypeAlias = int | Sequence[int]
+    Axes: TypeAlias = int | Sequence[int] | None
+
+#: What the functions return: traced arrays within a function that is traced, else arrays of numpy.
+Array: TypeAlias = TracedArray | np.ndarray[Any, Any]
+
+
+def traced(x: ArrayLike) -> TracedArray:
+    """Return an argument as an array of the trace that runs; a number stays without a dtype of its own."""
+    (found,) = together(x)
+    return found
+
+
+def together(*xs: ArrayLike) -> list[TracedArray]:
+    """Return arguments of one dtype as arrays of the trace; numbers take that of the first array."""
+    trace = current_trace()
+    values, weak = as_values(trace, *xs)
+    return [trace.wrap(value, weak=weak) for value in values]
+
+
+def stretched(x: TracedArray, shape: Sequence[int]) -> TracedArray:
+    """Return ``x`` repeated to fill ``shape``.
+
+    Raises:
+        VerificationError: E3001, it does not broadcast to it.
+    """
+    trace = current_trace()
+    return trace.wrap(broadcast_to(trace, trace.value(x), tuple(shape)), weak=x.weak)
+
+
+def filled(shape: Sequence[int], number: float, dtype: DType) -> TracedArray:
+    """Return an array of one number; as a truth value, it is whether that is not 0."""
+    trace = current_trace()
+    one = bool(number) if dtype is DType.I1 else number
+    return stretched(trace.wrap(as_value(trace, one, dtype)), shape)
+
+
+def shape_of(shape: Any, parameter: str = "shape") -> tuple[int, ...]:
+    """Return extents, given as an integer or as several."""
+    one = border.whole(shape)
+    if one is not None:
+        return (one,)
+    listed = border.items(shape, parameter, "an integer or a sequence of integers")
+    return tuple([border.integer(extent, f"each extent of {parameter}") for extent in listed])
+
+
+def op(opcode: str, *operands: Any, **attributes: Any) -> TracedArray:
+    """Append an operation of one result."""
+    (result,) = apply(by_opcode()[opcode], operands, attributes)
+    return result
+
+
+def apply(record: OpDef, operands: Sequence[Any], attributes: Mapping[str, Any]) -> tuple[TracedArray, ...]:
+    """Append an operation to the trace that runs, and return its results.
+
+    Args:
+        record: The operation.
+        operands: What it reads: traced arrays, numpy's, or numbers, which take the dtype of the others.
+        attributes: As Python writes them; None stands for what is left out.
+
+    Raises:
+        VerificationError: It breaks a rule of its record.
+    """
+    trace = current_trace()
+    values, weak = _values(trace, record, operands)
+    given = {name: value for name, value in attributes.items() if value is not None}
+    for attribute in record.attributes:
+        name = attribute.name
+        if attribute.kind is AttrKind.DTYPE and name in given:
+            given[name] = as_dtype(given[name], name)
+        elif name == ACCUMULATOR.name and name not in given:
+            given[name] = default_accumulator(values[0].type.dtype)
+        elif name == OUTPUT.name and name not in given:
+            given[name] = values[0].type.dtype
+    results = trace.emit_all(record.opcode, *values, **given)
+    if weak and len(results) == 1:
+        (result,) = results
+        # What is computed of numbers alone is a number.
+        is_number = not result.ndim and result.value.type.dtype is values[0].type.dtype
+        return (trace.wrap(result.value, weak=is_number),)
+    return results
+
+
+def _values(trace: Trace, record: OpDef, operands: Sequence[Any]) -> tuple[list[Value], bool]:
+    """Return the operands as values, and whether all are numbers without a dtype of their own.
+
+    Numbers take the dtype of an array among the operands that are of the same dtypes in the schema.
+    """
+    groups: dict[object, list[int]] = {}
+    for index in range(len(operands)):
+        alike = True if record.same_dtype or not record.operands else record.operand(index).dtypes
+        groups.setdefault(alike, []).append(index)
+    found: dict[int, Value] = {}
+    weak = bool(operands)
+    for places in groups.values():
+        values, are_weak = as_values(trace, *(operands[place] for place in places))
+        allowed = record.operand(places[0]).dtypes if record.operands else ()
+        if are_weak and allowed and values[0].type.dtype not in allowed:
+            like = _widest(allowed)
+            values = [as_value(trace, operands[place], like) for place in places]
+        weak = weak and are_weak
+        found |= dict(zip(places, values, strict=True))
+    return [found[index] for index in range(len(operands))], weak
+
+
+def _widest(allowed: Sequence[DType]) -> DType:
+    """Return the dtype that a number takes where its own is none of those ``allowed``."""
+    return max([dtype for dtype in allowed if dtype not in COMPLEX] or allowed, key=lambda dtype: dtype.bits)

@@ -1,0 +1,177 @@
+"""New arrays."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mind_mlir import border
+from mind_mlir.ir.types import DType
+from mind_mlir.numpy.arrays import filled, op, shape_of, stretched, together, traced
+from mind_mlir.numpy.calling import spelled
+from mind_mlir.numpy.shaping import diagonals
+from mind_mlir.tracing.array import TracedArray
+from mind_mlir.tracing.conversion import as_dtype
+from mind_mlir.tracing.trace import current_trace
+
+if TYPE_CHECKING:
+    from mind_mlir.numpy.arrays import Array, ArrayLike, DTypeLike, Shape
+
+
+@spelled("ConstTensor")
+def asarray(a: ArrayLike, /, dtype: DTypeLike | None = None) -> Array:
+    """Return ``a``, a number, nested lists or an array, as an array of ``dtype``, by default its own."""
+    x = _stacked(a)
+    found = current_trace().wrap(x.value)
+    return found if dtype is None else found.astype(as_dtype(dtype))
+
+
+@spelled("BroadcastTo")
+def full(shape: Shape, fill_value: ArrayLike, dtype: DTypeLike | None = None) -> Array:
+    """Return an array of one number, or of several ones that are broadcast, of ``dtype`` or their own."""
+    x = traced(fill_value)
+    if dtype is not None:
+        x = x.astype(as_dtype(dtype))
+    return current_trace().wrap(stretched(x, shape_of(shape)).value)
+
+
+@spelled("BroadcastTo")
+def zeros(shape: Shape, dtype: DTypeLike = "f64") -> Array:
+    """Return an array of zeros."""
+    return filled(shape_of(shape), 0, as_dtype(dtype))
+
+
+@spelled("BroadcastTo")
+def ones(shape: Shape, dtype: DTypeLike = "f64") -> Array:
+    """Return an array of ones."""
+    return filled(shape_of(shape), 1, as_dtype(dtype))
+
+
+@spelled("BroadcastTo")
+def zeros_like(a: ArrayLike, /, dtype: DTypeLike | None = None) -> Array:
+    """Return zeros of the shape of ``a``, and of its dtype if no other is given."""
+    return _like(traced(a), 0, dtype)
+
+
+@spelled("BroadcastTo")
+def ones_like(a: ArrayLike, /, dtype: DTypeLike | None = None) -> Array:
+    """Return ones of the shape of ``a``, and of its dtype if no other is given."""
+    return _like(traced(a), 1, dtype)
+
+
+@spelled("BroadcastTo")
+def full_like(a: ArrayLike, /, fill_value: ArrayLike, dtype: DTypeLike | None = None) -> Array:
+    """Return an array of the shape of ``a`` that holds ``fill_value``, of its dtype if no other is given."""
+    x = traced(a)
+    wanted = x.value.type.dtype if dtype is None else as_dtype(dtype)
+    return stretched(traced(fill_value).astype(wanted), x.shape)
+
+
+@spelled("Iota", "Compare")
+def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike = "f64") -> Array:  # noqa: N803 -- numpy's names
+    """Return a matrix of ``N`` rows and ``M`` columns, or as many, with ones on diagonal ``k``, and zeros."""
+    rows, columns = (border.integer(each, name) for each, name in ((N, "N"), (N if M is None else M, "M")))
+    return (diagonals(rows, columns) == border.integer(k, "k")).astype(as_dtype(dtype))
+
+
+@spelled("Iota", "Compare")
+def identity(n: int, dtype: DTypeLike = "f64") -> Array:
+    """Return the square matrix of ``n`` rows with ones on the diagonal."""
+    return (diagonals(border.integer(n, "n"), n) == 0).astype(as_dtype(dtype))
+
+
+@spelled("Iota")
+def arange(start: float, stop: float | None = None, step: float = 1, dtype: DTypeLike | None = None) -> Array:
+    """Return the numbers ``start``, ``start + step``, ... up to, and without, ``stop``.
+
+    Args:
+        start: The first number; where it stands alone, that is ``stop``, and the first number 0.
+        stop: What the numbers do not reach.
+        step: How far they are apart.
+        dtype: Their dtype; by default i64 for integers, else f64.
+    """
+    first, last = (0, start) if stop is None else (start, stop)
+    for name, each in (("start", first), ("stop", last), ("step", step)):
+        _number(each, name)
+    if not step:
+        raise ValueError("step must not be 0")
+    is_float = any(isinstance(each, (float, np.floating)) for each in (first, last, step))
+    wanted = (DType.F64 if is_float else DType.SI64) if dtype is None else as_dtype(dtype)
+    count = max(0, math.ceil((last - first) / step))
+    return _line(count, first, step, wanted)
+
+
+@spelled("Iota")
+def linspace(
+    start: float, stop: float, num: int = 50, endpoint: bool = True, dtype: DTypeLike | None = None
+) -> Array:
+    """Return ``num`` numbers that are equally far apart, from ``start`` to ``stop``.
+
+    Args:
+        start: The first number.
+        stop: The last number, or with ``endpoint=False`` the one that would follow.
+        num: How many.
+        endpoint: Whether ``stop`` is among them.
+        dtype: Their dtype; by default f64. Integers are rounded down.
+    """
+    first, last = float(_number(start, "start")), float(_number(stop, "stop"))
+    count = border.integer(num, "num")
+    steps = count - 1 if border.flag(endpoint, "endpoint") else count
+    x = _line(count, first, (last - first) / steps if steps > 0 else 0.0, DType.F64)
+    if endpoint and steps > 0:
+        is_last = op("Iota", shape=(count,), dtype="i64", axis=0) == steps
+        x = op("Select", is_last, filled((count,), last, DType.F64), x)
+    wanted = DType.F64 if dtype is None else as_dtype(dtype)
+    return (op("Floor", x) if wanted.is_integer else x).astype(wanted)
+
+
+def _line(count: int, first: float, step: float, dtype: DType) -> TracedArray:
+    x = op("Iota", shape=(count,), dtype=dtype, axis=0)
+    if step != 1:
+        x = x * step
+    return x + first if first else x
+
+
+def _like(x: TracedArray, number: int, dtype: DTypeLike | None) -> TracedArray:
+    return filled(x.shape, number, x.value.type.dtype if dtype is None else as_dtype(dtype))
+
+
+def _number(value: Any, parameter: str) -> Any:
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        border.reject(parameter, "a number that is known when the function is traced", value)
+    return value
+
+
+def _stacked(a: Any) -> TracedArray:
+    """Return nested lists that hold traced arrays as one array."""
+    if not isinstance(a, (list, tuple)) or not _holds_traced(a):
+        return traced(a)
+    parts = together(*[_stacked(part) if isinstance(part, (list, tuple)) else part for part in a])
+    return op("Concat", *(op("ExpandDims", part, axes=[0]) for part in parts), axis=0)
+
+
+def _holds_traced(a: Any) -> bool:
+    return any(
+        isinstance(part, TracedArray) or (isinstance(part, (list, tuple)) and _holds_traced(part))
+        for part in a
+    )
+
+
+array = asarray
+
+__all__ = (
+    "arange",
+    "array",
+    "asarray",
+    "eye",
+    "full",
+    "full_like",
+    "identity",
+    "linspace",
+    "ones",
+    "ones_like",
+    "zeros",
+    "zeros_like",
+)

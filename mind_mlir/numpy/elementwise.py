@@ -1,0 +1,178 @@
+"""Functions of each element, where numpy's arguments are others than an operation's operands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mind_mlir.ir.types import DType
+from mind_mlir.numpy.arrays import op, together, traced
+from mind_mlir.numpy.calling import spelled
+from mind_mlir.tracing import operators
+from mind_mlir.tracing.conversion import as_dtype
+
+if TYPE_CHECKING:
+    from mind_mlir.numpy.arrays import Array, ArrayLike, DTypeLike
+    from mind_mlir.tracing.array import TracedArray
+
+
+@spelled("Div")
+def divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """Divide floats elementwise, as ``x1 / x2``; integers are refused (E2005): see floor_divide and div."""
+    return operators.divide(x1, x2)
+
+
+@spelled("Div")
+def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """Divide elementwise and round down, as ``x1 // x2``."""
+    return operators.floor_divide(x1, x2)
+
+
+@spelled("Remainder")
+def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """Return what remains of `floor_divide`, as ``x1 % x2``: it has the sign of ``x2``."""
+    return operators.remainder(x1, x2)
+
+
+@spelled("Compare")
+def less(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """Return elementwise whether ``x1 < x2``."""
+    return operators.compare("Less", x1, x2)
+
+
+@spelled("Compare")
+def less_equal(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """Return elementwise whether ``x1 <= x2``."""
+    return operators.compare("LessEqual", x1, x2)
+
+
+@spelled("Compare")
+def equal(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """Return elementwise whether ``x1 == x2``."""
+    return operators.compare("Equal", x1, x2)
+
+
+@spelled("Compare")
+def not_equal(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """Return elementwise whether ``x1 != x2``."""
+    return operators.compare("NotEqual", x1, x2)
+
+
+@spelled("Compare")
+def greater_equal(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """Return elementwise whether ``x1 >= x2``."""
+    return operators.compare("GreaterEqual", x1, x2)
+
+
+@spelled("Compare")
+def greater(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """Return elementwise whether ``x1 > x2``."""
+    return operators.compare("Greater", x1, x2)
+
+
+@spelled("And")
+def logical_and(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """Return elementwise whether both are true; a number is, where it is not 0."""
+    return op("And", _truth(x1), _truth(x2))
+
+
+@spelled("Or")
+def logical_or(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """Return elementwise whether one of both is true; a number is, where it is not 0."""
+    return op("Or", _truth(x1), _truth(x2))
+
+
+@spelled("Xor")
+def logical_xor(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """Return elementwise whether just one of both is true; a number is, where it is not 0."""
+    return op("Xor", _truth(x1), _truth(x2))
+
+
+@spelled("Not")
+def logical_not(x: ArrayLike, /) -> Array:
+    """Return elementwise whether it is not true; a number is true where it is not 0."""
+    return op("Not", _truth(x))
+
+
+@spelled("ShiftRightArithmetic", "ShiftRightLogical")
+def right_shift(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """Shift bits to the right, as ``x1 >> x2``; the sign stays where integers have one."""
+    return operators.shift_right(x1, x2)
+
+
+@spelled("Select")
+def where(condition: ArrayLike, x: ArrayLike, y: ArrayLike, /) -> Array:
+    """Choose elementwise: ``x`` where ``condition`` is true, else ``y``; all three are broadcast."""
+    return operators.choose(_truth(condition), x, y)
+
+
+@spelled("Clamp")
+def clip(a: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:  # noqa: A002 -- numpy's names
+    """Hold each element between two limits, each of which may be left out; all are broadcast."""
+    if min is None or max is None:
+        return traced(a).clip(min, max)
+    trace, (x, low, high) = traced(a).trace, together(a, min, max)
+    values = operators.broadcast(trace, *(trace.value(each) for each in (x, low, high)))
+    return trace.emit("Clamp", *values, weak=x.weak)
+
+
+@spelled("Cast")
+def astype(x: ArrayLike, dtype: DTypeLike, /) -> Array:
+    """Convert the elements to ``dtype``, such as ``"f32"`` or ``mnp.float32``."""
+    return traced(x).astype(as_dtype(dtype))
+
+
+@spelled("Mul")
+def square(x: ArrayLike, /) -> Array:
+    """Multiply each element by itself."""
+    (found,) = together(x)
+    return found * found
+
+
+@spelled("Compare")
+def isnan(x: ArrayLike, /) -> Array:
+    """Return elementwise whether it is NaN: what does not equal itself."""
+    found = traced(x)
+    return operators.compare("NotEqual", found, found)
+
+
+@spelled("Compare")
+def isinf(x: ArrayLike, /) -> Array:
+    """Return elementwise whether it is an infinity."""
+    return operators.compare("Equal", op("Abs", x), float("inf"))
+
+
+@spelled("Floor", "Ceil")
+def trunc(x: ArrayLike, /) -> Array:
+    """Round floats to integers, towards zero."""
+    found = traced(x)
+    return operators.choose(operators.compare("Less", found, 0.0), op("Ceil", found), op("Floor", found))
+
+
+def _truth(x: ArrayLike) -> TracedArray:
+    found = traced(x)
+    return found if found.value.type.dtype is DType.I1 else operators.compare("NotEqual", found, 0)
+
+
+__all__ = (
+    "astype",
+    "clip",
+    "divide",
+    "equal",
+    "floor_divide",
+    "greater",
+    "greater_equal",
+    "isinf",
+    "isnan",
+    "less",
+    "less_equal",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "not_equal",
+    "remainder",
+    "right_shift",
+    "square",
+    "trunc",
+    "where",
+)

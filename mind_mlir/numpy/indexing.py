@@ -1,0 +1,58 @@
+"""Elements at places that are known when the program runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mind_mlir import border
+from mind_mlir.numpy.arrays import op, traced
+from mind_mlir.numpy.calling import spelled
+from mind_mlir.tracing.operators import choose
+from mind_mlir.tracing.reductions import axes_of
+
+if TYPE_CHECKING:
+    from mind_mlir.numpy.arrays import Array, ArrayLike
+    from mind_mlir.tracing.array import TracedArray
+
+
+@spelled("Gather", "Take")
+def take(a: ArrayLike, indices: ArrayLike, /, axis: int | None = None) -> Array:
+    """Return the slices of ``a`` at ``indices`` of an axis, or for None elements in row-major order.
+
+    Args:
+        a: The array.
+        indices: Integers of i32 or i64; negative ones count from the end, others than the axis has are E6001.
+        axis: The axis; its place in the result is that of all dimensions of ``indices``.
+    """
+    x, places = traced(a), traced(indices)
+    if axis is None:
+        return op("Gather", x.reshape(-1), places)
+    (along,) = axes_of(border.integer(axis, "axis"), x.ndim)
+    order = [along, *(each for each in range(x.ndim) if each != along)]
+    rows = op("Gather", x.transpose(order) if along else x, places)
+    inside = list(range(places.ndim))
+    others = list(range(places.ndim, rows.ndim))
+    return rows.transpose(others[:along] + inside + others[along:]) if along else rows
+
+
+@spelled("GatherElements")
+def take_along_axis(a: ArrayLike, indices: ArrayLike, /, axis: int | None = -1) -> Array:
+    """Return single elements along an axis: at the place of each index that index of the axis.
+
+    Args:
+        a: The array.
+        indices: Integers of i32 or i64, an array of the rank of ``a``; negative ones count from the end.
+        axis: The axis; None takes ``a`` as a vector.
+    """
+    x, places = traced(a), traced(indices)
+    if axis is None:
+        x, axis = x.reshape(-1), 0
+    (along,) = axes_of(border.integer(axis, "axis"), x.ndim)
+    return op("GatherElements", x, _from_front(places, x.shape[along]), axis=along)
+
+
+def _from_front(places: TracedArray, extent: int) -> TracedArray:
+    return choose(places < 0, places + extent, places)
+
+
+__all__ = ("take", "take_along_axis")

@@ -1,0 +1,228 @@
+"""Reductions along axes, and what is made of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mind_mlir import border
+from mind_mlir.ir.types import DType
+from mind_mlir.numpy.arrays import apply, op, traced
+from mind_mlir.numpy.calling import spelled
+from mind_mlir.ops.registry import by_opcode
+from mind_mlir.tracing.conversion import as_dtype
+from mind_mlir.tracing.reductions import axes_of
+
+if TYPE_CHECKING:
+    from mind_mlir.numpy.arrays import Array, ArrayLike, Axes, DTypeLike
+    from mind_mlir.tracing.array import TracedArray
+
+
+@spelled("Sum", "Reduce")
+def sum(  # noqa: A001 -- numpy's name
+    a: ArrayLike, /, axis: Axes = None, *, dtype: DTypeLike | None = None, keepdims: bool = False
+) -> Array:
+    """Add the elements along ``axis``, one or several, or all of them.
+
+    Args:
+        a: The array; truth values are counted, in i64.
+        axis: The axes to reduce, negative ones from the end; None for all.
+        dtype: What to add in, which is the dtype of the result; by default that of ``a``.
+        keepdims: Whether the axes stay with extent 1.
+    """
+    x = traced(a)
+    if dtype is None:
+        return x.sum(axis, keepdims=keepdims)
+    wanted = as_dtype(dtype)
+    axes = list(range(x.ndim)) if axis is None else axes_of(axis, x.ndim)
+    kept = border.flag(keepdims, "keepdims")
+    return op("Reduce", x, kind="Sum", axes=axes, keepdims=kept, accum_dtype=wanted, out_dtype=wanted)
+
+
+@spelled("Mean")
+def mean(a: ArrayLike, /, axis: Axes = None, *, keepdims: bool = False) -> Array:
+    """Return the mean of floats along ``axis``, one or several, or of all; integers are refused (E2005)."""
+    return traced(a).mean(axis, keepdims=keepdims)
+
+
+@spelled("ReduceProd")
+def prod(a: ArrayLike, /, axis: Axes = None, *, keepdims: bool = False) -> Array:
+    """Multiply the elements along ``axis``, one or several, or all of them."""
+    return traced(a).prod(axis, keepdims=keepdims)
+
+
+@spelled("Reduce")
+def max(a: ArrayLike, /, axis: Axes = None, *, keepdims: bool = False) -> Array:  # noqa: A001 -- numpy's name
+    """Return the greatest element along ``axis``, one or several, or of all."""
+    return traced(a).max(axis, keepdims=keepdims)
+
+
+@spelled("Reduce")
+def min(a: ArrayLike, /, axis: Axes = None, *, keepdims: bool = False) -> Array:  # noqa: A001 -- numpy's name
+    """Return the least element along ``axis``, one or several, or of all."""
+    return traced(a).min(axis, keepdims=keepdims)
+
+
+@spelled("Reduce")
+def all(a: ArrayLike, /, axis: Axes = None, *, keepdims: bool = False) -> Array:  # noqa: A001 -- numpy's name
+    """Return whether all elements along ``axis`` are true, or not 0."""
+    return traced(a).all(axis, keepdims=keepdims)
+
+
+@spelled("Reduce")
+def any(a: ArrayLike, /, axis: Axes = None, *, keepdims: bool = False) -> Array:  # noqa: A001 -- numpy's name
+    """Return whether an element along ``axis`` is true, or not 0."""
+    return traced(a).any(axis, keepdims=keepdims)
+
+
+@spelled("Sum")
+def count_nonzero(a: ArrayLike, /, axis: Axes = None, *, keepdims: bool = False) -> Array:
+    """Count the elements along ``axis`` that are true, or not 0, in i64."""
+    return traced(a).astype(DType.I1).sum(axis, keepdims=keepdims)
+
+
+@spelled("Mean")
+def var(a: ArrayLike, /, axis: Axes = None, *, ddof: float = 0, keepdims: bool = False) -> Array:
+    """Return the mean of the squared distances of floats from their mean.
+
+    Args:
+        a: The array.
+        axis: The axes to reduce, negative ones from the end; None for all.
+        ddof: What is taken from the number of elements before the sum of squares is divided by it.
+        keepdims: Whether the axes stay with extent 1.
+    """
+    x = traced(a)
+    apart = x - x.mean(axis, keepdims=True)
+    squares = apart * apart
+    if not ddof:
+        return squares.mean(axis, keepdims=keepdims)
+    total = squares.sum(axis, keepdims=keepdims)
+    terms = x.size // total.size if total.size else 0
+    return total / float(terms - ddof)
+
+
+@spelled("Mean")
+def std(a: ArrayLike, /, axis: Axes = None, *, ddof: float = 0, keepdims: bool = False) -> Array:
+    """Return the square root of `var`."""
+    return op("Sqrt", var(a, axis, ddof=ddof, keepdims=keepdims))
+
+
+@spelled("ArgMax")
+def argmax(a: ArrayLike, /, axis: int | None = None, *, keepdims: bool = False) -> Array:
+    """Return where the greatest element is, in i64: along ``axis``, or among all in row-major order."""
+    return traced(a).argmax(axis, keepdims=keepdims)
+
+
+@spelled("ArgMax")
+def argmin(a: ArrayLike, /, axis: int | None = None, *, keepdims: bool = False) -> Array:
+    """Return where the least element is, in i64: along ``axis``, or among all in row-major order."""
+    return traced(a).argmin(axis, keepdims=keepdims)
+
+
+@spelled("ArgSort")
+def argsort(
+    a: ArrayLike, /, axis: int | None = -1, *, descending: bool = False, stable: bool = True
+) -> Array:
+    """Return the indices, in i64, that sort ``a`` along ``axis``, or for None all elements as a vector.
+
+    Args:
+        a: The array.
+        axis: The axis to sort along.
+        descending: Whether the greatest come first.
+        stable: Elements that are equal stay in their order whatever this is.
+    """
+    del stable
+    x, place = _along(a, axis)
+    return _order(x, place, descending=descending)
+
+
+@spelled("ArgSort", "GatherElements")
+def sort(a: ArrayLike, /, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> Array:
+    """Sort along ``axis``, or for None all elements as a vector; NaN comes after all numbers.
+
+    Args:
+        a: The array.
+        axis: The axis to sort along.
+        descending: Whether the greatest come first.
+        stable: Elements that are equal stay in their order whatever this is.
+    """
+    del stable
+    x, place = _along(a, axis)
+    return op("GatherElements", x, _order(x, place, descending=descending), axis=place)
+
+
+@spelled("TopK")
+def top_k(
+    a: ArrayLike, /, k: int, axis: int = -1, *, largest: bool = True, indices_dtype: DTypeLike = "i64"
+) -> tuple[Array, Array]:
+    """Return the ``k`` greatest elements along ``axis``, the greatest first, and where they are.
+
+    Args:
+        a: The array.
+        k: How many.
+        axis: The axis to search.
+        largest: Whether the greatest, or the least ones, the least first.
+        indices_dtype: The dtype of the indices, i32 or i64.
+    """
+    x, place = _along(a, axis)
+    how = {"k": k, "axis": place, "largest": border.flag(largest, "largest"), "indices_dtype": indices_dtype}
+    values, indices = apply(by_opcode()["TopK"], (x,), how)
+    return values, indices
+
+
+@spelled("Add")
+def cumsum(a: ArrayLike, /, axis: int | None = None) -> Array:
+    """Return the sums of the elements up to each one, along ``axis`` or for None of all as a vector.
+
+    Sums are made of sums of half as many elements, again and again: so errors grow with the logarithm of how
+    many there are, and the work is n log2(n) additions.
+    """
+    x, place = _along(a, axis)
+    if x.value.type.dtype is DType.I1:
+        x = x.astype(DType.SI64)
+    extent, reach = x.shape[place], 1
+    while reach < extent:
+        x = x + _moved(x, place, reach)
+        reach *= 2
+    return x
+
+
+def _along(a: ArrayLike, axis: int | None) -> tuple[TracedArray, int]:
+    """Return the array whose axis is meant, and the axis counted from the front."""
+    x = traced(a)
+    if axis is None:
+        return x.reshape(-1), 0
+    (place,) = axes_of(border.integer(axis, "axis"), x.ndim)
+    return x, place
+
+
+def _order(x: TracedArray, axis: int, *, descending: bool) -> TracedArray:
+    return op(
+        "ArgSort", x, axis=axis, descending=border.flag(descending, "descending"), indices_dtype=DType.SI64
+    )
+
+
+def _moved(x: TracedArray, axis: int, by: int) -> TracedArray:
+    """Return ``x`` moved along an axis, zeros coming in."""
+    kept = x[(slice(None),) * axis + (slice(0, x.shape[axis] - by),)]
+    low = [by if each == axis else 0 for each in range(x.ndim)]
+    return op("Pad", kept, low=low, high=[0] * x.ndim, interior=[0] * x.ndim, pad_value=0)
+
+
+__all__ = (
+    "all",
+    "any",
+    "argmax",
+    "argmin",
+    "argsort",
+    "count_nonzero",
+    "cumsum",
+    "max",
+    "mean",
+    "min",
+    "prod",
+    "sort",
+    "std",
+    "sum",
+    "top_k",
+    "var",
+)

@@ -1,0 +1,34 @@
+"""What numbers and strings stand for (surface.md, "Lexical")."""
+
+from __future__ import annotations
+
+import re
+
+#: A backslash and what follows it.
+ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+#: What may follow a backslash -> what it stands for.
+ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "\\": "\\", '"': '"'}
+#: The largest number that a literal may have: -2^63 is written with its absolute value.
+_LARGEST = 2**63
+#: Digits beyond which no integer has 64 bits, in base 2.
+_LONGEST = 66
+
+
+def string(word: str) -> str:
+    """Return what a string stands for; an unknown escape, which is reported, for its second character."""
+    return ESCAPE.sub(lambda found: ESCAPES.get(found[1], found[1]), word[1:-1])
+
+
+def number(word: str) -> int | float | None:
+    """Return what a well-formed number is worth; None where it is too large."""
+    plain = word.replace("_", "")
+    base = plain[:2].lower()
+    if base in ("0x", "0b", "0o") or plain.isdigit():
+        digits = plain[2:] if base in ("0x", "0b", "0o") else plain
+        digits = digits.lstrip("0") or "0"
+        if len(digits) > _LONGEST:
+            return None
+        value = int(digits, {"0x": 16, "0b": 2, "0o": 8}.get(base, 10))
+        return value if value <= _LARGEST else None
+    found = float(plain)
+    return None if found == float("inf") else found

@@ -1,0 +1,458 @@
+"""Branches and loops of traced functions: what Python's ``if`` and ``while`` cannot say of traced arrays.
+
+    y = mind_mlir.cond(x > 0, lambda: x, lambda: -x)
+    n, y = mind_mlir.while_loop(lambda c: c[1] < 1, lambda c: (c[0] + 1, c[1] * 2), (0, x))
+    total = mind_mlir.fori_loop(0, n, lambda i, s: s + xs[i], 0.0)
+    total, sums = mind_mlir.scan(lambda s, x: (s + x, s), 0.0, xs)
+
+What is carried from step to step, and what branches return, are arrays, numbers and containers of them. A
+step gives what it takes: containers of the same form, and arrays of the same dtypes and shapes. A number of
+Python takes the dtype of the array in its place. Functions read arrays from around as Python's do.
+
+Outside of a function that is traced, each call is compiled and run at once. As the functions may read what is
+around them, nothing of that is kept for the next call: what runs often belongs into a function that
+`mind_mlir.jit` is given.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from mind_mlir import border
+from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.runtime.staged_values import STAGE
+from mind_mlir.tracing.conversion import RANKS, as_array, as_value, weak_dtype
+from mind_mlir.tracing.errors import refuse
+from mind_mlir.tracing.jit import JitFunction
+from mind_mlir.tracing.trace import Trace
+from mind_mlir.tracing.value import TracedValue
+from mind_mlir.trees import Form, flatten
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from mind_mlir.core.region import Region
+    from mind_mlir.ir.value import Value
+    from mind_mlir.tracing.array import TracedArray
+
+T = TypeVar("T")
+C = TypeVar("C")
+X = TypeVar("X")
+Y = TypeVar("Y")
+
+
+def cond(pred: Any, true_fn: Callable[..., T], false_fn: Callable[..., T], *operands: Any) -> T:
+    """Return ``true_fn(*operands)`` where ``pred`` is true, else ``false_fn(*operands)``; one of them runs.
+
+    Args:
+        pred: A scalar; a number is true where it is not 0.
+        true_fn: Returns arrays, in containers.
+        false_fn: Returns arrays of the same dtypes and shapes, in containers of the same form.
+        operands: What both are given; they also read what is around them.
+
+    Raises:
+        TracingError: E2320, they return other containers, dtypes or shapes; E2322, ``pred`` is no scalar;
+            E2324, they return no arrays.
+        TypeError: One of them cannot be called.
+    """
+    trace = STAGE.get()
+    for name, function in (("true_fn", true_fn), ("false_fn", false_fn)):
+        _expect_callable(function, name)
+    if not isinstance(trace, Trace):
+        chosen: T = _run("cond", lambda p, args: cond(p, true_fn, false_fn, *args), pred, operands)
+        return chosen
+    predicate = _predicate(trace, pred, "the predicate of cond")
+    then, otherwise = trace.builder.region(), trace.builder.region()
+    with then:
+        ones, form = flatten(true_fn(*operands), "the result of true_fn")
+    with otherwise:
+        others, other_form = flatten(false_fn(*operands), "the result of false_fn")
+    difference = form.difference(other_form, "the result")
+    if difference:
+        refuse(
+            "E2320",
+            f"the branches of cond return other containers: {difference}",
+            "return the same containers from both functions",
+        )
+    if not ones:
+        _refuse_nothing("the branches of cond return")
+    names = form.names("the result")
+    agreed = [_agreed(one, two, name) for one, two, name in zip(ones, others, names, strict=True)]
+    for region, leaves in ((then, ones), (otherwise, others)):
+        with region:
+            region.yield_([as_value(trace, leaf, dtype) for leaf, dtype in zip(leaves, agreed, strict=True)])
+    results = trace.emit_all("Cond", predicate, regions=(then, otherwise))
+    found: T = form.unflatten(results)
+    return found
+
+
+def while_loop(cond_fun: Callable[[T], Any], body_fun: Callable[[T], T], init: T) -> T:
+    """Return what is carried once ``cond_fun`` is false of it: ``init``, ``body_fun(init)``, and so on.
+
+    Args:
+        cond_fun: Takes what is carried, and returns a scalar: whether to go on.
+        body_fun: Takes what is carried, and returns what is carried next, in the same form.
+        init: What is carried first.
+
+    Raises:
+        TracingError: E2321, ``body_fun`` returns another container, dtype or shape than it takes; E2322,
+            ``cond_fun`` returns no scalar; E2324, no array is carried.
+        TypeError: One of them cannot be called.
+    """
+    trace = STAGE.get()
+    for name, function in (("cond_fun", cond_fun), ("body_fun", body_fun)):
+        _expect_callable(function, name)
+    if not isinstance(trace, Trace):
+        last: T = _run("while_loop", lambda init: while_loop(cond_fun, body_fun, init), init)
+        return last
+    leaves, form = flatten(init, "init")
+
+    def step(carried: list[TracedArray]) -> list[Any]:
+        return _returned(body_fun(form.unflatten(carried)), form, "body_fun")
+
+    results = _while(
+        trace,
+        [_Carried.of(leaf, name) for leaf, name in zip(leaves, form.names("init"), strict=True)],
+        lambda carried: _predicate(trace, cond_fun(form.unflatten(carried)), "what cond_fun returns"),
+        step,
+        "body_fun",
+    )
+    found: T = form.unflatten(results)
+    return found
+
+
+def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, T], T], init: T) -> T:
+    """Return what is carried after ``body_fun(i, carried)`` for ``i`` from ``lower`` to before ``upper``.
+
+    Args:
+        lower: The first number, an integer scalar.
+        upper: What the numbers do not reach, an integer scalar.
+        body_fun: Takes the number, which takes the dtype of the array that it meets, as numbers of Python do,
+            and what is carried; returns what is carried next, in the same form.
+        init: What is carried first.
+
+    Raises:
+        TracingError: E2321 and E2324 as `while_loop`; E2325, a bound is no integer scalar.
+        TypeError: ``body_fun`` cannot be called.
+    """
+    trace = STAGE.get()
+    _expect_callable(body_fun, "body_fun")
+    if not isinstance(trace, Trace):
+        last: T = _run("fori_loop", lambda i, n, init: fori_loop(i, n, body_fun, init), lower, upper, init)
+        return last
+    index = _joined_bounds(lower, upper)
+    leaves, form = flatten(init, "init")
+    if not leaves:
+        _refuse_nothing("fori_loop carries")
+    end = trace.wrap(as_value(trace, upper, index.type.dtype))
+
+    def step(carried: list[TracedArray]) -> list[Any]:
+        number, *rest = carried
+        returned = body_fun(number, form.unflatten(rest))
+        return [number + 1, *_returned(returned, form, "body_fun")]
+
+    _, *results = _while(
+        trace,
+        [index, *(_Carried.of(leaf, name) for leaf, name in zip(leaves, form.names("init"), strict=True))],
+        lambda carried: (carried[0] < end).value,
+        step,
+        "body_fun",
+    )
+    found: T = form.unflatten(results)
+    return found
+
+
+def scan(
+    f: Callable[[C, X], tuple[C, Y]], init: C, xs: X, length: int | None = None, reverse: bool = False
+) -> tuple[C, Y]:
+    """Return what is carried last, and the outputs of all steps, stacked along a new leading axis.
+
+    A step is ``carried, y = f(carried, x)``, where ``x`` holds a slice of each array in ``xs``, along its
+    leading axis; ``f`` is traced once, whatever the length.
+
+    Args:
+        f: Takes what is carried and slices, and returns what is carried next, in the same form, and an
+            output: arrays in containers, or None.
+        init: What is carried first; None for nothing.
+        xs: Arrays of one length, in containers; None for no slices, where ``length`` says how many steps.
+        length: How many steps; that of the arrays where there are some.
+        reverse: Whether the last slices come first; outputs are at the places of their slices all the same.
+
+    Raises:
+        TracingError: E2321, ``f`` does not return a pair, or carries another container, dtype or shape on;
+            E2323, ``xs`` have no common length, or another than ``length``; E2324, nothing is carried nor
+            returned.
+        TypeError: ``f`` cannot be called, or ``length`` is no integer.
+    """
+    trace = STAGE.get()
+    _expect_callable(f, "f")
+    steps = None if length is None else border.integer(length, "length")
+    backwards = border.flag(reverse, "reverse")
+    if not isinstance(trace, Trace):
+        both: tuple[C, Y] = _run("scan", lambda c, xs: scan(f, c, xs, steps, backwards), init, xs)
+        return both
+    leaves, form = flatten(init, "init")
+    slices, slices_form = flatten(xs, "xs")
+    scanned = [trace.wrap(as_value(trace, leaf)) for leaf in slices]
+    steps = _length(scanned, slices_form.names("xs"), steps)
+    if not scanned:
+        scanned = [trace.emit("Iota", shape=(steps,), dtype=DType.SI64, axis=0)]
+    elif backwards:
+        scanned = [each[::-1] for each in scanned]
+    carried = [_Carried.of(leaf, name) for leaf, name in zip(leaves, form.names("init"), strict=True)]
+    outputs_form = form
+
+    def step(values: list[TracedArray]) -> list[Any]:
+        nonlocal outputs_form
+        given = slices_form.unflatten(values[len(carried) :][: slices_form.count])
+        pair = f(form.unflatten(values[: len(carried)]), given)
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            what = f"a tuple of {len(pair)}" if isinstance(pair, tuple) else border.describe(pair)
+            refuse("E2321", f"f returns {what}", "return what is carried next, and the output: carried, y")
+        outputs, outputs_form = flatten(pair[1], "the output of f")
+        return [*_returned(pair[0], form, "f"), *outputs]
+
+    types = [each.value.type.with_shape(each.shape[1:]) for each in scanned]
+    body, yields = _settled(trace, carried, types, step, "f")
+    if not yields:
+        _refuse_nothing("f carries and returns")
+    with body:
+        body.yield_(_conformed(trace, carried, yields))
+    results = trace.emit_all(
+        "Scan",
+        *(each.value(trace) for each in carried),
+        *(each.value for each in scanned),
+        regions=(body,),
+        carry_count=len(carried),
+        scan_output_count=len(yields) - len(carried),
+    )
+    stacked = results[len(carried) :]
+    last: C = form.unflatten(_wrapped(trace, carried, results[: len(carried)]))
+    every: Y = outputs_form.unflatten([each[::-1] for each in stacked] if backwards else stacked)
+    return last, every
+
+
+@dataclass(slots=True)
+class _Carried:
+    """A value that a loop carries.
+
+    Attributes:
+        leaf: What it is first.
+        type: Its type in all steps.
+        weak: Whether it is a number that takes the dtype of the array it meets.
+        name: What messages call it.
+    """
+
+    leaf: Any
+    type: TensorType
+    weak: bool
+    name: str
+
+    @classmethod
+    def of(cls, leaf: Any, name: str) -> _Carried:
+        """Return a value as it is before the first step."""
+        return cls(leaf, *_type_of(leaf), name)
+
+    def value(self, trace: Trace) -> Value:
+        """Return what it is first, of the type that it has in all steps."""
+        return as_value(trace, self.leaf, self.type.dtype)
+
+    def takes(self, leaf: Any) -> bool:
+        """Take the dtype of ``leaf``, which is what follows on a number; return whether that is another one.
+
+        So a loop that begins with 0.0 and adds numbers of f32 carries f32.
+        """
+        type_, weak = _type_of(leaf)
+        wider = RANKS[type_.dtype.kind] > RANKS[self.type.dtype.kind]
+        if not self.weak or (weak and not wider) or type_.shape != self.type.shape:
+            return False
+        if RANKS[type_.dtype.kind] < RANKS[self.type.dtype.kind]:
+            return False
+        self.type, self.weak = type_, weak
+        return True
+
+
+def _while(
+    trace: Trace,
+    carried: list[_Carried],
+    goes_on: Callable[[list[TracedArray]], Value],
+    step: Callable[[list[TracedArray]], list[Any]],
+    what: str,
+) -> list[TracedArray]:
+    """Append a loop, and return what is carried last."""
+    if not carried:
+        _refuse_nothing("while_loop carries")
+    body, yields = _settled(trace, carried, [], step, what)
+    with body:
+        body.yield_(_conformed(trace, carried, yields))
+    with trace.builder.region([each.type for each in carried]) as condition:
+        values = condition.parameters
+        arguments = [trace.wrap(value, weak=each.weak) for value, each in zip(values, carried, strict=True)]
+        condition.yield_([goes_on(arguments), *values])
+    initial = [each.value(trace) for each in carried]
+    return _wrapped(trace, carried, trace.emit_all("While", *initial, regions=(condition, body)))
+
+
+def _settled(
+    trace: Trace,
+    carried: list[_Carried],
+    more: Sequence[TensorType],
+    step: Callable[[list[TracedArray]], list[Any]],
+    what: str,
+) -> tuple[Region, list[Any]]:
+    """Return the region of a step, and what it is to yield, once the types that are carried are known.
+
+    A number that is carried first takes the dtype of what follows; then the step is traced anew.
+    """
+    while True:
+        with trace.builder.region([*(each.type for each in carried), *more]) as body:
+            weak = [each.weak for each in carried] + [False] * len(more)
+            parameters = zip(body.parameters, weak, strict=True)
+            yields = step([trace.wrap(value, weak=is_weak) for value, is_weak in parameters])
+        taken = [each.takes(leaf) for each, leaf in zip(carried, yields, strict=False)]
+        if not any(taken):
+            break
+    for each, leaf in zip(carried, yields, strict=False):
+        type_, is_weak = _type_of(leaf)
+        if type_.shape != each.type.shape or not (is_weak or type_ == each.type):
+            refuse(
+                "E2321",
+                f"{each.name} is {_shown(each.type)}, and {what} returns {_shown(type_)} for it",
+                "what is carried keeps its dtype and shape: begin with an array of these, or convert with "
+                "astype or reshape",
+            )
+    return body, yields
+
+
+def _conformed(trace: Trace, carried: Sequence[_Carried], yields: Sequence[Any]) -> list[Value]:
+    """Return what a step yields as values; what is carried has the dtype that it has in all steps."""
+    dtypes = [each.type.dtype for each in carried] + [None] * (len(yields) - len(carried))
+    return [as_value(trace, leaf, dtype) for leaf, dtype in zip(yields, dtypes, strict=True)]
+
+
+def _wrapped(trace: Trace, carried: Sequence[_Carried], results: Sequence[TracedArray]) -> list[TracedArray]:
+    return [trace.wrap(each.value, weak=one.weak) for one, each in zip(carried, results, strict=True)]
+
+
+def _returned(value: Any, form: Form, what: str) -> list[Any]:
+    """Return the leaves of what a step carries on, which has the form that it is given."""
+    leaves, found = flatten(value, f"the result of {what}")
+    difference = form.difference(found, "init")
+    if difference:
+        refuse(
+            "E2321",
+            f"{what} carries another container on than it is given: {difference}",
+            "return what is carried in the same containers",
+        )
+    return leaves
+
+
+def _predicate(trace: Trace, found: Any, what: str) -> Value:
+    """Return whether a scalar is true, as a truth value."""
+    leaves, form = flatten(found, what)
+    if form.container is not None:
+        refuse("E2322", f"{what} is {form}, a container", "give one scalar: whether it is true")
+    value = as_value(trace, leaves[0])
+    if value.type.rank:
+        refuse(
+            "E2322",
+            f"{what} is {_shown(value.type)}, no scalar",
+            "say whether any or all of its elements are meant: x.any(), x.all()",
+        )
+    if value.type.dtype is DType.I1:
+        return value
+    zero = as_value(trace, 0, value.type.dtype)
+    return trace.emit("Compare", value, zero, op="NotEqual").value
+
+
+def _agreed(one: Any, two: Any, name: str) -> DType:
+    """Return the dtype of what two branches return in one place."""
+    (first, first_weak), (second, second_weak) = _type_of(one), _type_of(two)
+    if first.shape != second.shape or not (first_weak or second_weak or first.dtype is second.dtype):
+        refuse(
+            "E2320",
+            f"{name} of cond is {_shown(first)} in one branch and {_shown(second)} in the other",
+            "both return the same dtypes and shapes: convert with astype or reshape",
+        )
+    if first_weak and second_weak:
+        return max(first.dtype, second.dtype, key=lambda dtype: RANKS[dtype.kind])
+    return second.dtype if first_weak else first.dtype
+
+
+def _joined_bounds(lower: Any, upper: Any) -> _Carried:
+    """Return the number of a step as it is carried: an integer of the width that one of the bounds has."""
+    bounds = [_Carried.of(bound, name) for bound, name in ((lower, "lower"), (upper, "upper"))]
+    for each in bounds:
+        if each.type.shape or not each.type.dtype.is_integer:
+            refuse(
+                "E2325",
+                f"{each.name} of fori_loop is {_shown(each.type)}, no integer scalar",
+                "count with integers, and compute others from them",
+            )
+    first, last = bounds
+    if not (first.weak or last.weak or first.type == last.type):
+        refuse(
+            "E2325",
+            f"lower of fori_loop is {_shown(first.type)} and upper {_shown(last.type)}",
+            "give both bounds one dtype: x.astype('i64')",
+        )
+    first.type = last.type if first.weak else first.type
+    first.weak = True  # as that of a loop over a range is
+    return first
+
+
+def _length(scanned: Sequence[TracedArray], names: Sequence[str], length: int | None) -> int:
+    """Return how many steps a scan has."""
+    for each, name in zip(scanned, names, strict=True):
+        if not each.ndim:
+            refuse(
+                "E2323",
+                f"{name} of scan is {_shown(each.value.type)}, which has no leading axis",
+                "read it in f as it is, or give it an axis",
+            )
+        if length is not None and each.shape[0] != length:
+            known = "length" if each is scanned[0] else names[0]
+            refuse(
+                "E2323",
+                f"{name} of scan has {each.shape[0]} slices, and {known} says {length}",
+                "give arrays of one length",
+            )
+        length = each.shape[0]
+    if length is None:
+        refuse("E2323", "scan is given no arrays, and no length", "say how many steps there are: length=10")
+    if length < 0:
+        raise ValueError(f"length must not be negative, but is {length}")
+    return length
+
+
+def _type_of(leaf: Any) -> tuple[TensorType, bool]:
+    """Return the type of a leaf, and whether it is a number that takes another dtype."""
+    if isinstance(leaf, TracedValue):
+        return leaf.value.type, leaf.weak
+    number = weak_dtype(leaf)
+    if number is not None:
+        return TensorType(number), True
+    array = as_array(leaf)
+    return TensorType(DType.from_numpy(array.dtype) or DType.F64, array.shape), False
+
+
+def _shown(type_: TensorType) -> str:
+    return str(type_)
+
+
+def _expect_callable(function: object, parameter: str) -> None:
+    if not callable(function):
+        border.reject(parameter, "callable", function)
+
+
+def _refuse_nothing(what: str) -> None:
+    refuse(
+        "E2324", f"{what} no arrays", "without arrays there is nothing to compute: call the function itself"
+    )
+
+
+def _run(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Compile and run a call that nothing is traced around."""
+    function.__name__ = function.__qualname__ = name
+    return JitFunction(function)(*arguments)
