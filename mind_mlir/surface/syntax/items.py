@@ -167,6 +167,9 @@ class ItemReader(StatementReader):
     def _declared_type(self) -> nodes.Type:
         """Read the type of a parameter or a field; where it is wrong, the name is declared nevertheless."""
         start, depth = self.token.start, self.depth
+        if self.word == ":":
+            self.expected("a type")
+            self.advance()
         try:
             return self.type()
         except Fault:
