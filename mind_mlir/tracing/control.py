@@ -128,7 +128,8 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, T], T], init: T) 
     Args:
         lower: The first number, an integer scalar.
         upper: What the numbers do not reach, an integer scalar.
-        body_fun: Takes the number and what is carried, and returns what is carried next, in the same form.
+        body_fun: Takes the number, which takes the dtype of the array that it meets, as numbers of Python do,
+            and what is carried; returns what is carried next, in the same form.
         init: What is carried first.
 
     Raises:
@@ -380,7 +381,7 @@ def _agreed(one: Any, two: Any, name: str) -> DType:
 
 
 def _joined_bounds(lower: Any, upper: Any) -> _Carried:
-    """Return the number of a step as it is carried: of the dtype that one of the bounds has."""
+    """Return the number of a step as it is carried: an integer of the width that one of the bounds has."""
     bounds = [_Carried.of(bound, name) for bound, name in ((lower, "lower"), (upper, "upper"))]
     for each in bounds:
         if each.type.shape or not each.type.dtype.is_integer:
@@ -397,7 +398,7 @@ def _joined_bounds(lower: Any, upper: Any) -> _Carried:
             "give both bounds one dtype: x.astype('i64')",
         )
     first.type = last.type if first.weak else first.type
-    first.weak = first.weak and last.weak
+    first.weak = True  # as that of a loop over a range is
     return first
 
 

@@ -21,7 +21,7 @@ _COMMENTS = (
     *(" /* {}\n  lines */ ", "\n /* {}\n * lines\n */\n "),
 )
 #: Before a bracket, a line feed would end the expression.
-_BESIDE = ("/* {} */", " /* {} */ ", "\n /* {}\n lines */")
+_BESIDE = ("/* {} */", " /* {} */ ")
 _BLANKS = (*[" "] * 12, "  ", "\n ", "\n\n\n\t", "\r\n ")
 _WRAPPED = (
     nodes.Name,
@@ -68,7 +68,7 @@ def mangled(text: str, random: Random, density: float) -> str:
 
 
 def _between(token: Token, random: Random, density: float, number: int) -> str:
-    beside = token.text in ("(", "[")
+    beside = token.text in ("(", "[", "{")
     if random.random() < density:
         return random.choice(_BESIDE if beside else _COMMENTS).format(f"c{number}")
     return " " if beside else random.choice(_BLANKS)

@@ -102,6 +102,16 @@ fn f(x: Tensor<f32, [3]>, y: Tensor<f32, [4]>) -> f32 {
 //       ^ E2001 n
 }
 """,
+    "a shape that a caller makes wrong": """\
+fn rows(x: Tensor<f32, [n]>) -> Tensor<f32, [2, 3]> {
+    reshape(x, [2, 3])
+//             ^^^^^^ E3007 with n = 2, as rows is called in line 6
+}
+
+fn f(x: Tensor<f32, [2]>) -> Tensor<f32, [2, 3]> {
+    rows(x)
+}
+""",
     "a condition that is no bool": """\
 fn f(x: f32) -> f32 {
     if x { 1.0 } else { 2.0 }

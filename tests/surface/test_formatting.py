@@ -11,6 +11,7 @@ from mind_mlir.surface.formatting import format_program, format_source
 from mind_mlir.surface.syntax import nodes
 from mind_mlir.surface.syntax.reading import read
 
+ROOT = Path(__file__).parents[2]
 FOLDER = Path(__file__).parent / "formatting"
 NAMES = sorted(path.name for path in (FOLDER / "before").iterdir())
 
@@ -89,6 +90,11 @@ def test_a_comment_before_a_statement_has_a_line_of_its_own() -> None:
     assert body("let a = 1; /* of b */ let b = 2;") == "let a = 1;\n/* of b */\nlet b = 2;\n"
 
 
+@pytest.mark.parametrize("comment", ["// why", "/* why\n   it is called */", "/* why */ // it is called"])
+def test_comments_go_behind_a_bracket_that_must_not_begin_a_line(comment: str) -> None:
+    assert body(f"(f {comment}\n)(x)[0];") == f"f(x)[0]; {comment}\n"
+
+
 def test_what_does_not_parse_is_reported() -> None:
     with pytest.raises(ParseError) as caught:
         formatted("fn f() {\n    let x = ;\n    let y = 1 1;\n}\n")
@@ -121,6 +127,12 @@ def test_a_long_program_takes_time_in_proportion() -> None:
     assert formatted(f"fn f() {{ {terms} }}").count("\n") == 20_002
     statements = "\n".join(f"let x{number} = f(x, [1, 2, {number}]); // {number}" for number in range(3000))
     assert formatted(f"fn f() {{\n{statements}\n}}").count("\n") == 3002
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("**/*.mind")), ids=lambda path: path.name)
+def test_examples_are_in_the_one_style(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert formatted(text) == text
 
 
 def test_deep_nesting() -> None:

@@ -92,7 +92,8 @@ def test_counted() -> None:
     np.testing.assert_array_equal(kept, X[0])
     assert (total.dtype, product.dtype, float(product), nothing) == (np.float32, np.float64, 2.25, None)
     assert float(both(function, X[0], 3, 1)[0]) == 0
-    assert both(lambda n: fori_loop(n, 5, lambda i, s: s + i, 0), np.int32(2)).dtype == np.int32
+    counted = both(lambda n, x: fori_loop(n, 5, lambda i, s: s * 0.5 + i, x), np.array(2), np.float32(1))
+    assert (counted.dtype, float(counted)) == (np.float32, 6.125)
 
 
 @pytest.mark.parametrize("reverse", [False, True])

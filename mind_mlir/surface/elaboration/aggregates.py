@@ -33,10 +33,10 @@ def _tuple(body: Body, node: nodes.Tuple, expected: Expected) -> SurfaceValue:
         types = expected.items
     items = [body.expression(item, type_) for item, type_ in zip(node.items, types, strict=True)]
     found = TupleValue(tuple(items))
-    return _checked(body, found, node.span)
+    return bounded(body, found, node.span)
 
 
-def _checked(body: Body, value: SurfaceValue, span: Span) -> SurfaceValue:
+def bounded(body: Body, value: SurfaceValue, span: Span) -> SurfaceValue:
     """Return ``value``, unless it holds more than anybody means (E7001): each part of it may hold as much."""
     count, levels, level = 0, 0, [value]
     while level and count <= MAX_LEAVES and levels <= MAX_LEVELS:
@@ -120,4 +120,4 @@ def _struct(body: Body, node: nodes.StructLiteral, expected: Expected) -> Surfac
         )
     if missing or not good:
         return BAD
-    return _checked(body, StructValue(name, {label: found[label] for label in declared}), node.span)
+    return bounded(body, StructValue(name, {label: found[label] for label in declared}), node.span)

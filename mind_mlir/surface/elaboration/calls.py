@@ -72,9 +72,13 @@ def _name(body: Body, node: nodes.Name, expected: Expected) -> SurfaceValue:
             node.span,
             help=f"write {name} {{ ... }} for a value of a struct" if name in file.structs else None,
         )
+    if name in file.unknown:
+        body.failed = True
+        return BAD
     called = _CALLED.match(file.source.text, node.span[1]) is not None
-    guessed = len(file.findings) < _GUESSED
-    near = did_you_mean(name, _known_names(body, called=called)) if guessed else ""
+    near = ""
+    if len(file.findings) < _SUGGESTED:
+        near = did_you_mean(name, _known_names(body, called=called))
     body.report(
         "E2002",
         f"{name} is not declared{near}",
@@ -86,8 +90,8 @@ def _name(body: Body, node: nodes.Name, expected: Expected) -> SurfaceValue:
     return BAD
 
 
-#: Behind so many findings nobody is told which name is nearly another: each takes a look at all names.
-_GUESSED = 100
+#: So many findings suggest other names: each looks at all names that there are.
+_SUGGESTED = 100
 #: What stands behind the name of a function that is called.
 _CALLED = re.compile(r"\s*\(")
 _FUNCTIONS = "declare it with fn; mind-mlir ops lists the built-in functions"

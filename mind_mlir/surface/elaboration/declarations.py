@@ -67,6 +67,7 @@ def _constant(file: File, name: str, item: nodes.Let) -> None:
     wanted = hint(file, item.type, {})
     data = known(body, item.value)
     value = body.expression(item.value, wanted)
+    file.unknown.add(name)
     if isinstance(value, Bad):
         return
     if data is UNKNOWN:
@@ -87,6 +88,7 @@ def _constant(file: File, name: str, item: nodes.Let) -> None:
         value = settled_
     if isinstance(value, Literal):
         file.constants[name] = replace(value, value=None)
+        file.unknown.discard(name)
 
 
 def _twice(file: File, name: nodes.Ident, first: nodes.Ident) -> None:

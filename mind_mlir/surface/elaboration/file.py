@@ -33,8 +33,9 @@ class File:
         notes: What is added to each finding: for which call a function is being made.
         depth: How many instances are being made, each for another.
         nesting: How many expressions are being elaborated, each within another.
-        failed: Instances in which something is wrong.
-        mistakes: How often something was found to be wrong; the same mistake may be met again and again.
+        failed: Instances in which something is wrong, and what.
+        attempts: Everything that has been reported, be it again.
+        unknown: Names of constants that are wrong, of which nothing is said again.
         pending: Instances that wait for others that lie deeper.
     """
 
@@ -49,8 +50,9 @@ class File:
     notes: tuple[str, ...] = ()
     depth: int = 0
     nesting: int = 0
-    failed: set[Hashable] = field(default_factory=set)
-    mistakes: int = 0
+    failed: dict[Hashable, tuple[Diagnostic, ...]] = field(default_factory=dict)
+    attempts: list[Diagnostic] = field(default_factory=list)
+    unknown: set[str] = field(default_factory=set)
     pending: list[Hashable] = field(default_factory=list)
     _reported: set[tuple[object, ...]] = field(default_factory=set)
 
@@ -75,7 +77,7 @@ class File:
 
     def add(self, finding: Diagnostic) -> None:
         """Record a finding, unless the same has been found in the same place."""
-        self.mistakes += 1
+        self.attempts.append(finding)
         identity = (finding.code, finding.location or finding.message)
         if identity in self._reported:
             return

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 #: Elements of a constant that a program may spell or make; more belongs into an argument.
 MAX_ELEMENTS = 1 << 24
 #: Elements of nested lists, each of which is looked at; lists of lists soon have very many.
-MAX_LISTED = 1 << 17
+MAX_LISTED = 1 << 16
 
 
 @rule(nodes.Number)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import random
 import re
 from dataclasses import replace
@@ -315,7 +316,8 @@ def _choices(file: File, node: nodes.Function, dimensions: Sequence[str]) -> Ite
         return
     written = (each.value for each in walk(node) if isinstance(each, nodes.Number))
     small = (value for value in written if isinstance(value, int) and 1 <= value <= _FIRST[0])
-    numbers = list(dict.fromkeys((*itertools.islice(dict.fromkeys(small), _NUMBERS), 1, 2)))
+    sizes = itertools.islice(dict.fromkeys(_sizes(node)), _NUMBERS)
+    numbers = list(dict.fromkeys((*itertools.islice(dict.fromkeys(small), _NUMBERS), *sizes, 1, 2)))
     for number in numbers:
         yield dict.fromkeys(dimensions, number)
     draw = random.Random(0)  # noqa: S311 -- the same choices in every run
@@ -323,6 +325,16 @@ def _choices(file: File, node: nodes.Function, dimensions: Sequence[str]) -> Ite
     for extents in dict.fromkeys(drawn):
         if len(set(extents)) > 1:  # those that are alike have been tried
             yield dict(zip(dimensions, extents, strict=True))
+
+
+def _sizes(node: nodes.Function) -> Iterator[int]:
+    """Yield how many elements the shapes have that a function writes: what is reshaped has as many."""
+    for each in walk(node):
+        if isinstance(each, nodes.List) and each.items:
+            values = [item.value for item in each.items if isinstance(item, nodes.Number)]
+            extents = [value for value in values if isinstance(value, int) and value >= 1]
+            if len(extents) == len(each.items):
+                yield math.prod(extents)
 
 
 def _named(finding: Diagnostic, marks: Mapping[str, str]) -> Diagnostic:

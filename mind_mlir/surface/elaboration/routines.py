@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mind_mlir.diagnostics import VerificationError
+from mind_mlir.surface.elaboration.aggregates import bounded
 from mind_mlir.surface.elaboration.body import Body, rule
 from mind_mlir.surface.elaboration.control import give_back, result_hint
 from mind_mlir.surface.elaboration.literals import plain
@@ -35,6 +36,7 @@ from mind_mlir.surface.syntax import nodes
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Sequence
 
+    from mind_mlir.diagnostics import Diagnostic
     from mind_mlir.ir.value import Value
     from mind_mlir.staging.unit import Instance
     from mind_mlir.surface.elaboration.file import File
@@ -47,7 +49,11 @@ _MAX_NESTING = 48
 
 
 class Failed(Exception):  # noqa: N818 -- a signal that never reaches a user
-    """Ends the making of an instance in which something has been reported."""
+    """Ends the making of an instance in which something has been reported: ``findings``."""
+
+    def __init__(self, findings: Sequence[Diagnostic]) -> None:
+        super().__init__()
+        self.findings = tuple(findings)
 
 
 class Postponed(Exception):  # noqa: N818 -- as above
@@ -81,7 +87,7 @@ def _closure(body: Body, node: nodes.Closure, expected: Expected) -> SurfaceValu
     del expected
     for parameter in node.parameters:
         check_type(body.file, parameter.type)
-    return routine(body, node)
+    return bounded(body, routine(body, node), node.span)
 
 
 @rule(nodes.Function)
@@ -89,7 +95,7 @@ def _function(body: Body, node: nodes.Function) -> None:
     for parameter in node.parameters:
         check_type(body.file, parameter.type)
     check_type(body.file, node.result)
-    body.scopes.declare(node.name.text, routine(body, node))
+    body.scopes.declare(node.name.text, bounded(body, routine(body, node), node.name.span))
 
 
 def routine(body: Body, node: nodes.Function | nodes.Closure) -> Routine:
@@ -183,6 +189,10 @@ def instance_of(
         Postponed: It lies too deep to be made now.
     """
     if name in file.failed:
+        notes, file.notes = file.notes, _notes(file, function, extents, span)
+        for finding in file.failed[name]:  # whoever calls it now may not have heard of them
+            file.add(finding)
+        file.notes = notes
         return None
     if file.nesting >= _MAX_NESTING and not file.unit.has(name):
         if name in file.pending:
@@ -196,8 +206,8 @@ def instance_of(
     except VerificationError:  # E4118, which says nothing of where
         _recursion(file, name, function, span)
         return None
-    except Failed:
-        file.failed.add(name)
+    except Failed as failed:
+        file.failed[name] = failed.findings
         return None
     finally:
         file.depth -= 1
@@ -205,7 +215,7 @@ def instance_of(
 
 
 def _recursion(file: File, name: Hashable, function: Routine, span: Span) -> None:
-    file.failed.add(name)
+    found = len(file.attempts)
     file.report(
         "E4118",
         f"{function.name} calls itself",
@@ -213,6 +223,7 @@ def _recursion(file: File, name: Hashable, function: Routine, span: Span) -> Non
         help="write a loop: memory is planned before anything runs, so that programs have no recursion",
         cycle=function.name,
     )
+    file.failed[name] = tuple(file.attempts[found:])
 
 
 def _made(
@@ -227,20 +238,27 @@ def _made(
     Raises:
         Failed: Something is wrong in it.
     """
-    found = file.mistakes
-    where = file.locate(span)
-    if extents and where is not None and file.depth > 1:
-        bound = ", ".join(f"{name} = {extent}" for name, extent in extents.items())
-        file.notes = (*file.notes, f"with {bound}, as {function.name} is called in line {where.line}")[-2:]
+    attempts = len(file.attempts)
+    if file.depth > 1:
+        file.notes = _notes(file, function, extents, span)
     body = entered(file, function, arguments, extents)
     body.failed = any(map(is_bad, arguments))
     finished(body, function.node)
-    if file.mistakes > found or body.failed or body.result is None or not body.blocks.complete:
-        raise Failed
+    if len(file.attempts) > attempts or body.failed or body.result is None or not body.blocks.complete:
+        raise Failed(list(dict.fromkeys(file.attempts[attempts:])))
     types = tuple([leaf for _, leaf in type_leaves(body.result)])
     location = file.locate(function.node.name.span) if isinstance(function.node, nodes.Function) else None
     blocks, result = body.blocks, body.result
     return file.unit.define(function.name, lambda name: blocks.function(name, types, location), result)
+
+
+def _notes(file: File, function: Routine, extents: dict[str, int], span: Span) -> tuple[str, ...]:
+    """Return what is to be added to findings in ``function``, which is called at ``span``."""
+    where = file.locate(span)
+    if not extents or where is None:
+        return file.notes
+    bound = ", ".join(f"{name} = {extent}" for name, extent in extents.items())
+    return (*file.notes, f"with {bound}, as {function.name} is called in line {where.line}")[-2:]
 
 
 def entered(

@@ -49,9 +49,15 @@ class Remark:
 
 @dataclass(frozen=True, slots=True)
 class Aside:
-    """A block comment within a line, with a blank between it and a word; it may have several lines."""
+    """A block comment within a line, with a blank between it and a word; it may have several lines.
+
+    Attributes:
+        text: The comment.
+        last: Whether it ends its line if the group is broken; it need not fit then, as others that do.
+    """
 
     text: str
+    last: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,10 +87,10 @@ def _(node: nodes.Tuple, words: Words) -> Document:
 
 @document.register(nodes.StructLiteral)
 def _(node: nodes.StructLiteral, words: Words) -> Document:
-    parts: list[Document] = [words.take(node.name.text), " "]
     in_head = words.in_head
-    parts.append(listed(words, "{}", node.fields, lambda item: _field_value(item, words)).spread(SPACE))
-    return concat(("(", *parts, ")") if in_head else parts)
+    head = concat((words.take(node.name.text), words.inner(), " "))
+    fields = listed(words, "{}", node.fields, lambda item: _field_value(item, words)).spread(SPACE)
+    return concat(("(", head, fields, ")") if in_head else (head, fields))
 
 
 def _field_value(node: nodes.FieldValue, words: Words) -> Document:
@@ -142,16 +142,18 @@ def _postfix(node: _Postfix, words: Words) -> Document:
         comments = (words.drop("."), *words.before())  # behind the dot, t.0.1 would be another number
         return concat((*comments, ".", words.take(node.name.text)))
     if isinstance(node, nodes.Index):
-        return listed(words, "[]", node.items, lambda item: _index(item, words)).spread()
+        behind = words.inner()  # no line feed may stand before the bracket
+        items = listed(words, "[]", node.items, lambda item: _index(item, words))
+        return concat((behind, items.spread()))
+    behind = words.inner()
     found = listed(words, "()", node.arguments, lambda item: _argument(item, words))
     last = node.arguments[-1].value if node.arguments else None
     block = isinstance(last, nodes.Block) or (
         isinstance(last, nodes.Closure) and isinstance(last.body, nodes.Block)
     )
     literal = isinstance(last, nodes.List | nodes.StructLiteral) and len(node.arguments) == 1
-    if found.plain and (block or literal) and not any(map(breaks, found.items[:-1])):
-        return found.hugging()
-    return found.spread()
+    hugs = found.plain and (block or literal) and not any(map(breaks, found.items[:-1]))
+    return concat((behind, found.hugging() if hugs else found.spread()))
 
 
 def _argument(node: nodes.Argument, words: Words) -> Document:

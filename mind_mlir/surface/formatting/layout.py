@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from mind_mlir.surface.formatting.documents import (
     Aside,
     Choice,
+    Comma,
     Concat,
     Fill,
     Group,
@@ -57,24 +58,33 @@ def lay_out(document: Document) -> tuple[str, bool]:
 def _fits(document: Document, room: int, rest: Sequence[_Task]) -> bool:
     """Return whether what stands before the next line feed fits, if ``document`` were on one line."""
     for flat, leaf in _leaves(document, rest):
-        if isinstance(leaf, str):
-            room -= len(leaf)
-        elif isinstance(leaf, Line):
-            if leaf.hard or not flat:
-                return True
-            room -= len(leaf.flat)
-        elif isinstance(leaf, Aside):
-            first, *others = leaf.text.split("\n", 1)
-            room -= len(first) + 1
-            if others:
-                return room >= 0
-        elif isinstance(leaf, Fill):
-            room -= sum(map(len, leaf.words)) + len(leaf.words) - 1
-        elif isinstance(leaf, Remark) and leaf.here:
+        if isinstance(leaf, Line | Remark) and _ends_line(leaf, flat=flat):
             return True
+        room -= _width(leaf, flat=flat)
         if room < 0:
             return False
+        if isinstance(leaf, Aside) and "\n" in leaf.text:
+            return True
     return True
+
+
+def _ends_line(leaf: Line | Remark, *, flat: bool) -> bool:
+    return leaf.here if isinstance(leaf, Remark) else leaf.hard or not flat
+
+
+def _width(leaf: Leaf, *, flat: bool) -> int:
+    """Return how many columns a leaf takes of the line that it begins in; comments at its end take none."""
+    if isinstance(leaf, str):
+        return len(leaf)
+    if isinstance(leaf, Line):
+        return len(leaf.flat)
+    if isinstance(leaf, Comma):
+        return 0 if flat else 1
+    if isinstance(leaf, Aside) and (flat or not leaf.last):
+        return len(leaf.text.split("\n", 1)[0]) + 1
+    if isinstance(leaf, Fill):
+        return sum(map(len, leaf.words)) + len(leaf.words) - 1
+    return 0
 
 
 def _leaves(document: Document, rest: Sequence[_Task]) -> Iterator[tuple[bool, Leaf]]:

@@ -126,11 +126,15 @@ class Words:
         return [_line(run) for run in runs]
 
     def inner(self) -> Document:
-        """Return the comments before the next word, which closes a list that they stand in."""
-        return concat(
-            Remark(each.text, line=False) if isinstance(each, Aside) and "\n" in each.text else each
-            for each in self.before()
-        )
+        """Return the comments before the next word, a bracket before which no comment has several lines."""
+        found: list[Document] = []
+        for comment in self.before():
+            if isinstance(comment, Aside):
+                lines = "\n" in comment.text
+                found.append(Remark(comment.text, line=False) if lines else Aside(comment.text, last=True))
+            else:
+                found.append(comment)
+        return concat(found)
 
     def behind(self) -> Document:
         """Return the comments behind the word before, up to the end of its line."""
