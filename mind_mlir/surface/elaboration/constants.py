@@ -10,7 +10,7 @@ import numpy as np
 from mind_mlir.diagnostics import MindError
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.types import DType, TensorType
-from mind_mlir.surface.elaboration import calls
+from mind_mlir.surface.elaboration.arguments import bound_arguments, evaluated_in_vain, wrong_count
 from mind_mlir.surface.elaboration.literals import MAX_ELEMENTS, made, tensor
 from mind_mlir.surface.elaboration.static import keyword
 from mind_mlir.surface.elaboration.types import DTYPES
@@ -32,13 +32,13 @@ _PARAMETERS = {
 def made_by(body: Body, node: nodes.Call, name: str, expected: Expected) -> SurfaceValue:
     """Return the constant that a call of one of these functions stands for."""
     parameters = _PARAMETERS[name]
-    bound = calls.bound_arguments(body, node, name, parameters)
+    bound = bound_arguments(body, node, name, parameters)
     if bound is None:
-        return calls.evaluated_in_vain(body, node)
+        return evaluated_in_vain(body, node)
     required = parameters[:2] if name == "full" else parameters[:1]
     if any(each not in bound for each in required):
-        calls.wrong_count(body, node, name, len(required))
-        return calls.evaluated_in_vain(body, node)
+        wrong_count(body, node, name, len(required))
+        return evaluated_in_vain(body, node)
     dtype = _dtype(body, bound.get("dtype"), expected)
     shape = _eye(body, bound) if name == "eye" else _extents(body, bound["shape"])
     if dtype is None or shape is None:

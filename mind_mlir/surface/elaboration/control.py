@@ -162,10 +162,10 @@ def _assign(body: Body, node: nodes.Assign) -> None:
             node.target.span,
             help="declare another one with let",
         )
-    elif old is not None and not isinstance(value, Bad):
-        value = coerced(body, value, old, node.value.span, f", which {node.target.text} is")
+    elif old is not None:
         if not isinstance(value, Bad):
-            variable.value = value
+            value = coerced(body, value, old, node.value.span, f", which {node.target.text} is")
+        variable.value = value
 
 
 @rule(nodes.Return)
@@ -266,7 +266,8 @@ def _joined(
             variable.value = value
         return last.value
     values = _same_type(body, node, paths)
-    old = [(values[0], values[1]), *zip(paths[0].state, paths[1].state, strict=True)]
+    pairs = [(values[0], values[1]), *zip(paths[0].state, paths[1].state, strict=True)]
+    old = [(BAD, BAD) if is_bad(one) or is_bad(other) else (one, other) for one, other in pairs]
     differing = [
         (a, b) for one, other in old for a, b in zip(leaves(one), leaves(other), strict=True) if a is not b
     ]

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.diagnostics import MindError
 from mind_mlir.ir.types import TensorType
-from mind_mlir.surface.elaboration import calls, foreign
+from mind_mlir.surface.elaboration import foreign
+from mind_mlir.surface.elaboration.arguments import wrong_count
 from mind_mlir.surface.elaboration.literals import coerced, placeholder, settled
 from mind_mlir.surface.elaboration.routines import Use, use
 from mind_mlir.surface.elaboration.types import SurfaceType, TupleOf, spell
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 def derived(body: Body, node: nodes.Call, kind: str) -> SurfaceValue:
     """Return ``grad(f)``, and the like: a function."""
     if len(node.arguments) != 1 or node.arguments[0].name is not None:
-        calls.wrong_count(body, node, kind, 1)
+        wrong_count(body, node, kind, 1)
         return BAD
     written = node.arguments[0].value
     function = body.expression(written)

@@ -87,7 +87,8 @@ def _close(body: Body, loop: _Loop, behind: OpenBlock, first: list[Value], *, re
     if reachable:
         body.blocks.begin(behind)
     for variable, value in zip(loop.variables, loop.old, strict=True):
-        variable.value = value
+        if not is_bad(variable.value):  # of what has been reported, nothing is said behind the loop either
+            variable.value = value
 
 
 @rule(nodes.While)

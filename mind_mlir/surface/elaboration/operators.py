@@ -124,8 +124,9 @@ def _different(
     if literal is not None and literal.kind == "int" and literal.is_scalar:
         help_ = f"write {literal.data}.0 for a float"
     elif literal is not None and literal.value is not None:
-        wanted = names[1] if literal is left else names[0]
-        help_ = f"declare the constant with the type that is wanted: let c: {wanted} = {literal.data};"
+        own, other = (lhs, rhs) if literal is left else (rhs, lhs)
+        wanted = spell(own.type.with_dtype(other.type.dtype))
+        help_ = f"declare the constant with the type that is wanted: let c: {wanted} = ...;"
     return body.report(
         "E2004",
         f"Dtype mismatch: {names[0]} {node.operator} {names[1]}",

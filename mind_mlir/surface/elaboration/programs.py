@@ -113,7 +113,9 @@ def lower(
         node = function_of(file, name)
         types = parameter_types(file, node, bindings)
         made = instantiate(file, name, types, bindings)
-        if made is not None:
+        if made is not None and not made.results:
+            _no_result(file, node)
+        elif made is not None:
             labels = [
                 label
                 for parameter, type_ in zip(node.parameters, types, strict=True)
@@ -126,6 +128,16 @@ def lower(
             Diagnostic("E4119", "the program has no function", help="write one: fn main(...) -> ... { ... }")
         )
     return file.unit.exported(exports)
+
+
+def _no_result(file: File, node: nodes.Function) -> None:
+    file.report(
+        "E4122",
+        f"{node.name.text} returns nothing, so that there is nothing to compute",
+        node.name.span,
+        help="say what it returns: fn f(x: f32) -> f32 { ... }",
+        operation=node.name.text,
+    )
 
 
 def dimensions(program: Program) -> list[str]:

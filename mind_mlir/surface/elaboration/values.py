@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from mind_mlir.frozen import FrozenDict
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ir.value import Value
 from mind_mlir.surface.elaboration.types import StructOf, SurfaceType, TupleOf
@@ -92,10 +93,17 @@ class Routine:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Builtin:
-    """A function that is there without being declared; ``record`` is its operation, where it has one."""
+    """A function that is there without being declared.
+
+    Attributes:
+        name: What it is called.
+        record: Its operation, where it has one.
+        preset: Attributes of the operation that its name settles.
+    """
 
     name: str
     record: OpDef | None = None
+    preset: Mapping[str, Any] = field(default_factory=FrozenDict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
