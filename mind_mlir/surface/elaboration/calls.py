@@ -76,9 +76,8 @@ def _name(body: Body, node: nodes.Name, expected: Expected) -> SurfaceValue:
         body.failed = True
         return BAD
     called = _CALLED.match(file.source.text, node.span[1]) is not None
-    near = ""
-    if len(file.findings) < _SUGGESTED:
-        near = did_you_mean(name, _known_names(body, called=called))
+    guessed = len(file.findings) < _GUESSED
+    near = did_you_mean(name, _known_names(body, called=called)) if guessed else ""
     body.report(
         "E2002",
         f"{name} is not declared{near}",
@@ -90,8 +89,8 @@ def _name(body: Body, node: nodes.Name, expected: Expected) -> SurfaceValue:
     return BAD
 
 
-#: So many findings suggest other names: each looks at all names that there are.
-_SUGGESTED = 100
+#: Behind so many findings nobody is told which name is nearly another: each takes a look at all names.
+_GUESSED = 100
 #: What stands behind the name of a function that is called.
 _CALLED = re.compile(r"\s*\(")
 _FUNCTIONS = "declare it with fn; mind-mlir ops lists the built-in functions"

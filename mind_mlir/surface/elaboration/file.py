@@ -34,7 +34,7 @@ class File:
         depth: How many instances are being made, each for another.
         nesting: How many expressions are being elaborated, each within another.
         failed: Instances in which something is wrong, and what.
-        attempts: Everything that has been reported, be it again.
+        attempts: Everything that was found to be wrong; the same mistake may be met again and again.
         unknown: Names of constants that are wrong, of which nothing is said again.
         pending: Instances that wait for others that lie deeper.
     """

@@ -238,14 +238,14 @@ def _made(
     Raises:
         Failed: Something is wrong in it.
     """
-    attempts = len(file.attempts)
+    found = len(file.attempts)
     if file.depth > 1:
         file.notes = _notes(file, function, extents, span)
     body = entered(file, function, arguments, extents)
     body.failed = any(map(is_bad, arguments))
     finished(body, function.node)
-    if len(file.attempts) > attempts or body.failed or body.result is None or not body.blocks.complete:
-        raise Failed(list(dict.fromkeys(file.attempts[attempts:])))
+    if len(file.attempts) > found or body.failed or body.result is None or not body.blocks.complete:
+        raise Failed(list(dict.fromkeys(file.attempts[found:])))
     types = tuple([leaf for _, leaf in type_leaves(body.result)])
     location = file.locate(function.node.name.span) if isinstance(function.node, nodes.Function) else None
     blocks, result = body.blocks, body.result
