@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir import trees
 from mind_mlir.diagnostics import ArgumentError, Diagnostic
+from mind_mlir.diagnostics.display import brief
 from mind_mlir.diagnostics.suggestions import did_you_mean
 from mind_mlir.ir.types import TensorType
 from mind_mlir.surface.elaboration.resolve import fits, shown
@@ -50,7 +51,10 @@ class Arrangement:
         elif isinstance(node, nodes.TupleType):
             self._tuple(node, form, first, path)
         elif form.container is not None:
-            self._wrong(path, f"is a container, where a {shown(node, {})} is wanted")
+            cls = form.container.cls
+            found = "None" if cls is type(None) else f"a {brief(cls.__name__)}"
+            hint = "make an array of it: np.array(x)" if cls in (list, tuple) else None
+            self._wrong(path, f"is {found}, where a {shown(node, {})} is wanted", hint)
         else:
             name = node.dtype.text if isinstance(node, nodes.Tensor) else getattr(node, "name", None)
             dtype = DTYPES.get(name if isinstance(name, str) else name.text if name else "")

@@ -108,6 +108,21 @@ def test_numbers_take_the_dtype_that_is_declared() -> None:
             scaled(1.0, wrong)
 
 
+@pytest.mark.parametrize(
+    ("w", "words"),
+    [
+        (None, "is None, where a Tensor<f32, [n, m]> is wanted"),
+        ([[1.0, 2.0]], "is a list, where a Tensor<f32, [n, m]> is wanted"),
+        ({"w": W}, "is a dict, where a Tensor<f32, [n, m]> is wanted"),
+    ],
+)
+def test_what_is_no_array_is_called_by_its_class(w: Any, words: str) -> None:
+    with pytest.raises(ArgumentError) as caught:
+        function("layer")(X, Params(B, w))
+    (found,) = caught.value.diagnostics
+    assert (found.code, found.message) == ("E6105", f"argument 'params.w' {words}")
+
+
 def test_calls_that_python_does_not_take_are_findings() -> None:
     text = "fn f(x: f32) -> f32 {\n    curve(x, x)\n}\n"
     program = mind_mlir.parse(text, "calls.mind", format="mind", functions={"curve": curve})
