@@ -6,17 +6,19 @@ first, then their attributes, in the order of the record, or by name. Modules gr
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.ir.types import DType
 from mind_mlir.ops.registry import all_ops
 from mind_mlir.surface.elaboration.values import Builtin
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
+    from mind_mlir.ir.types import TensorType
     from mind_mlir.ops.opdef import AttributeDef, OpDef
 
 #: Operations that the language has other words for, or none.
@@ -43,35 +45,44 @@ def builtins() -> Mapping[str, Builtin]:
     return MappingProxyType(found)
 
 
-def has_default(record: OpDef, attribute: AttributeDef) -> bool:
-    """Return whether an attribute may be left out."""
-    return attribute.default is not None or default(record, attribute, _SCALAR) is not None
+@dataclass(frozen=True, slots=True)
+class Default:
+    """What the language takes for an attribute that is left out, and of which the record says nothing.
 
-
-def default(record: OpDef, attribute: AttributeDef, operand: TensorType) -> Any:
-    """Return what the language takes for an attribute that is left out, and of which the record says nothing.
-
-    As numpy does: all axes for reductions, those of extent 1 for ``squeeze``, the reverse order for
-    ``transpose``, the dtype of the first operand for one that is accumulated in or given, i64 for indices.
-
-    Args:
-        record: The operation.
-        attribute: The attribute.
-        operand: The type of its first operand.
+    Attributes:
+        words: What the reference says it is.
+        of: The value, given the type of the first operand.
     """
-    if attribute.name == "axes" and record.opcode == "Squeeze":
-        return [axis for axis, extent in enumerate(operand.shape) if extent == 1]
-    if attribute.name == "axes" and record.opcode in _ALL_AXES:
-        return list(range(operand.rank)) if record.opcode not in ("Sum", "Mean") else []
-    if attribute.name == "permutation":
-        return list(reversed(range(operand.rank)))
-    if attribute.name in ("accum_dtype", "out_dtype"):
-        return operand.dtype
-    return DType.SI64 if attribute.name in ("output_dtype", "indices_dtype") else None
+
+    words: str
+    of: Callable[[TensorType], Any]
 
 
-_SCALAR = TensorType(DType.F32)
-_ALL_AXES = ("Sum", "Mean", "Reduce", "ReduceProd", "ReduceBits")
+_ALL = Default("all", lambda operand: list(range(operand.rank)))
+_NONE = Default("all", lambda _: [])  # which mean all of them
+_LIKE = Default("as the operand", lambda operand: operand.dtype)
+_INDICES = Default("i64", lambda _: DType.SI64)
+
+#: By operation and attribute, or by attribute alone.
+_DEFAULTS: Mapping[tuple[str, str], Default] = {
+    **{(opcode, "axes"): _NONE for opcode in ("Sum", "Mean")},
+    **{(opcode, "axes"): _ALL for opcode in ("Reduce", "ReduceProd", "ReduceBits")},
+    ("Squeeze", "axes"): Default(
+        "those of extent 1", lambda operand: [at for at, extent in enumerate(operand.shape) if extent == 1]
+    ),
+    ("Transpose", "permutation"): Default("reversed", lambda operand: list(reversed(range(operand.rank)))),
+    ("Conv2d", "strides"): Default("[1, 1]", lambda _: [1, 1]),
+    ("Conv2d", "padding"): Default("Same", lambda _: "Same"),
+    **{("", name): _LIKE for name in ("accum_dtype", "out_dtype")},
+    **{("", name): _INDICES for name in ("output_dtype", "indices_dtype")},
+}
+
+
+def default(record: OpDef, attribute: AttributeDef) -> Default | None:
+    """Return what the language takes for an attribute that is left out; None where it must be given."""
+    if record.opcode in ("Quantize", "Dequantize", "Requantize"):
+        return None
+    return _DEFAULTS.get((record.opcode, attribute.name)) or _DEFAULTS.get(("", attribute.name))
 
 
 @cache

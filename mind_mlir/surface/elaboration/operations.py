@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.surface.elaboration.arguments import bound_arguments, evaluated_in_vain, wrong_count
-from mind_mlir.surface.elaboration.builtins import default, has_default
+from mind_mlir.surface.elaboration.builtins import default
 from mind_mlir.surface.elaboration.literals import of_kind, tensor
 from mind_mlir.surface.elaboration.operators import broadcast
 from mind_mlir.surface.elaboration.static import UNKNOWN, keyword
@@ -75,8 +75,9 @@ def _emitted(
         return BAD
     places = [each.span for each in written]
     for each in record.attributes if operands else ():
-        if each.default is None and each.name not in attributes:
-            attributes[each.name] = default(record, each, operands[0].type)
+        chosen = default(record, each) if each.default is None and each.name not in attributes else None
+        if chosen is not None:
+            attributes[each.name] = chosen.of(operands[0].type)
     if record.opcode in _ALIGNED:
         mixed = operands[1:] if record.opcode == "Select" else operands
         if len({value.type.dtype for value in mixed}) == 1:
@@ -131,10 +132,8 @@ def _attributes(
             _unknown(body, builtin, attribute, bound[attribute.name])
         else:
             found[attribute.name] = value
-    given = {*found, *bound}
-    missing = [
-        each.name for each in record.attributes if each.name not in given and not has_default(record, each)
-    ]
+    open_ = [each for each in record.attributes if each.default is None and each.name not in {*found, *bound}]
+    missing = [each.name for each in open_ if default(record, each) is None]
     if missing:
         body.report(
             "E2007",

@@ -8,8 +8,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from mind_mlir.ops.attribute_kinds import AttrKind
-from mind_mlir.surface.elaboration.builtins import CONSTANTS, DERIVATIVES, builtins, modules
+from mind_mlir.surface.elaboration.builtins import CONSTANTS, DERIVATIVES, builtins, default, modules
 from mind_mlir.surface.elaboration.types import DTYPES
 from mind_mlir.surface.syntax.tokens import KEYWORDS
 
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from mind_mlir.ops.opdef import AttributeDef, OpDef
+    from mind_mlir.surface.elaboration.values import Builtin
 
 #: What the reader takes, in EBNF: ``[ ]`` is optional, ``{ }`` any number of times, ``( )`` groups.
 GRAMMAR = """\
@@ -133,24 +133,26 @@ def _functions() -> Iterator[str]:
         if found.record is None:
             signature, summary = written[name]
         else:
-            signature = f"{name}({', '.join(_parameters(found.record))})"
+            signature = f"{name}({', '.join(_parameters(found, found.record))})"
             summary = found.record.summary
         dagger = " †" if found.record is not None and found.record.extension else ""
         yield f"| `{signature}`{dagger} | {homes} | {summary} |\n"
 
 
-def _parameters(record: OpDef) -> Iterator[str]:
+def _parameters(builtin: Builtin, record: OpDef) -> Iterator[str]:
     for operand in record.operands:
         yield f"...{operand.name}" if operand.variadic else operand.name
     for attribute in record.attributes:
-        yield attribute.name + _default(attribute)
+        if attribute.name not in builtin.preset:
+            yield attribute.name + _default(record, attribute)
 
 
-def _default(attribute: AttributeDef) -> str:
+def _default(record: OpDef, attribute: AttributeDef) -> str:
     if attribute.default is not None:
         found = attribute.default
         return f"={str(found).lower()}" if isinstance(found, bool) else f"={_spelled(found)}"
-    return "=[]" if attribute.name == "axes" and attribute.kind is AttrKind.I64_LIST else ""
+    chosen = default(record, attribute)
+    return "" if chosen is None else f"={chosen.words}"
 
 
 def _spelled(found: object) -> str:
