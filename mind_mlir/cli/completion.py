@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 #: How much of a program is looked at for names.
 _LOOKED_AT = 1 << 20
-_EXPORTED = re.compile(r"^[ \t]*(?:(?:public|export)[ \t]+)?func[ \t]+@([\w.]+)", re.MULTILINE)
+#: Exported functions of Core IR and PTIR, and all functions of the surface language that are no inner ones.
+_CALLABLE = re.compile(
+    r"^[ \t]*(?:(?:public|export)[ \t]+)?func[ \t]+@([\w.]+)|^(?:export[ \t]+)?fn[ \t]+(\w+)", re.MULTILINE
+)
 
 
 def complete_file(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -48,7 +51,10 @@ def complete_conversion_target(_: click.Context, __: click.Parameter, incomplete
 
 
 def complete_function(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
-    """Offer the exported functions of the program that the command line names, as far as its text shows."""
+    """Offer the functions that the program on the command line exports, as far as its text shows.
+
+    Of a program of the surface language it is every function.
+    """
     # As long as the option has no value, click leaves the arguments unread.
     path = context.params.get("file") or next(iter(context.args), "-")
     if path == "-":
@@ -58,7 +64,8 @@ def complete_function(context: click.Context, _: click.Parameter, incomplete: st
             text = file.read(_LOOKED_AT)
     except (OSError, ValueError):
         return []
-    return [name for name in _EXPORTED.findall(text) if name.startswith(incomplete)]
+    names = (found[1] or found[2] for found in _CALLABLE.finditer(text))
+    return [name for name in names if name.startswith(incomplete)]
 
 
 def complete_code(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:

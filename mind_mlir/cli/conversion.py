@@ -7,15 +7,18 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
+from mind_mlir.analysis.restriction import restricted as restricted_module
 from mind_mlir.cli.output import STDOUT, replace_file
 from mind_mlir.cli.sources import read_program
-from mind_mlir.cli.stage_log import bound, lowered, with_extents
+from mind_mlir.cli.stage_log import bound, lowered
 from mind_mlir.conversion import check_program_legality, convert, get_conversion_target
 from mind_mlir.core.printer import print_module
 from mind_mlir.ir.module import Module
 from mind_mlir.passes.verify import verify
 from mind_mlir.ptir import files
 from mind_mlir.ptir.from_module import from_module
+from mind_mlir.ptir.restriction import restricted
+from mind_mlir.ptir.symbols import symbols_of
 from mind_mlir.ptir.to_core import to_core
 from mind_mlir.surface.program import SurfaceProgram
 
@@ -25,11 +28,12 @@ if TYPE_CHECKING:
     from mind_mlir.cli.session import Session
     from mind_mlir.conversion import Conversion, ConversionTarget
     from mind_mlir.diagnostics import Diagnostic
-    from mind_mlir.programs.kinds import AnyProgram
     from mind_mlir.ptir.program import Program
 
 
-def converted(session: Session, path: str, form: str, extents: Mapping[str, int]) -> Iterable[str]:
+def converted(
+    session: Session, path: str, form: str, extents: Mapping[str, int], function: str | None = None
+) -> Iterable[str]:
     """Return the text of a program in ``form``, in pieces.
 
     Args:
@@ -37,6 +41,7 @@ def converted(session: Session, path: str, form: str, extents: Mapping[str, int]
         path: The file that the program is read from; ``-`` is standard input.
         form: ``core``, or a format of PTIR.
         extents: What symbolic dimensions are; those not named stay, where the format has them.
+        function: The function that is wanted, with what it calls; all that are exported unless given.
 
     Raises:
         ParseError: It cannot be read, or is not well-formed.
@@ -44,17 +49,17 @@ def converted(session: Session, path: str, form: str, extents: Mapping[str, int]
         UnsupportedError: E7001, PTIR or Core IR cannot say an operation; there is a finding for each.
         click.UsageError: There is no such symbolic dimension.
     """
-    found = _read(session, path, extents)
+    found = _read(session, path, extents, function)
     session.stage = "convert"
-    if isinstance(found, SurfaceProgram):
-        found = lowered(found, None, extents)
     if isinstance(found, Module):
         return [_printed(found)] if form == "core" else _written(from_module(found), form)
-    program = bound(found, extents)
+    program = bound(found, _left(found, extents) or {})
     return [_printed(to_core(program))] if form == "core" else _written(program, form)
 
 
-def in_target(session: Session, path: str, target: str, extents: Mapping[str, int]) -> Conversion:
+def in_target(
+    session: Session, path: str, target: str, extents: Mapping[str, int], function: str | None = None
+) -> Conversion:
     """Return a program in the form of a conversion target.
 
     Args:
@@ -62,25 +67,28 @@ def in_target(session: Session, path: str, target: str, extents: Mapping[str, in
         path: The file that the program is read from; ``-`` is standard input.
         target: The name of the target.
         extents: What symbolic dimensions are.
+        function: As for `converted`.
 
     Raises:
         ParseError: It cannot be read, or is not well-formed.
-        VerificationError: It breaks a rule.
+        VerificationError: It breaks a rule, or has no such function (E2002).
         UnsupportedError: The target does not take it; there is a finding for each reason.
         click.UsageError: There is no such target or symbolic dimension.
     """
     chosen = named(target)
-    found = _read(session, path, extents)
+    found = _read(session, path, extents, function)
     session.stage = "convert"
-    return convert(found, chosen, bindings=extents or None)
+    return convert(found, chosen, bindings=_left(found, extents))
 
 
-def illegal(session: Session, path: str, target: str, extents: Mapping[str, int]) -> tuple[Diagnostic, ...]:
+def illegal(
+    session: Session, path: str, target: str, extents: Mapping[str, int], function: str | None = None
+) -> tuple[Diagnostic, ...]:
     """Return what of a program a conversion target does not take; as `in_target`."""
     chosen = named(target)
-    found = _read(session, path, extents)
+    found = _read(session, path, extents, function)
     session.stage = "legality"
-    return check_program_legality(found, chosen, bindings=extents or None)
+    return check_program_legality(found, chosen, bindings=_left(found, extents))
 
 
 def named(target: str) -> ConversionTarget:
@@ -96,17 +104,29 @@ def named(target: str) -> ConversionTarget:
         raise click.UsageError(f"--target: {error}".replace("--target: name", "--target")) from None
 
 
-def _read(session: Session, path: str, extents: Mapping[str, int]) -> AnyProgram:
-    """Return the program at ``path``, which has the symbolic dimensions that ``extents`` names."""
+def _read(session: Session, path: str, extents: Mapping[str, int], function: str | None) -> Module | Program:
+    """Return the program at ``path``, or a function of it; its symbolic dimensions are those of ``extents``.
+
+    One of the surface language is a module, with these dimensions.
+    """
     session.stage = "parse"
     found = read_program(session, path)
     if isinstance(found, SurfaceProgram):
-        with_extents(lambda: found.checked_bindings(extents))
-    elif not isinstance(found, Module):
-        bound(found, extents)
-    elif extents:
-        raise click.UsageError("--bind is for PTIR and .mind programs: Core IR has no open dimensions")
-    return found
+        return lowered(found, function, extents)
+    if isinstance(found, Module):
+        if extents:
+            raise click.UsageError("--bind is for PTIR and .mind programs: Core IR has no open dimensions")
+        return found if function is None else restricted_module(verify(found), function)
+    bound(found, extents)
+    return found if function is None else restricted(found, function)
+
+
+def _left(found: Module | Program, extents: Mapping[str, int]) -> Mapping[str, int] | None:
+    """Return what is left to be bound: of a program, which is no module yet, what ``extents`` says."""
+    if isinstance(found, Module):
+        return None
+    symbols = symbols_of(found)
+    return {name: extent for name, extent in extents.items() if name in symbols} or None
 
 
 def write_text(text: str | bytes, path: str | None) -> None:

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 import click
 
 from mind_mlir.cli.completion import complete_file
-from mind_mlir.cli.options import bind_option, conversion_target_option, diagnostic_format, file_argument
+from mind_mlir.cli.options import (
+    bind_option,
+    conversion_target_option,
+    diagnostic_format,
+    file_argument,
+    function_option,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,6 +43,7 @@ _SUFFIXES = {".ptir.json": "json", ".ptir": "compact", ".json": "json"}
     help="The format to write; unless given, PATH tells: .ptir.json is JSON, .ptir the compact text of PTIR, "
     "any other Core IR.",
 )
+@function_option("convert, with what it calls", "all exported ones unless given")
 @conversion_target_option("to", required=False)
 @diagnostic_format
 @click.pass_obj
@@ -46,6 +53,7 @@ def command(
     extents: Mapping[str, int],
     output: str | None,
     form: str | None,
+    func: str | None,
     target: str | None,
 ) -> None:
     """Write a program in another format: Core IR, PTIR as JSON, display text or compact text, or a target's.
@@ -58,14 +66,14 @@ def command(
             raise click.UsageError("--to and --target exclude one another")
         from mind_mlir.cli.conversion import in_target, write_text  # noqa: PLC0415 -- as below
 
-        write_text(in_target(session, file, target, extents).text, output)
+        write_text(in_target(session, file, target, extents, func).text, output)
         return
     chosen = form or (None if output is None else _by_name(output))
     if chosen is None:
         raise click.UsageError("say which format to write: --to, --target, or -o with a name that tells")
     from mind_mlir.cli.conversion import converted, write_pieces  # noqa: PLC0415 -- loads numpy, which --help and completion do without
 
-    write_pieces(converted(session, file, chosen, extents), output)
+    write_pieces(converted(session, file, chosen, extents, func), output)
 
 
 def _by_name(path: str) -> str:

@@ -9,14 +9,16 @@ from mind_mlir.cli.array_files import Archive, ArrayFileError, read_array
 from mind_mlir.cli.fills import FILLS
 from mind_mlir.cli.inputs import unread_value, unreadable
 from mind_mlir.cli.literals import LiteralError, parse_literal
-from mind_mlir.diagnostics import ArgumentError
-from mind_mlir.ir.types import SymbolicDim
+from mind_mlir.diagnostics import ArgumentError, Diagnostic
+from mind_mlir.frozen import FrozenDict
+from mind_mlir.ir.types import SymbolicDim, format_shape
 from mind_mlir.program_arguments import wrong_rank
 from mind_mlir.ptir.restriction import chosen_function
 from mind_mlir.ptir.symbols import type_symbols
 from mind_mlir.ptir.to_module import signature_of
 from mind_mlir.ptir.values import leaf_paths, leaves
 from mind_mlir.surface.elaboration.programs import open_types
+from mind_mlir.surface.elaboration.types import spell
 from mind_mlir.surface.program import SurfaceProgram
 
 if TYPE_CHECKING:
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
 
     from mind_mlir.cli.array_files import Header
     from mind_mlir.cli.inputs import InputSpecs
-    from mind_mlir.diagnostics import Diagnostic
     from mind_mlir.ir.types import TensorType
     from mind_mlir.ptir.program import Program
 
@@ -59,10 +60,22 @@ def given_extents(
                 if isinstance(dim, SymbolicDim):
                     found.setdefault(dim.name, extent)
         elif symbols:
-            findings.append(wrong_rank(label, shape, leaf))
+            surface = isinstance(program, SurfaceProgram)
+            findings.append((_not_of_type if surface else wrong_rank)(label, shape, leaf))
     if findings and not found.keys() >= wanted:
         raise ArgumentError(findings)
     return found
+
+
+def _not_of_type(name: str, shape: tuple[int, ...], wanted: TensorType) -> Diagnostic:
+    """Return what is wrong with an array of another rank, in the words of the surface language."""
+    spelled = spell(wanted).replace("?", "")
+    return Diagnostic(
+        "E6104",
+        f"argument '{name}' has shape {format_shape(shape)}, where a {spelled} is wanted",
+        help="pass an array of that rank; calls do not broadcast",
+        context=FrozenDict({"input": name, "expected": spelled, "found": format_shape(shape)}),
+    )
 
 
 def _tensors(program: Program | SurfaceProgram, function: str | None) -> Mapping[str, TensorType]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from mind_mlir import border
-from mind_mlir.arguments import bind
+from mind_mlir.arguments import bind, viewed
 from mind_mlir.diagnostics import ExecutionError
 from mind_mlir.interpreter.machine import execute, too_large
 from mind_mlir.interpreter.plan import context_of, plan
@@ -21,6 +21,7 @@ from mind_mlir.ir.entry import entry_function
 from mind_mlir.ir.interface import interface_of
 from mind_mlir.ir.module import Block, Functions, Parameter, Return
 from mind_mlir.ir.regions import reads
+from mind_mlir.ir.types import SymbolicDim
 from mind_mlir.ops.contexts import allocation_failed
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.passes.structure import structure, structure_function
@@ -32,6 +33,7 @@ from mind_mlir.ptir.restriction import restricted
 from mind_mlir.ptir.seeding import seeded
 from mind_mlir.ptir.symbols import bind as bind_symbols
 from mind_mlir.ptir.to_module import signature_of, to_module
+from mind_mlir.surface.elaboration.programs import open_types
 from mind_mlir.surface.elaboration.wording import as_written
 from mind_mlir.surface.program import SurfaceProgram
 
@@ -53,8 +55,9 @@ def interpret(
     """Run an exported function of a module, or a function of a PTIR program, and return its results.
 
     Args:
-        module: The module or program; it is verified first. One of the surface language has no dimensions
-            that are open.
+        module: The module or program; it is verified first. Named dimensions of the surface language are what
+            the arguments say, which are called ``x``, or ``params.w`` for the field of a struct; its results
+            are the tensors that tuples and structs are made of.
         arguments: One array for each input, by name, of exactly the input's dtype and shape. Those of a
             program are called ``arg0``, ``arg1``, ... or as the compact text calls them; what is of tuple
             type is given, and given back, as a tuple, and symbolic dimensions are what the arguments say.
@@ -78,7 +81,7 @@ def interpret(
     named = cast("Mapping[str, Any]", border.mapping(arguments, "arguments", expected))
     if isinstance(module, SurfaceProgram):
         try:
-            return run(module.lower(function), named)
+            return run(module.lower(function, _extents(module, named, function)), named)
         except ExecutionError as error:
             raise ExecutionError(as_written(error.diagnostics)) from None
     if isinstance(module, Program):
@@ -86,6 +89,18 @@ def interpret(
     if seed is not None:
         raise ValueError("seed must be left out for a module: its functions take seeds as arguments")
     return run(verify(module), named, function)
+
+
+def _extents(program: SurfaceProgram, named: Mapping[str, Any], function: str | None) -> dict[str, int]:
+    """Return what the shapes of arguments say of named dimensions; those that do not fit are met later."""
+    found: dict[str, int] = {}
+    for label, type_ in open_types(program, function).items():
+        array = viewed(named[label])[0] if label in named else None
+        if array is not None and array.ndim == type_.rank:
+            for dim, extent in zip(type_.shape, array.shape, strict=True):
+                if isinstance(dim, SymbolicDim) and extent:
+                    found.setdefault(dim.name, extent)
+    return found
 
 
 def _interpret_program(program: Program, named: Mapping[str, Any]) -> tuple[Any, ...]:

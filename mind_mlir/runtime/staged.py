@@ -89,6 +89,7 @@ class StagedFunction(Called):
         #: What is being made, by which thread: a function that runs itself while it is made has no end.
         self._making: set[tuple[int, Hashable]] = set()
         self._order = Order.of(signature)
+        self._count = len(self._order.names) if self._order is not None else -1
         #: The programs that were used last, and what calls them where this object's native method cannot.
         self._recent: tuple[Program, ...] = ()
         self._calls: tuple[Callable[[Sequence[Any]], Any], ...] = ()
@@ -140,7 +141,9 @@ class StagedFunction(Called):
             ExecutionError: As a call of an `Executable`.
             VerificationError: The program of these types breaks a rule.
         """
-        placed = self._order.placed(args, kwargs) if self._order is not None else None
+        placed: tuple[Any, ...] | None = args
+        if kwargs or len(args) != self._count:  # looking closer takes a tenth of a microsecond
+            placed = self._order.placed(args, kwargs) if self._order is not None else None
         if placed is not None:
             args, kwargs = placed, {}
             for call in self._calls:

@@ -17,12 +17,13 @@ from mind_mlir.surface.expressions import (
     UnaryOperation,
     Variable,
 )
+from mind_mlir.surface.syntax.nodes import MAX_NESTING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-#: Expressions nest at most so deep.
-MAX_DEPTH = 128
+#: Expressions nest at most so deep, as in a text.
+MAX_DEPTH = MAX_NESTING
 
 
 def operands_of(expression: Expression) -> tuple[Expression, ...]:

@@ -49,7 +49,7 @@ def user_source() -> SourceInfo | None:
 def location_of(function: object) -> Location | None:
     """Return the first line of a function of the user's, where its text is known."""
     code = getattr(inspect.unwrap(function) if callable(function) else function, "__code__", None)
-    text = _text(code.co_filename) if isinstance(code, CodeType) else None
+    text = _text(code.co_filename, fresh=True) if isinstance(code, CodeType) else None
     if code is None or text is None or code.co_firstlineno > text.index.count:
         return None
     start, end = text.index.span(code.co_firstlineno)
@@ -72,7 +72,7 @@ def _remember(key: tuple[CodeType, int], line: int | None) -> SourceInfo | None:
 
 
 def _find(code: CodeType, instruction: int, line: int | None) -> SourceInfo | None:
-    text = _text(code.co_filename)
+    text = _text(code.co_filename, fresh=code not in _positions)
     if text is None or line is None:
         return None
     if code not in _positions:
@@ -97,8 +97,12 @@ def _characters(line: str, offset: int) -> int:
     return offset if line.isascii() else len(line.encode()[:offset].decode(errors="replace"))
 
 
-def _text(name: str) -> SourceText | None:
-    if name not in _texts:
-        lines = linecache.getlines(name)
-        _texts[name] = SourceText(name, "".join(lines)) if lines else None
+def _text(name: str, *, fresh: bool) -> SourceText | None:
+    """Return the text of a file; ``fresh`` asks whether it has changed, as before code that is new."""
+    if not fresh and name in _texts:
+        return _texts[name]
+    linecache.checkcache(name)
+    read, known = "".join(linecache.getlines(name)), _texts.get(name)
+    if known is None or known.text != read:
+        _texts[name] = SourceText(name, read) if read else None
     return _texts[name]

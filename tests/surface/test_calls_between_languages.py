@@ -127,3 +127,18 @@ fn h(x: f32, y: f32) -> f32 { grad(|p| grad(|q| loss(q, p))(y))(x) }
 """
     found = mind_mlir.parse(text, format="mind").check()
     assert [(each.code, each.location.line) for each in found if each.location] == [("E2001", 2)]
+
+
+def test_arguments_of_the_interpreter_bind_dimensions() -> None:
+    program = mind_mlir.parse(
+        TEXT, "calls.mind", format="mind", functions={"curve": curve, "twice": twice, "moving": moving}
+    )
+    given = {"x": X, "params.w": W, "params.b": B}
+    (found,) = mind_mlir.interpret(program, given, "layer")
+    np.testing.assert_array_equal(found, (X @ (2 * W) + 2 * B) ** 2 / 2)
+    slope = dict(zip(("w", "b"), mind_mlir.interpret(program, given, "slope"), strict=True))
+    compiled = function("slope")(X, {"w": W, "b": B})
+    for name, each in slope.items():
+        np.testing.assert_allclose(each, compiled[name], rtol=1e-6)
+    with pytest.raises(ArgumentError, match=r"E6104.*'params.b'"):
+        mind_mlir.interpret(program, {**given, "params.b": X[0]}, "layer")

@@ -13,6 +13,7 @@ from lowered import lowered
 import mind_mlir
 from mind_mlir import DType, TensorType, VerificationError
 from mind_mlir.ir.types import SymbolicDim
+from mind_mlir.surface.expression_graph import MAX_DEPTH
 from mind_mlir.surface.expression_lowering import SymbolTable
 from mind_mlir.surface.expressions import BinaryOperation, Call, Expression, Literal, Slice, Variable
 
@@ -153,6 +154,10 @@ def test_deep_expressions_are_a_finding_and_long_ones_are_not() -> None:
     assert str(deep).startswith("--")
     with pytest.raises(VerificationError, match="E1109"):
         mind_mlir.lower_expression(deep, TABLE)
+    nested: Expression = X
+    for _ in range(MAX_DEPTH - 1):
+        nested = Call("exp", nested)
+    assert len(mind_mlir.lower_expression(nested, TABLE).operations) == MAX_DEPTH
     long: Expression = X
     for _ in range(2_000):
         long = (long + Y) * Y

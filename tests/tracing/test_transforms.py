@@ -70,6 +70,25 @@ def test_gradients_of_gradients() -> None:
     np.testing.assert_allclose(hessian(X), 6 * X)
 
 
+def test_functions_in_loops_and_branches_read_what_is_around() -> None:
+    def f(x: Any) -> Any:
+        total = x.sum()
+
+        def body(i: Any, c: Any) -> Any:
+            scaled = jit(lambda z: z * total + c.sum())(c)
+            return scaled * 0.1 + grad(lambda w: (w * w * total + w * c).sum())(c) * 0.01
+
+        y = mind_mlir.fori_loop(0, 3, body, x)
+        z = mind_mlir.cond(total > 0, lambda: jit(lambda q: q * total + y)(y), lambda: y)
+        return (z + jit(lambda q: q + total)(x)).sum()
+
+    total, c = X.sum(), X
+    for _ in range(3):
+        c = (c * total + c.sum()) * 0.1 + (2 * c * total + c) * 0.01
+    np.testing.assert_allclose(jit(f)(X), (c * total + c + X + total).sum())
+    np.testing.assert_allclose(grad(f)(X), slopes(jit(f), X), rtol=1e-5)
+
+
 def test_the_pullback_takes_cotangents_of_the_result() -> None:
     def f(x: Any, n: Any, p: Any) -> Any:
         return {"y": x * p["w"], "s": n + 1, "z": [x.sum()]}

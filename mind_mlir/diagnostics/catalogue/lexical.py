@@ -39,7 +39,8 @@ decode_source('%0 = Input {name="caf\\u00e9"} : tensor<f32[]>'.encode(), "utf8.i
         explanation=(
             "Names consist of letters, digits and underscores and do not begin with a digit; a "
             "value is written % and a number or a name. Control characters in strings are written "
-            "as escapes."
+            "as escapes. Signs that only look like those of the language, such as a long dash or quotation "
+            "marks of print, are no part of it."
         ),
         context=("character",),
         bad=_INPUT + "%y@ = Neg (%0) : tensor<f32[2]>\noutputs: %0\n",
@@ -82,8 +83,8 @@ fn f(x: Tensor<f32, [1, 4, 4, 1]>, w: Tensor<f32, [2, 2, 1, 1]>) -> Tensor<f32, 
         code="E1004",
         title="unknown escape sequence",
         explanation=(
-            'The escapes of a string are \\n, \\r, \\t, \\\\, \\" and \\u{...} with the hexadecimal number '
-            "of a character."
+            'The escapes of a string are \\n, \\r, \\t, \\\\, \\" and, in Core IR alone, \\u{...} with the '
+            "hexadecimal number of a character."
         ),
         context=("escape",),
         bad='%0 = Input {name="a\\d"} : tensor<f32[2]>\noutputs: %0\n',
@@ -106,8 +107,9 @@ fn f(x: Tensor<f32, [1, 4, 4, 1]>, w: Tensor<f32, [2, 2, 1, 1]>) -> Tensor<f32, 
         title="malformed number",
         explanation=(
             "Integers are decimal, or 0x, 0b and 0o with the digits of that base; floats have at "
-            "most one point and one exponent; inf and nan are numbers too. Numbers outside literals "
-            "fit 64 bits."
+            "most one point and one exponent; in Core IR, inf and nan are numbers too. Numbers outside "
+            "literals fit 64 bits. In the surface language, single underscores may stand between digits, and "
+            "no letter touches a number."
         ),
         context=("text",),
         bad="%0 = ConstF32 {value=1.2.3} : tensor<f32[]>\noutputs: %0\n",

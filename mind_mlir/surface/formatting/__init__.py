@@ -1,8 +1,8 @@
 """One style for `.mind` programs: the text that `mind-mlir fmt` writes, whatever lines the source has.
 
 Lines of up to 100 columns, four more for what is within, a comma behind the last of items with a line each,
-no parentheses that mean nothing, an empty line between functions and at most one between statements. Comments
-stay, numbers are as they were written, and the text reads as the same tree.
+no parentheses that mean nothing but those between && and ||, an empty line between functions and at most one
+between statements. Comments stay, numbers are as they were written, and the text reads as the same tree.
 """
 
 from __future__ import annotations

@@ -122,6 +122,8 @@ class ItemReader(StatementReader):
         if self.word != "{":
             self.lacking.append(self.token.start)
             self.expected("'->' or '{' behind the parameters", _FUNCTION)
+            if self.begins_line() and not self.at_margin():
+                return self.unopened()
             while self.word not in ("{", "}", "end") and not self.at_margin():
                 self.advance()
         if self.word != "{":
@@ -146,14 +148,15 @@ class ItemReader(StatementReader):
         if self.token.text == "mut" and self.ahead() == "name":
             self.report("there is no 'mut'", (self.token.start, self.token.end), "leave it out")
             self.advance()
-        name = self.name("the name of a parameter")
-        if not self.take(":"):
-            if self.word not in ("name", "(") or self.begins_line():
-                help_ = f"write {name.text}: f32, or {name.text}: Tensor<f32, [n]>"
-                if not self.silent():
-                    self.report(f"parameter {name.text} has no type", name.span, help_)
-                return nodes.Parameter(name, nodes.Invalid(name.span))
-            self.expected(f"':' behind {name.text}", f"write {name.text}: T")
+        if self.word == "(":
+            self.expected("the name of a parameter", _FUNCTION)
+            self.advance()
+        if self.word == "name" and self.ahead() in (",", ")", "{", "->", "="):
+            name = self.name("the name of a parameter")
+            help_ = f"write {name.text}: f32, or {name.text}: Tensor<f32, [n]>"
+            self.report(f"parameter {name.text} has no type", name.span, help_)
+            return nodes.Parameter(name, nodes.Invalid(name.span))
+        name = self.declared("a parameter", _FUNCTION)
         found = nodes.Parameter(name, self._declared_type())
         if self.word == "=":
             self.fault("parameters have no defaults", "give the argument in each call")
@@ -164,6 +167,9 @@ class ItemReader(StatementReader):
     def _declared_type(self) -> nodes.Type:
         """Read the type of a parameter or a field; where it is wrong, the name is declared nevertheless."""
         start, depth = self.token.start, self.depth
+        if self.word == ":":
+            self.expected("a type")
+            self.advance()
         try:
             return self.type()
         except Fault:
@@ -184,12 +190,7 @@ class ItemReader(StatementReader):
         return nodes.Struct(name, fields, exported, (first.start, self.last_end))
 
     def _field_type(self) -> nodes.FieldType:
-        name = self.name("the name of a field")
-        if not self.take(":"):
-            self.expected(f"':' behind {name.text}", f"write {name.text}: f32")
-            if self.word not in ("name", "("):
-                self.skip_element()
-                return nodes.FieldType(name, nodes.Invalid(name.span))
+        name = self.declared("a field", "write struct P { w: f32 }")
         return nodes.FieldType(name, self._declared_type())
 
     def _alias(self, first: Token, *, exported: bool) -> nodes.Alias:

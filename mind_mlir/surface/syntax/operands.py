@@ -140,6 +140,10 @@ class OperandReader(TypeReader):
         if self.word == "=":
             self.expected("':' behind the name of a field", f"write {name.text}: value")
             self.advance()
+        elif self.word == "name" and self.ahead() == ":":
+            self.expected("':' behind the name of a field", f"write {name.text}: value")
+            self.advance()
+            self.advance()
         elif not self.take(":"):
             if self.word not in (",", "}"):
                 raise self.expected("':' behind the name of a field", f"write {name.text}: value")

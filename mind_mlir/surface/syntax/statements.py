@@ -48,6 +48,18 @@ class StatementReader(ExpressionReader):
         self.advance()
         return nodes.Block(statements, value, (start, self.last_end))
 
+    def unopened(self) -> nodes.Block:
+        """Read a function's block whose first brace is missing, to where the next item begins."""
+        start = self.token.start
+        statements: list[nodes.Statement] = []
+        value: nodes.Expression | None = None
+        while self.word not in ("}", "end") and not self.at_margin():
+            if value is not None:
+                statements.append(self._unended(value))
+            value = self._statement(statements)
+        self.take("}")
+        return nodes.Block(statements, value, (start, max(start, self.last_end)))
+
     def _unended(self, value: nodes.Expression) -> nodes.Statement:
         """Return the statement that ``value`` is, whose semicolon is missing."""
         if not isinstance(value, (nodes.If, nodes.Block, nodes.Invalid)):

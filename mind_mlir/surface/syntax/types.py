@@ -108,7 +108,9 @@ class TypeReader(Cursor):
                 self.report(f"this '{opening.text}' is not closed", (opening.start, opening.end), help_)
             return
         self.expected(f"',' or '{closing}'", f"'{closing}' ends what '{opening.text}' began")
-        if other and self.word not in self._closings:
+        if other and self.ahead() == closing:
+            self.advance()
+        if self.word == closing or (other and self.word not in self._closings):
             self.advance()
 
     def _comma(self, opening: Token, closing: str, what: str, *, report: bool) -> bool:
@@ -140,6 +142,28 @@ class TypeReader(Cursor):
         line = self.source.text[start : token.start]
         return len(line) - len(line.lstrip())
 
+    def declared(self, what: str, help_: str) -> nodes.Ident:
+        """Read the name of a parameter or a field, and the colon behind it.
+
+        Where the name is missing, it is ``_``.
+
+        Raises:
+            Fault: There is neither a name nor a colon.
+        """
+        start = self.token.start
+        if self.word == ":":
+            self.expected(f"the name of {what}", help_)
+            self.advance()
+            return nodes.Ident("_", (start, start))
+        name = self.name(f"the name of {what}")
+        if not self.take(":"):
+            self.expected(f"':' behind {name.text}", f"write {name.text}: T")
+            if self.word == "name" and self.ahead() == ":":
+                self.advance()
+            if not self.take(":") and (self.word not in ("name", "(", "<") or self.begins_line()):
+                raise Fault
+        return name
+
     # Types
 
     def type(self) -> nodes.Type:
@@ -159,6 +183,9 @@ class TypeReader(Cursor):
             found = self._no_tensor()
         elif self.word in ("name", "bad") and token.text:
             found = self._named_type()
+        elif self.word == "<":
+            self.expected("a type", _TENSOR)
+            found = self._skip_angles(token.start)
         else:
             raise self.expected("a type", _HELP.get(self.word, _TYPES))
         self.depth -= 1
@@ -230,6 +257,9 @@ class TypeReader(Cursor):
             extents = self.listed(self._dimension, "extents", lambda _: nodes.Ident(""))
         except Fault:
             return self._skip_angles(start)
+        if self.word == "]" and self.ahead() in (">", ">="):
+            self.expected("'>' behind the extents", _TENSOR)
+            self.advance()
         if self.word == ">=":  # let x: Tensor<f32, [2]>= e
             self.divide()
         elif not self.take(">"):
@@ -240,6 +270,9 @@ class TypeReader(Cursor):
         return nodes.Tensor(dtype, extents, span)
 
     def _dimension(self) -> nodes.Ident | nodes.Number:
+        if self.word == "[":
+            self.expected("an extent", _EXTENT)
+            self.advance()
         token = self.token
         if self.word == "number":
             self.advance()
