@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.diagnostics.suggestions import did_you_mean
 from mind_mlir.surface.elaboration.body import rule
+from mind_mlir.surface.elaboration.builtins import builtins
 from mind_mlir.surface.elaboration.literals import tensor
 from mind_mlir.surface.elaboration.static import UNKNOWN, known, known_integer
 from mind_mlir.surface.elaboration.types import spell
@@ -271,7 +272,7 @@ def _field(body: Body, node: nodes.Field, expected: Expected) -> SurfaceValue:
         "E2202",
         f"{shown} has no field {name}",
         node.name.span,
-        help="only structs and tuples have fields",
+        help=f"write {name}(x)" if name in builtins() else "only structs and tuples have fields",
         name=name,
         type=spell(found) if found else "",
     )
