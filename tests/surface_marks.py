@@ -10,16 +10,15 @@ words behind it are found. ``//@ 1+4 E1101`` says the same of columns that a com
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from mind_mlir.diagnostics import SourceText
 from mind_mlir.surface.elaboration import check
-from mind_mlir.surface.syntax.reading import read
+from mind_mlir.surface.program import SurfaceProgram
 
 if TYPE_CHECKING:
     from mind_mlir.diagnostics import Diagnostic
-    from mind_mlir.surface.syntax import nodes
 
 _CARETS = re.compile(r"\s*//\s*(?P<carets>\^+) (?P<code>E\d{4})(?: (?P<words>.*))?")
 _NUMBERS = re.compile(r"\s*//@ (?P<column>\d+)\+(?P<length>\d+) (?P<code>E\d{4})(?: (?P<words>.*))?")
@@ -86,21 +85,9 @@ def differences(findings: list[Diagnostic], marks: list[Mark]) -> list[str]:
     return wrong
 
 
-@dataclass(frozen=True)
-class Read:
-    """A program as `check` and `lower` take it."""
-
-    source: SourceText
-    tree: nodes.Program
-    findings: tuple[Diagnostic, ...]
-    foreign: dict[str, Any] = field(default_factory=dict)
-
-
-def program(text: str, name: str = "program.mind") -> Read:
+def program(text: str, name: str = "program.mind") -> SurfaceProgram:
     """Return the program of a text."""
-    source = SourceText(name, text)
-    reading = read(source)
-    return Read(source, reading.program, reading.findings)
+    return SurfaceProgram(SourceText(name, text))
 
 
 def findings_of(text: str, name: str = "program.mind") -> list[Diagnostic]:

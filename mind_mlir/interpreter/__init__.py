@@ -14,6 +14,7 @@ import numpy as np
 
 from mind_mlir import border
 from mind_mlir.arguments import bind, viewed
+from mind_mlir.diagnostics import ExecutionError
 from mind_mlir.interpreter.machine import execute, too_large
 from mind_mlir.interpreter.plan import context_of, plan
 from mind_mlir.ir.entry import entry_function
@@ -33,6 +34,7 @@ from mind_mlir.ptir.seeding import seeded
 from mind_mlir.ptir.symbols import bind as bind_symbols
 from mind_mlir.ptir.to_module import signature_of, to_module
 from mind_mlir.surface.elaboration.programs import open_types
+from mind_mlir.surface.elaboration.wording import as_written
 from mind_mlir.surface.program import SurfaceProgram
 
 if TYPE_CHECKING:
@@ -78,7 +80,10 @@ def interpret(
     expected = "a mapping from the names of the inputs to arrays"
     named = cast("Mapping[str, Any]", border.mapping(arguments, "arguments", expected))
     if isinstance(module, SurfaceProgram):
-        return run(module.lower(function, _extents(module, named, function)), named)
+        try:
+            return run(module.lower(function, _extents(module, named, function)), named)
+        except ExecutionError as error:
+            raise ExecutionError(as_written(error.diagnostics)) from None
     if isinstance(module, Program):
         return _interpret_program(seeded(restricted(module, function), seed), named)
     if seed is not None:

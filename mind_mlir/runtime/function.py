@@ -22,6 +22,7 @@ from mind_mlir.runtime.call import Called, wants_record
 from mind_mlir.runtime.call_record import OUT, CallRecord
 from mind_mlir.runtime.memory import pool
 from mind_mlir.runtime.native import NativeFunction
+from mind_mlir.surface.elaboration.wording import as_written
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -276,4 +277,4 @@ class CompiledFunction(Called):
         )
         findings = [finding for finding in judged if finding is not None]
         if findings:
-            raise ExecutionError(findings)
+            raise ExecutionError(as_written(findings))

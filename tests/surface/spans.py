@@ -102,6 +102,12 @@ fn f(x: Tensor<f32, [3]>, y: Tensor<f32, [4]>) -> f32 {
 //       ^ E2001 n
 }
 """,
+    "a product that is wrong in one way or another, whatever n is": """\
+fn layer(x: Tensor<f32, [n, 4]>, w: Tensor<f32, [4, 2]>, b: Tensor<f32, [2]>) -> Tensor<f32, [n, 2]> {
+    matmul(w, x) + b
+//  ^^^^^^ E3003 extents are 2 and n
+}
+""",
     "a shape that a caller makes wrong": """\
 fn rows(x: Tensor<f32, [n]>) -> Tensor<f32, [2, 3]> {
     reshape(x, [2, 3])

@@ -10,7 +10,7 @@ from mind_mlir.diagnostics.suggestions import did_you_mean
 from mind_mlir.surface.elaboration import constants, derivatives
 from mind_mlir.surface.elaboration.arguments import evaluated_in_vain, ordered
 from mind_mlir.surface.elaboration.body import rule
-from mind_mlir.surface.elaboration.builtins import CONSTANTS, builtins
+from mind_mlir.surface.elaboration.builtins import CONSTANTS, builtins, modules
 from mind_mlir.surface.elaboration.literals import placeholder
 from mind_mlir.surface.elaboration.operations import operation
 from mind_mlir.surface.elaboration.resolve import hint
@@ -73,7 +73,7 @@ def _name(body: Body, node: nodes.Name, expected: Expected) -> SurfaceValue:
         "E2002",
         f"{name} is not declared{near}",
         node.span,
-        help="declare it with let, as a parameter or as a function" if not called else _FUNCTIONS,
+        help=_MODULE if name in modules() else _FUNCTIONS if called else _VARIABLES,
         name=name,
     )
     body.scopes.declare_everywhere(name, BAD)
@@ -84,6 +84,8 @@ def _name(body: Body, node: nodes.Name, expected: Expected) -> SurfaceValue:
 _GUESSED = 100
 #: What stands behind the name of a function that is called.
 _CALLED = re.compile(r"\s*\(")
+_VARIABLES = "declare it with let, as a parameter or as a function"
+_MODULE = "functions of a module are written alone: sqrt(x)"
 _FUNCTIONS = "declare it with fn; mind-mlir ops lists the built-in functions"
 
 

@@ -54,6 +54,9 @@ def operation(body: Body, node: nodes.Call, builtin: Builtin, record: OpDef) -> 
 def _variadic(body: Body, node: nodes.Call, builtin: Builtin, record: OpDef) -> SurfaceValue:
     """Return the results of an operation of any number of tensors: ``concat(a, b, c, axis=0)``."""
     written = [argument.value for argument in node.arguments if argument.name is None]
+    if not written:
+        wrong_count(body, node, builtin.name, "1 or more", [record.operands[0].name])
+        return evaluated_in_vain(body, node)
     named = nodes.Call(node.callee, [each for each in node.arguments if each.name], node.span)
     bound = bound_arguments(body, named, builtin.name, [each.name for each in record.attributes])
     if bound is None:

@@ -119,7 +119,9 @@ def _different(
     body: Body, node: nodes.Binary, lhs: Value, rhs: Value, left: SurfaceValue, right: SurfaceValue
 ) -> SurfaceValue:
     names = [spell_dtype(lhs.type.dtype), spell_dtype(rhs.type.dtype)]
-    literal = left if isinstance(left, Literal) else right if isinstance(right, Literal) else None
+    literals = [each for each in (left, right) if isinstance(each, Literal)]
+    literals.sort(key=lambda each: each.value is not None)  # what is written here before a constant's name
+    literal = literals[0] if literals else None
     help_ = f"convert one: cast(x, dtype={names[0]})"
     if literal is not None and literal.kind == "int" and literal.is_scalar:
         help_ = f"write {literal.data}.0 for a float"

@@ -298,14 +298,17 @@ def _check_function(file: File, name: str) -> None:
     dimensions = list(
         dict.fromkeys(each for parameter in node.parameters for each in dimension_names(file, parameter.type))
     )
+    first: dict[object, Diagnostic] = {}
     kept: dict[object, Diagnostic] = {}
     for number, choice in enumerate(_choices(file, node, dimensions)):
         with file.apart() as found:
             instantiate(file, name, _types(file, node, choice), choice)
-        places = {(each.code, each.location): each for each in found}
+        places: dict[object, Diagnostic] = {(each.code, each.location): each for each in found}
+        if not places:  # it is right for these
+            return
+        first = first or places
         kept = {at: each for at, each in (places if number == 0 else kept).items() if at in places}
-        if not kept:
-            break
+    kept = kept or first  # wrong for all, if not in one way
     marks = dict(zip(map(str, _FIRST), dimensions, strict=False))
     for each in kept.values():
         file.add(_named(each, marks) if dimensions else each)

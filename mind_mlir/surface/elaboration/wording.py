@@ -47,6 +47,8 @@ _SPELLED: Mapping[str, str] = MappingProxyType(
         "ConstF64": "literal",
     }
 )
+#: What the names of files of the surface language end with.
+SUFFIX = ".mind"
 _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 #: A type; an operand by its number; an attribute of an operation; an operation with the number of its value;
 #: a word that may be an opcode; the dtype of truth values; the names of the sides of an operator.
@@ -101,6 +103,16 @@ def reworded(findings: Iterable[Diagnostic], written: Written | None = None) -> 
             kept.append(_reworded(finding, written))
         seen.add(same)
     return kept
+
+
+def as_written(findings: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """Return ``findings`` of a run, reworded where they quote a file of the surface language."""
+    return [
+        reworded([finding])[0]
+        if finding.location is not None and finding.location.source.name.endswith(SUFFIX)
+        else finding
+        for finding in findings
+    ]
 
 
 def type_text(type_: TensorType) -> str:
