@@ -100,15 +100,9 @@ def _is_flat(form: Form) -> bool:
 def _written(program: Program, static: Sequence[bool]) -> Callable[[Sequence[Any]], Any]:
     arguments, result = program.arguments.parts[0], program.returned
     writer = _Writer()
-    writer.lines += [
-        "def call(args):",
-        f" if len(args) != {len(arguments.parts)}: raise Mismatch",
-        " try:",
-        "  pass",
-    ]
-    for place, (form, is_static) in enumerate(zip(arguments.parts, static, strict=True)):
-        name = writer.fresh()
-        writer.lines.append(f"  {name} = args[{place}]")
+    names = [writer.fresh() for _ in arguments.parts]
+    writer.lines += ["def call(args):", " try:", f"  [{', '.join(names)}] = args"]
+    for name, form, is_static in zip(names, arguments.parts, static, strict=True):
         if not is_static:
             writer.take(name, form)
             continue
@@ -120,7 +114,7 @@ def _written(program: Program, static: Sequence[bool]) -> Callable[[Sequence[Any
             kind, made = writer.known(_PYTHON[type_.dtype]), writer.known(type_.dtype.numpy)
             writer.lines.append(f"  if type({leaf}) is not {kind}: raise Mismatch")
             writer.leaves[place] = f"array({leaf}, {made})"
-    writer.lines += [" except (AttributeError, KeyError):", "  raise Mismatch from None"]
+    writer.lines += [" except (AttributeError, KeyError, ValueError):", "  raise Mismatch from None"]
     results = [f"r{number}" for number in range(result.count)]
     target = results[0] if result.count == 1 else f"({', '.join(results)},)"
     writer.lines += [" try:", f"  {target} = program({', '.join(writer.leaves)})"]
@@ -160,23 +154,22 @@ class _Writer:
             return
         cls = container.cls
         check = f"type({name}) is not {self.known(cls)}"
-        by_key = issubclass(cls, dict)
-        if by_key or issubclass(cls, (list, tuple)):
+        by_key, listed = issubclass(cls, dict), issubclass(cls, (list, tuple))
+        if by_key:
             check += f" or len({name}) != {len(form.parts)}"
         self.lines.append(f"  if {check}: raise Mismatch")
         if form.fixed:
             taken, fixed = self.known(container.take), self.known(form.fixed)
             self.lines.append(f"  if {taken}({name}, '')[2] != {fixed}: raise Mismatch")
-        for place, part in enumerate(form.parts):
-            found = self.fresh()
+        found = [self.fresh() for _ in form.parts]
+        if listed:  # which also says whether they are as many
+            self.lines.append(f"  [{', '.join(found)}] = {name}")
+        for place, (each, part) in enumerate(zip(found, form.parts, strict=True)):
             if by_key:
-                read = f"{name}[{form.keys[place]!r}]"
-            elif form.keys:
-                read = f"{name}.{form.keys[place]}"
-            else:
-                read = f"{name}[{place}]"
-            self.lines.append(f"  {found} = {read}")
-            self.take(found, part)
+                self.lines.append(f"  {each} = {name}[{form.keys[place]!r}]")
+            elif not listed:
+                self.lines.append(f"  {each} = {name}.{form.keys[place]}")
+            self.take(each, part)
 
     def make(self, form: Form, leaves: Any) -> str:
         """Return an expression for the value of a form."""
