@@ -163,8 +163,7 @@ def _work(pipe: Connection, seed: int, numbers: range, every: int, programs: lis
         text, started = mutated(seed, number, programs), time.perf_counter()
         try:
             what = outcome(text, compiles=number % every == 0)
-        except BaseException:
-            # Whatever it is, it is what is looked for.
+        except BaseException:  # whatever it is, it is what is looked for
             what = "!" + traceback.format_exc(limit=-6)
         pipe.send((number, what, time.perf_counter() - started))
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+import re
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from mind_mlir.diagnostics.model import Diagnostic
+from mind_mlir.frozen import FrozenDict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 #: Findings kept of one reading or verification. Nobody reads more, and a generated text may have millions.
 MAX_FINDINGS = 1000
@@ -70,6 +72,27 @@ def limited(findings: Sequence[Diagnostic], limit: int) -> list[Diagnostic]:
     if limit and len(kept) > limit:
         omitted, kept = omitted + len(kept) - limit, kept[:limit]
     return closed(kept, omitted)
+
+
+def with_names(findings: Iterable[Diagnostic], names: Mapping[str, str]) -> list[Diagnostic]:
+    """Return findings with names in the place of the numbers that mark them, which ``names`` says."""
+    number = re.compile(r"(?<![\w.?])(?:" + "|".join(names) + r")(?![\w.])")
+
+    def named(text: str) -> str:
+        return number.sub(lambda found: names[found[0]], text)
+
+    return [
+        replace(
+            each,
+            message=named(each.message),
+            notes=tuple(map(named, each.notes)),
+            help=each.help and named(each.help),
+            context=FrozenDict(
+                {key: named(fact) if isinstance(fact, str) else fact for key, fact in each.context.items()}
+            ),
+        )
+        for each in findings
+    ]
 
 
 def _source_order(finding: Diagnostic) -> tuple[float, int]:

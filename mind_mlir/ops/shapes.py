@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 from mind_mlir.ir.types import format_shape
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from mind_mlir.ir.types import Dim, Shape
     from mind_mlir.ops.contexts import TypeContext
 
@@ -19,25 +21,38 @@ def broadcast(context: TypeContext, left: Shape, right: Shape) -> Shape:
     """
     if context.profile.explicit_broadcast:
         require_equal_shapes(context)
+    pairs = aligned(left, right)
+    axis = misfit(pairs)
+    if axis is not None:
+        a, b = pairs[axis]
+        context.fail(
+            "E3001",
+            f"Broadcasting failed at dimension {axis}: {a} against {b}",
+            notes=(f"left shape {format_shape(left)}", f"right shape {format_shape(right)}"),
+            help="extents must be equal, or one of them 1, aligned from the right; "
+            "Reshape or ExpandDims can line the dimensions up",
+            left=left,
+            right=right,
+            dimension=axis,
+            extents=(a, b),
+        )
+    return stretched(pairs)
+
+
+def aligned(left: Shape, right: Shape) -> list[tuple[Dim, Dim]]:
+    """Return the extents of two shapes by dimension, aligned from the right; a missing one is 1."""
     rank = max(len(left), len(right))
-    padded_left = (1,) * (rank - len(left)) + left
-    padded_right = (1,) * (rank - len(right)) + right
-    result: list[Dim] = []
-    for axis, (a, b) in enumerate(zip(padded_left, padded_right, strict=True)):
-        if a != b and a != 1 and b != 1:
-            context.fail(
-                "E3001",
-                f"Broadcasting failed at dimension {axis}: {a} against {b}",
-                notes=(f"left shape {format_shape(left)}", f"right shape {format_shape(right)}"),
-                help="extents must be equal, or one of them 1, aligned from the right; "
-                "Reshape or ExpandDims can line the dimensions up",
-                left=left,
-                right=right,
-                dimension=axis,
-                extents=(a, b),
-            )
-        result.append(b if a == 1 else a)
-    return tuple(result)
+    return list(zip((1,) * (rank - len(left)) + left, (1,) * (rank - len(right)) + right, strict=True))
+
+
+def misfit(pairs: Sequence[tuple[Dim, Dim]]) -> int | None:
+    """Return the first dimension of `aligned` shapes that does not broadcast, or None."""
+    return next((axis for axis, (a, b) in enumerate(pairs) if a != b and a != 1 and b != 1), None)
+
+
+def stretched(pairs: Iterable[tuple[Dim, Dim]]) -> Shape:
+    """Return the shape to which both of `aligned` shapes, which broadcast, do so."""
+    return tuple([b if a == 1 else a for a, b in pairs])
 
 
 def require_equal_shapes(context: TypeContext) -> None:

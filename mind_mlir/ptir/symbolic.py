@@ -10,17 +10,16 @@ from __future__ import annotations
 
 import random
 import re
-from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
 
-from mind_mlir.frozen import FrozenDict
+from mind_mlir.diagnostics.findings import with_names
 from mind_mlir.ptir.symbols import bind, symbols_of
 from mind_mlir.ptir.to_module import attempt
 from mind_mlir.ptir.values import all_leaves
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Hashable, Iterator, Mapping, Sequence
 
     from mind_mlir.diagnostics import Diagnostic
     from mind_mlir.ptir.program import Function, Program, Region
@@ -50,7 +49,9 @@ def impossible(program: Program) -> list[Diagnostic]:
         if not kept:
             return warnings
     errors_left = [findings[0] for findings in kept.values() if not _is_open(findings)]
-    return _with_names([*warnings, *errors_left], symbols_of(program))
+    # They are about the first choice.
+    marks = {str(_MARK + index): f"?{name}" for index, name in enumerate(symbols_of(program))}
+    return with_names([*warnings, *errors_left], marks)
 
 
 def _choices(program: Program) -> Iterator[Mapping[str, int]]:
@@ -63,28 +64,6 @@ def _choices(program: Program) -> Iterator[Mapping[str, int]]:
     draw = random.Random(0)  # noqa: S311 -- the same choices in every run
     for _ in range(_DRAWS):
         yield {name: draw.choice(extents) for name in names}
-
-
-def _with_names(findings: Iterable[Diagnostic], symbols: Sequence[str]) -> list[Diagnostic]:
-    """Return findings about the first choice with the symbols in the place of the extents that mark them."""
-    marked = {str(_MARK + index): f"?{name}" for index, name in enumerate(symbols)}
-    number = re.compile(r"(?<![\w.?])(?:" + "|".join(marked) + r")(?![\w.])")
-
-    def named(text: str) -> str:
-        return number.sub(lambda found: marked[found[0]], text)
-
-    return [
-        replace(
-            each,
-            message=named(each.message),
-            notes=tuple(map(named, each.notes)),
-            help=each.help and named(each.help),
-            context=FrozenDict(
-                {key: named(fact) if isinstance(fact, str) else fact for key, fact in each.context.items()}
-            ),
-        )
-        for each in findings
-    ]
 
 
 def _static_extents(program: Program) -> Iterator[int]:

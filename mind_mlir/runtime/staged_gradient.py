@@ -95,14 +95,7 @@ class GradientFunction(StagedFunction):
         gradients = _tuple_form(forms) if self.several else forms[0]
         if self.with_value:
             return replace(derivative, form=_tuple_form([instance.form, gradients]))
-
-        def build(name: str) -> Function:
-            builder = unit.builder()
-            parameters = [builder.parameter(type_) for type_ in derivative.parameters]
-            results = unit.call(builder, derivative, parameters)
-            return builder.function(name, results[1:], public=False)
-
-        return unit.define(f"grad_{self.function.name}", build, gradients)
+        return unit.without_first(derivative, f"grad_{self.function.name}", gradients)
 
 
 def _gradient(function: StagedFunction, argnums: Any, with_value: bool) -> GradientFunction:

@@ -10,14 +10,13 @@ import numpy as np
 from mind_mlir import border, trees
 from mind_mlir.diagnostics import ArgumentError, Diagnostic, VerificationError
 from mind_mlir.diagnostics.display import brief
-from mind_mlir.diagnostics.suggestions import did_you_mean
 from mind_mlir.frozen import FrozenDict
 from mind_mlir.ir.types import TensorType
 from mind_mlir.runtime.staged import DEFAULT_MAX_SIGNATURES, StagedFunction
 from mind_mlir.runtime.staged_values import NUMBERS, WeakType
 from mind_mlir.runtime.surface_arguments import arranged, bound_types, result_form
 from mind_mlir.surface.elaboration.declarations import declared
-from mind_mlir.surface.elaboration.programs import instantiate
+from mind_mlir.surface.elaboration.programs import function_of, instantiate
 from mind_mlir.surface.elaboration.resolve import resolved
 from mind_mlir.surface.elaboration.types import spell_dtype
 from mind_mlir.surface.program import SurfaceProgram, verified
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from mind_mlir.options import CompileOptions
     from mind_mlir.staging.unit import Instance, Unit
     from mind_mlir.surface.elaboration.file import File
-    from mind_mlir.surface.syntax import nodes
     from mind_mlir.trees import Form
 
 
@@ -66,7 +64,7 @@ class SurfaceFunction(StagedFunction):
         self.program = verified(border.expect(program, SurfaceProgram, "program", "a SurfaceProgram"))
         self.bindings = FrozenDict(self.program.checked_bindings(bindings))
         self._file = _file(self.program)
-        self._node = chosen(self._file, border.text(function, "function"))
+        self._node = function_of(self._file, border.text(function, "function"))
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         parameters = [inspect.Parameter(each.name.text, kind) for each in self._node.parameters]
         super().__init__(function, inspect.Signature(parameters), options, max_signatures=max_signatures)
@@ -163,24 +161,6 @@ def _converted(builder: Builder, value: Value, type_: TensorType) -> Value:
 
 def _file(program: SurfaceProgram) -> File:
     return declared(program.source, program.tree, program.foreign)
-
-
-def chosen(file: File, name: str) -> nodes.Function:
-    """Return the function called ``name``.
-
-    Raises:
-        VerificationError: E2002, there is none.
-    """
-    if name in file.functions:
-        return file.functions[name]
-    raise VerificationError(
-        Diagnostic(
-            "E2002",
-            f"there is no function {name}{did_you_mean(name, file.functions)}",
-            help=f"the functions are {', '.join(file.functions)}" if file.functions else None,
-            context=FrozenDict({"name": name}),
-        )
-    )
 
 
 def entry_of(program: SurfaceProgram, name: str | None) -> str:

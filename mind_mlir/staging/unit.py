@@ -144,6 +144,26 @@ class Unit:
         key = ("derivative", instance.name, tuple(wrt), cotangents)
         return self.instance(key, lambda: self._differentiated(instance, wrt, cotangents=cotangents))
 
+    def without_first(self, instance: Instance, name: str | None = None, form: Any = None) -> Instance:
+        """Return the function that returns what ``instance`` does, but for the first result.
+
+        Of a derivative, it is the gradients alone.
+
+        Args:
+            instance: A function of this unit.
+            name: What it is called, if that is free; as ``instance`` unless given.
+            form: How its results are put together.
+        """
+
+        def build(free: str) -> Function:
+            builder = self.builder()
+            parameters = [builder.parameter(type_) for type_ in instance.parameters]
+            return builder.function(free, self.call(builder, instance, parameters)[1:], public=False)
+
+        wanted = instance.name if name is None else name
+        key = ("without first", instance.name, wanted, form)
+        return self.instance(key, lambda: self.define(wanted, build, form))
+
     def module(self, instance: Instance, names: Sequence[str], name: str = "main") -> Module:
         """Return the module that exports ``instance``, with what it calls.
 

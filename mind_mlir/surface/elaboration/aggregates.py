@@ -8,7 +8,7 @@ from mind_mlir.diagnostics.suggestions import did_you_mean
 from mind_mlir.surface.elaboration.body import rule
 from mind_mlir.surface.elaboration.literals import settled
 from mind_mlir.surface.elaboration.resolve import fits, hint, shown
-from mind_mlir.surface.elaboration.types import MAX_LEAVES, MAX_LEVELS, TupleOf, spell
+from mind_mlir.surface.elaboration.types import MAX_LEAVES, MAX_LEVELS, TupleOf, described
 from mind_mlir.surface.elaboration.values import (
     BAD,
     StructValue,
@@ -99,7 +99,7 @@ def _struct(body: Body, node: nodes.StructLiteral, expected: Expected) -> Surfac
         elif type_ is None or not fits(file, declared[label], type_, extents):
             good = False
             wanted = shown(declared[label], extents)
-            actual = spell(type_) if type_ is not None else "a function"
+            actual = described(type_)
             body.report(
                 "E2001",
                 f"field {label} of {name} is a {wanted}, found {actual}",

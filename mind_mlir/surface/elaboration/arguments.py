@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mind_mlir.surface.elaboration.body import Body
+    from mind_mlir.surface.syntax.nodes import Span
 
 
 def evaluated_in_vain(body: Body, node: nodes.Call) -> SurfaceValue:
@@ -40,13 +41,25 @@ def wrong_count(
     body: Body, node: nodes.Call, function: str, expected: int | str, missing: Sequence[str] = ()
 ) -> None:
     """Report E2007; ``missing`` are the parameters that are given nothing, where that is known."""
-    found = len(node.arguments)
+    help_ = f"there is nothing for {', '.join(missing)}" if missing else "leave out what is too much"
+    other_count(body, function, expected, len(node.arguments), node.span, help_)
+
+
+def other_count(
+    body: Body,
+    function: str,
+    expected: int | str,
+    found: int,
+    span: Span,
+    help_: str = "give it one argument for each parameter",
+) -> None:
+    """Report E2007 of a call at ``span``."""
     plural = "" if expected == 1 else "s"
     body.report(
         "E2007",
         f"{function} takes {expected} argument{plural}, found {found}",
-        node.span,
-        help=f"there is nothing for {', '.join(missing)}" if missing else "leave out what is too much",
+        span,
+        help=help_,
         function=function,
         expected=expected,
         found=found,

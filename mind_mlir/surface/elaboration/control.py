@@ -20,7 +20,7 @@ from mind_mlir.surface.elaboration.resolve import (
     shown,
 )
 from mind_mlir.surface.elaboration.static import known
-from mind_mlir.surface.elaboration.types import BOOL, spell
+from mind_mlir.surface.elaboration.types import BOOL, described
 from mind_mlir.surface.elaboration.values import (
     BAD,
     FUNCTIONS,
@@ -86,7 +86,7 @@ def declared(body: Body, value: SurfaceValue, node: nodes.Type, span: Span) -> S
     if found is not None and fits(body.file, node, found, body.extents):
         return value
     wanted = shown(node, body.extents)
-    actual = spell(found) if found is not None else "a function"
+    actual = described(found)
     body.report(
         "E2001",
         f"expected {wanted}, found {actual}",
@@ -117,7 +117,7 @@ def bind(body: Body, pattern: nodes.Pattern, value: SurfaceValue) -> None:
         items = value.items
     elif not is_bad(value):
         found = type_of(value)
-        shown_ = spell(found) if found is not None else "a function"
+        shown_ = described(found)
         body.report(
             "E2001",
             f"expected a tuple of {len(pattern.items)}, found {shown_}",
@@ -309,7 +309,7 @@ def _same_type(body: Body, node: nodes.If, paths: list[_Path]) -> list[SurfaceVa
     if types[0] is None and types[1] is None:
         body.report("E2203", "an if cannot choose a function", node.span, help="call each in its branch")
         return [BAD, BAD]
-    names = [spell(type_) if type_ is not None else "a function" for type_ in types]
+    names = [described(type_) for type_ in types]
     if node.otherwise is None:
         body.report(
             "E2001",

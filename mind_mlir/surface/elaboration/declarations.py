@@ -208,7 +208,7 @@ def _size(file: File, name: str, parts: list[tuple[int, int] | None]) -> tuple[i
             help="use a tensor with one dimension more for many of something",
             name=name,
         )
-    _forget(file, name)
+    _invalidate(file, name)
     return None
 
 
@@ -226,17 +226,6 @@ def _direct(file: File, name: str) -> int:
         if isinstance(found, nodes.TupleType):
             stack.extend(found.items)
     return count
-
-
-def _forget(file: File, name: str) -> None:
-    """Let a struct or an alias be made of nothing known."""
-    if name in file.structs:
-        old = file.structs[name]
-        fields = [nodes.FieldType(each.name, nodes.Invalid(each.name.span)) for each in old.fields]
-        file.structs[name] = nodes.Struct(old.name, fields, old.exported, old.span)
-    else:
-        alias = file.aliases[name]
-        file.aliases[name] = nodes.Alias(alias.name, nodes.Invalid(alias.span), alias.exported, alias.span)
 
 
 def _mentioned(file: File, name: str) -> list[nodes.Ident]:
@@ -259,11 +248,12 @@ def _named(type_: nodes.Type) -> Iterator[nodes.NamedType]:
             stack.extend(reversed(found.items))
 
 
-def _invalidate(file: File, name: str, wrong: nodes.Ident) -> None:
-    """Let the mention ``wrong`` in the declaration of ``name`` be one of nothing."""
+def _invalidate(file: File, name: str, wrong: nodes.Ident | None = None) -> None:
+    """Let the types in the declaration of ``name`` that mention ``wrong``, or all of them, be unknown."""
 
     def replaced(type_: nodes.Type) -> nodes.Type:
-        return nodes.Invalid(type_.span) if any(each.name is wrong for each in _named(type_)) else type_
+        is_wrong = wrong is None or any(each.name is wrong for each in _named(type_))
+        return nodes.Invalid(type_.span) if is_wrong else type_
 
     if name in file.structs:
         old = file.structs[name]

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from mind_mlir.diagnostics import MindError
 from mind_mlir.ir.types import TensorType
 from mind_mlir.surface.elaboration import foreign
-from mind_mlir.surface.elaboration.arguments import wrong_count
-from mind_mlir.surface.elaboration.literals import coerced, placeholder, settled
+from mind_mlir.surface.elaboration.arguments import other_count, wrong_count
+from mind_mlir.surface.elaboration.literals import coerced, placeholder
 from mind_mlir.surface.elaboration.routines import Use, use
 from mind_mlir.surface.elaboration.types import SurfaceType, TupleOf, spell
 from mind_mlir.surface.elaboration.types import leaves as type_leaves
@@ -36,8 +36,7 @@ from mind_mlir.surface.elaboration.values import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.ir.module import Function
-    from mind_mlir.staging.unit import Instance, Unit
+    from mind_mlir.staging.unit import Instance
     from mind_mlir.surface.elaboration.body import Body
     from mind_mlir.surface.syntax import nodes
     from mind_mlir.surface.syntax.nodes import Span
@@ -71,7 +70,7 @@ def used(
     if isinstance(function, Routine):
         expected = len(function.node.parameters)
         if len(given) != expected:
-            _wrong_count(body, function.name, expected, len(given), span)
+            other_count(body, function.name, expected, len(given), span)
             return None
         return use(body, function, given, spans, span)
     if isinstance(function, Foreign):
@@ -83,19 +82,6 @@ def used(
     return _gradient(body, function, given, spans, span)
 
 
-def _wrong_count(body: Body, function: str, expected: int, found: int, span: Span) -> None:
-    plural = "" if expected == 1 else "s"
-    body.report(
-        "E2007",
-        f"{function} takes {expected} argument{plural}, found {found}",
-        span,
-        help="give it one argument for each parameter",
-        function=function,
-        expected=expected,
-        found=found,
-    )
-
-
 def _gradient(
     body: Body, function: Derived, given: Sequence[SurfaceValue], spans: Sequence[Span], span: Span
 ) -> Use | None:
@@ -103,7 +89,7 @@ def _gradient(
     if found is None:
         return None
     if not found.arguments:
-        _wrong_count(body, function.kind, 1, 0, span)
+        other_count(body, function.kind, 1, 0, span)
         return None
     first = type_of(found.arguments[0])
     if first is None or not _floats(body, first, spans[0], "the first argument"):
@@ -121,7 +107,7 @@ def _gradient(
         return replace(found, instance=None, result=first)
     result = TupleOf((value, first)) if pair else first
     if not pair:
-        derivative = _without_value(body.file.unit, derivative)
+        derivative = body.file.unit.without_first(derivative)
     return replace(found, instance=replace(derivative, form=result), result=result)
 
 
@@ -165,17 +151,6 @@ def _derivative(
         return None
 
 
-def _without_value(unit: Unit, derivative: Instance) -> Instance:
-    """Return the function that returns what ``derivative`` does, but for the first result."""
-
-    def build(name: str) -> Function:
-        builder = unit.builder()
-        parameters = [builder.parameter(type_) for type_ in derivative.parameters]
-        return builder.function(name, unit.call(builder, derivative, parameters)[1:], public=False)
-
-    return unit.instance(("gradient", derivative.name), lambda: unit.define(derivative.name, build))
-
-
 def vjp(
     body: Body, function: Derived, given: Sequence[SurfaceValue], spans: Sequence[Span], span: Span
 ) -> SurfaceValue:
@@ -204,12 +179,10 @@ def pulled_back(
 ) -> SurfaceValue:
     """Return the gradients for a cotangent: of the argument, or a tuple of them where there are several."""
     if len(given) != 1:
-        _wrong_count(body, "a pullback", 1, len(given), span)
+        other_count(body, "a pullback", 1, len(given), span)
         return BAD
     result = function.instance.form
-    cotangent = coerced(
-        body, settled(body, given[0], spans[0], result), result, spans[0], " as the result is"
-    )
+    cotangent = coerced(body, given[0], result, spans[0], " as the result is")
     if is_bad(cotangent):
         return BAD
     primals = [leaf for argument in function.arguments for leaf in leaves(argument)]

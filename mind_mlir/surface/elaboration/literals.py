@@ -15,7 +15,7 @@ from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.types import MAX_RANK, DType, TensorType
 from mind_mlir.ir.value import Value
 from mind_mlir.surface.elaboration.body import rule
-from mind_mlir.surface.elaboration.types import SurfaceType, TupleOf, leaves, spell
+from mind_mlir.surface.elaboration.types import SurfaceType, TupleOf, described, leaves, spell
 from mind_mlir.surface.elaboration.values import (
     BAD,
     FUNCTIONS,
@@ -271,7 +271,7 @@ def coerced(
         return found
     if actual is None and not isinstance(found, FUNCTIONS):
         return BAD
-    name = "a function" if actual is None else spell(actual)
+    name = described(actual)
     return body.report(
         "E2001",
         f"expected {spell(type_)}{what}, found {name}",

@@ -11,7 +11,7 @@ from mind_mlir.surface.elaboration.control import block
 from mind_mlir.surface.elaboration.literals import coerced, plain
 from mind_mlir.surface.elaboration.operators import condition
 from mind_mlir.surface.elaboration.static import known
-from mind_mlir.surface.elaboration.types import BOOL, INDEX, spell
+from mind_mlir.surface.elaboration.types import BOOL, INDEX, described
 from mind_mlir.surface.elaboration.values import (
     BAD,
     Bad,
@@ -183,7 +183,7 @@ def _bound(body: Body, node: nodes.Expression) -> SurfaceValue | None:
         return value
     if not is_bad(value):
         type_ = type_of(value)
-        name = spell(type_) if type_ is not None else "a function"
+        name = described(type_)
         body.report(
             "E2001",
             f"a bound of a range is an integer, found {name}",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.ir.types import DType
 from mind_mlir.ir.value import Value
+from mind_mlir.ops.shapes import aligned, misfit, stretched
 from mind_mlir.surface.elaboration.body import rule
 from mind_mlir.surface.elaboration.literals import of_kind, tensor
 from mind_mlir.surface.elaboration.types import BOOL, spell, spell_dtype
@@ -16,6 +17,7 @@ from mind_mlir.surface.syntax import nodes
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from mind_mlir.ir.types import Dim, Shape
     from mind_mlir.surface.elaboration.body import Body
     from mind_mlir.surface.elaboration.resolve import Expected
     from mind_mlir.surface.syntax.nodes import Span
@@ -145,13 +147,14 @@ def broadcast(
     body: Body, values: list[Value], span: Span, operator: Span, places: list[Span]
 ) -> list[Value] | None:
     """Return values of one shape, to which all of them broadcast (E3001), for what broadcasts nothing."""
-    shape = values[0].type.extents
+    shape: Shape = values[0].type.extents
     for index, value in enumerate(values[1:], 1):
-        found = _common(shape, value.type.extents)
-        if found is None:
-            _do_not_broadcast(body, shape, value.type.extents, operator or places[index])
+        pairs = aligned(shape, value.type.extents)
+        axis = misfit(pairs)
+        if axis is not None:
+            _do_not_broadcast(body, shape, value.type.extents, axis, pairs[axis], operator or places[index])
             return None
-        shape = found
+        shape = stretched(pairs)
     return [
         value
         if value.type.extents == shape
@@ -162,26 +165,13 @@ def broadcast(
     ]
 
 
-def _common(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...] | None:
-    rank = max(len(left), len(right))
-    padded = [(1,) * (rank - len(shape)) + shape for shape in (left, right)]
-    pairs = list(zip(*padded, strict=True))
-    if any(a != b and 1 not in (a, b) for a, b in pairs):
-        return None
-    return tuple([b if a == 1 else a for a, b in pairs])
-
-
-def _do_not_broadcast(body: Body, left: tuple[int, ...], right: tuple[int, ...], span: Span) -> None:
-    rank = max(len(left), len(right))
-    padded = [(1,) * (rank - len(shape)) + shape for shape in (left, right)]
-    at, (a, b) = next(
-        (place, pair)
-        for place, pair in enumerate(zip(*padded, strict=True))
-        if pair[0] != pair[1] and 1 not in pair
-    )
+def _do_not_broadcast(
+    body: Body, left: Shape, right: Shape, axis: int, extents: tuple[Dim, Dim], span: Span
+) -> None:
+    a, b = extents
     body.report(
         "E3001",
-        f"Broadcasting failed at dimension {at}: {a} against {b}",
+        f"Broadcasting failed at dimension {axis}: {a} against {b}",
         span,
         notes=(f"left shape {list(left)}", f"right shape {list(right)}"),
         help="extents must be equal, or one of them 1, aligned from the right; "
@@ -189,7 +179,7 @@ def _do_not_broadcast(body: Body, left: tuple[int, ...], right: tuple[int, ...],
         operation=body.file.source.text[slice(*span)],
         left=list(left),
         right=list(right),
-        dimension=at,
+        dimension=axis,
         extents=[a, b],
     )
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 import itertools
 import math
 import random
-import re
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from mind_mlir.diagnostics import Diagnostic, VerificationError
-from mind_mlir.diagnostics.findings import Findings
+from mind_mlir.diagnostics.findings import Findings, with_names
 from mind_mlir.diagnostics.suggestions import did_you_mean
 from mind_mlir.frozen import FrozenDict
 from mind_mlir.ir.types import SymbolicDim
@@ -310,8 +308,8 @@ def _check_function(file: File, name: str) -> None:
         kept = {at: each for at, each in (places if number == 0 else kept).items() if at in places}
     kept = kept or first  # wrong for all, if not in one way
     marks = dict(zip(map(str, _FIRST), dimensions, strict=False))
-    for each in kept.values():
-        file.add(_named(each, marks) if dimensions else each)
+    for each in with_names(kept.values(), marks) if dimensions else kept.values():
+        file.add(each)
 
 
 def _types(file: File, node: nodes.Function, extents: Mapping[str, int]) -> list[SurfaceType | None]:
@@ -350,21 +348,3 @@ def _sizes(node: nodes.Function) -> Iterator[int]:
             extents = [value for value in values if isinstance(value, int) and value >= 1]
             if len(extents) == len(each.items):
                 yield math.prod(extents)
-
-
-def _named(finding: Diagnostic, marks: Mapping[str, str]) -> Diagnostic:
-    """Return a finding with the names of dimensions in the place of the extents that mark them."""
-    number = re.compile(r"(?<![\w.])(?:" + "|".join(marks) + r")(?![\w.])")
-
-    def named(text: str) -> str:
-        return number.sub(lambda found: marks[found[0]], text)
-
-    return replace(
-        finding,
-        message=named(finding.message),
-        notes=tuple(map(named, finding.notes)),
-        help=finding.help and named(finding.help),
-        context=FrozenDict(
-            {name: named(fact) if isinstance(fact, str) else fact for name, fact in finding.context.items()}
-        ),
-    )

@@ -18,7 +18,7 @@ from mind_mlir.surface.elaboration.resolve import (
     resolved,
     shown,
 )
-from mind_mlir.surface.elaboration.types import SurfaceType, spell
+from mind_mlir.surface.elaboration.types import SurfaceType, described
 from mind_mlir.surface.elaboration.types import leaves as type_leaves
 from mind_mlir.surface.elaboration.values import (
     UNIT_VALUE,
@@ -162,7 +162,7 @@ def _argument(
     if parameter.type is None or (found is not None and fits(file, parameter.type, found, extents)):
         return value
     wanted = shown(parameter.type, extents)
-    actual = spell(found) if found is not None else "a function"
+    actual = described(found)
     body.report(
         "E2001",
         f"{function.name} takes a {wanted} for {parameter.name.text}, found {actual}",

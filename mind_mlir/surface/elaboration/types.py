@@ -75,6 +75,11 @@ def spell(type_: SurfaceType) -> str:
     return f"({', '.join(map(spell, type_.items))}{comma})"
 
 
+def described(type_: SurfaceType | None) -> str:
+    """Return the type of a value for a message; a value without one is a function."""
+    return "a function" if type_ is None else spell(type_)
+
+
 def parts(type_: SurfaceType) -> list[tuple[str, SurfaceType]]:
     """Return what a tuple or a struct is made of, by name; a tensor is made of nothing."""
     if isinstance(type_, StructOf):
