@@ -100,11 +100,13 @@ def test_functions_of_python_have_the_lines_of_their_files(tmp_path: Path) -> No
     }
 
 
-def test_kernels_of_different_places_stay_apart(tmp_path: Path) -> None:
+def test_kernels_and_micro_kernels_of_different_places_stay_apart(tmp_path: Path) -> None:
     module = mind_mlir.parse(TWICE, "twice.ir")
     found = lines_of(object_of(module, tmp_path))
     exact = [{line for _, line in places} for name, places in found.items() if name.endswith(".Exp")]
     assert sorted(map(sorted, exact)) == [[3], [5]]
+    products = [{line for _, line in places} for name, places in found.items() if ".mind_product" in name]
+    assert sorted(map(sorted, products)) == [[2], [4], [6]]
 
 
 @pytest.mark.parametrize("source", [SOFTMAX, TWICE])
