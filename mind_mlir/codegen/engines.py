@@ -36,16 +36,18 @@ class Making:
         Raises:
             InternalError: LLVM does not take the module; what it has to say is on standard error.
         """
-        self._engine = _engine(module, opt_level=opt_level, pic=pic)
+        #: Until there is an object; two threads may both have it make one.
+        self._engine: ExecutionEngine | None = _engine(module, opt_level=opt_level, pic=pic)
         self._making = Ahead(code_maker(self._engine, symbol))
-        self._data: bytes | None = None
+        self._data = b""
 
     def object(self) -> bytes:
         """Return the object; any thread may call this."""
-        if self._data is None:
+        engine = self._engine
+        if engine is not None:
             self._making.wait()
-            self._data = _dump(self._engine)
-            del self._engine
+            self._data = _dump(engine)
+            self._engine = None
         return self._data
 
 
