@@ -26,6 +26,7 @@ LAYERS = (
     "ops",
     "core",
     "analysis",
+    "cache",
     *("passes.record", "passes.canonical", "passes.structure", "passes.layers", "passes.recompute"),
     *("passes.simplify", "passes.optimize", "passes"),
     "frontends",
