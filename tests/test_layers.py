@@ -18,7 +18,7 @@ PACKAGE = "mind_mlir"
 LAYERS = (
     *("interrupts", "border", "frozen", "trees", "abi", "stages", "target", "options"),
     "bindings",
-    *("diagnostics.catalogue", "diagnostics"),
+    *("diagnostics.catalogue", "diagnostics", "outputs"),
     "ir",
     "code",
     "profiles",
@@ -47,6 +47,7 @@ LAYERS = (
     "pipeline",
     *("conversion.buffers", "conversion.c", "conversion.stablehlo", "conversion"),
     "runtime",
+    "packaging",
     "tracing",
     "numpy",
     "",  # the public names

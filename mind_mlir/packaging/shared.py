@@ -1,8 +1,8 @@
 """Objects to shared libraries, by the linker of the system.
 
 The linker is the driver of a C compiler, which knows where the C library is, or else the linker itself. A
-library shows the C entry points and nothing else, needs libc and libm alone, and has every symbol bound when it is
-loaded.
+library shows the C entry points and nothing else, needs libc and libm alone, and has all symbols bound when
+it is loaded.
 """
 
 from __future__ import annotations
@@ -29,7 +29,14 @@ _DRIVERS = ("cc", "gcc", "clang")
 _LINKERS = ("ld", "ld.lld")
 #: What a library needs of the system, and where a linker by itself is told to look.
 _NEEDED = ("libm.so.6", "libc.so.6")
-_FOLDERS = ("/lib/{machine}-linux-gnu", "/usr/lib/{machine}-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib")
+_FOLDERS = (
+    "/lib/{machine}-linux-gnu",
+    "/usr/lib/{machine}-linux-gnu",
+    "/lib64",
+    "/usr/lib64",
+    "/lib",
+    "/usr/lib",
+)
 #: Addresses are bound and then protected when the library is loaded, code is never written to, the stack
 #: is never code, and what no library defines is an error here rather than where it is loaded.
 _KEYWORDS = ("relro", "now", "text", "noexecstack", "defs")
@@ -134,8 +141,8 @@ def find_linker(machine: str, environment: Mapping[str, str] = os.environ) -> Li
     raise missing_tool(
         drivers[0],
         f"a shared library for {machine} needs a linker, and there is none",
-        f"install one: 'apt install {package}' on Debian and Ubuntu, 'dnf install {package}' on Fedora; or set "
-        f"{VARIABLE}. {_OTHERWISE}",
+        f"install one: 'apt install {package}' on Debian and Ubuntu, 'dnf install {package}' on Fedora; "
+        f"or set {VARIABLE}. {_OTHERWISE}",
         [f"looked for: {', '.join((*drivers, *linkers))}"],
     )
 
