@@ -23,6 +23,8 @@ from mind_mlir.packaging.errors import failed_tool, missing_tool
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from mind_mlir.diagnostics import ArtefactError
+
 #: The variable that names the compiler to link with, and may hold options for it, as for make.
 VARIABLE = "CC"
 _DRIVERS = ("cc", "gcc", "clang")
@@ -39,7 +41,8 @@ _FOLDERS = (
 )
 #: Addresses are bound and then protected when the library is loaded, code is never written to, the stack
 #: is never code, and what no library defines is an error here rather than where it is loaded.
-_KEYWORDS = ("relro", "now", "text", "noexecstack", "defs")
+#: It stays in memory where a program closes it: threads of its pool may be running its code.
+_KEYWORDS = ("relro", "now", "text", "noexecstack", "defs", "nodelete")
 _OTHERWISE = "--emit=object and --emit=bundle need no linker"
 
 
@@ -85,6 +88,8 @@ def shared_library(code: bytes, *, library: str, soname: str, machine: str) -> b
         OSError: The system gives no place for temporary files.
     """
     linker = find_linker(machine)
+    if linker is None:
+        raise _no_linker(machine)
     with tempfile.TemporaryDirectory(prefix="mind-mlir-") as name:
         folder = Path(name)
         (folder / "in.o").write_bytes(code)
@@ -108,15 +113,15 @@ def shared_library(code: bytes, *, library: str, soname: str, machine: str) -> b
         return made.read_bytes()
 
 
-def find_linker(machine: str, environment: Mapping[str, str] = os.environ) -> Linker:
-    """Return what links for ``machine``.
+def find_linker(machine: str, environment: Mapping[str, str] = os.environ) -> Linker | None:
+    """Return what links for ``machine``, or None where there is nothing.
 
     Args:
         machine: ``x86_64`` or ``aarch64``.
         environment: The variables of the process.
 
     Raises:
-        ArtefactError: E6503, there is nothing.
+        ArtefactError: E6503, the variable CC names what is not there.
     """
     path = environment.get("PATH")
     named = _words(environment.get(VARIABLE, ""))
@@ -128,17 +133,23 @@ def find_linker(machine: str, environment: Mapping[str, str] = os.environ) -> Li
                 f"unset {VARIABLE}, or let it name a compiler; {_OTHERWISE}",
             )
         return Linker(tuple(named), is_driver=True)
-    prefix = f"{machine}-linux-gnu-"
-    drivers: tuple[str, ...] = (f"{prefix}gcc",)
-    linkers: tuple[str, ...] = ()
-    if _is_host(machine):
-        drivers, linkers = (*_DRIVERS, *drivers), _LINKERS
-    for names, is_driver in ((drivers, True), (linkers, False)):
+    for names, is_driver in zip(_candidates(machine), (True, False), strict=True):
         for name in names:
             if shutil.which(name, path=path) is not None:
                 return Linker((name,), is_driver)
+    return None
+
+
+def _candidates(machine: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the compilers, and the linkers, that may be there for ``machine``."""
+    cross = f"{machine}-linux-gnu-gcc"
+    return ((*_DRIVERS, cross), _LINKERS) if _is_host(machine) else ((cross,), ())
+
+
+def _no_linker(machine: str) -> ArtefactError:
+    drivers, linkers = _candidates(machine)
     package = "gcc" if _is_host(machine) else f"gcc-{machine.replace('_', '-')}-linux-gnu"
-    raise missing_tool(
+    return missing_tool(
         drivers[0],
         f"a shared library for {machine} needs a linker, and there is none",
         f"install one: 'apt install {package}' on Debian and Ubuntu, 'dnf install {package}' on Fedora; "
