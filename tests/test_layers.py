@@ -45,6 +45,7 @@ LAYERS = (
     "lowering.buffers",
     "lowering",
     "pipeline",
+    "codegen",
     *("conversion.buffers", "conversion.c", "conversion.stablehlo", "conversion"),
     "runtime",
     "packaging",
