@@ -18,7 +18,7 @@ PACKAGE = "mind_mlir"
 LAYERS = (
     *("interrupts", "border", "frozen", "trees", "cores", "releasing", "abi", "stages", "target", "options"),
     "bindings",
-    *("diagnostics.catalogue", "diagnostics"),
+    *("diagnostics.catalogue", "diagnostics", "outputs"),
     "ir",
     "code",
     "profiles",
@@ -49,6 +49,7 @@ LAYERS = (
     "codegen",
     *("conversion.buffers", "conversion.c", "conversion.stablehlo", "conversion"),
     "runtime",
+    "packaging",
     "tracing",
     "numpy",
     "",  # the public names
