@@ -50,6 +50,7 @@ LAYERS = (
     "numpy",
     "",  # the public names
     "comparison",
+    "cmake",
     "cli",
     "__main__",
 )
