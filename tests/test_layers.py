@@ -20,6 +20,7 @@ LAYERS = (
     "bindings",
     *("diagnostics.catalogue", "diagnostics"),
     "ir",
+    "code",
     "profiles",
     "mlir",
     "ops",

@@ -1,0 +1,100 @@
+"""Images in the memory of this process."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import mmap
+import platform
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mind_mlir.code.errors import LoadingError
+from mind_mlir.code.relocations import load_64, store_64
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mind_mlir.code.image import Image
+
+#: What systems call the machines of images.
+_MACHINES = {"x86_64": "x86_64", "AMD64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
+#: Where the functions are that code generators call: the process itself mostly has them.
+_LIBRARIES = (None, "libm.so.6", "libm.so")
+
+
+def host_machine() -> str:
+    """Return what images call this machine; the system's name for one that has none."""
+    return _MACHINES.get(platform.machine(), platform.machine())
+
+
+@functools.cache
+def process_symbol(name: str) -> int | None:
+    """Return the address of a function of the C library or of libm in this process, or None."""
+    for library in _LIBRARIES:
+        try:
+            function = getattr(ctypes.CDLL(library), name)
+        except (AttributeError, OSError, TypeError):
+            continue
+        return ctypes.cast(function, ctypes.c_void_p).value
+    return None
+
+
+class Loaded:
+    """An image in memory, as long as this object lives.
+
+    Attributes:
+        address: Where it begins.
+        image: The image.
+    """
+
+    def __init__(self, image: Image, resolve: Callable[[str], int | None] = process_symbol) -> None:
+        """Load ``image``.
+
+        Args:
+            image: An image for this machine.
+            resolve: Returns the address of an import by its name, or None.
+
+        Raises:
+            LoadingError: It is for another machine, or refers to what ``resolve`` does not know.
+            MemoryError: There is no memory for it, or the system lets no new code run.
+        """
+        if image.machine != host_machine():
+            raise LoadingError(f"the code is for {image.machine}, and this machine is a {host_machine()}")
+        self.image = image
+        try:
+            self._memory = mmap.mmap(-1, max(image.size, 1))
+        except (OSError, ValueError) as error:
+            raise MemoryError(f"{image.size} bytes for code could not be had") from error
+        memory = np.frombuffer(self._memory, np.uint8)
+        memory[: len(image.memory)] = np.frombuffer(image.memory, np.uint8)
+        self.address = int(memory.ctypes.data)
+        places = image.rebased.astype(np.int64)
+        store_64(memory, places, load_64(memory, places) + self.address)
+        for each in image.imports:
+            found = resolve(each.symbol)
+            if found is None:
+                raise LoadingError(f"the code refers to {each.symbol}, which this process does not have")
+            places = each.places.astype(np.int64)
+            with np.errstate(over="ignore"):  # addresses are numbers modulo 2^64
+                store_64(memory, places, load_64(memory, places) + np.uint64(found).astype(np.int64))
+        del memory
+        self._protect(0, image.text, mmap.PROT_READ | mmap.PROT_EXEC)
+        self._protect(image.text, image.constants, mmap.PROT_READ)
+
+    def address_of(self, symbol: str) -> int:
+        """Return where a symbol is; a `KeyError` where there is none."""
+        return self.address + self.image.offset_of(symbol)
+
+    def _protect(self, offset: int, size: int, protection: int) -> None:
+        if size and _mprotect()(self.address + offset, size, protection):
+            raise MemoryError(f"the system does not let {size} bytes become code: {ctypes.get_errno()}")
+
+
+@functools.cache
+def _mprotect() -> Callable[[int, int, int], int]:
+    function = ctypes.CDLL(None, use_errno=True).mprotect
+    function.argtypes, function.restype = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int), ctypes.c_int
+    call: Callable[[int, int, int], int] = function
+    return call
