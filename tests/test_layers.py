@@ -16,7 +16,7 @@ PACKAGE = "mind_mlir"
 
 #: Packages, and modules that stand in the top one, from the bottom up: each may read those before it.
 LAYERS = (
-    *("interrupts", "border", "frozen", "trees", "abi", "stages", "target", "options"),
+    *("interrupts", "border", "frozen", "trees", "cores", "releasing", "abi", "stages", "target", "options"),
     "bindings",
     *("diagnostics.catalogue", "diagnostics"),
     "ir",
@@ -45,6 +45,7 @@ LAYERS = (
     "lowering.buffers",
     "lowering",
     "pipeline",
+    "codegen",
     *("conversion.buffers", "conversion.c", "conversion.stablehlo", "conversion"),
     "runtime",
     "tracing",
