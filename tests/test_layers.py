@@ -54,6 +54,7 @@ LAYERS = (
     "numpy",
     "",  # the public names
     "comparison",
+    "cmake",
     "cli",
     "__main__",
 )
