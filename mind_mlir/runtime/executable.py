@@ -275,7 +275,10 @@ def checked_options(options: CompileOptions) -> CompileOptions:
     threads = None if options.threads is None else check_threads(options.threads, "threads")
     winograd = border.flag(options.winograd, "winograd")
     disabled = checked_names(options.disabled_passes, "disabled_passes")
-    return replace(options, opt_level=level, threads=threads, winograd=winograd, disabled_passes=disabled)
+    debug = border.flag(options.debug, "debug")
+    return replace(
+        options, opt_level=level, threads=threads, winograd=winograd, disabled_passes=disabled, debug=debug
+    )
 
 
 @held()
