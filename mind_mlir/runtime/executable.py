@@ -249,4 +249,3 @@ def checked_options(options: CompileOptions) -> CompileOptions:
     return replace(
         options, opt_level=level, threads=threads, winograd=winograd, disabled_passes=disabled, debug=debug
     )
-
