@@ -28,7 +28,8 @@ from mind_mlir.packaging.pool import SET_THREADS, called_functions, pool_text
 from mind_mlir.packaging.processor import machine_of, needed_features
 from mind_mlir.packaging.processor_check import BASELINE
 from mind_mlir.pipeline import Lowering
-from mind_mlir.runtime.executable import checked_options, evaluation
+from mind_mlir.runtime.compiled_code import evaluation
+from mind_mlir.runtime.executable import checked_options
 from mind_mlir.target import runs_here
 
 if TYPE_CHECKING:
