@@ -38,13 +38,13 @@ _VERSION = 2
 _LARGE = 1 << 12
 #: What calls a function of this process, which another one does not have.
 _CUSTOM_CALL = "CustomCall"
-#: What other options say more exactly, or what changes no code.
-_NO_PART = frozenset(("threads", "target", "cache"))
+#: What other options say more exactly, or what changes no code that has a key.
+_NO_PART = frozenset(("threads", "target", "cache", "debug", "debug_prefixes"))
 _ATOMS = frozenset((bool, int, float, str))
 
 
 def key_of(module: Module, options: CompileOptions, target: Target, threads: int | None) -> str | None:
-    """Return the key of the code of a module; None where it is for this process alone.
+    """Return the key of the code of a module; None where it is for this process alone, or says its places.
 
     Args:
         module: In canonical form.
@@ -55,6 +55,8 @@ def key_of(module: Module, options: CompileOptions, target: Target, threads: int
     Returns:
         64 hexadecimal digits. Programs of equal keys have the same code, but for what its checks say.
     """
+    if options.debug:  # the code says where in which files it comes from, which the key does not
+        return None
     try:
         functions = [_function(function) for function in module.functions]
     except _NoKeyError:

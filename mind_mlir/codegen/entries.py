@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.abi import ENTRY_PREFIX, SCRATCH_ATTRIBUTE, TABLE_ATTRIBUTE
 from mind_mlir.bindings import ir, llvm
+from mind_mlir.lowering.debug_info import describe_as
 
 if TYPE_CHECKING:
     from mind_mlir.bindings import Module, Operation
@@ -106,6 +107,7 @@ def _add_entry(module: Module, function: Operation) -> Signature:
             values = [_value(block.arguments[0], place) for place in range(pointers)]
         llvm.CallOp(None, values, [], [], callee=name)
         llvm.ReturnOp()
+    describe_as(entry, function)
     return Signature(symbol, pointers - 1, int(ir.IntegerAttr(scratch).value))
 
 

@@ -106,6 +106,20 @@ def add_debug_info(
         _rename(module, {each.symbol: each.name for each in functions})
 
 
+def describe_as(function: Operation, other: Operation) -> None:
+    """Describe ``function``, which only calls ``other``, as code at its place, if that is described."""
+    location = other.location
+    if not _is_described(other):
+        return
+    symbols = [_quoted(str(op.attributes["sym_name"].value)) for op in (function, other)]
+    text = str(location.metadata).replace(f"name = {symbols[1]}", f"name = {symbols[0]}", 1)
+    (place,) = location.locations
+    function.location = ir.Location.fused([place], ir.Attribute.parse(text))
+    for block in function.regions[0].blocks:
+        for op in block.operations:
+            op.operation.location = place
+
+
 def _kernels(module: Module, callers: Iterable[Described]) -> list[Described]:
     """Return the micro-kernels that are called, a copy for each place from which they are."""
     defined = {
@@ -137,10 +151,11 @@ def _copied(function: Operation, name: str, calls: Iterable[Operation]) -> Opera
 
 def _is_plain(op: Operation) -> bool:
     """Return whether ``op`` is a function with a body that has not been described."""
-    location = op.location
-    if isinstance(location, ir.FusedLoc) and location.metadata is not None:
-        return False
-    return op.operation.name == "llvm.func" and bool(op.regions[0].blocks)
+    return op.operation.name == "llvm.func" and bool(op.regions[0].blocks) and not _is_described(op)
+
+
+def _is_described(op: Operation) -> bool:
+    return isinstance(op.location, ir.FusedLoc) and op.location.metadata is not None
 
 
 def _is_of_program(op: Operation) -> bool:

@@ -139,7 +139,9 @@ def compile(
     disabled = checked_names(disabled_passes, "disabled_passes")
     if constants is not None:
         border.mapping(constants, "constants", "a mapping from names of parameters to arrays")
-    options = CompileOptions(opt_level, threads, target, winograd, disabled, bool(constants), debug)
+    options = CompileOptions(
+        opt_level, threads, target, winograd, disabled, prepares=bool(constants), debug=debug
+    )
     most = border.integer(max_bindings, "max_bindings")
     if most < 1:
         raise ValueError(f"max_bindings must be 1 or more, not {most}")
