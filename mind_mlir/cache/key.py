@@ -61,12 +61,12 @@ def key_of(module: Module, options: CompileOptions, target: Target, threads: int
         functions = [_function(function) for function in module.functions]
     except _NoKeyError:
         return None
-    chosen = [(each.name, _option(getattr(options, each.name))) for each in fields(options)]
+    names = [each.name for each in fields(options) if each.name not in _NO_PART]
     surroundings = (
         compiler_fingerprint(),
         _processor(target),
         threads,
-        [pair for pair in chosen if pair[0] not in _NO_PART],
+        [(name, _option(getattr(options, name))) for name in names],
     )
     return _digest((surroundings, module.profile, functions)).hex()
 
