@@ -21,6 +21,7 @@ class CompileOptions:
         debug: Whether machine code says which line of the program it comes from.
         debug_prefixes: Beginnings of paths, with what debug information says in their place; the last that
             fits counts.
+        cache: Whether code is kept on disk, or in which directory; None for what the environment says.
     """
 
     opt_level: int = DEFAULT_OPT_LEVEL
@@ -31,3 +32,4 @@ class CompileOptions:
     prepares: bool = False
     debug: bool = False
     debug_prefixes: tuple[tuple[str, str], ...] = ()
+    cache: bool | str | None = None

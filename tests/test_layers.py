@@ -16,18 +16,8 @@ PACKAGE = "mind_mlir"
 
 #: Packages, and modules that stand in the top one, from the bottom up: each may read those before it.
 LAYERS = (
-    *(
-        "version",
-        "interrupts",
-        "border",
-        "frozen",
-        "trees",
-        "abi",
-        "stages",
-        "artefact_kinds",
-        "target",
-        "options",
-    ),
+    *("version", "interrupts", "border", "frozen", "trees", "cores", "releasing", "abi", "stages"),
+    *("artefact_kinds", "target", "options"),
     "bindings",
     *("diagnostics.catalogue", "diagnostics", "outputs"),
     "ir",
@@ -37,6 +27,7 @@ LAYERS = (
     "ops",
     "core",
     "analysis",
+    "cache",
     *("passes.record", "passes.canonical", "passes.structure", "passes.layers", "passes.recompute"),
     *("passes.simplify", "passes.optimize", "passes"),
     "frontends",
@@ -56,6 +47,7 @@ LAYERS = (
     "lowering.buffers",
     "lowering",
     "pipeline",
+    "codegen",
     *("conversion.buffers", "conversion.c", "conversion.stablehlo", "conversion"),
     "runtime",
     "packaging",
@@ -63,6 +55,7 @@ LAYERS = (
     "numpy",
     "",  # the public names
     "comparison",
+    "cmake",
     "cli",
     "__main__",
 )

@@ -31,24 +31,25 @@ _UNWINDING = (".eh_frame", ".ARM.exidx")
 _CODE, _CONSTANTS, _DATA = range(3)
 
 
-def link(objects: Sequence[bytes | memoryview]) -> Image:
+def link(objects: Sequence[bytes | memoryview], library: Sequence[bytes | memoryview] = ()) -> Image:
     """Return an image of the code and data of ELF relocatable objects.
 
     Debug and unwind sections are left out. What no object defines is imported, under its name.
 
     Args:
         objects: One or more objects, of one machine.
+        library: Further objects, of which only those sections become part of the image that it refers to.
 
     Raises:
         LinkingError: One is damaged, has relocations of a kind that no code of ours has, or two define one
             symbol.
     """
-    files = [read_object(data) for data in objects]
+    files = [read_object(data) for data in (*objects, *library)]
     numbers = {file.machine for file in files}
     machine = MACHINES.get(next(iter(numbers))) if len(numbers) == 1 else None
     if machine is None:
         raise LinkingError(f"there is no linking objects of machines {sorted(numbers)}")
-    return _Linker(machine, files).image()
+    return _Linker(machine, files, len(objects)).image()
 
 
 #: A symbol: the number of its object, and its own there; or the name of one that no object defines.
@@ -60,10 +61,12 @@ _WEAKEST = 2
 class _Linker:
     """One image in the making."""
 
-    def __init__(self, machine: Machine, files: Sequence[ObjectFile]) -> None:
+    def __init__(self, machine: Machine, files: Sequence[ObjectFile], whole: int) -> None:
+        """Link ``files``, the first ``whole`` of them with all that they have."""
         self._machine = machine
         self._files = files
         self._homes = self._defined()
+        self._loaded = self._reached(whole)
         #: Where sections are: by the number of the object, and their own.
         self._places: dict[tuple[int, int], int] = {}
         self._ends: list[int] = []
@@ -136,13 +139,43 @@ class _Linker:
             raise LinkingError(f"there is no relocation of kind {kind} on {self._machine.name}")
         return rule
 
+    def _reached(self, whole: int) -> set[tuple[int, int]]:
+        """Return the sections that become part of the image."""
+        relocations: dict[tuple[int, int], list[Relocations]] = {}
+        pending = []
+        for number, file in enumerate(self._files):
+            for each in file.relocations:
+                relocations.setdefault((number, each.section), []).append(each)
+            if number < whole:
+                sections = enumerate(file.sections)
+                pending += [(number, index) for index, section in sections if _is_loaded(section)]
+        reached = set(pending)
+        while pending:
+            number, index = pending.pop()
+            for each in relocations.get((number, index), ()):
+                for symbol in np.unique(each.symbols).tolist():
+                    home = self._section(self._key(number, symbol))
+                    if home is not None and home not in reached:
+                        reached.add(home)
+                        pending.append(home)
+        return reached
+
+    def _section(self, key: _Key) -> tuple[int, int] | None:
+        """Return the section that a symbol is in, if it is in one that can be loaded."""
+        if isinstance(key, str):
+            return None
+        index = self._symbol(key).section
+        if index is None or not _is_loaded(self._files[key[0]].sections[index]):
+            return None
+        return key[0], index
+
     def _needed(self) -> tuple[list[str], list[_Key]]:
         """Return for which symbols code that jumps there is needed, and for which a slot, in order."""
         jumps: dict[str, None] = {}
         slots: dict[_Key, None] = {}
         for number, file in enumerate(self._files):
             for relocations in file.relocations:
-                if not _is_loaded(file.sections[relocations.section]):
+                if (number, relocations.section) not in self._loaded:
                     continue
                 pairs = np.unique(np.stack([relocations.kinds, relocations.symbols], 1), axis=0)
                 for kind, index in pairs.tolist():
@@ -180,10 +213,9 @@ class _Linker:
     def _sections(self, part: int) -> list[tuple[tuple[int, int], Section]]:
         """Return the sections of a part of the image, those that are all zeros at the end."""
         found = [
-            ((number, index), section)
-            for number, file in enumerate(self._files)
-            for index, section in enumerate(file.sections)
-            if _is_loaded(section) and _part(section) == part
+            (key, section)
+            for key in self._loaded
+            if _part(section := self._files[key[0]].sections[key[1]]) == part
         ]
         return sorted(found, key=lambda each: (each[1].kind == elf.NOBITS, each[0]))
 

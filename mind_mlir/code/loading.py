@@ -23,6 +23,9 @@ _MACHINES = {"x86_64": "x86_64", "AMD64": "x86_64", "aarch64": "aarch64", "arm64
 #: Where the functions are that code generators call: the process itself mostly has them.
 _LIBRARIES = (None, "libm.so.6", "libm.so")
 
+#: What is written to is not shared with a child of this process.
+_PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+
 
 def host_machine() -> str:
     """Return what images call this machine; the system's name for one that has none."""
@@ -64,7 +67,7 @@ class Loaded:
             raise LoadingError(f"the code is for {image.machine}, and this machine is a {host_machine()}")
         self.image = image
         try:
-            self._memory = mmap.mmap(-1, max(image.size, 1))
+            self._memory = mmap.mmap(-1, max(image.size, 1), flags=_PRIVATE)
         except (OSError, ValueError) as error:
             raise MemoryError(f"{image.size} bytes for code could not be had") from error
         memory = np.frombuffer(self._memory, np.uint8)

@@ -23,12 +23,12 @@ def status_messages(library: CLibrary, features: Sequence[str]) -> Mapping[int, 
         library: The library.
         features: What the processor has to have.
     """
-    needed = ", ".join(features) or "nothing beyond its architecture"
+    needed = f": {', '.join(features)}" if features else ""
     found = {
         OK: "success",
         NULL_POINTER: "a pointer is null",
         MISALIGNED_POINTER: "a pointer is not a multiple of the alignment that the header says",
-        UNSUPPORTED_PROCESSOR: f"this processor or operating system lacks what the code needs: {needed}",
+        UNSUPPORTED_PROCESSOR: f"this processor or operating system lacks what the code needs{needed}",
     }
     for function in library.functions:
         found |= {status: f"{function.name}: {check_message(check)}" for status, check in function.statuses}
