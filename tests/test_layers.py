@@ -16,7 +16,7 @@ PACKAGE = "mind_mlir"
 
 #: Packages, and modules that stand in the top one, from the bottom up: each may read those before it.
 LAYERS = (
-    *("interrupts", "border", "frozen", "trees", "abi", "stages", "target", "options"),
+    *("interrupts", "border", "frozen", "trees", "cores", "releasing", "abi", "stages", "target", "options"),
     "bindings",
     *("diagnostics.catalogue", "diagnostics", "outputs"),
     "ir",
@@ -26,6 +26,7 @@ LAYERS = (
     "ops",
     "core",
     "analysis",
+    "cache",
     *("passes.record", "passes.canonical", "passes.structure", "passes.layers", "passes.recompute"),
     *("passes.simplify", "passes.optimize", "passes"),
     "frontends",
@@ -53,6 +54,7 @@ LAYERS = (
     "numpy",
     "",  # the public names
     "comparison",
+    "cmake",
     "cli",
     "__main__",
 )

@@ -11,11 +11,11 @@ from mind_mlir.bindings import ir, new_context
 from mind_mlir.code.entry import Entry
 from mind_mlir.code.linking import link
 from mind_mlir.code.loading import Loaded, host_machine
+from mind_mlir.codegen.engines import make_objects
 from mind_mlir.ir.interface import Output
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.packaging.c_entries import entries_text
 from mind_mlir.packaging.c_interface import c_library
-from mind_mlir.packaging.objects import made
 from mind_mlir.packaging.processor import STATE, host_features, known_features, questions
 
 if TYPE_CHECKING:
@@ -42,7 +42,8 @@ def called(features: Sequence[str]) -> tuple[int, int]:
     declared = 'llvm.func @"mind.entry.f"(!llvm.ptr)\n'
     assert declared in text
     with new_context(("llvm",)), ir.Location.unknown():
-        loaded = Loaded(link([made(ir.Module.parse(text.replace(declared, ENTRY)), "l_message", 3)]))
+        unit = (ir.Module.parse(text.replace(declared, ENTRY)), "l_message", 3)
+        loaded = Loaded(link(make_objects([unit], pic=True, plain=True)))
     function = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(loaded.address_of("l_f"))
     out = ctypes.c_int32(-1)
     first, second = (function(ctypes.addressof(out), None) for _ in range(2))
