@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mind_mlir.artefact_kinds import HEADER, OBJECT, SHARED
 from mind_mlir.packaging.directories import replace_directory
-from mind_mlir.packaging.manifest import HEADER, MANIFEST, OBJECT, SHARED, File, Manifest, is_manifest
+from mind_mlir.packaging.manifest import MANIFEST, File, Manifest, is_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

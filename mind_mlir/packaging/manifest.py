@@ -12,6 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from mind_mlir.artefact_kinds import HEADER, OBJECT, SHARED
 from mind_mlir.code.entry import Entry, count, item, items
 from mind_mlir.code.errors import CodeError
 
@@ -23,7 +24,6 @@ MANIFEST = "manifest.json"
 #: No manifest is larger: it has some hundred bytes for each function, input, output and check.
 MOST_BYTES = 64 << 20
 #: What the files of a bundle are, in order: those that every bundle has, and one that it may have.
-OBJECT, HEADER, SHARED = "object", "header", "shared"
 _ROLES = (OBJECT, HEADER, SHARED)
 _NEEDED = (OBJECT, HEADER)
 
