@@ -22,12 +22,11 @@ from mind_mlir.packaging.c_entries import alias_text, entries_text
 from mind_mlir.packaging.c_interface import c_library
 from mind_mlir.packaging.errors import unsupported
 from mind_mlir.packaging.pool import SET_THREADS, called_functions, pool_text
-from mind_mlir.packaging.processor import machine_of, needed_features
 from mind_mlir.packaging.processor_check import BASELINE
 from mind_mlir.pipeline import Lowering
 from mind_mlir.runtime.compiled_code import evaluation
 from mind_mlir.runtime.executable import checked_options
-from mind_mlir.target import runs_here
+from mind_mlir.target import required_features, runs_here
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -94,7 +93,7 @@ def object_of(module: Module, options: CompileOptions, *, library: str, target: 
     assert canonical is not None, "a lowering that went through has a canonical module"
     assert code is not None, "and one of MLIR"
     _refuse_functions_of_this_process(canonical)
-    machine, features = machine_of(target), needed_features(target)
+    machine, features = target.machine, required_features(target)
     with code.context, ir.Location.unknown():
         entries = entries_of(lowering, add_entries(code))
         outside = {name for name, op in _symbols(code).items() if not _is_defined(op)}

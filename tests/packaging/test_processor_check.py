@@ -16,7 +16,8 @@ from mind_mlir.ir.interface import Output
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.packaging.c_entries import entries_text
 from mind_mlir.packaging.c_interface import c_library
-from mind_mlir.packaging.processor import STATE, host_features, known_features, questions
+from mind_mlir.packaging.processor import STATE, known_features, questions
+from mind_mlir.target import FEATURES, host_features
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +34,7 @@ llvm.func internal @mind.entry.f(%table: !llvm.ptr) attributes {no_inline} {
 LIBRARY = c_library(
     [Entry("f", "mind.entry.f", (), (Output("y", TensorType(DType.SI32)),), (), 0)], "l", threads=False
 )
-HERE = host_features()
+HERE = tuple(sorted(host_features()))
 
 
 def called(features: Sequence[str]) -> tuple[int, int]:
@@ -49,6 +50,11 @@ def called(features: Sequence[str]) -> tuple[int, int]:
     first, second = (function(ctypes.addressof(out), None) for _ in range(2))
     assert first == second
     return first, out.value
+
+
+def test_every_feature_of_a_target_can_be_looked_for() -> None:
+    for machine, features in FEATURES.items():
+        assert known_features(machine) >= {*features}
 
 
 def test_what_the_processor_has_lets_code_run() -> None:
