@@ -6,6 +6,8 @@ addresses. An object may use what another one keeps to itself, for all of them c
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -14,6 +16,7 @@ from mind_mlir.code import elf
 from mind_mlir.code.elf import read_object
 from mind_mlir.code.errors import LinkingError
 from mind_mlir.code.image import MOST_BYTES, PAGES, WORD, Image, Import, Symbol, as_places
+from mind_mlir.code.lines import lines_of, sorted_rows
 from mind_mlir.code.relocations import Needs, Terms, store_64
 from mind_mlir.code.relocations_x86_64 import X86_64
 
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from mind_mlir.code.elf import ObjectFile, ObjectSymbol, Relocations, Section
+    from mind_mlir.code.lines import Row
     from mind_mlir.code.relocations import Bytes, Machine, Numbers, Rule
 
 #: The machines whose objects are linked, by what ELF calls them.
@@ -34,7 +38,7 @@ _CODE, _CONSTANTS, _DATA = range(3)
 def link(objects: Sequence[bytes | memoryview], library: Sequence[bytes | memoryview] = ()) -> Image:
     """Return an image of the code and data of ELF relocatable objects.
 
-    Debug and unwind sections are left out. What no object defines is imported, under its name.
+    Debug and unwind sections are left out, but for lines. What no object defines is imported, under its name.
 
     Args:
         objects: One or more objects, of one machine.
@@ -99,6 +103,7 @@ class _Linker:
             as_places(np.sort(np.concatenate(self._rebased))),
             tuple(Import(name, as_places(sorted(places))) for name, places in imports),
             self._shown(),
+            self._lines(),
         )
 
     def _all_symbols(self) -> Iterator[tuple[tuple[int, int], ObjectSymbol]]:
@@ -273,6 +278,17 @@ class _Linker:
         if needs is Needs.SYMBOL:
             raise LinkingError(f"no object defines {key}")
         return self._jumps[key] if needs is Needs.CODE else 0, 0
+
+    def _lines(self) -> tuple[Row, ...]:
+        """Return which lines of the program instructions come from, as far as objects say it."""
+
+        def place(number: int, index: int, addend: int) -> int | None:
+            symbol = self._symbol((number, index))
+            start = None if symbol.section is None else self._places.get((number, symbol.section))
+            return None if start is None else start + symbol.value + addend
+
+        rows = [lines_of(file, partial(place, number)) for number, file in enumerate(self._files)]
+        return tuple(sorted_rows(chain.from_iterable(rows)))
 
     def _shown(self) -> tuple[Symbol, ...]:
         """Return the symbols of the image."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mind_mlir.code.errors import LoadingError
+from mind_mlir.code.perf import announce
 from mind_mlir.code.relocations import load_64, store_64
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ class Loaded:
         Raises:
             LoadingError: It is for another machine, or refers to what ``resolve`` does not know.
             MemoryError: There is no memory for it, or the system lets no new code run.
+            ValueError: The variable ``MIND_MLIR_PERF`` is wrong (see `perf`).
         """
         if image.machine != host_machine():
             raise LoadingError(f"the code is for {image.machine}, and this machine is a {host_machine()}")
@@ -85,6 +87,7 @@ class Loaded:
         del memory
         self._protect(0, image.text, mmap.PROT_READ | mmap.PROT_EXEC)
         self._protect(image.text, image.constants, mmap.PROT_READ)
+        announce(self)
 
     def address_of(self, symbol: str) -> int:
         """Return where a symbol is; a `KeyError` where there is none."""

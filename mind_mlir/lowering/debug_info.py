@@ -19,6 +19,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -95,22 +96,24 @@ def add_debug_info(
         opcodes: What the operations of the program at places are called, for names of functions.
     """
     with module.context, ir.Location.unknown():
-        found = [_Described(op) for op in module.body.operations if _is_described(op)]
-        found = [each for each in found if each.start is not None]
+        functions = [_Described(op) for op in module.body.operations if _is_of_program(op)]
+        found = [each for each in functions if each.start is not None]
         if not found:
             return
-        for each in found:
+        for each in functions:
             if "sym_visibility" in each.op.attributes:
-                each.name = each.readable(opcodes or {})
+                each.name = each.readable(opcodes or {}, found[0].program)
         scopes = _scopes(found, sources or Sources())
         for each in found:
             deliver()
             each.locate(scopes)
-        _rename(module, {each.symbol: each.name for each in found})
+        _rename(module, {each.symbol: each.name for each in functions})
 
 
-def _is_described(op: Operation) -> bool:
-    attributes = op.attributes
+def _is_of_program(op: Operation) -> bool:
+    attributes, location = op.attributes, op.location
+    if isinstance(location, ir.FusedLoc) and location.metadata is not None:
+        return False  # it has been described
     if op.operation.name != "llvm.func" or not op.regions[0].blocks:
         return False
     return INLINE_ATTRIBUTE not in attributes and LIBRARY_ATTRIBUTE not in attributes
@@ -191,18 +194,20 @@ class _Described:
                 known[current] = location
             op.location = known[current]
 
-    def readable(self, opcodes: Mapping[Place, str]) -> str:
-        """Return a name that says in which program it is, and what it computes of that."""
-        assert self.start is not None
-        opening = PurePath(self.start[0]).stem
-        parts = [opening, self.symbol] if re.fullmatch(r"\w+", opening, re.ASCII) else [self.symbol]
+    @property
+    def program(self) -> str:
+        """What its program is called, after the file; empty if that has no name of that kind."""
+        opening = PurePath("" if self.start is None else self.start[0]).stem
+        return opening if re.fullmatch(r"\w+", opening, re.ASCII) else ""
+
+    def readable(self, opcodes: Mapping[Place, str], program: str) -> str:
+        """Return a name that says what it computes, and of which program: ``program`` if it does not know."""
         exact = dict.fromkeys(place for op, place in self._places.items() if op not in self._wide)
-        computed = exact or dict.fromkeys(self._places.values())
+        computed = exact or dict.fromkeys(chain.from_iterable(self._wide.values()))
         found = list(dict.fromkeys(opcodes[place] for place in computed if place in opcodes))
-        if found:
-            more = [f"{len(found) - _MOST_NAMED + 1}_more"] if len(found) > _MOST_NAMED else []
-            parts.append("_".join([*found[: _MOST_NAMED - len(more)], *more]))
-        return ".".join(parts)
+        more = [f"{len(found) - _MOST_NAMED + 1}_more"] if len(found) > _MOST_NAMED else []
+        named = "_".join([*found[: _MOST_NAMED - len(more)], *more])
+        return ".".join(filter(None, (self.program or program, self.symbol, named)))
 
 
 def _operations_of(function: Operation) -> Iterator[Operation]:

@@ -131,11 +131,13 @@ def target_attributes(target: Target) -> dict[str, Attribute]:
     """Return the attributes of functions of the LLVM dialect that are compiled for ``target``."""
     if not target.cpu:  # the machine that compiles
         return {}
-    features = ", ".join(f'"{feature}"' for feature in target.features)
-    return {
-        "target_cpu": ir.StringAttr.get(target.cpu),
-        "target_features": ir.Attribute.parse(f"#llvm.target_features<[{features}]>"),
-    }
+    attributes = {"target_cpu": ir.StringAttr.get(target.cpu)}
+    if target.features:
+        features = ", ".join(f'"{feature}"' for feature in target.features)
+        attributes["target_features"] = ir.Attribute.parse(f"#llvm.target_features<[{features}]>")
+    if target.tune:
+        attributes["tune_cpu"] = ir.StringAttr.get(target.tune)
+    return attributes
 
 
 def kernel_attributes(target: Target) -> dict[str, Attribute]:
