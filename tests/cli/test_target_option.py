@@ -8,8 +8,7 @@ import pytest
 from cli_harness import SUM, invoke, succeed
 
 import mind_mlir
-from mind_mlir import target
-from mind_mlir.target import VARIABLE
+from mind_mlir.target import VARIABLE, host
 
 pytestmark = pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="targets of x86-64")
 
@@ -20,7 +19,7 @@ CHECK = pytest.mark.parametrize("check", [[], ["--check"]], ids=["run", "check"]
 @pytest.fixture(autouse=True)
 def small_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let this machine have the instructions that any of its kind has."""
-    monkeypatch.setattr(target, "_host_flags", lambda: frozenset({"sse2"}))
+    monkeypatch.setattr(host, "host_flags", lambda: frozenset({"sse2"}))
     monkeypatch.delenv(VARIABLE, raising=False)
 
 
