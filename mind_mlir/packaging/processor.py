@@ -8,13 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mind_mlir.code.loading import host_machine
-from mind_mlir.target import _host_flags as host_flags
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-
-    from mind_mlir.target import Target
 
 #: What the operating system has to save: bits of the register XCR0.
 _YMM, _ZMM, _TILES = 0b110, 0b11100110, 0b11 << 17
@@ -79,29 +74,6 @@ _AARCH64: Mapping[str, tuple[Question, int, int]] = {
     **_bits(_HWCAP, "aes:3 sha2:6 crc:7 lse:8 fullfp16:10 rdm:12 dotprod:20 fp16fml:23 sve:22"),
     **_bits(_HWCAP2, "sve2:1 i8mm:13 bf16:14"),
 }
-#: What Linux calls features otherwise than LLVM, but for words that it separates by a line.
-_LINUX = {
-    "pni": "sse3",
-    "sse4_1": "sse4.1",
-    "sse4_2": "sse4.2",
-    "pclmulqdq": "pclmul",
-    "abm": "lzcnt",
-    "bmi1": "bmi",
-    "lahf_lm": "sahf",
-    "sha_ni": "sha",
-    "rdrand": "rdrnd",
-    "3dnowprefetch": "prfchw",
-    "asimddp": "dotprod",
-    "asimdhp": "fullfp16",
-    "asimdrdm": "rdm",
-    "asimdfhm": "fp16fml",
-    "atomics": "lse",
-    "crc32": "crc",
-}
-_LEVEL_2 = ["cx16", "popcnt", "sahf", "sse3", "sse4.1", "sse4.2", "ssse3"]
-_LEVEL_3 = [*_LEVEL_2, *["avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "xsave"]]
-_LEVEL_4 = [*_LEVEL_3, *["avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"]]
-_CPUS = {"x86-64": [], "x86-64-v2": _LEVEL_2, "x86-64-v3": _LEVEL_3, "x86-64-v4": _LEVEL_4}
 _FEATURES = {"x86_64": _X86_64, "aarch64": _AARCH64}
 
 
@@ -135,22 +107,3 @@ def questions(machine: str, features: Iterable[str]) -> Sequence[tuple[Question,
         masks[question] = masks.get(question, 0) | 1 << bit
     ordered = sorted(masks.items())
     return [*ordered, (STATE, state)] if state else ordered
-
-
-def machine_of(target: Target) -> str:
-    """Return the architecture of a target, ``x86_64`` or ``aarch64``."""
-    return "x86_64" if target.cpu.startswith("x86") else host_machine()
-
-
-def needed_features(target: Target) -> tuple[str, ...]:
-    """Return what a processor has to have, in alphabetical order, as far as features are known here."""
-    if not target.cpu:
-        return host_features()
-    found = {*_CPUS[target.cpu], *(feature.removeprefix("+") for feature in target.features)}
-    return tuple(sorted(found & known_features(machine_of(target))))
-
-
-def host_features() -> tuple[str, ...]:
-    """Return what this machine has, in alphabetical order, as far as features are known here."""
-    found = {_LINUX.get(flag, flag.replace("_", "")) for flag in host_flags()}
-    return tuple(sorted(found & known_features(host_machine())))

@@ -11,12 +11,13 @@ from mind_mlir.bindings import ir, new_context
 from mind_mlir.code.entry import Entry
 from mind_mlir.code.linking import link
 from mind_mlir.code.loading import Loaded, host_machine
+from mind_mlir.codegen.engines import make_objects
 from mind_mlir.ir.interface import Output
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.packaging.c_entries import entries_text
 from mind_mlir.packaging.c_interface import c_library
-from mind_mlir.packaging.objects import made
-from mind_mlir.packaging.processor import STATE, host_features, known_features, questions
+from mind_mlir.packaging.processor import STATE, known_features, questions
+from mind_mlir.target import FEATURES, host_features
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +34,7 @@ llvm.func internal @mind.entry.f(%table: !llvm.ptr) attributes {no_inline} {
 LIBRARY = c_library(
     [Entry("f", "mind.entry.f", (), (Output("y", TensorType(DType.SI32)),), (), 0)], "l", threads=False
 )
-HERE = host_features()
+HERE = tuple(sorted(host_features()))
 
 
 def called(features: Sequence[str]) -> tuple[int, int]:
@@ -42,12 +43,18 @@ def called(features: Sequence[str]) -> tuple[int, int]:
     declared = 'llvm.func @"mind.entry.f"(!llvm.ptr)\n'
     assert declared in text
     with new_context(("llvm",)), ir.Location.unknown():
-        loaded = Loaded(link([made(ir.Module.parse(text.replace(declared, ENTRY)), "l_message", 3)]))
+        unit = (ir.Module.parse(text.replace(declared, ENTRY)), "l_message", 3)
+        loaded = Loaded(link(make_objects([unit], pic=True, plain=True)))
     function = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(loaded.address_of("l_f"))
     out = ctypes.c_int32(-1)
     first, second = (function(ctypes.addressof(out), None) for _ in range(2))
     assert first == second
     return first, out.value
+
+
+def test_every_feature_of_a_target_can_be_looked_for() -> None:
+    for machine, features in FEATURES.items():
+        assert known_features(machine) >= {*features}
 
 
 def test_what_the_processor_has_lets_code_run() -> None:
