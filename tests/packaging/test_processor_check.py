@@ -16,7 +16,7 @@ from mind_mlir.ir.interface import Output
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.packaging.c_entries import entries_text
 from mind_mlir.packaging.c_interface import c_library
-from mind_mlir.packaging.processor import STATE, known_features, questions
+from mind_mlir.packaging.processor import STATE, questions
 from mind_mlir.target import FEATURES, host_features
 
 if TYPE_CHECKING:
@@ -62,11 +62,9 @@ def test_what_the_processor_has_lets_code_run() -> None:
     assert called(HERE) == (0, 42)
 
 
-@pytest.mark.skipif(
-    known_features(host_machine()) <= {*HERE}, reason="this machine has all features there are"
-)
+@pytest.mark.skipif({*FEATURES[host_machine()]} <= {*HERE}, reason="this machine has all features there are")
 def test_what_the_processor_lacks_is_a_status() -> None:
-    lacking = sorted(known_features(host_machine()) - {*HERE})
+    lacking = sorted({*FEATURES[host_machine()]} - {*HERE})
     asked = {questions(host_machine(), [feature])[0][0]: feature for feature in lacking}
     for feature in asked.values():  # one for each register that is looked at
         assert called([*HERE, feature]) == (3, -1), feature
@@ -90,3 +88,8 @@ def test_arm_asks_the_system() -> None:
     text = entries_text(LIBRARY, machine="aarch64", features=("bf16", "dotprod"))
     with new_context(("llvm",)), ir.Location.unknown():
         assert "llvm.call @getauxval" in str(ir.Module.parse(text))
+
+
+def test_all_that_targets_may_need_can_be_asked_for() -> None:
+    for machine, features in FEATURES.items():
+        assert questions(machine, features)
