@@ -26,7 +26,7 @@ from mind_mlir.packaging.processor_check import BASELINE
 from mind_mlir.pipeline import Lowering
 from mind_mlir.runtime.compiled_code import evaluation
 from mind_mlir.runtime.executable import checked_options
-from mind_mlir.target import required_features, runs_here
+from mind_mlir.target import host_architecture, required_features, runs_here
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -75,11 +75,17 @@ def object_of(module: Module, options: CompileOptions, *, library: str, target: 
 
     Raises:
         VerificationError: The module breaks a rule; E2102, it exports no function.
-        ArtefactError: E6504, it calls C functions of this process.
+        ArtefactError: E6504, it calls C functions of this process, or is for another architecture.
         ExecutionError: E6004, intermediate values need more scratch memory than any address space has.
         InternalError: A stage failed on a verified module: a bug of the compiler.
     """
     options = checked_options(options)
+    if target.machine != host_architecture():
+        raise unsupported(
+            "machine",
+            f"code for {target.machine} cannot be made here: this machine is a {host_architecture()}",
+            f"compile the program on a machine of {target.machine}",
+        )
     if not exported(module):
         entry_function(module)  # says so
     lowering = Lowering(
