@@ -11,6 +11,7 @@ from click.core import ParameterSource
 from mind_mlir.artefact_kinds import ARTEFACTS
 from mind_mlir.cli.options import (
     artefact_options,
+    artefact_target_option,
     bind_option,
     constant_option,
     diagnostic_format,
@@ -22,13 +23,13 @@ from mind_mlir.cli.options import (
     optimization_option,
     output_option,
     stage_options,
-    target_option,
     threads_option,
     winograd_option,
 )
 from mind_mlir.cli.output import write_output
 from mind_mlir.options import CompileOptions
 from mind_mlir.stages import FORMS, MLIR_FORMS, STAGES
+from mind_mlir.target import TARGETS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -82,7 +83,7 @@ def _help() -> str:
 )
 @optimization_option
 @threads_option
-@target_option
+@artefact_target_option
 @winograd_option
 @disable_pass_option
 @constant_option
@@ -140,6 +141,9 @@ def command(
         )
         write(session, request, options, cpu=target_cpu, features=features)
         return
+    if target not in (None, *TARGETS):
+        names = ", ".join(map(repr, TARGETS))
+        raise click.BadParameter(f"{target!r} is not one of {names}.", param_hint="'--target'")
     if len(func) > 1:
         raise click.UsageError(f"--emit={form} prints one function or all: give --func once, or not at all")
     if mlir_print_debuginfo and form not in MLIR_FORMS:

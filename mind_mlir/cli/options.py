@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from mind_mlir.cli.completion import (
+    complete_artefact_target,
     complete_conversion_target,
+    complete_cpu,
     complete_directory,
     complete_file,
     complete_function,
@@ -19,7 +21,7 @@ from mind_mlir.cli.session import DEFAULT_ERROR_LIMIT, Session
 from mind_mlir.diagnostics.render import FORMATS
 from mind_mlir.runtime.threads import MOST_THREADS, VARIABLE
 from mind_mlir.stages import FORMS
-from mind_mlir.target import TARGETS
+from mind_mlir.target import ARTEFACT_TARGETS, TARGETS
 from mind_mlir.target import VARIABLE as TARGET_VARIABLE
 
 if TYPE_CHECKING:
@@ -152,6 +154,7 @@ def artefact_options(command: Command) -> Command:
         click.option(
             "--target-cpu",
             metavar="CPU",
+            shell_complete=complete_cpu,
             help="The least processor that is to run an artefact, as LLVM calls it.",
         ),
         click.option(
@@ -193,6 +196,17 @@ def target_option(command: Command) -> Command:
         "--target",
         type=click.Choice(TARGETS),
         help=f"The processor to compile for; {TARGET_VARIABLE} unless given, or this machine's.",
+    )(command)
+
+
+def artefact_target_option(command: Command) -> Command:
+    """Add ``--target`` for artefacts, which may be for other systems; who prints a form refuses these."""
+    return click.option(
+        "--target",
+        metavar="NAME",
+        shell_complete=complete_artefact_target,
+        help=f"The processor to compile for, one of {', '.join(ARTEFACT_TARGETS)}, the last two for "
+        f"artefacts only; {TARGET_VARIABLE} unless given, or this machine's.",
     )(command)
 
 

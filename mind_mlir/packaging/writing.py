@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -19,7 +19,7 @@ from mind_mlir.packaging.objects import object_of
 from mind_mlir.packaging.programs import artefact_module, with_arrays
 from mind_mlir.packaging.shared import find_linker, shared_library
 from mind_mlir.passes.optimize import checked_names
-from mind_mlir.target import artefact_target
+from mind_mlir.target import NATIVE, TARGETS, artefact_target
 from mind_mlir.version import VERSION
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 #: What a program can be written as.
 Kind = Literal["object", "shared", "header", "bundle"]
+#: Levels of x86-64 by the width of their vectors in bytes.
+_LEVELS = {16: "sse", 32: "avx2", 64: "avx512"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +133,9 @@ def artefact_of(
         VerificationError: The module breaks a rule.
         ArtefactError: E6503, a tool is missing; E6504, the module has what no artefact can.
     """
+    if options.target not in (None, *TARGETS):
+        # What is made of constants is computed while compiling, by code for the level that the target is of.
+        options = replace(options, target=_LEVELS.get(target.vector_bytes, NATIVE))
     return Artefact(object_of(module, options, library=library, target=target), source, VERSION)
 
 

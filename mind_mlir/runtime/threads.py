@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from mind_mlir import border
 from mind_mlir.abi import PARALLEL_SYMBOL
-from mind_mlir.code.loading import Loaded
 from mind_mlir.cores import usable_cores
 from mind_mlir.diagnostics.display import brief
 
@@ -43,6 +42,8 @@ class _Pool:
     """The pool of this process; it stays until that ends, for threads may be running its code."""
 
     def __init__(self, image: Image) -> None:
+        from mind_mlir.code.loading import Loaded  # noqa: PLC0415 -- loads numpy, which the number of threads does without
+
         loaded = Loaded(image)
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(loaded))
         self.address = loaded.address_of(PARALLEL_SYMBOL)
