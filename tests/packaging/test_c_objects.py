@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import mind_mlir
 from mind_mlir import TensorType, register_custom_call
 from mind_mlir.analysis.restriction import restricted
 from mind_mlir.code import elf
+from mind_mlir.codegen.disassemble import disassemble
 from mind_mlir.core.builder import Builder
 from mind_mlir.diagnostics import ArtefactError, VerificationError
 from mind_mlir.ir.module import Functions, Module
@@ -23,7 +25,7 @@ from mind_mlir.ir.types import DType
 from mind_mlir.options import CompileOptions
 from mind_mlir.packaging.header import header_text
 from mind_mlir.packaging.objects import ObjectFile, object_of
-from mind_mlir.target import named_target
+from mind_mlir.target import X86_64, artefact_target, host_architecture
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,7 +93,7 @@ def module() -> Module:
 
 @pytest.fixture(scope="module")
 def built(module: Module) -> ObjectFile:
-    return object_of(module, CompileOptions(), library="lib", target=named_target())
+    return object_of(module, CompileOptions(), library="lib", target=artefact_target())
 
 
 @pytest.fixture(scope="module")
@@ -150,7 +152,7 @@ def test_the_same_module_gives_the_same_bytes(module: Module) -> None:
     long = restricted(module, "long")
 
     def made(threads: int | None) -> ObjectFile:
-        return object_of(long, CompileOptions(threads=threads), library="a", target=named_target())
+        return object_of(long, CompileOptions(threads=threads), library="a", target=artefact_target())
 
     assert made(None) == made(None)
     alone = made(1)
@@ -327,6 +329,16 @@ def test_threads_and_children_of_a_program_in_c(module: Module, folder: Path) ->
     assert data == exponentials.tobytes() + total.tobytes()
 
 
+@pytest.mark.skipif(host_architecture() != X86_64, reason="an object for x86-64, which the engine makes")
+def test_code_for_the_least_processor_has_no_instructions_of_this_one(module: Module) -> None:
+    pytest.importorskip("capstone")
+    pytest.importorskip("elftools")
+    target = artefact_target("x86_64-linux")
+    found = object_of(restricted(module, "long"), CompileOptions(), library="l", target=target)
+    assert found.features == ()
+    assert re.findall(r"(?m)^ +v\w+|[yz]mm", disassemble(found.data)) == []
+
+
 def identity(types: Any, _: object) -> Any:
     return types[0]
 
@@ -338,10 +350,10 @@ def test_c_functions_of_this_process_are_refused() -> None:
     x = builder.emit("CustomCall", builder.parameter(TensorType(DType.F32), "x"), target=name)
     module = Module(Functions((builder.function("f", [x]),)), "ptir-v0.4")
     with pytest.raises(ArtefactError, match="E6504"):
-        object_of(module, CompileOptions(), library="l", target=named_target())
+        object_of(module, CompileOptions(), library="l", target=artefact_target())
 
 
 def test_a_library_has_functions() -> None:
     module = Module(Functions(()), "ptir-v0.4")
     with pytest.raises(VerificationError, match="E2102"):
-        object_of(module, CompileOptions(), library="l", target=named_target())
+        object_of(module, CompileOptions(), library="l", target=artefact_target())

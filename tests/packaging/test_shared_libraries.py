@@ -70,7 +70,7 @@ def test_without_a_linker(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     for machine, package in ((HOST, "gcc"), ("riscv64", "gcc-riscv64-linux-gnu")):
         with pytest.raises(ArtefactError, match="E6503") as raised:
-            shared_library(b"", library="lib", soname="liblib.so", machine=machine)
+            shared_library(b"", library="lib", soname="liblib.so", machine=machine, threads=False)
         (found,) = raised.value.diagnostics
         assert f"apt install {package}'" in str(found.help)
         assert f"dnf install {package}'" in str(found.help)
@@ -82,11 +82,14 @@ def test_what_a_linker_is_told(name: str, tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("PATH", f"{tools(tmp_path, name)}:/bin:/usr/bin")
     candidates = ((name,), ()) if name == "cc" else ((), (name,))
     monkeypatch.setattr(shared, "_candidates", lambda _: candidates)
-    made = shared_library(b"code", library="net", soname="libnet.so", machine=HOST).decode()
+    made = shared_library(
+        b"code", library="net", soname="libnet.so", machine=HOST, threads=name == "cc"
+    ).decode()
     words = made.split()
     for option in ("-shared", "-soname=libnet.so", "relro", "now", "noexecstack", "defs"):
         assert option in words
     assert ("-Xlinker" in words) == (name == "cc")
+    assert ("nodelete" in words) == (name == "cc")
     assert ("-lm" in words) == (name == "cc")
     assert "{ global: net_*; local: *; };" in made
 
@@ -96,7 +99,7 @@ def test_what_a_failing_linker_says_is_quoted(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setenv("CC", "failing")
     monkeypatch.setenv("FAILS", "1")
     with pytest.raises(ArtefactError, match="E6503") as raised:
-        shared_library(b"code", library="net", soname="libnet.so", machine=HOST)
+        shared_library(b"code", library="net", soname="libnet.so", machine=HOST, threads=True)
     (found,) = raised.value.diagnostics
     assert "'failing' failed with status 3" in found.message
     assert found.notes == tuple(f"failing: bad symbol {line}" for line in (1, 2, 3))
