@@ -18,6 +18,7 @@ A function that was made of a part of another one is renamed, so that its symbol
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from mind_mlir.diagnostics.checks import Place
 
 _PRODUCER = "mind-mlir"
+#: What the text of a description calls the function.
+_NAME = re.compile(r'\bname = ("(?:[^"\\]|\\.)*")')
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,27 +100,35 @@ def add_debug_info(
         functions += kernels
         found += kernels
         for each in functions:
-            if "sym_visibility" in each.op.attributes or LIBRARY_ATTRIBUTE in each.op.attributes:
-                each.name = each.readable(opcodes or {}, found[0].program)
+            each.name = each.readable({} if each.is_public else opcodes or {}, found[0].program)
         scopes = _scopes(found, sources or Sources())
         for each in found:
             deliver()
             each.locate(scopes)
-        _rename(module, {each.symbol: each.name for each in functions})
+        _rename(module, {each.symbol: each.name for each in functions if not each.is_public})
 
 
-def describe_as(function: Operation, other: Operation) -> None:
-    """Describe ``function``, which only calls ``other``, as code at its place, if that is described."""
-    location = other.location
-    if not _is_described(other):
+def describe_entry(entry: Operation, function: Operation) -> None:
+    """Describe ``entry``, which only calls ``function``, as code at its place, if that is described.
+
+    The function, which nobody outside calls any more, gets the name that its description has: debuggers take
+    what is called ``main`` for where the program that it is linked to begins.
+    """
+    if not _is_described(function):
         return
-    symbols = [_quoted(str(op.attributes["sym_name"].value)) for op in (function, other)]
-    text = str(location.metadata).replace(f"name = {symbols[1]}", f"name = {symbols[0]}", 1)
-    (place,) = location.locations
-    function.location = ir.Location.fused([place], ir.Attribute.parse(text))
-    for block in function.regions[0].blocks:
+    scope = str(function.location.metadata)
+    name = _NAME.search(scope)
+    assert name is not None, "what is described has a name"
+    symbol = _quoted(str(entry.attributes["sym_name"].value))
+    (place,) = function.location.locations
+    own = ir.Attribute.parse(f"{scope[: name.start(1)]}{symbol}{scope[name.end(1) :]}")
+    entry.location = ir.Location.fused([place], own)
+    for block in entry.regions[0].blocks:
         for op in block.operations:
             op.operation.location = place
+    _rename(
+        function.parent, {str(function.attributes["sym_name"].value): str(ir.Attribute.parse(name[1]).value)}
+    )
 
 
 def _kernels(module: Module, callers: Iterable[Described]) -> list[Described]:
@@ -192,7 +203,7 @@ def _scopes(functions: Sequence[Described], sources: Sources) -> dict[tuple[str,
     return dict(zip(keys, made, strict=True))
 
 
-def _rename(module: Module, names: Mapping[str, str]) -> None:
+def _rename(module: Operation, names: Mapping[str, str]) -> None:
     """Give functions other symbols, there and wherever they are referred to."""
 
     def rename(op: Operation) -> object:

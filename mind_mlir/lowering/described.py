@@ -8,6 +8,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.bindings import ir
+from mind_mlir.lowering.schedule.contraction.library import LIBRARY_ATTRIBUTE
 from mind_mlir.mlir.locations import places_of
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ class Described:
         op: The function.
         symbol: What it is called.
         name: What it will be called.
+        is_public: Whether it is called from outside.
         start: Where it begins: None where neither it nor anything in it has a place.
     """
 
@@ -42,6 +44,7 @@ class Described:
         """
         self.op = op
         self.symbol = self.name = str(ir.StringAttr(op.attributes["sym_name"]).value)
+        self.is_public = "sym_visibility" not in op.attributes and LIBRARY_ATTRIBUTE not in op.attributes
         self._operations: list[Operation] = []
         self._wide: dict[Operation, tuple[Place, ...]] = {}
         self._places: dict[Operation, Place] = {}
