@@ -53,8 +53,8 @@ def add_entries(module: Module) -> dict[str, Signature]:
 def join_entry(module: Module, signatures: dict[str, Signature]) -> None:
     """Make the function of a module a part of its entry, where there is one function and it is not too long.
 
-    Each function of machine code takes LLVM half a millisecond. Where other functions may call it, or a debugger
-    is to see it, it stays as it is.
+    Each function of machine code takes LLVM half a millisecond. Where other functions may call it, or it
+    is described for debuggers, it stays as it is.
 
     Args:
         module: A module with its entries, which LLVM's passes are not to optimise: these would decide.

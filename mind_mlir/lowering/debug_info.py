@@ -123,6 +123,7 @@ def describe_entry(entry: Operation, function: Operation) -> None:
     (place,) = function.location.locations
     own = ir.Attribute.parse(f"{scope[: name.start(1)]}{symbol}{scope[name.end(1) :]}")
     entry.location = ir.Location.fused([place], own)
+    entry.attributes["section"] = function.attributes["section"]
     for block in entry.regions[0].blocks:
         for op in block.operations:
             op.operation.location = place
@@ -180,7 +181,7 @@ def _scopes(functions: Sequence[Described], sources: Sources) -> dict[tuple[str,
     unit = (
         f"#llvm.di_compile_unit<id = distinct[0]<>, sourceLanguage = DW_LANG_C, "
         f"file = {sources.file(functions[0].files[0])}, producer = {_quoted(_PRODUCER)}, "
-        "isOptimized = true, emissionKind = LineTablesOnly>"
+        "isOptimized = true, emissionKind = Full>"
     )
     keys: list[tuple[str, str]] = []
     texts: list[str] = []

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _NO_FILE = "-"
 #: So many operations are in the name of a function.
 _MOST_NAMED = 4
+#: Where code is that has lines: valgrind shows none of the section that LLVM's large code model has for code.
+_SECTION = ".text"
 _STORES = ("llvm.store", "llvm.intr.masked.store", "llvm.intr.masked.scatter")
 
 
@@ -112,6 +114,7 @@ class Described:
         self.op.operation.location = ir.Location.fused(
             [ir.Location.file(*self.start)], scopes[self.symbol, own]
         )
+        self.op.attributes["section"] = ir.StringAttr.get(_SECTION)
         known: dict[Place, MLIRLocation] = {}
         for op in self._operations:
             current = self._places.get(op, current)
