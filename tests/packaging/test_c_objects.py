@@ -25,6 +25,7 @@ from mind_mlir.ir.types import DType
 from mind_mlir.options import CompileOptions
 from mind_mlir.packaging.header import header_text
 from mind_mlir.packaging.objects import ObjectFile, object_of
+from mind_mlir.runtime.declared_constants import with_constants
 from mind_mlir.target import X86_64, artefact_target, host_architecture
 
 if TYPE_CHECKING:
@@ -83,7 +84,16 @@ def every_kind() -> Module:
     n = builder.parameter(TensorType(DType.SI32, (3,)), "n")
     outputs = [builder.emit("Gather", x, i), builder.emit("Div", n, n)]
     functions.append(builder.function("checked", outputs))
-    return Module(Functions(functions), "ptir-v0.4")
+    builder = Builder(profile="ptir-v0.4")
+    x, w = (builder.parameter(TensorType(DType.F32, (600, 500)), name) for name in ("x", "w"))
+    t = builder.parameter(TensorType(DType.SI64, (10_000,)), "t")
+    functions.append(builder.function("constants", [builder.emit("Add", x, w), t]))
+    random = np.random.default_rng(0)
+    given = {
+        "w": random.standard_normal((600, 500)).astype(np.float32),
+        "t": random.integers(-9, 9, 10_000),
+    }
+    return with_constants(Module(Functions(functions), "ptir-v0.4"), given)
 
 
 @pytest.fixture(scope="module")
