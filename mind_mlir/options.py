@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 DEFAULT_OPT_LEVEL = 3
+#: How many bindings of symbolic dimensions keep their code, unless a caller says otherwise.
+DEFAULT_MAX_BINDINGS = 32
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from mind_mlir import frontends as core
 from mind_mlir.diagnostics import SourceText
 from mind_mlir.frontends.source import read_source
 from mind_mlir.ptir import files
-from mind_mlir.surface.program import SUFFIX, SurfaceProgram, parsed
 
 if TYPE_CHECKING:
     import os
@@ -20,7 +19,10 @@ if TYPE_CHECKING:
     from mind_mlir.programs.kinds import AnyProgram
     from mind_mlir.ptir.files import Format
     from mind_mlir.ptir.program import Program
+    from mind_mlir.surface.program import SurfaceProgram
 
+#: What the names of files of the surface language end with.
+SUFFIX = ".mind"
 #: What the names of files end with that hold programs.
 SUFFIXES = (".ptir.json", ".ptir")
 #: How a text of the surface language begins, behind comments.
@@ -85,6 +87,8 @@ def parse(
         border.reject("text", "a string (load reads files and bytes)", text)
     chosen = None if format is None else border.choice(format, ("core", "mind", *files.FORMATS), "format")
     if chosen == "mind" or (chosen is None and is_surface(source)):
+        from mind_mlir.surface.program import parsed  # noqa: PLC0415 -- loads the language only when used
+
         return parsed(source, functions)
     if functions:
         raise ValueError("functions must be left out: only the surface language calls functions of Python")

@@ -6,26 +6,22 @@ from typing import TYPE_CHECKING, overload
 
 from mind_mlir import border
 from mind_mlir.analysis.restriction import restricted as restricted_module
-from mind_mlir.options import DEFAULT_OPT_LEVEL, CompileOptions
+from mind_mlir.ir.module import Module
+from mind_mlir.options import DEFAULT_MAX_BINDINGS, DEFAULT_OPT_LEVEL, CompileOptions
 from mind_mlir.passes.optimize import checked_names
 from mind_mlir.passes.verify import verify
-from mind_mlir.ptir.program import Program
-from mind_mlir.ptir.restriction import restricted
-from mind_mlir.ptir.seeding import seeded
-from mind_mlir.ptir.symbols import bind, checked_bindings, refuse_bindings, symbols_of
-from mind_mlir.ptir.to_module import convert
 from mind_mlir.runtime.declared_constants import with_constants
 from mind_mlir.runtime.executable import Executable
-from mind_mlir.runtime.program_executable import DEFAULT_MAX_BINDINGS, ProgramExecutable, needs_program
-from mind_mlir.runtime.surface_function import SurfaceFunction, entry_of
-from mind_mlir.surface.program import SurfaceProgram
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from mind_mlir.ir.module import Module
     from mind_mlir.pipeline import Observer
     from mind_mlir.programs.kinds import AnyProgram
+    from mind_mlir.ptir.program import Program
+    from mind_mlir.runtime.program_executable import ProgramExecutable
+    from mind_mlir.runtime.surface_function import SurfaceFunction
+    from mind_mlir.surface.program import SurfaceProgram
 
 
 @overload
@@ -137,46 +133,27 @@ def compile(
     most = border.integer(max_bindings, "max_bindings")
     if most < 1:
         raise ValueError(f"max_bindings must be 1 or more, not {most}")
-    if isinstance(module, SurfaceProgram):
-        if constants or seed is not None or observer is not None:
-            raise ValueError(
-                "constants, seed and observer must be left out for a program of the surface language"
-            )
-        return _surface_function(module, function, options, module.checked_bindings(bindings), most)
-    if not isinstance(module, Program):
-        refuse_bindings(bindings)
+    if isinstance(module, Module):
+        border.refuse_bindings(bindings)
         if seed is not None:
             raise ValueError("seed must be left out for a module: its functions take seeds as arguments")
-        return Executable(_with(module, constants, function), options, function=function, observer=observer)
-    program = module if function is None else restricted(module, function)
-    program = seeded(
-        bind(program, checked_bindings({} if bindings is None else bindings, symbols_of(program))), seed
+        constant = _with_constants(module, constants, function)
+        return Executable(constant, options, function=function, observer=observer)
+    from mind_mlir.runtime import program_compilation  # noqa: PLC0415 -- modules need none of the other languages
+
+    return program_compilation.compile_program(
+        module,
+        function,
+        options,
+        constants=constants,
+        observer=observer,
+        bindings=bindings,
+        max_bindings=most,
+        seed=seed,
     )
-    if needs_program(program):
-        if constants:
-            raise ValueError(
-                "constants must be left out for a program whose functions have tuples or open dimensions"
-            )
-        return ProgramExecutable(program, options, observer=observer, max_bindings=most)
-    converted = convert(program)
-    module = _with(converted.module, constants)
-    return Executable(module, options, observer=observer, entry=converted.entry)
 
 
-def _surface_function(
-    program: SurfaceProgram,
-    function: str | None,
-    options: CompileOptions,
-    bindings: Mapping[str, int],
-    most: int,
-) -> SurfaceFunction:
-    name = entry_of(program, None if function is None else border.text(function, "function"))
-    found = SurfaceFunction(program, name, options, bindings=bindings, max_signatures=most)
-    found.prepare()
-    return found
-
-
-def _with(module: Module, constants: Mapping[str, object] | None, function: str | None = None) -> Module:
+def _with_constants(module: Module, constants: Mapping[str, object] | None, function: str | None) -> Module:
     """Return ``module``, or what ``function`` needs of it, with constants in the place of parameters."""
     if constants is None:
         return module
