@@ -20,6 +20,7 @@ from mind_mlir.dialect.emit import emit
 from mind_mlir.interrupts import allowed, deliver, held
 from mind_mlir.lowering.bufferize import bufferize
 from mind_mlir.lowering.buffers.arena import Plans
+from mind_mlir.lowering.debug_info import Sources, add_debug_info, settle_bodies
 from mind_mlir.lowering.schedule import schedule
 from mind_mlir.lowering.schedule.emission.decision import Decisions
 from mind_mlir.lowering.schedule.listing import listing
@@ -170,10 +171,16 @@ class Lowering:
         self.arenas = [] if plans is None else plans.arenas
 
     def _to_llvm(self) -> None:
-        to_llvm(self.mlir, self.target, threads=self.threads, link=self.kernels is None)
+        debug = self.options.debug
+        to_llvm(self.mlir, self.target, threads=self.threads, link=self.kernels is None, located=debug)
+        if debug:
+            opcodes = {place: opcode for (_, place), opcode in self._opcodes().items() if place is not None}
+            add_debug_info(self.mlir, Sources(prefixes=self.options.debug_prefixes), opcodes)
 
     def _optimize(self, module: Module) -> Module:
         disabled = self.options.disabled_passes
+        if self.options.debug:  # a function for what is repeated would have the lines of the first of them
+            disabled |= {"layers"}
         return optimize(
             module, disabled, observer=self.pass_observer, target=self.target, evaluate=self.evaluate
         )
@@ -188,6 +195,8 @@ class Lowering:
 
     def _to_linalg(self) -> None:
         lowered = to_linalg(self.mlir)
+        if self.options.debug:
+            settle_bodies(lowered.module)
         self.mlir, self.checks_of = lowered.module, lowered.checks_of
 
     @held()

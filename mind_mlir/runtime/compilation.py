@@ -34,6 +34,7 @@ def compile(
     target: str | None = None,
     winograd: bool = False,
     disabled_passes: Collection[str] = (),
+    debug: bool = False,
     constants: Mapping[str, object] | None = None,
     observer: Observer | None = None,
 ) -> Executable: ...
@@ -47,6 +48,7 @@ def compile(
     target: str | None = None,
     winograd: bool = False,
     disabled_passes: Collection[str] = (),
+    debug: bool = False,
     constants: Mapping[str, object] | None = None,
     observer: Observer | None = None,
     bindings: Mapping[str, int] | None = None,
@@ -63,6 +65,7 @@ def compile(
     target: str | None = None,
     winograd: bool = False,
     disabled_passes: Collection[str] = (),
+    debug: bool = False,
     bindings: Mapping[str, int] | None = None,
     max_bindings: int = DEFAULT_MAX_BINDINGS,
 ) -> SurfaceFunction: ...
@@ -75,6 +78,7 @@ def compile(
     target: str | None = None,
     winograd: bool = False,
     disabled_passes: Collection[str] = (),
+    debug: bool = False,
     constants: Mapping[str, object] | None = None,
     observer: Observer | None = None,
     bindings: Mapping[str, int] | None = None,
@@ -101,6 +105,8 @@ def compile(
             it is faster. It has a bound of its own: `docs/schedule.md`.
         disabled_passes: Passes of the optimiser that are switched off, by the names in `docs/optimiser.md`;
             ``["all"]`` for every one.
+        debug: Whether machine code says which line of the program it comes from, for debuggers and profilers:
+            `docs/debugging.md`. Results are the same.
         constants: Arrays for parameters that are the same in all calls, by name: they become part of the
             code, which no longer takes them. What is made of them alone is computed once, now, and factors of
             products are laid out as these read them. With several functions, they are parameters of all that
@@ -129,7 +135,7 @@ def compile(
     disabled = checked_names(disabled_passes, "disabled_passes")
     if constants is not None:
         border.mapping(constants, "constants", "a mapping from names of parameters to arrays")
-    options = CompileOptions(opt_level, threads, target, winograd, disabled, prepares=bool(constants))
+    options = CompileOptions(opt_level, threads, target, winograd, disabled, bool(constants), debug)
     most = border.integer(max_bindings, "max_bindings")
     if most < 1:
         raise ValueError(f"max_bindings must be 1 or more, not {most}")

@@ -136,6 +136,7 @@ def jit(
     target: str | None = None,
     winograd: bool = False,
     disabled_passes: Collection[str] = (),
+    debug: bool = False,
     max_signatures: int = DEFAULT_MAX_SIGNATURES,
 ) -> SurfaceFunction: ...
 @overload
@@ -148,6 +149,7 @@ def jit(
     target: str | None = None,
     winograd: bool = False,
     disabled_passes: Collection[str] = (),
+    debug: bool = False,
     max_signatures: int = DEFAULT_MAX_SIGNATURES,
 ) -> JitFunction: ...
 @overload
@@ -159,6 +161,7 @@ def jit(
     target: str | None = None,
     winograd: bool = False,
     disabled_passes: Collection[str] = (),
+    debug: bool = False,
     max_signatures: int = DEFAULT_MAX_SIGNATURES,
 ) -> Callable[[Callable[..., Any]], JitFunction]: ...
 def jit(
@@ -171,6 +174,7 @@ def jit(
     target: str | None = None,
     winograd: bool = False,
     disabled_passes: Collection[str] = (),
+    debug: bool = False,
     max_signatures: int = DEFAULT_MAX_SIGNATURES,
 ) -> StagedFunction | Callable[[Callable[..., Any]], JitFunction]:
     """Return a function of Python as one that runs compiled; also a decorator, with or without arguments.
@@ -189,6 +193,7 @@ def jit(
         target: As of `mind_mlir.compile`.
         winograd: As of `mind_mlir.compile`.
         disabled_passes: As of `mind_mlir.compile`.
+        debug: As of `mind_mlir.compile`.
         max_signatures: For how many forms, dtypes and shapes of arguments code is kept; that used least
             recently goes first.
 
@@ -199,7 +204,7 @@ def jit(
         VerificationError: A program breaks a rule, has no function ``entry`` (E2002), or several (E2102).
     """
     disabled = checked_names(disabled_passes, "disabled_passes")
-    options = CompileOptions(opt_level, threads, target, winograd, disabled)
+    options = CompileOptions(opt_level, threads, target, winograd, disabled, debug=debug)
     static = border.names(static_argnames, "static_argnames")
 
     if isinstance(function, SurfaceProgram):

@@ -1,0 +1,69 @@
+"""Compiled code in a cache.
+
+    content ::= digest 32 bytes, zeros up to `ALIGNMENT`, code as `CompiledCode.to_parts` writes it
+
+The checks of code tell what a program calls its values and where it has them (`diagnostics.checks`), which is
+no part of a key: equal programs of different texts have one code. Code with checks is for one text alone; the
+digest, that of `labels_digest`, says for which. It is zero where there are no checks.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from mind_mlir.abi import ALIGNMENT
+from mind_mlir.code.compiled import CompiledCode
+from mind_mlir.code.errors import CodeError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mind_mlir.cache.store import Store
+
+_DIGEST_BYTES = hashlib.sha256().digest_size
+_ANY = bytes(_DIGEST_BYTES)
+
+
+def find_code(store: Store, key: str, labels: Callable[[], bytes]) -> CompiledCode | None:
+    """Return the code of ``key``, or None where there is none.
+
+    Args:
+        store: Where it is looked for.
+        key: What `key_of` says of the module.
+        labels: Returns what `labels_digest` says of it; only asked where the code has checks.
+    """
+    content = store.get(key)
+    digest = None if content is None else bytes(content[:_DIGEST_BYTES])
+    if content is not None and digest != _ANY and digest != labels():
+        # Another text of the program has come first; this one has its place elsewhere.
+        content = store.get(_own_key(key, labels()))
+    try:
+        return None if content is None else read_code(content)
+    except CodeError:
+        return None
+
+
+def keep_code(store: Store, key: str, labels: Callable[[], bytes], code: CompiledCode) -> bool:
+    """Keep the code of ``key``, which `find_code` has not found; return whether that went well."""
+    digest = labels() if any(entry.checks for entry in code.entries) else _ANY
+    if digest != _ANY:
+        first = store.get(key)
+        if first is not None and bytes(first[:_DIGEST_BYTES]) != digest:
+            key = _own_key(key, digest)
+    return store.put(key, [digest.ljust(ALIGNMENT, b"\0"), *code.to_parts()])
+
+
+def read_code(content: memoryview) -> CompiledCode:
+    """Return the code of the content of an entry; it refers to that.
+
+    Raises:
+        CodeError: It is none.
+    """
+    if len(content) < ALIGNMENT:
+        raise CodeError("the code ends too early")
+    return CompiledCode.from_bytes(content[ALIGNMENT:])
+
+
+def _own_key(key: str, digest: bytes) -> str:
+    return hashlib.sha256(bytes.fromhex(key) + digest).hexdigest()

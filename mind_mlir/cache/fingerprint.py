@@ -1,0 +1,133 @@
+"""What the code of a program depends on besides the program: this compiler, the bindings and the machine.
+
+All is found without loading the bindings, in a few milliseconds, once in a process.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.util
+import marshal
+import os
+import platform
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import ml_dtypes
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+_PACKAGE = Path(__file__).parents[1]
+#: Packages whose work is in the canonical module already, or that show it to people: code does not depend on
+#: them. There are some hundred files in them, and asking for each takes time.
+NO_PART = frozenset(
+    (
+        *("cli", "conversion", "frontends", "numpy", "packaging", "programs", "ptir", "stablehlo"),
+        *("staging", "surface", "tracing"),
+    )
+)
+#: The variable that says which bindings are used, and those without it (see `mind_mlir.bindings`).
+_BINDINGS, _DEFAULT_BINDINGS = "MIND_MLIR_BINDINGS", "torch_mlir"
+_CPUINFO = Path("/proc/cpuinfo")
+#: What of a processor its code may depend on, as Linux calls it.
+_FACTS = frozenset(
+    (
+        *("vendor_id", "cpu family", "model", "stepping", "flags"),
+        *("CPU implementer", "CPU architecture", "CPU variant", "CPU part", "CPU revision", "Features"),
+    )
+)
+_READ_BYTES = 1 << 14
+
+
+@functools.cache
+def compiler_fingerprint() -> bytes:
+    """Return a digest of this compiler, and of what it computes and makes code with.
+
+    An installer has written down what files it has installed hold; those of a checkout are told by their
+    sizes and times.
+    """
+    facts = (
+        sys.version,
+        _glibc(),
+        np.__version__,
+        ml_dtypes.__version__,
+        _record(_PACKAGE, "mind_mlir") or sorted(_files(_PACKAGE, (".py", ".mlir"), NO_PART)),
+        *_bindings(),
+    )
+    return hashlib.sha256(marshal.dumps(facts, 2)).digest()
+
+
+@functools.cache
+def machine_fingerprint() -> bytes:
+    """Return a digest of this processor: code for the machine at hand uses all that it has."""
+    lines = _processor()
+    return hashlib.sha256(marshal.dumps((platform.machine(), sys.platform, lines), 2)).digest()
+
+
+def _processor() -> list[str]:
+    """Return what there is to say about the first processor."""
+    try:
+        with _CPUINFO.open(encoding="utf-8", errors="replace", buffering=_READ_BYTES) as file:
+            lines = []
+            for line in file:
+                if not line.strip():
+                    break
+                lines.append(line.strip())
+    except OSError:
+        return [platform.processor(), platform.version()]
+    return [line for line in lines if line.partition(":")[0].strip() in _FACTS]
+
+
+def _files(
+    directory: Path, suffixes: tuple[str, ...], without: Collection[str] = ()
+) -> Iterator[tuple[str, int, int]]:
+    """Yield the files below ``directory``, but for some folders in it, with their sizes and times."""
+    pending = [(str(directory), "")]
+    while pending:
+        folder, prefix = pending.pop()
+        with suppress(OSError), os.scandir(folder) as found:
+            for each in found:
+                name = each.name
+                if name.endswith(suffixes):
+                    status = each.stat()
+                    yield prefix + name, status.st_size, status.st_mtime_ns
+                elif name != "__pycache__" and prefix + name not in without and each.is_dir():
+                    pending.append((each.path, f"{prefix}{name}/"))
+
+
+def _record(package: Path, distribution: str) -> bytes | None:
+    """Return what an installer has written of the content of a package; None where none has installed it."""
+    found = list(package.parent.glob(f"{distribution}-*.dist-info/RECORD"))
+    try:
+        return found[0].read_bytes() if len(found) == 1 else None
+    except OSError:
+        return None
+
+
+def _bindings() -> tuple[str, list[tuple[str, int, int]], list[str]]:
+    """Return which bindings there are: their name, their libraries and their versions."""
+    name = os.environ.get(_BINDINGS, _DEFAULT_BINDINGS)
+    try:
+        spec = importlib.util.find_spec(name)
+    except (ImportError, ValueError):
+        spec = None
+    folders = [] if spec is None else list(spec.submodule_search_locations or ())
+    libraries: list[tuple[str, int, int]] = []
+    versions: list[str] = []
+    for folder in folders:
+        libraries += sorted(_files(Path(folder, "_mlir_libs"), (".so", ".dylib", ".dll", ".pyd")))
+        versions += sorted(path.name for path in Path(folder).parent.glob(f"{name}-*.dist-info"))
+    return name, libraries, versions
+
+
+def _glibc() -> str | None:
+    """Return the version of the C library, whose functions constants are folded with."""
+    try:
+        return os.confstr("CS_GNU_LIBC_VERSION")
+    except (AttributeError, OSError, ValueError):
+        return None
