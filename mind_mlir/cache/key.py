@@ -69,6 +69,11 @@ def key_of(module: Module, options: CompileOptions, target: Target, threads: int
     return _digest((surroundings, module.profile, functions)).hex()
 
 
+def key_of_text(text: str) -> str:
+    """Return the key of the code of a text of the runtime, for the machine at hand."""
+    return _digest((compiler_fingerprint(), machine_fingerprint(), text)).hex()
+
+
 def labels_digest(module: Module) -> bytes:
     """Return a digest of what messages call the values of a module in canonical form, and of their places.
 
