@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from mind_mlir import border
 from mind_mlir.abi import symbol_of
 from mind_mlir.analysis.restriction import restricted
+from mind_mlir.cache.directory import checked_choice
 from mind_mlir.diagnostics.display import brief
 from mind_mlir.frozen import FrozenDict
 from mind_mlir.interrupts import deliver, held
@@ -275,7 +276,14 @@ def checked_options(options: CompileOptions) -> CompileOptions:
     threads = None if options.threads is None else check_threads(options.threads, "threads")
     winograd = border.flag(options.winograd, "winograd")
     disabled = checked_names(options.disabled_passes, "disabled_passes")
-    return replace(options, opt_level=level, threads=threads, winograd=winograd, disabled_passes=disabled)
+    return replace(
+        options,
+        opt_level=level,
+        threads=threads,
+        winograd=winograd,
+        disabled_passes=disabled,
+        cache=checked_choice(options.cache),
+    )
 
 
 @held()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from mind_mlir import border, trees
 from mind_mlir.arguments import viewed
+from mind_mlir.cache.directory import checked_choice
 from mind_mlir.diagnostics.display import brief
 from mind_mlir.ir.types import DType
 from mind_mlir.options import DEFAULT_OPT_LEVEL, CompileOptions
@@ -24,6 +25,7 @@ from mind_mlir.tracing.trace import Trace
 from mind_mlir.tracing.value import TracedValue
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Collection, Sequence
 
     from mind_mlir.ir.module import Function
@@ -136,6 +138,7 @@ def jit(
     target: str | None = None,
     winograd: bool = False,
     disabled_passes: Collection[str] = (),
+    cache: bool | str | os.PathLike[str] | None = None,
     max_signatures: int = DEFAULT_MAX_SIGNATURES,
 ) -> SurfaceFunction: ...
 @overload
@@ -148,6 +151,7 @@ def jit(
     target: str | None = None,
     winograd: bool = False,
     disabled_passes: Collection[str] = (),
+    cache: bool | str | os.PathLike[str] | None = None,
     max_signatures: int = DEFAULT_MAX_SIGNATURES,
 ) -> JitFunction: ...
 @overload
@@ -159,6 +163,7 @@ def jit(
     target: str | None = None,
     winograd: bool = False,
     disabled_passes: Collection[str] = (),
+    cache: bool | str | os.PathLike[str] | None = None,
     max_signatures: int = DEFAULT_MAX_SIGNATURES,
 ) -> Callable[[Callable[..., Any]], JitFunction]: ...
 def jit(
@@ -171,6 +176,7 @@ def jit(
     target: str | None = None,
     winograd: bool = False,
     disabled_passes: Collection[str] = (),
+    cache: bool | str | os.PathLike[str] | None = None,
     max_signatures: int = DEFAULT_MAX_SIGNATURES,
 ) -> StagedFunction | Callable[[Callable[..., Any]], JitFunction]:
     """Return a function of Python as one that runs compiled; also a decorator, with or without arguments.
@@ -189,6 +195,7 @@ def jit(
         target: As of `mind_mlir.compile`.
         winograd: As of `mind_mlir.compile`.
         disabled_passes: As of `mind_mlir.compile`.
+        cache: As of `mind_mlir.compile`.
         max_signatures: For how many forms, dtypes and shapes of arguments code is kept; that used least
             recently goes first.
 
@@ -199,7 +206,7 @@ def jit(
         VerificationError: A program breaks a rule, has no function ``entry`` (E2002), or several (E2102).
     """
     disabled = checked_names(disabled_passes, "disabled_passes")
-    options = CompileOptions(opt_level, threads, target, winograd, disabled)
+    options = CompileOptions(opt_level, threads, target, winograd, disabled, cache=checked_choice(cache))
     static = border.names(static_argnames, "static_argnames")
 
     if isinstance(function, SurfaceProgram):
