@@ -8,7 +8,8 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING
 
-from mind_mlir.runtime.library import compile_text
+from mind_mlir.code.loading import Loaded
+from mind_mlir.codegen.library import compile_text
 from mind_mlir.runtime.threads import parallel_address
 from mind_mlir.target import host_target
 
@@ -158,10 +159,10 @@ class NativeLoops:
         self.vector_bytes = target.vector_bytes
         vector = f"vector<{target.vector_bytes // 4}xf32>"
         text = _COMMON.replace("PARALLEL", str(parallel_address()))
-        self._functions = compile_text(text + "".join(_stream(name, vector) for name in _BODIES))
-        self._repeat = _PARALLEL(self._functions["repeat"])
+        self._loaded = Loaded(compile_text(text + "".join(_stream(name, vector) for name in _BODIES)))
+        self._repeat = _PARALLEL(self._loaded.address_of("repeat"))
 
     def run(self, body: str, data: Sequence[int], chunks: int, loops: int = 1) -> None:
         """Run ``loops`` loops of ``chunks`` chunks over words of data, with the threads that are set."""
         words = (ctypes.c_int64 * _WORDS)(*data)
-        self._repeat(self._functions[body], ctypes.addressof(words), chunks, loops)
+        self._repeat(self._loaded.address_of(body), ctypes.addressof(words), chunks, loops)

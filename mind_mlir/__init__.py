@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from mind_mlir.core.printer import print_module
     from mind_mlir.diagnostics import (
         ArgumentError,
+        ArtefactError,
         AutodiffError,
         Diagnostic,
         ExecutionError,
@@ -78,6 +79,7 @@ __version__ = "0.1.0"
 _DIAGNOSTICS = "mind_mlir.diagnostics"
 _HOMES = {
     "ArgumentError": _DIAGNOSTICS,
+    "ArtefactError": _DIAGNOSTICS,
     "AutodiffError": _DIAGNOSTICS,
     "Block": "mind_mlir.ir.module",
     "BoundFunction": "mind_mlir.runtime.bound",
@@ -149,6 +151,7 @@ _HOMES = {
 
 __all__ = [
     "ArgumentError",
+    "ArtefactError",
     "AutodiffError",
     "Block",
     "BoundFunction",

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import re
 
+#: What an image calls the code of a function that callers see: this in front of the function's name. It is
+#: ``void (void **table)``: the addresses of the inputs, of the outputs, of the status where the function has
+#: run-time checks (two ``int64_t`` for each: the least and the greatest number seen), and of the arena.
+ENTRY_PREFIX = "mind.entry."
+
 #: Attribute with the size in bytes of the scratch arena of a public function, an i64: of the function, or of
 #: the module where it has only one.
 SCRATCH_ATTRIBUTE = "mind.scratch_bytes"

@@ -174,6 +174,7 @@ _create = _c_function(
     *(_Handle, ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_bool, ctypes.c_bool),
 )
 _lookup = _c_function("mlirExecutionEngineLookupPacked", ctypes.c_void_p, _Handle, _StringRef)
+_plain_lookup = _c_function("mlirExecutionEngineLookup", ctypes.c_void_p, _Handle, _StringRef)
 _data_of = _c_function("mlirDenseElementsAttrGetRawData", ctypes.c_void_p, _Handle)
 #: What the bindings call a capsule that holds an engine.
 _ENGINE_CAPSULE = f"{NAMESPACE}.execution_engine.ExecutionEngine._CAPIPtr".encode()
@@ -219,7 +220,7 @@ def create_engine(module: Module, *, opt_level: int, pic: bool = False, dumps: b
     return ExecutionEngine._CAPICreate(new(engine.ptr, _ENGINE_CAPSULE, None))
 
 
-def code_maker(engine: Any, function: str) -> Callable[[], int | None]:
+def code_maker(engine: Any, function: str, *, plain: bool = False) -> Callable[[], int | None]:
     """Return what makes the machine code of an `ExecutionEngine`, which any thread may call.
 
     It returns what `ExecutionEngine.raw_lookup` of that function does, or None where that is 0. A first
@@ -228,11 +229,13 @@ def code_maker(engine: Any, function: str) -> Callable[[], int | None]:
     Args:
         engine: It must live until the code has been made.
         function: The name of one of its functions.
+        plain: Whether that is a symbol as it stands in the code, and no function that engines wrap.
     """
-    if _lookup is None:
+    look_up = _plain_lookup if plain else _lookup
+    if look_up is None:
         return partial(engine.raw_lookup, function)
     symbol = function.encode()
-    return partial(_lookup, _Handle(_pointer(engine._CAPIPtr)), _StringRef(symbol, len(symbol)))
+    return partial(look_up, _Handle(_pointer(engine._CAPIPtr)), _StringRef(symbol, len(symbol)))
 
 
 def _pointer(capsule: object) -> int:

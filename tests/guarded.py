@@ -82,7 +82,7 @@ class _Placement:
             memory.contents[:] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
         self._results = [_Fenced(array.nbytes, at_end=at_end, fill=fill) for array in outputs]
         self._scratch = _Fenced(native.scratch_bytes, at_end=at_end, fill=fill)
-        self._frame = Frame(native.parameters, 0, takes_table=native.takes_table)
+        self._frame = Frame(native.pointers, 0)
         for index, memory in enumerate((*self._given, *self._results, self._scratch)):
             self._frame.values[index] = memory.address
         self._function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(native.address)

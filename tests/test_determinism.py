@@ -14,7 +14,7 @@ import pytest
 
 from mind_mlir import differentiate, load, print_module
 from mind_mlir.pipeline import Lowering
-from mind_mlir.runtime.executable import stage_text
+from mind_mlir.runtime.stage_text import stage_text
 from mind_mlir.stages import FORMS
 
 EXAMPLES = Path(__file__).parent.parent / "examples"

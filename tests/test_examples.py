@@ -17,7 +17,7 @@ import pytest
 
 import mind_mlir
 from examples.digits import data
-from examples.digits.forms import BATCH, FORMS, MODEL, PARAMETERS
+from examples.digits.forms import BATCH, FORMS, MODEL, PARAMETERS, SHAPES
 from examples.digits.loop import training_loop
 from examples.digits.step import first_output, training_step
 from examples.digits.train import SEED, Trainer, main
@@ -250,8 +250,10 @@ def test_demo_learns_and_leaves_every_stage(tmp_path: Path) -> None:
         "08-bufferized.mlir",
         "09-llvm.mlir",
         "10-asm.s",
+        "weights",
     ]
-    assert all(path.stat().st_size > 1000 for path in folder.iterdir())
+    assert all(path.stat().st_size > 1000 for path in folder.glob("*.*"))
+    assert {path.stem: np.load(path).shape for path in (folder / "weights").iterdir()} == SHAPES
 
 
 def test_demo_shows_a_bar_on_a_terminal(tmp_path: Path) -> None:

@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING
 import guarded
 import numpy as np
 import pytest
+from native_code import native_function
 
 from mind_mlir.abi import SCRATCH_ATTRIBUTE
 from mind_mlir.bindings import ir, new_context
 from mind_mlir.lowering.to_llvm import to_llvm
-from mind_mlir.runtime.native import NativeFunction
 
 if TYPE_CHECKING:
     from guarded import Array
+
+    from mind_mlir.runtime.native import NativeFunction
 
 
 def function(body: str) -> NativeFunction:
@@ -37,7 +39,7 @@ def function(body: str) -> NativeFunction:
         size = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 64)
         module.operation.attributes[SCRATCH_ATTRIBUTE] = size
         to_llvm(module, verify=True)
-        return NativeFunction(module)
+        return native_function(module)
 
 
 _READ = "%x = memref.load %a[%i] : memref<8xf32>\nmemref.store %x, %r[%c0] : memref<8xf32>"

@@ -16,9 +16,10 @@ PACKAGE = "mind_mlir"
 
 #: Packages, and modules that stand in the top one, from the bottom up: each may read those before it.
 LAYERS = (
-    *("interrupts", "border", "frozen", "trees", "abi", "stages", "target", "options"),
+    *("version", "interrupts", "border", "frozen", "trees", "cores", "releasing", "abi", "stages"),
+    *("artefact_kinds", "target", "options"),
     "bindings",
-    *("diagnostics.catalogue", "diagnostics"),
+    *("diagnostics.catalogue", "diagnostics", "outputs"),
     "ir",
     "code",
     "profiles",
@@ -46,12 +47,15 @@ LAYERS = (
     "lowering.buffers",
     "lowering",
     "pipeline",
+    "codegen",
     *("conversion.buffers", "conversion.c", "conversion.stablehlo", "conversion"),
     "runtime",
+    "packaging",
     "tracing",
     "numpy",
     "",  # the public names
     "comparison",
+    "cmake",
     "cli",
     "__main__",
 )

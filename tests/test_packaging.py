@@ -39,6 +39,8 @@ def test_every_extra_installs_something() -> None:
 def test_the_wheel_holds_what_modules_read() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     (package,) = project["tool"]["setuptools"]["package-data"].items()
+    (installed,) = project["tool"]["setuptools"]["data-files"].values()
+    assert {path for pattern in installed for path in ROOT.glob(pattern)} == set((ROOT / "cmake").iterdir())
     packed = {path for pattern in package[1] for path in (ROOT / package[0]).glob(pattern)}
     needed = {
         path

@@ -28,8 +28,8 @@ from mind_mlir.passes.forms import structured_form
 from mind_mlir.passes.optimize import MODULE_PASSES, PASSES, optimize
 from mind_mlir.passes.verify import verify
 from mind_mlir.ptir.to_module import to_module
+from mind_mlir.runtime.compiled_code import evaluation
 from mind_mlir.runtime.declared_constants import with_constants
-from mind_mlir.runtime.executable import evaluation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

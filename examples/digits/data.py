@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 Images: TypeAlias = npt.NDArray[np.float32]
 Labels: TypeAlias = npt.NDArray[np.int64]
 
-_FILE = Path(__file__).parent / "digits.csv.gz"
+#: A line for each image: 64 pixels, then the digit.
+FILE = Path(__file__).parent / "digits.csv.gz"
 _BRIGHTEST = 16
 
 
@@ -41,7 +42,7 @@ class Samples:
 
 def load() -> Samples:
     """Return all 1,797 samples."""
-    with gzip.open(_FILE, "rt") as file:
+    with gzip.open(FILE, "rt") as file:
         table = np.loadtxt(file, delimiter=",", dtype=np.float32)
     return Samples(np.ascontiguousarray(table[:, :-1] / _BRIGHTEST), table[:, -1].astype(np.int64))
 

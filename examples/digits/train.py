@@ -98,7 +98,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m examples.digits", description=__doc__)
     parser.add_argument("--epochs", type=int, default=30)
     parser.add_argument("--form", choices=FORMS, default="core", help="how the classifier is written")
-    parser.add_argument("--output", type=Path, default=Path("demo-output"), help="folder for the dumps")
+    parser.add_argument(
+        "--output", type=Path, default=Path("demo-output"), help="folder for the dumps and the weights"
+    )
     options = parser.parse_args(arguments)
     if options.epochs < 1:
         parser.error("--epochs must be at least 1")
@@ -125,11 +127,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         f"{len(trainer.step_seconds)} steps of {BATCH} images: median {typical * 1e3:.3f} ms, "
         f"best {best * 1e3:.3f} ms a step"
     )
+    _save(trainer.parameters, options.output / "weights")
     print(f"training accuracy {accuracy:.2%}, held-out accuracy {trainer.accuracy(held_out):.2%}")
     if accuracy <= WANTED_ACCURACY:
         print(f"FAILED: the training accuracy is not above {WANTED_ACCURACY:.0%}")
         return 1
     return 0
+
+
+def _save(parameters: State, folder: Path) -> None:
+    folder.mkdir(exist_ok=True)
+    for name, array in parameters.items():
+        np.save(folder / f"{name}.npy", array)
+    print(f"the trained weights are in {folder}/")
 
 
 def _print_compilation(classifier: Classifier, folder: Path) -> None:

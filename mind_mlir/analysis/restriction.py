@@ -1,4 +1,4 @@
-"""The part of a module that one function needs."""
+"""The part of a module that some of its functions need."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ if TYPE_CHECKING:
     from mind_mlir.ir.module import Function, Module
 
 
-def restricted(module: Module, name: str | None) -> Module:
-    """Return what function ``name`` needs of ``module``, as the only one exported; with None, all of it.
+def restricted(module: Module, *names: str | None) -> Module:
+    """Return what functions need of ``module``, as the only ones exported; with None, all of it.
 
     The module need not be well-formed.
 
     Raises:
         VerificationError: There is no such function (E2002), or it is not exported (E2101).
-        TypeError: ``name`` is neither a string nor None.
+        TypeError: A name is neither a string nor None.
     """
-    if name is None:
+    if None in names:
         return module
-    chosen = entry_function(module, name)
+    chosen = {entry_function(module, name).name: None for name in names}
     if len(module.functions) == 1:
         return module
     calls = CallGraph.of(module.functions).calls
-    needed = {chosen.name: None}
-    pending = [chosen.name]
+    needed = dict(chosen)
+    pending = list(chosen)
     while pending:
         for callee in calls[pending.pop()]:
             if callee not in needed:
                 needed[callee] = None
                 pending.append(callee)
     functions = (
-        function if function is chosen else _internalized(function)
+        function if function.name in chosen else _internalized(function)
         for function in module.functions
         if function.name in needed
     )

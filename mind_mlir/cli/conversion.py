@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from mind_mlir.analysis.restriction import restricted as restricted_module
-from mind_mlir.cli.output import STDOUT, replace_file
+from mind_mlir.cli.output import STDOUT
 from mind_mlir.cli.sources import read_program
 from mind_mlir.cli.stage_log import bound, lowered
 from mind_mlir.conversion import check_program_legality, convert, get_conversion_target
 from mind_mlir.core.printer import print_module
 from mind_mlir.ir.module import Module
+from mind_mlir.outputs.files import replace_file
 from mind_mlir.passes.verify import verify
 from mind_mlir.ptir import files
 from mind_mlir.ptir.from_module import from_module

@@ -10,8 +10,9 @@ import numpy as np
 
 from mind_mlir.cli.array_files import ADDED
 from mind_mlir.cli.forms import native
-from mind_mlir.cli.output import replace_file, write_output
+from mind_mlir.cli.output import write_output
 from mind_mlir.interpreter import interpret
+from mind_mlir.outputs.files import replace_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

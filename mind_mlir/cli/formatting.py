@@ -10,10 +10,11 @@ import sys
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from mind_mlir.cli.output import STDOUT, write_file
+from mind_mlir.cli.output import STDOUT
 from mind_mlir.diagnostics import Diagnostic, MindError, ParseError, UnsupportedError
 from mind_mlir.diagnostics.display import display_path
 from mind_mlir.frontends.source import read_source
+from mind_mlir.outputs.files import write_file
 from mind_mlir.surface.formatting import format_source
 
 if TYPE_CHECKING:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.cli.interruptible import interruptible
+from mind_mlir.codegen.disassemble import disassemble
+from mind_mlir.codegen.machine_code import listed_object
 from mind_mlir.comparison import first_difference
 from mind_mlir.pipeline import Lowering
-from mind_mlir.runtime.disassemble import assembly
-from mind_mlir.runtime.executable import Executable, evaluation
-from mind_mlir.runtime.native import NativeModule
+from mind_mlir.runtime.compiled_code import evaluation
+from mind_mlir.runtime.executable import Executable
 from mind_mlir.runtime.threads import loop_threads
 from mind_mlir.target import named_target
 
@@ -48,7 +49,8 @@ def print_form(
     if form != "asm":
         return lowering.text() if text is None else text
     with log.timed("codegen"):
-        text = assembly(NativeModule(lowering.mlir, opt_level=options.opt_level, together=True))
+        target = named_target(options.target)
+        text = disassemble(listed_object(lowering.mlir, opt_level=options.opt_level, target=target))
     log("asm", lambda: text)
     return text
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mind_mlir import __version__
-from mind_mlir.cli.output import write_file
-from mind_mlir.cli.output_errors import OutputError
+from mind_mlir.outputs.errors import OutputError
+from mind_mlir.outputs.files import write_file
 
 if TYPE_CHECKING:
     from mind_mlir.diagnostics import InternalError

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from mind_mlir.cli.output_errors import ReaderGoneError
 from mind_mlir.cli.reproducer import write_reproducer
 from mind_mlir.cli.start import EXIT_INTERRUPTED, Interrupted, raising_on_interrupt
 from mind_mlir.cli.streams import prepare_streams, use_color
@@ -28,6 +27,7 @@ from mind_mlir.diagnostics import Diagnostic, InternalError, MindError
 from mind_mlir.diagnostics.display import display_path
 from mind_mlir.diagnostics.findings import limited
 from mind_mlir.diagnostics.render import render
+from mind_mlir.outputs.errors import ReaderGoneError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

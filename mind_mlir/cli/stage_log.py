@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from mind_mlir.cli.output import make_directory, write_file
 from mind_mlir.cli.sources import read_program
 from mind_mlir.diagnostics import MindError
 from mind_mlir.frozen import FrozenDict
 from mind_mlir.ir.module import Functions, Module
+from mind_mlir.outputs.files import make_directory, write_file
 from mind_mlir.ptir.restriction import restricted
 from mind_mlir.ptir.symbols import bind, checked_bindings, symbols_of
 from mind_mlir.ptir.to_module import to_module

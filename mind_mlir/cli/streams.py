@@ -8,7 +8,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, cast
 
-from mind_mlir.cli.output_errors import STANDARD_OUTPUT, OutputError, ReaderGoneError
+from mind_mlir.outputs.errors import STANDARD_OUTPUT, OutputError, ReaderGoneError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

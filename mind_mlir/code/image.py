@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from mind_mlir.code.lines import Row
+
     Places: TypeAlias = npt.NDArray[np.uint32]
 
 #: The bytes of a word, which holds an address.
@@ -67,6 +69,8 @@ class Image:
         rebased: The places of words that hold offsets in the image: its address is added to them.
         imports: What is needed from elsewhere, each symbol once.
         symbols: The functions, and data that objects show, in the order of their offsets.
+        lines: Where in the program instructions come from, in order, where the objects said so; it is for
+            profilers in this process, and not kept with the image.
     """
 
     machine: str
@@ -77,6 +81,7 @@ class Image:
     rebased: Places
     imports: tuple[Import, ...]
     symbols: tuple[Symbol, ...]
+    lines: tuple[Row, ...] = ()
 
     def __post_init__(self) -> None:
         """Check that everything lies within.

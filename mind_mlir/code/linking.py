@@ -6,6 +6,8 @@ addresses. An object may use what another one keeps to itself, for all of them c
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -14,6 +16,7 @@ from mind_mlir.code import elf
 from mind_mlir.code.elf import read_object
 from mind_mlir.code.errors import LinkingError
 from mind_mlir.code.image import MOST_BYTES, PAGES, WORD, Image, Import, Symbol, as_places
+from mind_mlir.code.lines import lines_of, sorted_rows
 from mind_mlir.code.relocations import Needs, Terms, store_64
 from mind_mlir.code.relocations_x86_64 import X86_64
 
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from mind_mlir.code.elf import ObjectFile, ObjectSymbol, Relocations, Section
+    from mind_mlir.code.lines import Row
     from mind_mlir.code.relocations import Bytes, Machine, Numbers, Rule
 
 #: The machines whose objects are linked, by what ELF calls them.
@@ -31,24 +35,25 @@ _UNWINDING = (".eh_frame", ".ARM.exidx")
 _CODE, _CONSTANTS, _DATA = range(3)
 
 
-def link(objects: Sequence[bytes | memoryview]) -> Image:
+def link(objects: Sequence[bytes | memoryview], library: Sequence[bytes | memoryview] = ()) -> Image:
     """Return an image of the code and data of ELF relocatable objects.
 
-    Debug and unwind sections are left out. What no object defines is imported, under its name.
+    Debug and unwind sections are left out, but for lines. What no object defines is imported, under its name.
 
     Args:
         objects: One or more objects, of one machine.
+        library: Further objects, of which only those sections become part of the image that it refers to.
 
     Raises:
         LinkingError: One is damaged, has relocations of a kind that no code of ours has, or two define one
             symbol.
     """
-    files = [read_object(data) for data in objects]
+    files = [read_object(data) for data in (*objects, *library)]
     numbers = {file.machine for file in files}
     machine = MACHINES.get(next(iter(numbers))) if len(numbers) == 1 else None
     if machine is None:
         raise LinkingError(f"there is no linking objects of machines {sorted(numbers)}")
-    return _Linker(machine, files).image()
+    return _Linker(machine, files, len(objects)).image()
 
 
 #: A symbol: the number of its object, and its own there; or the name of one that no object defines.
@@ -60,10 +65,12 @@ _WEAKEST = 2
 class _Linker:
     """One image in the making."""
 
-    def __init__(self, machine: Machine, files: Sequence[ObjectFile]) -> None:
+    def __init__(self, machine: Machine, files: Sequence[ObjectFile], whole: int) -> None:
+        """Link ``files``, the first ``whole`` of them with all that they have."""
         self._machine = machine
         self._files = files
         self._homes = self._defined()
+        self._loaded = self._reached(whole)
         #: Where sections are: by the number of the object, and their own.
         self._places: dict[tuple[int, int], int] = {}
         self._ends: list[int] = []
@@ -96,6 +103,7 @@ class _Linker:
             as_places(np.sort(np.concatenate(self._rebased))),
             tuple(Import(name, as_places(sorted(places))) for name, places in imports),
             self._shown(),
+            self._lines(),
         )
 
     def _all_symbols(self) -> Iterator[tuple[tuple[int, int], ObjectSymbol]]:
@@ -136,13 +144,43 @@ class _Linker:
             raise LinkingError(f"there is no relocation of kind {kind} on {self._machine.name}")
         return rule
 
+    def _reached(self, whole: int) -> set[tuple[int, int]]:
+        """Return the sections that become part of the image."""
+        relocations: dict[tuple[int, int], list[Relocations]] = {}
+        pending = []
+        for number, file in enumerate(self._files):
+            for each in file.relocations:
+                relocations.setdefault((number, each.section), []).append(each)
+            if number < whole:
+                sections = enumerate(file.sections)
+                pending += [(number, index) for index, section in sections if _is_loaded(section)]
+        reached = set(pending)
+        while pending:
+            number, index = pending.pop()
+            for each in relocations.get((number, index), ()):
+                for symbol in np.unique(each.symbols).tolist():
+                    home = self._section(self._key(number, symbol))
+                    if home is not None and home not in reached:
+                        reached.add(home)
+                        pending.append(home)
+        return reached
+
+    def _section(self, key: _Key) -> tuple[int, int] | None:
+        """Return the section that a symbol is in, if it is in one that can be loaded."""
+        if isinstance(key, str):
+            return None
+        index = self._symbol(key).section
+        if index is None or not _is_loaded(self._files[key[0]].sections[index]):
+            return None
+        return key[0], index
+
     def _needed(self) -> tuple[list[str], list[_Key]]:
         """Return for which symbols code that jumps there is needed, and for which a slot, in order."""
         jumps: dict[str, None] = {}
         slots: dict[_Key, None] = {}
         for number, file in enumerate(self._files):
             for relocations in file.relocations:
-                if not _is_loaded(file.sections[relocations.section]):
+                if (number, relocations.section) not in self._loaded:
                     continue
                 pairs = np.unique(np.stack([relocations.kinds, relocations.symbols], 1), axis=0)
                 for kind, index in pairs.tolist():
@@ -180,10 +218,9 @@ class _Linker:
     def _sections(self, part: int) -> list[tuple[tuple[int, int], Section]]:
         """Return the sections of a part of the image, those that are all zeros at the end."""
         found = [
-            ((number, index), section)
-            for number, file in enumerate(self._files)
-            for index, section in enumerate(file.sections)
-            if _is_loaded(section) and _part(section) == part
+            (key, section)
+            for key in self._loaded
+            if _part(section := self._files[key[0]].sections[key[1]]) == part
         ]
         return sorted(found, key=lambda each: (each[1].kind == elf.NOBITS, each[0]))
 
@@ -241,6 +278,17 @@ class _Linker:
         if needs is Needs.SYMBOL:
             raise LinkingError(f"no object defines {key}")
         return self._jumps[key] if needs is Needs.CODE else 0, 0
+
+    def _lines(self) -> tuple[Row, ...]:
+        """Return which lines of the program instructions come from, as far as objects say it."""
+
+        def place(number: int, index: int, addend: int) -> int | None:
+            symbol = self._symbol((number, index))
+            start = None if symbol.section is None else self._places.get((number, symbol.section))
+            return None if start is None else start + symbol.value + addend
+
+        rows = [lines_of(file, partial(place, number)) for number, file in enumerate(self._files)]
+        return tuple(sorted_rows(chain.from_iterable(rows)))
 
     def _shown(self) -> tuple[Symbol, ...]:
         """Return the symbols of the image."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mind_mlir.code.errors import LoadingError
+from mind_mlir.code.perf import announce
 from mind_mlir.code.relocations import load_64, store_64
 
 if TYPE_CHECKING:
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 _MACHINES = {"x86_64": "x86_64", "AMD64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
 #: Where the functions are that code generators call: the process itself mostly has them.
 _LIBRARIES = (None, "libm.so.6", "libm.so")
+
+#: What is written to is not shared with a child of this process.
+_PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
 
 
 def host_machine() -> str:
@@ -59,12 +63,13 @@ class Loaded:
         Raises:
             LoadingError: It is for another machine, or refers to what ``resolve`` does not know.
             MemoryError: There is no memory for it, or the system lets no new code run.
+            ValueError: The variable ``MIND_MLIR_PERF`` is wrong (see `perf`).
         """
         if image.machine != host_machine():
             raise LoadingError(f"the code is for {image.machine}, and this machine is a {host_machine()}")
         self.image = image
         try:
-            self._memory = mmap.mmap(-1, max(image.size, 1))
+            self._memory = mmap.mmap(-1, max(image.size, 1), flags=_PRIVATE)
         except (OSError, ValueError) as error:
             raise MemoryError(f"{image.size} bytes for code could not be had") from error
         memory = np.frombuffer(self._memory, np.uint8)
@@ -82,6 +87,7 @@ class Loaded:
         del memory
         self._protect(0, image.text, mmap.PROT_READ | mmap.PROT_EXEC)
         self._protect(image.text, image.constants, mmap.PROT_READ)
+        announce(self)
 
     def address_of(self, symbol: str) -> int:
         """Return where a symbol is; a `KeyError` where there is none."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from mind_mlir.diagnostics.model import (
     ArgumentError,
+    ArtefactError,
     AutodiffError,
     Diagnostic,
     ExecutionError,
@@ -23,6 +24,7 @@ from mind_mlir.diagnostics.source import Location, SourceText
 
 __all__ = [
     "ArgumentError",
+    "ArtefactError",
     "AutodiffError",
     "Diagnostic",
     "ExecutionError",

@@ -44,6 +44,11 @@ class Check:
     def allowed(self) -> tuple[int, int]:
         """Return the least and the greatest number that is allowed; nothing is where they are in disorder."""
 
+    @property
+    @abstractmethod
+    def failure(self) -> str:
+        """Return what is wrong where a number lies outside, for those who do not know the number."""
+
     @abstractmethod
     def finding(self, found: int, location: Location | None = None) -> Diagnostic:
         """Return what there is to say about ``found``, which lies outside."""
@@ -70,6 +75,11 @@ class IndexCheck(Check):
         """Return the range of valid indices, which count from the end where they are negative."""
         extent = self.shape[self.axis]
         return -extent, extent - 1
+
+    @property
+    def failure(self) -> str:
+        """Return what is wrong where an index lies outside."""
+        return f"an index is out of bounds for axis {self.axis} with extent {self.shape[self.axis]}"
 
     def finding(self, found: int, location: Location | None = None) -> Diagnostic:
         """Return E6001 for the index ``found``."""
@@ -102,6 +112,12 @@ class PositionCheck(Check):
         """Return the range of positions at which a whole window lies on the axis."""
         return 0, self.shape[self.axis] - self.window
 
+    @property
+    def failure(self) -> str:
+        """Return what is wrong where a position lies outside."""
+        what = f"an index of a window of {self.window}" if self.window != 1 else "an index"
+        return f"{what} is out of bounds for axis {self.axis} with extent {self.shape[self.axis]}"
+
     def finding(self, found: int, location: Location | None = None) -> Diagnostic:
         """Return E6001 for the position ``found``."""
         extent, last = self.shape[self.axis], self.shape[self.axis] - self.window
@@ -130,12 +146,17 @@ class DivisorCheck(Check):
         """Return the range that says that no element is 0."""
         return 0, 0
 
+    @property
+    def failure(self) -> str:
+        """Return what is wrong where an element is 0."""
+        return "division of an integer by zero"
+
     def finding(self, found: int, location: Location | None = None) -> Diagnostic:
         """Return E6009."""
         del found
         return Diagnostic(
             "E6009",
-            f"{self.opcode} {self.label}: division of an integer by zero",
+            f"{self.opcode} {self.label}: {self.failure}",
             location,
             help="choose another divisor where it is zero, with Compare and Select, or divide floats",
             context=MappingProxyType({"operation": self.opcode, "value": self.label}),

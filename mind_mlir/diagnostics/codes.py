@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from mind_mlir.diagnostics.catalogue import (
+    artefacts,
     autodiff,
     functions,
     lexical,
@@ -35,6 +36,7 @@ _PHASES = {
     "E3": "shape",
     "E4": "verification",
     "E5": "autodiff",
+    "E65": "artefact",
     "E6": "runtime",
     "E7": "support",
 }
@@ -50,6 +52,7 @@ _FAMILIES = (
     programs,
     autodiff,
     runtime,
+    artefacts,
 )
 _LANGUAGES = {"core": "Core IR", "surface": "the surface language", "python": "Python"}
 

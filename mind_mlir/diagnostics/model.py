@@ -116,6 +116,10 @@ class ExecutionError(MindError):
     """A compiled or interpreted function failed while running (E60xx)."""
 
 
+class ArtefactError(MindError):
+    """Compiled code cannot be written as a file, or such a file cannot be loaded (E65xx)."""
+
+
 class UnsupportedError(MindError):
     """Something valid that this compiler, machine or installation does not offer (E7xxx)."""
 

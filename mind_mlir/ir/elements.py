@@ -14,7 +14,6 @@ from fractions import Fraction
 from numbers import Rational
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
@@ -307,4 +306,6 @@ def _shown(number: object) -> str:
 
 
 def _largest(target: np.dtype[Any]) -> float:
+    import ml_dtypes  # noqa: PLC0415 -- as in `DType.numpy`
+
     return float(cast("Any", ml_dtypes.finfo)(target).max)

@@ -11,12 +11,13 @@ which of them are legal is a question of the profile, and the verifier's to answ
 
 from __future__ import annotations
 
+import functools
 import math
+import sys
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
-import ml_dtypes
 import numpy as np
 
 from mind_mlir import border
@@ -40,7 +41,8 @@ class DTypeKind(Enum):
 class DType(Enum):
     """An element type of any profile: name, width in bits, kind and numpy equivalent.
 
-    `value` is the name PTIR uses; `core_name` the one that the Core IR text uses.
+    `value` is the name PTIR uses; `core_name` the one that the Core IR text uses; `numpy_name` how Python
+    code spells the numpy type: ``float32``, ``ml_dtypes.bfloat16``.
     """
 
     I1 = "i1"
@@ -65,8 +67,18 @@ class DType(Enum):
 
     kind: DTypeKind
     bits: int
-    numpy: np.dtype[Any]
     core_name: str
+    numpy_name: str
+
+    @functools.cached_property
+    def numpy(self) -> np.dtype[Any]:
+        """Return the numpy type that holds elements."""
+        package, _, name = self.numpy_name.rpartition(".")
+        if not package:
+            return np.dtype(name)
+        import ml_dtypes  # noqa: PLC0415 -- programs of numpy's own dtypes, and bundles of them, do without
+
+        return cast("np.dtype[Any]", np.dtype(getattr(ml_dtypes, name)))
 
     def __str__(self) -> str:
         return self.core_name
@@ -85,12 +97,6 @@ class DType(Enum):
         return self.kind is DTypeKind.FLOAT
 
     @property
-    def numpy_name(self) -> str:
-        """Return how Python code spells the numpy type: ``float32``, ``ml_dtypes.bfloat16``."""
-        added = self.numpy.isbuiltin != 1  # by a package other than numpy
-        return f"ml_dtypes.{self.numpy.name}" if added else self.numpy.name
-
-    @property
     def itemsize(self) -> int:
         """Return the bytes one element takes in a numpy array."""
         return int(self.numpy.itemsize)
@@ -104,7 +110,9 @@ class DType(Enum):
     def from_numpy(dtype: np.dtype[Any]) -> DType | None:
         """Return the dtype whose elements numpy stores as ``dtype`` (in native byte order), or None."""
         found = border.expect(dtype, np.dtype, "dtype", "a numpy.dtype")
-        return _BY_NUMPY.get(found) if found.isnative else None
+        if not found.isnative:
+            return None
+        return _added()[0].get(found) if found.isbuiltin == _REGISTERED else _BY_NUMPY.get(found)
 
 
 def dtype_of(value: object) -> DType | None:
@@ -114,38 +122,48 @@ def dtype_of(value: object) -> DType | None:
     if isinstance(value, str):
         return DType.from_name(value)
     if isinstance(value, type):
-        return _BY_SCALAR.get(value)
+        # Nobody has a type of a package that is not loaded.
+        return _BY_SCALAR.get(value) or (_added()[1].get(value) if "ml_dtypes" in sys.modules else None)
     return DType.from_numpy(value) if isinstance(value, np.dtype) else None
 
 
-def _describe(dtype: DType, kind: DTypeKind, bits: int, numpy: Any, core_name: str | None = None) -> None:
-    dtype.kind, dtype.bits, dtype.numpy = kind, bits, np.dtype(numpy)
+def _describe(dtype: DType, kind: DTypeKind, bits: int, numpy: str, core_name: str | None = None) -> None:
+    dtype.kind, dtype.bits, dtype.numpy_name = kind, bits, numpy
     dtype.core_name = core_name or dtype.value
 
 
-_describe(DType.I1, DTypeKind.BOOL, 1, np.bool_)
-_describe(DType.SI4, DTypeKind.SIGNED, 4, ml_dtypes.int4)
-_describe(DType.UI4, DTypeKind.UNSIGNED, 4, ml_dtypes.uint4)
-_describe(DType.SI8, DTypeKind.SIGNED, 8, np.int8)
-_describe(DType.UI8, DTypeKind.UNSIGNED, 8, np.uint8)
-_describe(DType.SI16, DTypeKind.SIGNED, 16, np.int16)
-_describe(DType.UI16, DTypeKind.UNSIGNED, 16, np.uint16)
-_describe(DType.SI32, DTypeKind.SIGNED, 32, np.int32, "i32")
-_describe(DType.UI32, DTypeKind.UNSIGNED, 32, np.uint32)
-_describe(DType.SI64, DTypeKind.SIGNED, 64, np.int64, "i64")
-_describe(DType.UI64, DTypeKind.UNSIGNED, 64, np.uint64)
-_describe(DType.FP8_E4M3, DTypeKind.FLOAT, 8, ml_dtypes.float8_e4m3fn)
-_describe(DType.FP8_E5M2, DTypeKind.FLOAT, 8, ml_dtypes.float8_e5m2)
-_describe(DType.BF16, DTypeKind.FLOAT, 16, ml_dtypes.bfloat16)
-_describe(DType.F16, DTypeKind.FLOAT, 16, np.float16)
-_describe(DType.F32, DTypeKind.FLOAT, 32, np.float32)
-_describe(DType.F64, DTypeKind.FLOAT, 64, np.float64)
-_describe(DType.CF32, DTypeKind.COMPLEX, 64, np.complex64)
-_describe(DType.CF64, DTypeKind.COMPLEX, 128, np.complex128)
+_describe(DType.I1, DTypeKind.BOOL, 1, "bool")
+_describe(DType.SI4, DTypeKind.SIGNED, 4, "ml_dtypes.int4")
+_describe(DType.UI4, DTypeKind.UNSIGNED, 4, "ml_dtypes.uint4")
+_describe(DType.SI8, DTypeKind.SIGNED, 8, "int8")
+_describe(DType.UI8, DTypeKind.UNSIGNED, 8, "uint8")
+_describe(DType.SI16, DTypeKind.SIGNED, 16, "int16")
+_describe(DType.UI16, DTypeKind.UNSIGNED, 16, "uint16")
+_describe(DType.SI32, DTypeKind.SIGNED, 32, "int32", "i32")
+_describe(DType.UI32, DTypeKind.UNSIGNED, 32, "uint32")
+_describe(DType.SI64, DTypeKind.SIGNED, 64, "int64", "i64")
+_describe(DType.UI64, DTypeKind.UNSIGNED, 64, "uint64")
+_describe(DType.FP8_E4M3, DTypeKind.FLOAT, 8, "ml_dtypes.float8_e4m3fn")
+_describe(DType.FP8_E5M2, DTypeKind.FLOAT, 8, "ml_dtypes.float8_e5m2")
+_describe(DType.BF16, DTypeKind.FLOAT, 16, "ml_dtypes.bfloat16")
+_describe(DType.F16, DTypeKind.FLOAT, 16, "float16")
+_describe(DType.F32, DTypeKind.FLOAT, 32, "float32")
+_describe(DType.F64, DTypeKind.FLOAT, 64, "float64")
+_describe(DType.CF32, DTypeKind.COMPLEX, 64, "complex64")
+_describe(DType.CF64, DTypeKind.COMPLEX, 128, "complex128")
 
 _BY_NAME = {d.value: d for d in DType} | {d.core_name: d for d in DType}
-_BY_NUMPY = {d.numpy: d for d in DType}
-_BY_SCALAR: dict[type, DType] = {d.numpy.type: d for d in DType}
+_BY_NUMPY = {d.numpy: d for d in DType if "." not in d.numpy_name}
+_BY_SCALAR: dict[type, DType] = {d.type: dtype for d, dtype in _BY_NUMPY.items()}
+#: What `np.dtype.isbuiltin` says of types that another package has registered.
+_REGISTERED = 2
+
+
+@functools.cache
+def _added() -> tuple[dict[np.dtype[Any], DType], dict[type, DType]]:
+    """Return the dtypes by the numpy types that ml_dtypes adds, and by the types of its scalars."""
+    found = {d.numpy: d for d in DType if "." in d.numpy_name}
+    return found, {d.type: dtype for d, dtype in found.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir
+from mind_mlir.mlir.locations import places_of
 from mind_mlir.mlir.memory import byte_size, is_contiguous
 from mind_mlir.mlir.values import definition
 
@@ -107,8 +108,15 @@ class Closure:
 class SharedFunctions:
     """The functions of one kind that were made so far: equal ones are one."""
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: str, *, located: bool = False) -> None:
+        """Begin with none.
+
+        Args:
+            kind: What they are, for their names.
+            located: Whether only those are equal whose operations come from the same places of the program.
+        """
         self._kind = kind
+        self._located = located
         self._alike: dict[object, list[Operation]] = {}
         self._texts: dict[str, str] = {}
         self._count = 0
@@ -122,7 +130,8 @@ class SharedFunctions:
             names: The names of the operations of its code, in order.
         """
         # Printing a function takes as long as making it: only those are compared that look alike.
-        alike = self._alike.setdefault((function.type, names), [])
+        places = _places(function) if self._located else ()
+        alike = self._alike.setdefault((function.type, names, places), [])
         if alike:
             text = self._text(function)
             for other in alike:
@@ -142,6 +151,18 @@ class SharedFunctions:
         name = ir.StringAttr(function.attributes["sym_name"]).value
         text = str(function.operation.get_asm(use_local_scope=True, assume_verified=True))
         return text.replace(f"@{name}(", f"@{self._kind}(", 1)
+
+
+def _places(function: Operation) -> tuple[object, ...]:
+    """Return the places of the operations of ``function``."""
+    found: list[object] = []
+
+    def collect(op: Operation) -> object:
+        found.append(places_of(op.location))
+        return ir.WalkResult.ADVANCE
+
+    function.operation.walk(collect)
+    return tuple(found)
 
 
 def _captured(

@@ -29,7 +29,7 @@ _CONTROL = ("scf.if", "scf.while")
 _FEW = 4
 
 
-def outline_kernels(module: Module) -> None:
+def outline_kernels(module: Module, *, located: bool = False) -> None:
     """Move the loop nests of every function of ``module`` to kernel functions, in place.
 
     A function with a single loop nest keeps it. Loops that are to be compiled apart become kernels wherever
@@ -37,8 +37,9 @@ def outline_kernels(module: Module) -> None:
 
     Args:
         module: A bufferized module with its temporaries in the arena.
+        located: Whether kernels from different places of the program stay apart.
     """
-    kernels = SharedFunctions("kernel")
+    kernels = SharedFunctions("kernel", located=located)
     for loop in find_all(module, scf.ForOp):
         if APART_ATTRIBUTE in loop.attributes and not _is_kernel(loop.operation.parent):
             _outline(_function_of(loop), loop.operation, kernels)

@@ -44,7 +44,7 @@ class Launch(NamedTuple):
     brief: bool
 
 
-def outline_chunks(module: Module) -> list[Launch]:
+def outline_chunks(module: Module, *, located: bool = False) -> list[Launch]:
     """Replace the parallel loops of ``module`` by calls of launches, which are declared only, in place.
 
     A parallel loop inside another one stays a loop, and so does one that hands values from one iteration to
@@ -53,11 +53,12 @@ def outline_chunks(module: Module) -> list[Launch]:
 
     Args:
         module: A bufferized module.
+        located: Whether loops from different places of the program share none.
 
     Returns:
         The launches, for `define_launches` to define in the LLVM dialect.
     """
-    chunks = SharedFunctions("chunk")
+    chunks = SharedFunctions("chunk", located=located)
     launches: dict[str, Launch] = {}
     for function in list(module.body.operations):
         if isinstance(function, func.FuncOp) and function.regions[0].blocks:

@@ -69,6 +69,7 @@ def to_llvm(
     threads: int | None = None,
     link: bool = True,
     verify: bool = False,
+    located: bool = False,
 ) -> None:
     """Lower a bufferized ``module`` to the LLVM dialect, in place.
 
@@ -80,6 +81,7 @@ def to_llvm(
             is what the process is set to when the code runs.
         link: Whether the micro-kernels that are called join the module; else they are declared.
         verify: Run MLIR's verifier after each pass.
+        located: Whether loops from different places of the program share no code, for `add_debug_info`.
     """
     machine = target or named_target()
     with module.context, ir.Location.unknown():
@@ -88,8 +90,8 @@ def to_llvm(
         expand_fills(found["linalg.map"] + found["linalg.fill"], machine)
         stream_stores(found["scf.for"])
         custom = take_custom_calls(module)
-        launches = outline_chunks(module) if threads != 1 else []
-        outline_kernels(module)
+        launches = outline_chunks(module, located=located) if threads != 1 else []
+        outline_kernels(module, located=located)
         tables = cut_into_parts(module)
         names, found = _survey(module)
         _hoist_stack_buffers(found["memref.alloca"])

@@ -40,6 +40,23 @@ def file_location(location: MLIRLocation) -> Any:
     return None
 
 
+def places_of(location: MLIRLocation) -> tuple[Place, ...]:
+    """Return the places that ``location`` refers to, each once: of joined operations all, in order."""
+    found: dict[Place, None] = {}
+    pending = [location]
+    while pending:
+        at = pending.pop()
+        if isinstance(at, ir.FileLineColLoc):
+            found[at.filename, at.start_line, at.start_col] = None
+        elif isinstance(at, ir.NameLoc):
+            pending.append(at.child_loc)
+        elif isinstance(at, ir.CallSiteLoc):
+            pending.append(at.callee)
+        elif isinstance(at, ir.FusedLoc):
+            pending += reversed(at.locations)
+    return tuple(found)
+
+
 def place_of(location: MLIRLocation) -> Place | None:
     """Return file, line and column of ``location``, where that is known; of joined operations the first."""
     found = file_location(location)

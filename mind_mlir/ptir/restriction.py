@@ -1,4 +1,4 @@
-"""The part of a program that one function needs: itself, and the regions that it runs."""
+"""The part of a program that some of its functions need: these, and the regions that they run."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ def chosen_function(program: Program, name: str | None = None) -> Function:
     )
 
 
-def restricted(program: Program, name: str | None = None) -> Program:
-    """Return what a function needs of ``program``, by default the entry, which it is then.
+def restricted(program: Program, *names: str | None) -> Program:
+    """Return what functions need of ``program``, by default its entry; the first of them is the entry then.
 
     Raises:
         VerificationError: As `chosen_function`.
         TypeError: As `chosen_function`.
     """
-    function = chosen_function(program, name)
+    functions = [chosen_function(program, name) for name in dict.fromkeys(names or (None,))]
     by_id = {region.id: region for region in reversed(program.regions)}
-    pending = regions_named(function.body)
+    pending = [region for function in functions for region in regions_named(function.body)]
     needed: set[int] = set()
     while pending:
         number = pending.pop()
@@ -54,4 +54,4 @@ def restricted(program: Program, name: str | None = None) -> Program:
             needed.add(number)
             pending += regions_named(by_id[number].body)
     regions = tuple(region for region in program.regions if region.id in needed)
-    return replace(program, functions=(function,), regions=regions, entry=function.name)
+    return replace(program, functions=tuple(functions), regions=regions, entry=functions[0].name)

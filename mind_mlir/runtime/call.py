@@ -15,12 +15,10 @@ from importlib.resources import files
 from string import Template
 from typing import TYPE_CHECKING, TypeVar
 
-from mind_mlir.bindings import ir, new_context
+from mind_mlir.code.loading import Loaded, process_symbol
 from mind_mlir.interrupts import held
-from mind_mlir.mlir.passes import run_passes
 from mind_mlir.runtime.call_abi import layout
 from mind_mlir.runtime.call_record import WORDS
-from mind_mlir.runtime.library import compile_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -123,13 +121,24 @@ def _is_exported(name: str) -> bool:
 
 def _compile(text: str, offsets: Mapping[str, int]) -> int:
     """Return the address of the native method."""
+    from mind_mlir.bindings import ir, new_context  # noqa: PLC0415 -- which calls from Python do without
+    from mind_mlir.codegen.library import compile_text  # noqa: PLC0415 -- as above
+    from mind_mlir.mlir.passes import run_passes  # noqa: PLC0415 -- as above
+
     words = {**WORDS, **offsets, "python_method": id(_forever(sys.intern(_PYTHON_METHOD)))}
     with new_context(_DIALECTS), ir.Location.unknown():
         module = ir.Module.parse(Template(text).substitute(words))
         run_passes(module, _PASSES)
         # A fifth is saved without LLVM's passes, and calls are as quick: MLIR has inlined everything.
         lowered = "\n".join(map(str, module.body.operations))
-        return compile_text(lowered, opt_level=0)["mind_call"]
+        return _forever(Loaded(compile_text(lowered, opt_level=0), _symbol)).address_of("mind_call")
+
+
+def _symbol(name: str) -> int | None:
+    """Return where a function of CPython, or one of the C library, is."""
+    if not _is_exported(name):
+        return process_symbol(name)
+    return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
 
 
 def _install(kind: type[Called], address: int) -> None:

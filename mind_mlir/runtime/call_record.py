@@ -91,7 +91,7 @@ class CallRecord:
         self._kept: list[object] = [native, bound]
         names = [name for name, _ in inputs]
         values = len(inputs) + len(outputs)
-        frame = self._keep(Frame(native.parameters, native.scratch_bytes, takes_table=native.takes_table))
+        frame = self._keep(Frame(native.pointers, native.scratch_bytes))
         descriptions = [
             *(self._description(type_, is_input=True) for _, type_ in inputs),
             *(self._description(type_, is_input=False) for type_ in outputs),
@@ -102,7 +102,7 @@ class CallRecord:
             "code": native.address,
             "frame": frame.address,
             "values": ctypes.addressof(frame.values),
-            "arena_value": native.parameters,
+            "arena_value": native.pointers,
             "status_words": 2 * len(ranges),
             "status": self._words([0] * (2 * len(ranges))),
             "ranges": self._words(number for pair in ranges for number in pair),

@@ -40,6 +40,7 @@ def compile(
     target: str | None = None,
     winograd: bool = False,
     disabled_passes: Collection[str] = (),
+    debug: bool = False,
     cache: bool | str | os.PathLike[str] | None = None,
     constants: Mapping[str, object] | None = None,
     observer: Observer | None = None,
@@ -54,6 +55,7 @@ def compile(
     target: str | None = None,
     winograd: bool = False,
     disabled_passes: Collection[str] = (),
+    debug: bool = False,
     cache: bool | str | os.PathLike[str] | None = None,
     constants: Mapping[str, object] | None = None,
     observer: Observer | None = None,
@@ -71,6 +73,7 @@ def compile(
     target: str | None = None,
     winograd: bool = False,
     disabled_passes: Collection[str] = (),
+    debug: bool = False,
     cache: bool | str | os.PathLike[str] | None = None,
     bindings: Mapping[str, int] | None = None,
     max_bindings: int = DEFAULT_MAX_BINDINGS,
@@ -84,6 +87,7 @@ def compile(
     target: str | None = None,
     winograd: bool = False,
     disabled_passes: Collection[str] = (),
+    debug: bool = False,
     cache: bool | str | os.PathLike[str] | None = None,
     constants: Mapping[str, object] | None = None,
     observer: Observer | None = None,
@@ -111,6 +115,8 @@ def compile(
             it is faster. It has a bound of its own: `docs/schedule.md`.
         disabled_passes: Passes of the optimiser that are switched off, by the names in `docs/optimiser.md`;
             ``["all"]`` for every one.
+        debug: Whether machine code says which line of the program it comes from, for debuggers and profilers:
+            `docs/debugging.md`. Results are the same.
         cache: Whether machine code is kept on disk and found again there, or in which directory: True, False
             or a path. Unless given, the variables ``MIND_MLIR_CACHE`` and ``MIND_MLIR_CACHE_DIR`` say it, or
             else it is, in the user's directory of caches: `docs/artefacts.md`. Where an observer looks, it is
@@ -144,8 +150,7 @@ def compile(
     if constants is not None:
         border.mapping(constants, "constants", "a mapping from names of parameters to arrays")
     options = CompileOptions(
-        *(opt_level, threads, target, winograd, disabled),
-        prepares=bool(constants),
+        *(opt_level, threads, target, winograd, disabled, bool(constants), debug),
         cache=checked_choice(cache),
     )
     most = border.integer(max_bindings, "max_bindings")

@@ -2,45 +2,40 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
-from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from mind_mlir import border
-from mind_mlir.abi import symbol_of
 from mind_mlir.analysis.restriction import restricted
 from mind_mlir.cache.directory import checked_choice
+from mind_mlir.code.errors import LoadingError
+from mind_mlir.diagnostics import InternalError
 from mind_mlir.diagnostics.display import brief
 from mind_mlir.frozen import FrozenDict
-from mind_mlir.interrupts import deliver, held
-from mind_mlir.ir.entry import DEFAULT_ENTRY, default_entry, exported
+from mind_mlir.interrupts import held
+from mind_mlir.ir.entry import DEFAULT_ENTRY, default_entry
 from mind_mlir.ir.module import MODULE, Module
-from mind_mlir.mlir.references import References
 from mind_mlir.options import CompileOptions
 from mind_mlir.passes.optimize import checked_names
-from mind_mlir.pipeline import Lowering
 from mind_mlir.runtime.call import Called
-from mind_mlir.runtime.contexts import borrowed, is_small
-from mind_mlir.runtime.disassemble import assembly
-from mind_mlir.runtime.function import CompiledFunction, Signature
-from mind_mlir.runtime.kernels import begin_kernels
+from mind_mlir.runtime.compiled_code import code_of
+from mind_mlir.runtime.function import CompiledFunction, Signature, native_function
 from mind_mlir.runtime.memory import pool
-from mind_mlir.runtime.native import NativeFunction, NativeModule
+from mind_mlir.runtime.native import NativeModule
 from mind_mlir.runtime.places import Places
 from mind_mlir.runtime.threads import begin_pool, check_threads, loop_threads
 from mind_mlir.stages import FORMS
-from mind_mlir.target import TARGETS, named_target, runnable_target, runs_here
+from mind_mlir.target import TARGETS, runnable_target
 
 if TYPE_CHECKING:
     import inspect
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
+    from mind_mlir.code.compilation import Compilation
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.interface import Parameter
     from mind_mlir.ir.types import TensorType
-    from mind_mlir.passes.record import Evaluate
     from mind_mlir.pipeline import Observer
     from mind_mlir.runtime.bound import BoundFunction
     from mind_mlir.target import Target
@@ -89,45 +84,29 @@ class Executable(Called):
             border.reject("observer", "callable, or None", observer)
         self._source = module = restricted(module, function)
         self._named_entry = entry
-        with held(), borrowed(keep=observer is None and is_small(module)) as context:
-            begin_pool(limit)
-            references = None if observer else References()
-            lowering = Lowering(
-                machine,
-                threads=limit,
-                options=options,
-                observer=observer,
-                kernels=partial(begin_kernels, target=machine),
-                references=references,
-                context=context,
-                evaluate=evaluation(options),
-            )
-            lowering.run(module)
-            start = time.perf_counter()
-            native = NativeModule(
-                lowering.mlir, opt_level=options.opt_level, target=machine, references=references
-            )
-            self.functions: Mapping[str, CompiledFunction] = FrozenDict(self._link(lowering, native))
-            lowering.timings["codegen"] = time.perf_counter() - start
-        self.timings: Mapping[str, float] = MappingProxyType(lowering.timings)
+        begin_pool(limit)
+        found = code_of(module, options, target=machine, threads=limit, observer=observer)
+        self.functions: Mapping[str, CompiledFunction] = FrozenDict(self._load(found))
+        self.timings: Mapping[str, float] = MappingProxyType(dict(found.timings))
         default = default_entry(module)
         entry = default.name if entry is None and default is not None else entry
         self._entry = None if entry is None else self.functions[entry]
         pool.leftover = True
 
-    def _link(self, lowering: Lowering, native: NativeModule) -> Iterator[tuple[str, CompiledFunction]]:
-        """Yield the compiled functions with their names."""
-        canonical = lowering.canonical
-        assert canonical is not None, "a lowering that went through has a canonical module"
-        places = Places(canonical) if any(lowering.checks_of.values()) else None
-        for function in exported(canonical):
-            deliver()
-            name, symbol = function.name, symbol_of(function.name)
-            # The MLIR values in the checks die with the module; only their facts are kept.
-            checks = [outcome.check for outcome in lowering.checks_of[symbol]]
-            found = [(check, places.of(check) if places else None) for check in checks]
-            reload = (_recompile_function, (self._source, self._options, name))
-            yield name, CompiledFunction(function, NativeFunction(native, entry=symbol), found, reload)
+    @held()
+    def _load(self, found: Compilation) -> dict[str, CompiledFunction]:
+        """Return the compiled functions by name, ready to be called."""
+        try:
+            native = NativeModule(found.code.image, found.code.data)
+        except LoadingError as error:
+            raise InternalError("codegen", str(error), str(self._source)) from error
+        places = Places(found.canonical) if any(entry.checks for entry in found.code.entries) else None
+        functions = {}
+        for entry in found.code.entries:
+            locations = [None if places is None else places.of(check) for check in entry.checks]
+            reload = (_recompile_function, (self._source, self._options, entry.name))
+            functions[entry.name] = CompiledFunction(entry, native_function(native, entry), locations, reload)
+        return functions
 
     def __str__(self) -> str:
         return str(self._source)
@@ -226,6 +205,8 @@ class Executable(Called):
             UnsupportedError: E7003, the tools that print assembly are not installed.
         """
         border.choice(stage, FORMS, "stage")
+        from mind_mlir.runtime.stage_text import stage_text  # noqa: PLC0415 -- loads MLIR, which calls do without
+
         return stage_text(self._source, stage, self._options)
 
     def _called(self) -> CompiledFunction:
@@ -251,17 +232,6 @@ def _recompile_function(module: Module, options: CompileOptions, name: str) -> C
     return Executable(module, options, function=name)[name]
 
 
-def evaluation(options: CompileOptions) -> Evaluate | None:
-    """Return what runs code while a module is compiled with ``options``, where these ask for it.
-
-    The code is for the processor that the module is for; where this machine is another one, nothing is run.
-    """
-    if not options.prepares or not runs_here(named_target(options.target)):
-        return None
-    alone = replace(options, prepares=False)
-    return lambda module: Executable(module, alone)()
-
-
 def _machine(name: object) -> Target:
     """Return the target that a caller names, or else the environment; this machine runs its code."""
     return runnable_target(None if name is None else border.choice(name, TARGETS, "target"))
@@ -276,29 +246,13 @@ def checked_options(options: CompileOptions) -> CompileOptions:
     threads = None if options.threads is None else check_threads(options.threads, "threads")
     winograd = border.flag(options.winograd, "winograd")
     disabled = checked_names(options.disabled_passes, "disabled_passes")
+    debug = border.flag(options.debug, "debug")
     return replace(
         options,
         opt_level=level,
         threads=threads,
         winograd=winograd,
         disabled_passes=disabled,
+        debug=debug,
         cache=checked_choice(options.cache),
     )
-
-
-@held()
-def stage_text(module: Module, stage: str, options: CompileOptions | None = None) -> str:
-    """Return ``module`` in the form that ``stage`` leaves it in (see `Executable.as_text`)."""
-    options = options or CompileOptions()
-    lowering = Lowering(
-        named_target(options.target),
-        threads=loop_threads(options.threads),
-        options=options,
-        evaluate=evaluation(options),
-    )
-    text = lowering.run(module, until="llvm" if stage == "asm" else stage)
-    if text is not None:
-        return text
-    if stage == "asm":
-        return assembly(NativeModule(lowering.mlir, opt_level=options.opt_level, together=True))
-    return f"{lowering.mlir}"

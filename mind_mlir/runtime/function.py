@@ -10,10 +10,10 @@ import numpy as np
 
 from mind_mlir import border
 from mind_mlir.arguments import address, bind
+from mind_mlir.code.entry import Entry
 from mind_mlir.diagnostics import ArgumentError, ExecutionError
 from mind_mlir.diagnostics.display import brief
-from mind_mlir.ir.interface import interface_of
-from mind_mlir.ir.module import Function
+from mind_mlir.ir.interface import Interface
 from mind_mlir.ir.types import DType
 from mind_mlir.ops.contexts import allocation_failed
 from mind_mlir.runtime.bound import BoundFunction
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mind_mlir.diagnostics import Diagnostic, Location
-    from mind_mlir.diagnostics.checks import Check
     from mind_mlir.ir.attributes import Array
+    from mind_mlir.runtime.native import NativeModule
 
 
 class _HasSignature(Protocol):
@@ -59,32 +59,31 @@ class CompiledFunction(Called):
 
     def __init__(
         self,
-        function: Function,
+        entry: Entry,
         native: NativeFunction,
-        checks: Sequence[tuple[Check, Location | None]],
+        locations: Sequence[Location | None],
         reload: tuple[Callable[..., CompiledFunction], tuple[object, ...]],
     ) -> None:
-        """Hold what `Executable` has compiled.
+        """Hold what has been compiled.
 
         Args:
-            function: The function, canonical.
+            entry: What the function takes, returns and checks.
             native: Its code.
-            checks: What its status tells about, in order, and where that is written.
+            locations: Where what each check looks at is written.
             reload: What a pickle of the function calls, and with what.
 
         Raises:
-            TypeError: ``function`` or ``native`` is none: only `Executable` makes these.
+            TypeError: ``entry`` or ``native`` is none: only what compiles or loads code makes these.
         """
-        border.expect(function, Function, "function", "a Function")
+        border.expect(entry, Entry, "entry", "an Entry")
         border.expect(native, NativeFunction, "native", "native code (mind_mlir.compile makes it)")
         super().__init__()
-        interface = interface_of(function)
-        self.name = interface.name
-        self.parameters = interface.parameters
-        self.results = tuple(output.type for output in interface.outputs)
-        self._interface = interface
+        self.name = entry.name
+        self.parameters = entry.parameters
+        self.results = tuple(output.type for output in entry.outputs)
+        self._interface = Interface(entry.name, entry.parameters, entry.outputs)
         self._native = native
-        self._checks = tuple(checks)
+        self._checks = tuple(zip(entry.checks, locations, strict=True))
         self._reload = reload
         # What a call allocates: the outputs and, behind them, the status that the checks are judged by.
         self._layouts = [(type_.extents, type_.dtype.numpy) for type_ in self.results]
@@ -278,3 +277,9 @@ class CompiledFunction(Called):
         findings = [finding for finding in judged if finding is not None]
         if findings:
             raise ExecutionError(as_written(findings))
+
+
+def native_function(module: NativeModule, entry: Entry) -> NativeFunction:
+    """Return the code of ``entry``, which is one of those of ``module``."""
+    pointers = len(entry.parameters) + len(entry.outputs) + bool(entry.checks)
+    return NativeFunction(module, entry.symbol, pointers, entry.scratch_bytes)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from mind_mlir import border
 from mind_mlir.ir.module import MODULE, Module
 from mind_mlir.options import CompileOptions
-from mind_mlir.runtime.executable import Executable, stage_text
+from mind_mlir.runtime.executable import Executable
 from mind_mlir.stages import FORMS
 
 
@@ -40,6 +40,8 @@ class Lowered:
             UnsupportedError: E7003, the tools that print assembly are not installed.
         """
         border.choice(stage, FORMS, "stage")
+        from mind_mlir.runtime.stage_text import stage_text  # noqa: PLC0415 -- loads MLIR, which calls do without
+
         return stage_text(self.module, stage, self.options)
 
     def compile(self) -> Executable:

@@ -28,6 +28,7 @@ import numpy as np
 
 from mind_mlir import border
 from mind_mlir.abi import ALIGNMENT
+from mind_mlir.releasing import at_release
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -278,8 +279,6 @@ def trim_heap() -> None:
         _trim_heap(0)
 
 
-#: What else gives memory back that waits to be used again.
-at_release: list[Callable[[], object]] = []
 #: The pool of this process.
 pool = Pool(_physical_memory() // 8)
 

@@ -10,13 +10,14 @@ import threading
 from typing import TYPE_CHECKING
 
 from mind_mlir import border
+from mind_mlir.abi import PARALLEL_SYMBOL
+from mind_mlir.code.loading import Loaded
+from mind_mlir.cores import usable_cores
 from mind_mlir.diagnostics.display import brief
-from mind_mlir.runtime.quota import quota_cores
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from mind_mlir.runtime.library import Code
+    from mind_mlir.code.image import Image
+    from mind_mlir.codegen.library import Code
 
 #: More threads than any machine gains from.
 MOST_THREADS = 1024
@@ -37,15 +38,18 @@ _AT_FORK = ("__register_atfork", "pthread_atfork")
 
 
 class _Pool:
-    """The pool of this process."""
+    """The pool of this process; it stays until that ends, for threads may be running its code."""
 
-    def __init__(self, found: Mapping[str, int]) -> None:
-        self.address = found["mind_parallel"]
-        self._configure = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 3)(found["mind_threads_configure"])
+    def __init__(self, image: Image) -> None:
+        loaded = Loaded(image)
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(loaded))
+        self.address = loaded.address_of(PARALLEL_SYMBOL)
+        configure = loaded.address_of("mind_threads_configure")
+        self._configure = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 3)(configure)
         process = ctypes.CDLL(None)
         register = next(getattr(process, name) for name in _AT_FORK if hasattr(process, name))
         # Three handlers and, for glibc, the library that they stand in: none, since they are never unloaded.
-        register(None, None, ctypes.c_void_p(found["mind_threads_forked"]), None)
+        register(None, None, ctypes.c_void_p(loaded.address_of("mind_threads_forked")), None)
 
     def configure(self, threads: int) -> None:
         """Let loops use so many threads from now on."""
@@ -126,14 +130,6 @@ def loop_threads(limit: int | None) -> int | None:
     return limit if is_available() else 1
 
 
-def usable_cores() -> int:
-    """Return the number of cores that the calling thread may run on, or has the time of if that is less."""
-    if sys.platform == "linux":
-        cores = len(os.sched_getaffinity(0))
-        return min(cores, quota_cores() or cores)
-    return os.cpu_count() or 1
-
-
 @functools.cache
 def is_available() -> bool:
     """Return whether there is a thread pool for this system: Linux on 64-bit x86 or Arm."""
@@ -169,7 +165,7 @@ def parallel_address() -> int:
     if _State.pool is not None:
         return _State.pool.address
     # Making code has a lock of its own. A fork takes all locks, in another order than doing this below would.
-    found = _begin().addresses()
+    found = _begin().image()
     with _State.lock:
         if _State.pool is None:
             count = get_num_threads()
@@ -180,7 +176,7 @@ def parallel_address() -> int:
 
 
 def _begin() -> Code:
-    from mind_mlir.runtime.library import begin  # noqa: PLC0415 -- MLIR, which the number of threads does without
+    from mind_mlir.codegen.library import begin  # noqa: PLC0415 -- MLIR, which the number of threads does without
 
     return begin("threads", "threads_workers", _MACHINES[os.uname().machine], opt_level=0)
 

@@ -15,7 +15,7 @@ from mind_mlir.surface.syntax import nodes
 from mind_mlir.surface.syntax.reading import Reading, read
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from mind_mlir.diagnostics import Diagnostic
     from mind_mlir.ir.module import Module
@@ -94,11 +94,13 @@ class SurfaceProgram:
         """Return everything that is wrong with the program, in source order."""
         return elaboration.check(self)
 
-    def lower(self, function: str | None = None, bindings: Mapping[str, int] | None = None) -> Module:
-        """Return the program, or a function of it, as a module (`mind_mlir.surface.elaboration.lower`).
+    def lower(
+        self, function: str | Sequence[str] | None = None, bindings: Mapping[str, int] | None = None
+    ) -> Module:
+        """Return the program, or functions of it, as a module (`mind_mlir.surface.elaboration.lower`).
 
         Args:
-            function: The function; all that are exported unless given.
+            function: The function, or several; all that are exported unless given.
             bindings: Extents of named dimensions, 1 or more.
 
         Raises:
@@ -110,7 +112,8 @@ class SurfaceProgram:
         """
         if self.findings:
             raise ParseError(self.check())
-        return elaboration.lower(self, function, self.checked_bindings(bindings))
+        names = None if function is None else border.names(function, "function")
+        return elaboration.lower(self, names, self.checked_bindings(bindings))
 
     def checked_bindings(self, bindings: object) -> dict[str, int]:
         """Return what a caller passes as ``bindings``; see `lower`."""

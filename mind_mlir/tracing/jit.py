@@ -138,6 +138,7 @@ def jit(
     target: str | None = None,
     winograd: bool = False,
     disabled_passes: Collection[str] = (),
+    debug: bool = False,
     cache: bool | str | os.PathLike[str] | None = None,
     max_signatures: int = DEFAULT_MAX_SIGNATURES,
 ) -> SurfaceFunction: ...
@@ -151,6 +152,7 @@ def jit(
     target: str | None = None,
     winograd: bool = False,
     disabled_passes: Collection[str] = (),
+    debug: bool = False,
     cache: bool | str | os.PathLike[str] | None = None,
     max_signatures: int = DEFAULT_MAX_SIGNATURES,
 ) -> JitFunction: ...
@@ -163,6 +165,7 @@ def jit(
     target: str | None = None,
     winograd: bool = False,
     disabled_passes: Collection[str] = (),
+    debug: bool = False,
     cache: bool | str | os.PathLike[str] | None = None,
     max_signatures: int = DEFAULT_MAX_SIGNATURES,
 ) -> Callable[[Callable[..., Any]], JitFunction]: ...
@@ -176,6 +179,7 @@ def jit(
     target: str | None = None,
     winograd: bool = False,
     disabled_passes: Collection[str] = (),
+    debug: bool = False,
     cache: bool | str | os.PathLike[str] | None = None,
     max_signatures: int = DEFAULT_MAX_SIGNATURES,
 ) -> StagedFunction | Callable[[Callable[..., Any]], JitFunction]:
@@ -195,6 +199,7 @@ def jit(
         target: As of `mind_mlir.compile`.
         winograd: As of `mind_mlir.compile`.
         disabled_passes: As of `mind_mlir.compile`.
+        debug: As of `mind_mlir.compile`.
         cache: As of `mind_mlir.compile`.
         max_signatures: For how many forms, dtypes and shapes of arguments code is kept; that used least
             recently goes first.
@@ -206,7 +211,9 @@ def jit(
         VerificationError: A program breaks a rule, has no function ``entry`` (E2002), or several (E2102).
     """
     disabled = checked_names(disabled_passes, "disabled_passes")
-    options = CompileOptions(opt_level, threads, target, winograd, disabled, cache=checked_choice(cache))
+    options = CompileOptions(
+        *(opt_level, threads, target, winograd, disabled), debug=debug, cache=checked_choice(cache)
+    )
     static = border.names(static_argnames, "static_argnames")
 
     if isinstance(function, SurfaceProgram):

@@ -9,7 +9,7 @@ import pytest
 from cli_harness import SUM, findings, invoke, succeed
 
 from mind_mlir import canonicalize, differentiate, parse, print_module
-from mind_mlir.runtime.executable import stage_text
+from mind_mlir.runtime.stage_text import stage_text
 from mind_mlir.stages import FORMS, STAGES
 
 if TYPE_CHECKING:

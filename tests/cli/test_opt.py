@@ -15,7 +15,7 @@ from mind_mlir.bindings import ir
 from mind_mlir.cli import mlir_passes, opt_driver
 from mind_mlir.cli.opt import command
 from mind_mlir.cli.pass_names import PASSES
-from mind_mlir.runtime.executable import stage_text
+from mind_mlir.runtime.stage_text import stage_text
 
 if TYPE_CHECKING:
     from pathlib import Path

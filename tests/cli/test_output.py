@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, BinaryIO
 import pytest
 from cli_harness import BIN, SUM, invoke, succeed
 
-from mind_mlir.cli import output
-from mind_mlir.cli.output import replace_file, write_file
-from mind_mlir.cli.output_errors import OutputError
+from mind_mlir.outputs import files as output
+from mind_mlir.outputs.errors import OutputError
+from mind_mlir.outputs.files import replace_file, write_file
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from cli_harness import SUM, invoke, succeed
+from native_code import native_function
 
 import mind_mlir
 from mind_mlir.bindings import ir, new_context
+from mind_mlir.cores import quota_cores
 from mind_mlir.lowering.to_llvm import to_llvm
 from mind_mlir.runtime import threads
-from mind_mlir.runtime.native import NativeFunction
-from mind_mlir.runtime.quota import quota_cores
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -157,7 +157,7 @@ def _run_loop(limit: int | None) -> None:
         module = ir.Module.parse(LOOP)
         to_llvm(module, threads=limit)
         assert ("mind_parallel" in str(module)) == (limit != 1)
-        native = NativeFunction(module)
+        native = native_function(module)
     given, result = np.arange(1000, dtype=np.float32), np.zeros(1000, np.float32)
     native.call([given.ctypes.data, result.ctypes.data])
     assert np.array_equal(result, 2 * given)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import guarded
 import numpy as np
+from native_code import native_function
 
 from mind_mlir import dialect
 from mind_mlir.bindings import new_context
@@ -19,7 +20,6 @@ from mind_mlir.lowering.schedule import schedule
 from mind_mlir.lowering.to_linalg import to_linalg
 from mind_mlir.lowering.to_llvm import to_llvm
 from mind_mlir.passes.structure import structure_function
-from mind_mlir.runtime.native import NativeFunction
 from mind_mlir.target import named_target
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from mind_mlir.diagnostics.checks import Check
     from mind_mlir.ir.module import Function
+    from mind_mlir.runtime.native import NativeFunction
 
 Array = np.ndarray[Any, np.dtype[Any]]
 #: What calls are given: numpy's scalars are taken for arrays of rank 0.
@@ -100,7 +101,7 @@ def compiled(module: Module, name: str = "main", *, verify: bool = True) -> Comp
     forms["bufferized"] = str(mlir)
     to_llvm(mlir, target, verify=verify)
     forms["llvm"] = str(mlir)
-    native = NativeFunction(mlir, entry=name)
+    native = native_function(mlir, entry=name)
     checks = tuple(outcome.check for outcome in lowered.checks_of[name])
     return Compiled(module, name, native, checks, forms)
 

@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import guarded
 import numpy as np
+from native_code import native_function
 
 from mind_mlir.bindings import ir, new_context
 from mind_mlir.lowering.bufferize import bufferize
 from mind_mlir.lowering.to_llvm import to_llvm
-from mind_mlir.runtime.native import NativeFunction
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from mind_mlir.runtime.native import NativeFunction
 
 Array = np.ndarray[Any, np.dtype[Any]]
 F32 = np.float32
@@ -68,7 +70,7 @@ def compiled(source: str, opt_level: int = 3) -> NativeFunction:
         module = ir.Module.parse(source)
         bufferize(module, verify=True)
         to_llvm(module, verify=True)
-        return NativeFunction(module, opt_level=opt_level)
+        return native_function(module, opt_level=opt_level)
 
 
 def run(source: str, inputs: Sequence[Array], *results: tuple[tuple[int, ...], Any]) -> list[Array]:

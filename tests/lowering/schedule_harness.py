@@ -6,18 +6,19 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import guarded
 import numpy as np
+from native_code import native_function
 
 from mind_mlir.bindings import ir, new_context
 from mind_mlir.lowering.bufferize import bufferize
 from mind_mlir.lowering.schedule import schedule
 from mind_mlir.lowering.to_llvm import to_llvm
-from mind_mlir.runtime.native import NativeFunction, NativeModule
 from mind_mlir.target import Target, host_target, named_target
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mind_mlir.bindings import Module
+    from mind_mlir.runtime.native import NativeFunction
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 DTYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64, "i1": np.bool_}
@@ -125,7 +126,7 @@ def compiled(text: str, target: Target | None = None) -> NativeFunction:
     with new_context(), ir.Location.unknown():
         module = _bufferize(text, target)
         to_llvm(module, machine)
-        return NativeFunction(NativeModule(module, opt_level=0, target=machine))
+        return native_function(module, opt_level=0, target=machine)
 
 
 def run(text: str, inputs: Sequence[Array], outputs: Sequence[Array], target: Target | None = None) -> None:

@@ -178,7 +178,7 @@ def test_the_module_records_the_arena_that_the_function_takes() -> None:
     assert f"memref<{scratch_bytes(text)}xi8>" in text
     native = compiled(chain(3))
     assert native.scratch_bytes == scratch_bytes(text)
-    assert native.parameters == 2
+    assert native.pointers == 2
 
 
 def test_extent_zero_through_a_call() -> None:

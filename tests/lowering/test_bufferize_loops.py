@@ -3,13 +3,13 @@ from __future__ import annotations
 import guarded
 import numpy as np
 import pytest
+from native_code import native_function
 from native_harness import F32, ID, bufferized, compiled, count, run, scratch_bytes, unary
 
 from mind_mlir.abi import SCRATCH_ATTRIBUTE
 from mind_mlir.bindings import ir, new_context
 from mind_mlir.lowering.buffers.arena import place_buffers
 from mind_mlir.lowering.to_llvm import to_llvm
-from mind_mlir.runtime.native import NativeFunction
 
 INSERTS = """
 func.func @main(%a: tensor<8xf32>) -> tensor<8xf32> {
@@ -168,7 +168,7 @@ def test_arena_of_a_parallel_loop_with_bounds_and_steps() -> None:
             ir.IntegerType.get_signless(64), size
         )
         to_llvm(module, verify=True)
-        native = NativeFunction(module)
+        native = native_function(module)
     result = np.zeros((2, 6), F32)
     native.call([result.ctypes.data])
     assert result.tolist() == [[0, 0, 2, 0, 4, 0]] * 2

@@ -8,6 +8,7 @@ import guarded
 import ml_dtypes
 import numpy as np
 import pytest
+from native_code import native_function
 from schedule_harness import Array, function, lowered, run, tensor_type
 
 from mind_mlir.bindings import ir, new_context
@@ -15,7 +16,6 @@ from mind_mlir.lowering.bufferize import bufferize
 from mind_mlir.lowering.schedule import schedule
 from mind_mlir.lowering.to_llvm import to_llvm
 from mind_mlir.ops.accumulation import roundings
-from mind_mlir.runtime.native import NativeFunction
 from mind_mlir.target import TARGETS, Target, host_target, named_target, runs_here
 
 HOST = host_target()
@@ -193,7 +193,7 @@ def test_targets_without_instructions_convert(dtype: str, name: str) -> None:
             schedule(module, machine)
             bufferize(module)
             to_llvm(module, machine)
-            native = NativeFunction(module, opt_level=0)
+            native = native_function(module, opt_level=0)
         made = [
             np.random.default_rng(seed).integers(-9, 9, shape) for seed, shape in ((1, (m, k)), (2, (k, n)))
         ]

@@ -11,6 +11,7 @@ import guarded
 import ml_dtypes
 import numpy as np
 import pytest
+from native_code import native_function
 
 import mind_mlir
 from mind_mlir.abi import SCRATCH_ATTRIBUTE
@@ -18,13 +19,13 @@ from mind_mlir.bindings import ir, new_context
 from mind_mlir.interpreter import interpret
 from mind_mlir.lowering.to_llvm import to_llvm
 from mind_mlir.pipeline import Lowering
-from mind_mlir.runtime.native import NativeFunction
 from mind_mlir.target import named_target
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mind_mlir.ir.module import Module
+    from mind_mlir.runtime.native import NativeFunction
 
 Array = np.ndarray[Any, np.dtype[Any]]
 F32 = np.float32
@@ -52,7 +53,7 @@ def lowered(source: str, threads: int | None = None) -> tuple[str, NativeFunctio
         to_llvm(module, threads=threads, verify=True)
         assert module.operation.verify()
         text = str(module)
-        return text, NativeFunction(module)
+        return text, native_function(module)
 
 
 def chunked(body: str) -> str:

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from mind_mlir.bindings import ir, llvm, new_context
+from mind_mlir.code.loading import Loaded
+from mind_mlir.codegen.library import Code
 from mind_mlir.lowering.schedule.emission.shuffle import exchange
 from mind_mlir.lowering.shuffles import fence_shuffles
 from mind_mlir.mlir.passes import find_all
-from mind_mlir.runtime.library import Code
 
 FENCE = "llvm.arithmetic.fence"
 ALIGNED = "{alignment = 1 : i64}"
@@ -55,10 +56,12 @@ def test_a_fence_stands_between_any_two_shuffles(element: str) -> None:
             assert all(operand.owner.name != "llvm.shufflevector" for operand in shuffle.operands)
         fences = find_all(module, llvm.CallIntrinsicOp)
         assert [fence.attributes["intrin"].value for fence in fences] == [FENCE] * 48
-        address = Code(module, opt_level=0).addresses()["main"]
+        loaded = Loaded(Code(module, opt_level=0).image())
     data = np.arange(256).astype(dtype).reshape(16, 16)
     found = np.zeros_like(data)
-    ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(address)(data.ctypes.data, found.ctypes.data)
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(loaded.address_of("main"))(
+        data.ctypes.data, found.ctypes.data
+    )
     assert np.array_equal(found, data.T)
 
 

@@ -7,13 +7,13 @@ import guarded
 import ml_dtypes
 import numpy as np
 import pytest
-from native_harness import compiled, lowered, run
+from native_code import assembly, native_function
+from native_harness import lowered, run
 
 from mind_mlir.abi import SCRATCH_ATTRIBUTE
 from mind_mlir.bindings import ir, new_context
+from mind_mlir.lowering.bufferize import bufferize
 from mind_mlir.lowering.to_llvm import to_llvm
-from mind_mlir.runtime.disassemble import assembly
-from mind_mlir.runtime.native import NativeFunction
 from mind_mlir.target import named_target
 
 ID = "affine_map<(i) -> (i)>"
@@ -314,7 +314,7 @@ def test_kernels_whose_buffers_may_be_the_same_take_them_one_by_one(same: bool) 
             ir.IntegerType.get_signless(64), 0
         )
         to_llvm(module, verify=True)
-        native = NativeFunction(module)
+        native = native_function(module)
     first, second = np.zeros(64, F32), np.zeros(64, F32)
     guarded.call(native, [np.array(same)], [first, second])
     ones = np.ones(64, F32)
@@ -328,7 +328,11 @@ def test_elementwise_loops_use_the_widest_vectors() -> None:
     if named_target().vector_bytes != 64:
         pytest.skip("names the registers of AVX-512")
     body = "%s = arith.addf %x0, %x1 : f32\n linalg.yield %s : f32"
-    text = assembly(compiled(elementwise("4096", 2, body)))
+    with new_context():
+        module = ir.Module.parse(elementwise("4096", 2, body))
+        bufferize(module, verify=True)
+        to_llvm(module)
+        text = assembly(module)
     assert re.search(r"vaddps zmm\d+, zmm\d+, ", text)
     assert not re.search(r"vaddss", text)  # no run-time overlap check, hence no scalar version of the loop
 

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from guarded import call
 from minimax import atanh_tail, erf, erf_tail, erfc_log, exp_tail, log_tail, minimax
+from native_code import native_function
 
 import mind_mlir
 from mind_mlir.bindings import ir, new_context
@@ -22,7 +23,6 @@ from mind_mlir.lowering.math_functions import FORMATS
 from mind_mlir.lowering.to_llvm import to_llvm
 from mind_mlir.lowering.vector_math import MOST_INLINED
 from mind_mlir.mlir.special_tables import ERF_SPLIT, TABLES, TANH_SPLIT
-from mind_mlir.runtime.native import NativeFunction
 from mind_mlir.target import Target, named_target
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def execute(
         module = ir.Module.parse(source)
         bufferize(module, verify=True)
         to_llvm(module, Target(fma=fma, scales=scales), verify=True)
-        native = NativeFunction(module, opt_level=opt_level)
+        native = native_function(module, opt_level=opt_level)
     result = np.empty_like(x)
     call(native, [x], [result])
     return result

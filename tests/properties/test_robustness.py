@@ -36,7 +36,7 @@ from mind_mlir import (
 )
 from mind_mlir.diagnostics.render import FORMATS, render
 from mind_mlir.ops.registry import all_ops
-from mind_mlir.runtime.executable import stage_text
+from mind_mlir.runtime.stage_text import stage_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,12 +5,10 @@ from __future__ import annotations
 import ctypes
 import functools
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from mind_mlir.runtime import library, threads
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from mind_mlir.code.loading import Loaded
+from mind_mlir.codegen import library
+from mind_mlir.runtime import threads
 
 _TEXT = """
 llvm.func @sched_yield() -> i32
@@ -139,13 +137,15 @@ _PARALLEL = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2, *[ctypes.c_int64] * 2
 
 
 @functools.cache
-def bodies() -> Mapping[str, int]:
-    return library.compile_text(_TEXT.replace("ADDRESS", str(threads.parallel_address())))
+def bodies() -> Loaded:
+    loaded = Loaded(library.compile_text(_TEXT.replace("ADDRESS", str(threads.parallel_address()))))
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(loaded))  # threads may be in it when the process ends
+    return loaded
 
 
 def region(body: str, data: ctypes.Array[ctypes.c_int64], chunks: int, limit: int = 0) -> None:
     """Run one of the functions above for all ``chunks``."""
-    _PARALLEL(threads.parallel_address())(bodies()[body], ctypes.addressof(data), chunks, limit)
+    _PARALLEL(threads.parallel_address())(bodies().address_of(body), ctypes.addressof(data), chunks, limit)
 
 
 def words(count: int) -> ctypes.Array[ctypes.c_int64]:

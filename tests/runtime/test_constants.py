@@ -2,58 +2,41 @@
 
 from __future__ import annotations
 
-import ctypes
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from mind_mlir.bindings import ir, new_context
-from mind_mlir.runtime.constants import LARGE, Constants
+from mind_mlir.codegen.constants import LARGE, take_constants
+from mind_mlir.runtime.native import _in_place
 
 if TYPE_CHECKING:
-    from mind_mlir.ir.attributes import Array
+    from mind_mlir.code.compiled import Data
 
 GLOBAL = "llvm.mlir.global private constant @c({}) : !llvm.array<{} x {}>"
 
 
-class Engine:
-    """Keeps what is defined in it."""
-
-    def __init__(self) -> None:
-        self.symbols: dict[str, Any] = {}
-
-    def raw_register_runtime(self, name: str, pointer: Any) -> None:
-        self.symbols[name] = pointer
-
-
-def taken_out(values: str, count: int, element: str) -> tuple[dict[str, Any], str, Constants]:
-    """Return the symbols of a module with one constant, and the module without them."""
+def taken_out(values: str, count: int, element: str) -> tuple[tuple[Data, ...], str]:
+    """Return what is taken out of a module with one constant, and the module without it."""
     with new_context():
         tensor = f"dense<{values}> : tensor<{count}x{element}>"
         module = ir.Module.parse(GLOBAL.format(tensor, count, element))
-        engine, constants = Engine(), Constants(module)
-        constants.define_in(engine)
-        return engine.symbols, str(module), constants
+        return take_constants(module), str(module)
 
 
 @pytest.mark.parametrize("offset", [0, 1, 16, 32, 63])
-def test_copies_begin_at_a_multiple_of_64(offset: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    empty = np.empty
-
-    def askew(size: int, dtype: Any) -> Array:
-        memory = empty(size + 128, dtype)
-        start = -memory.ctypes.data % 64 + offset
-        return memory[start : start + size]
-
-    count = LARGE // 4 + 5
-    with monkeypatch.context() as patched:
-        patched.setattr("mind_mlir.runtime.constants.np.empty", askew)
-        symbols, _, constants = taken_out("7", count, "i32")
-    address = symbols["c"].value
-    assert address % 64 == 0
-    assert ctypes.string_at(address, 4 * count) == np.full(count, 7, np.int32).tobytes()
-    del constants  # it keeps the memory
+def test_code_reads_aligned_copies(offset: int) -> None:
+    (data,), _ = taken_out("7", LARGE // 4 + 5, "i32")
+    memory = np.empty(len(data.data) + 128, np.uint8)
+    start = -memory.ctypes.data % 64 + offset
+    askew = memory[start : start + len(data.data)]
+    askew[:] = np.frombuffer(data.data, np.uint8)
+    found = _in_place(replace(data, data=askew.data))
+    assert found.ctypes.data % 64 == 0
+    assert (found.ctypes.data == askew.ctypes.data) == (offset == 0)
+    assert found.tobytes() == np.full(LARGE // 4 + 5, 7, np.int32).tobytes()
 
 
 @pytest.mark.parametrize(
@@ -72,7 +55,7 @@ def test_copies_begin_at_a_multiple_of_64(offset: int, monkeypatch: pytest.Monke
 )
 def test_only_what_is_large_is_taken_out(count: int, element: str, expected: bool) -> None:
     value = "true" if element == "i1" else "1" if element[0] == "i" else "1.0"
-    symbols, text, _ = taken_out(value, count, element)
-    assert list(symbols) == ["c"] * expected
+    taken, text = taken_out(value, count, element)
+    assert [each.symbol for each in taken] == ["c"] * expected
     assert ("dense<" in text) != expected
     assert ("external" in text) == expected

@@ -4,13 +4,12 @@ import re
 import sys
 
 import pytest
+from native_code import assembly
 
 from mind_mlir.bindings import ir, new_context
 from mind_mlir.diagnostics import UnsupportedError
 from mind_mlir.lowering.bufferize import bufferize
 from mind_mlir.lowering.to_llvm import to_llvm
-from mind_mlir.runtime.disassemble import assembly
-from mind_mlir.runtime.native import NativeFunction
 
 SOURCE = """
 func.func @main(%a: tensor<1000xf32>) -> tensor<1000xf32> {
@@ -26,18 +25,18 @@ func.func @main(%a: tensor<1000xf32>) -> tensor<1000xf32> {
 }"""
 
 
-def native() -> NativeFunction:
+def compiled() -> str:
     with new_context():
         module = ir.Module.parse(SOURCE)
         bufferize(module)
         to_llvm(module)
-        return NativeFunction(module)
+        return assembly(module)
 
 
 def test_assembly_names_functions_targets_and_callees() -> None:
     pytest.importorskip("capstone")
     pytest.importorskip("elftools")
-    text = assembly(native())
+    text = compiled()
     assert re.search(r"^main:$", text, re.MULTILINE)
     assert re.search(r"; atanf$", text, re.MULTILINE)
     labels = set(re.findall(r"^(\.L\d+):$", text, re.MULTILINE))
@@ -51,7 +50,7 @@ def test_assembly_names_functions_targets_and_callees() -> None:
 def test_assembly_is_deterministic() -> None:
     pytest.importorskip("capstone")
     pytest.importorskip("elftools")
-    assert assembly(native()) == assembly(native())
+    assert compiled() == compiled()
 
 
 @pytest.mark.parametrize("missing", ["capstone", "elftools.elf.elffile"])
@@ -60,7 +59,7 @@ def test_missing_extra_is_reported(missing: str, monkeypatch: pytest.MonkeyPatch
         pytest.importorskip("capstone")
     monkeypatch.setitem(sys.modules, missing, None)
     with pytest.raises(UnsupportedError) as caught:
-        assembly(native())
+        compiled()
     (finding,) = caught.value.diagnostics
     assert finding.code == "E7003"
     assert finding.help == "run: pip install 'mind-mlir[asm]'"

@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import pytest
+from native_code import native_function
 
 import mind_mlir
+from mind_mlir.codegen import ahead, kernels
 from mind_mlir.lowering.schedule.contraction.library import declared_kernels
+from mind_mlir.lowering.to_llvm import linked
 from mind_mlir.pipeline import Lowering
-from mind_mlir.runtime import ahead, kernels
-from mind_mlir.runtime.native import NativeFunction, NativeModule
 from mind_mlir.target import Target, named_target
 
 if TYPE_CHECKING:
+    from mind_mlir.codegen.library import Code
     from mind_mlir.lowering.schedule.contraction.library import Kernel
-    from mind_mlir.runtime.library import Code
 
     Codes: TypeAlias = dict[tuple[Kernel, Target], Code]
 
@@ -66,7 +67,7 @@ def test_results_are_those_of_kernels_inside_the_module() -> None:
     (expected,) = mind_mlir.compile(module)(a, b)
     lowering = Lowering()
     lowering.run(module)
-    native = NativeFunction(NativeModule(lowering.mlir, together=True), entry="main")
+    native = native_function(linked(lowering.mlir, named_target()))
     found = np.empty((33, 49), np.float32)
     native.call([array.ctypes.data for array in (a, b, found)])
     assert found.tobytes() == expected.tobytes()

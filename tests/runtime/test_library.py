@@ -7,7 +7,9 @@ import ctypes
 import pytest
 
 from mind_mlir.bindings import MLIRError
-from mind_mlir.runtime import library
+from mind_mlir.code.errors import LoadingError
+from mind_mlir.code.loading import Loaded
+from mind_mlir.codegen import library
 
 FUNCTIONS = """
 llvm.func @PyLong_FromLong(i64) -> !llvm.ptr
@@ -30,21 +32,22 @@ llvm.func @python_integer(%a: i64) -> !llvm.ptr {
 
 
 def test_public_functions_are_c_functions() -> None:
-    found = library.compile_text(FUNCTIONS)
-    assert list(found) == ["multiply", "python_integer"]
-    multiply = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)(found["multiply"])
+    loaded = Loaded(library.compile_text(FUNCTIONS))
+    address = loaded.address_of("multiply")
+    multiply = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)(address)
     assert multiply(4, -5) == -35
 
 
 def test_code_calls_what_the_process_has() -> None:
-    address = library.compile_text(FUNCTIONS)["python_integer"]
-    assert ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_int64)(address)(1 << 40) == 1 << 40
+    loaded = Loaded(library.compile_text(FUNCTIONS))
+    function = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_int64)(loaded.address_of("python_integer"))
+    assert function(1 << 40) == 1 << 40
 
 
 def test_a_symbol_that_nobody_defines() -> None:
     text = "llvm.func @missing()\nllvm.func @calls() { llvm.call @missing() : () -> ()\n llvm.return }"
-    with pytest.raises(RuntimeError, match="does not have"):
-        library.compile_text(text)
+    with pytest.raises(LoadingError, match="does not have"):
+        Loaded(library.compile_text(text))
 
 
 def test_a_text_that_is_wrong() -> None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mind_mlir.runtime import threads
-from mind_mlir.runtime.quota import read_quota
+from mind_mlir import cores
+from mind_mlir.cores import read_quota
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,7 +26,7 @@ def system(root: Path, files: dict[str, str]) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("groups", "files", "cores"),
+    ("groups", "files", "expected"),
     [
         pytest.param("0::/\n", {"sys/fs/cgroup/cpu.max": "200000 100000\n"}, 2, id="whole"),
         pytest.param("0::/\n", {"sys/fs/cgroup/cpu.max": "150000 100000\n"}, 2, id="rounded up"),
@@ -62,8 +62,8 @@ def system(root: Path, files: dict[str, str]) -> Path:
         pytest.param("nonsense\n0::/\n", {"sys/fs/cgroup/cpu.max": "1 2 3\n"}, None, id="nonsense"),
     ],
 )
-def test_quota(tmp_path: Path, groups: str, files: dict[str, str], cores: int | None) -> None:
-    assert read_quota(system(tmp_path, {"proc/self/cgroup": groups, **files})) == cores
+def test_quota(tmp_path: Path, groups: str, files: dict[str, str], expected: int | None) -> None:
+    assert read_quota(system(tmp_path, {"proc/self/cgroup": groups, **files})) == expected
 
 
 def test_a_system_without_control_groups_has_no_quota(tmp_path: Path) -> None:
@@ -73,9 +73,9 @@ def test_a_system_without_control_groups_has_no_quota(tmp_path: Path) -> None:
 def test_no_more_threads_than_the_quota_has_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(64)), raising=False)
-    monkeypatch.setattr(threads, "quota_cores", lambda: 3)
-    assert threads.usable_cores() == 3
-    monkeypatch.setattr(threads, "quota_cores", lambda: 100)
-    assert threads.usable_cores() == 64
-    monkeypatch.setattr(threads, "quota_cores", lambda: None)
-    assert threads.usable_cores() == 64
+    monkeypatch.setattr(cores, "quota_cores", lambda: 3)
+    assert cores.usable_cores() == 3
+    monkeypatch.setattr(cores, "quota_cores", lambda: 100)
+    assert cores.usable_cores() == 64
+    monkeypatch.setattr(cores, "quota_cores", lambda: None)
+    assert cores.usable_cores() == 64

@@ -18,7 +18,9 @@ from regions import meet, region, words, workers
 import mind_mlir
 from mind_mlir.abi import BRIEF
 from mind_mlir.bindings import ir, llvm, new_context
-from mind_mlir.runtime import library, threads
+from mind_mlir.code.loading import Loaded
+from mind_mlir.codegen import library
+from mind_mlir.runtime import threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -319,7 +321,8 @@ def test_an_interrupt_arrives_after_the_loop() -> None:
 def test_workers_compute_as_their_caller() -> None:
     """A caller that flushes denormal numbers to zero gets zeros from all threads; others do not."""
     mind_mlir.set_num_threads(2)
-    found = library.compile_text("""
+    found = Loaded(
+        library.compile_text("""
         llvm.func @set(%register: i32) {
           %one = llvm.mlir.constant(1 : i32) : i32
           %at = llvm.alloca %one x i32 : (i32) -> !llvm.ptr
@@ -328,7 +331,8 @@ def test_workers_compute_as_their_caller() -> None:
           llvm.return
         }
     """)
-    set_register = ctypes.CFUNCTYPE(None, ctypes.c_uint32)(found["set"])
+    )
+    set_register = ctypes.CFUNCTYPE(None, ctypes.c_uint32)(found.address_of("set"))
     tiny = np.full(2, 2.0**-1050)
     for register, expected in ((0x1F80, 2.0**-1051), (0x9FC0, 0.0), (0x1F80, 2.0**-1051)):
         data = words(4)

@@ -11,10 +11,12 @@ import pytest
 
 import mind_mlir
 from mind_mlir import bindings
+from mind_mlir.codegen import cutting, engines, entries, machine_code, units
+from mind_mlir.codegen.entries import add_entries
 from mind_mlir.diagnostics import InternalError
 from mind_mlir.lowering.loop_hints import SCALAR_ATTRIBUTE
 from mind_mlir.pipeline import Lowering
-from mind_mlir.runtime import code, cutting, units
+from mind_mlir.runtime import compiled_code
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,8 +54,8 @@ def inputs() -> list[Array]:
 
 def run(monkeypatch: pytest.MonkeyPatch, cores: int, module: mind_mlir.Module, given: list[Array]) -> bytes:
     """Return the results of ``module``, compiled as where there are so many cores."""
-    monkeypatch.setattr(code, "usable_cores", lambda: cores)
-    monkeypatch.setattr(code, "get_num_threads", lambda: cores)
+    monkeypatch.setattr(compiled_code, "usable_cores", lambda: cores)
+    monkeypatch.setattr(compiled_code, "get_num_threads", lambda: cores)
     return b"".join(result.tobytes() for result in mind_mlir.compile(module)(*given))
 
 
@@ -61,6 +63,12 @@ def lowered(module: mind_mlir.Module) -> Any:
     lowering = Lowering()
     lowering.run(module)
     return lowering.mlir
+
+
+def cut(module: Any, opt_level: int, most: int) -> list[units.Unit]:
+    """Cut a lowered module, having given it its entries."""
+    entries = [each.symbol for each in add_entries(module).values()]
+    return units.cut_into_units(module, opt_level, most, entries)
 
 
 @pytest.mark.usefixtures("any_size")
@@ -79,7 +87,7 @@ def test_units_hold_every_function_once() -> None:
         for op in module.body.operations
         if op.operation.name == "llvm.func" and "mind.kernel" in op.attributes
     ]
-    made, slots = units.cut_into_units(module, 3, 3)
+    made = cut(module, 3, 3)
     assert len(made) == 3
     assert all(unit.level == 0 for unit in made)
     held = [
@@ -88,14 +96,12 @@ def test_units_hold_every_function_once() -> None:
         for op in unit.module.body.operations
         if op.operation.name == "llvm.func" and "mind.kernel" in op.attributes
     ]
-    assert sorted(held) == sorted(private)
-    assert sorted(slot for unit in made for slot in unit.published) == list(range(slots)) != []
+    assert sorted(held) == sorted(private) != []
 
 
 def test_a_small_module_is_one_unit() -> None:
     module = mind_mlir.parse((EXAMPLES / "quickstart.ir").read_text(encoding="utf-8"))
-    made, slots = units.cut_into_units(lowered(module), 3, 8)
-    assert (len(made), slots) == (1, 0)
+    assert len(cut(lowered(module), 3, 8)) == 1
 
 
 @pytest.mark.usefixtures("any_size")
@@ -103,18 +109,16 @@ def test_functions_with_loops_over_scalars_are_optimised(monkeypatch: pytest.Mon
     module, given = exponentials(), inputs()
     alone = run(monkeypatch, 1, module, given)
 
-    def mark(
-        module: Any, opt_level: int, most: int, elsewhere: Sequence[str]
-    ) -> tuple[list[units.Unit], int]:
+    def mark(module: Any, opt_level: int, most: int, entries: Sequence[str]) -> list[units.Unit]:
         kernel = next(op for op in module.body.operations if "mind.kernel" in op.attributes)
         with module.context:
             kernel.attributes[SCALAR_ATTRIBUTE] = bindings.ir.UnitAttr.get()
-        made = cut(module, opt_level, most, elsewhere)
-        levels.append([unit.level for unit in made[0]])
+        made = units.cut_into_units(module, opt_level, most, entries)
+        levels.append([unit.level for unit in made])
         return made
 
-    cut, levels = units.cut_into_units, list[list[int]]()
-    monkeypatch.setattr(code, "cut_into_units", mark)
+    levels: list[list[int]] = []
+    monkeypatch.setattr(machine_code, "cut_into_units", mark)
     assert run(monkeypatch, 1, module, given) == alone
     assert run(monkeypatch, 3, module, given) == alone
     assert levels == [[3, 0], [3, 0, 0, 0]]
@@ -122,7 +126,7 @@ def test_functions_with_loops_over_scalars_are_optimised(monkeypatch: pytest.Mon
 
 def test_loops_of_programs_are_optimised() -> None:
     text = (EXAMPLES / "control" / "newton_sqrt.ir").read_text(encoding="utf-8")
-    made, _ = units.cut_into_units(lowered(mind_mlir.parse(text)), 2, 4)
+    made = cut(lowered(mind_mlir.parse(text)), 2, 4)
     assert made[0].level == 2
 
 
@@ -155,8 +159,8 @@ def test_what_llvm_refuses_is_reported_whichever_unit_it_is(
             raise RuntimeError("there is no engine for it")
         return create(module, **options)
 
-    monkeypatch.setattr(code, "create_engine", refuse)
-    with pytest.raises(InternalError, match="LLVM refuses the module"):
+    monkeypatch.setattr(engines, "create_engine", refuse)
+    with pytest.raises(InternalError, match="LLVM makes no code"):
         run(monkeypatch, 3, exponentials(), inputs())
 
 
@@ -176,42 +180,32 @@ def test_examples_in_units_give_the_same_bits(monkeypatch: pytest.MonkeyPatch, n
 
 def test_a_large_module_compiles_apart_by_itself() -> None:
     """Nothing is forced: a module of this size is worth two units wherever there are two cores."""
-    made, _ = units.cut_into_units(lowered(exponentials(range(33, 63))), 3, 2)
+    made = cut(lowered(exponentials(range(33, 63))), 3, 2)
     assert len(made) == 2
 
 
-def public(unit: units.Unit) -> dict[str, str]:
-    """Return the linkage of the functions of ``unit`` that others may call, by name."""
-    return {
-        op.attributes["sym_name"].value: str(op.attributes["linkage"])
-        for op in unit.module.body.operations
-        if op.operation.name == "llvm.func"
-        and "internal" not in str(op.attributes["linkage"])
-        and op.regions[0].blocks
-    }
+def joined(module: Any, opt_level: int = 3) -> list[bool]:
+    """Return whether each of the functions that callers see becomes a part of its entry."""
+    signatures = add_entries(module)
+    if units.whole(module, opt_level, [each.symbol for each in signatures.values()]).level == 0:
+        entries.join_entry(module, signatures)
+    names = {str(op.attributes["sym_name"].value): op for op in module.body.operations}
+    return ["always_inline" in names[name].attributes for name in signatures]
 
 
-@pytest.mark.usefixtures("any_size")
-def test_the_code_of_a_single_public_function_is_in_its_wrapper() -> None:
-    made, _ = units.cut_into_units(lowered(exponentials()), 3, 2)
-    assert [public(unit) for unit in made] == [{"main": "#llvm.linkage<external>"}, {}]
-    for unit in made:
-        units.inline_in_wrappers(unit)
-    assert [public(unit) for unit in made] == [{"main": "#llvm.linkage<linkonce_odr>"}, {}]
+def test_the_code_of_a_single_function_is_in_its_entry() -> None:
+    assert joined(lowered(exponentials())) == [True]
 
 
 @pytest.mark.parametrize("hindrance", ["another function", "its size", "the level"])
-def test_a_public_function_may_stay_outside_of_its_wrapper(
-    monkeypatch: pytest.MonkeyPatch, hindrance: str
-) -> None:
+def test_a_function_may_stay_outside_of_its_entry(monkeypatch: pytest.MonkeyPatch, hindrance: str) -> None:
     names = ["f", "g"] if hindrance == "another function" else ["f"]
     body = "(%x: tensor<f32[9]>) -> (tensor<f32[9]>) {\n^e:\n%y = Neg (%x) : tensor<f32[9]>\nreturn %y\n}\n"
-    module = mind_mlir.parse("".join(f"func @{name}{body}" for name in names))
-    unit = units.whole(lowered(module), 0)
+    module = lowered(mind_mlir.parse("".join(f"func @{name}{body}" for name in names)))
     if hindrance == "its size":
-        monkeypatch.setattr(units, "_MOST_COPIED", 1)
+        monkeypatch.setattr(entries, "_MOST_COPIED", 1)
     if hindrance == "the level":
-        unit.level = 1
-    units.inline_in_wrappers(unit)
-    assert set(public(unit).values()) == {"#llvm.linkage<external>"}
-    assert len(public(unit)) == len(names)
+        kernel = next(op for op in module.body.operations if op.operation.name == "llvm.func")
+        with module.context:
+            kernel.attributes[SCALAR_ATTRIBUTE] = bindings.ir.UnitAttr.get()
+    assert joined(module) == [False] * len(names)

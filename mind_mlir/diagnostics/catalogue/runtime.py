@@ -300,12 +300,12 @@ ENTRIES = (
         context=("path", "reason"),
         language="python",
         bad="""\
-from mind_mlir.cli.output import write_file
+from mind_mlir.outputs.files import write_file
 write_file("no/such/directory/out.ir", b"")
 """,
         good="""\
 import os
-from mind_mlir.cli.output import write_file
+from mind_mlir.outputs.files import write_file
 write_file(os.devnull, b"")
 """,
     ),

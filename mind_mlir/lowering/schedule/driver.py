@@ -90,7 +90,7 @@ class FunctionScheduler:
         self._kernels = kernels
         self._emitter = Emitter(function)
         self._views = Views()
-        self._shared = SharedNests(function)
+        self._shared = SharedNests(function, located=options.debug)
         self._winograd = WinogradRewriter(self._emitter, target) if options.winograd else None
         #: Constants that only products read: these take them as kernels do, packed when compiled.
         self._given: set[Value] = set()

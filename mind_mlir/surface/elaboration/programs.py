@@ -87,9 +87,9 @@ def check(program: Program) -> list[Diagnostic]:
 
 
 def lower(
-    program: Program, function: str | None = None, bindings: Mapping[str, int] = FrozenDict()
+    program: Program, functions: Sequence[str] | None = None, bindings: Mapping[str, int] = FrozenDict()
 ) -> Module:
-    """Return the module of ``function``, or of all `entries` of a program.
+    """Return the module of some functions, or of all `entries` of a program.
 
     One function without branches and loops becomes a flat Core v1 module, calls included; else the module
     has functions, and what the exported ones call is internal. Inputs are called after the parameters: ``x``,
@@ -97,7 +97,7 @@ def lower(
 
     Args:
         program: A program without findings of its reader.
-        function: The function.
+        functions: The functions.
         bindings: Extents of named dimensions.
 
     Raises:
@@ -105,7 +105,7 @@ def lower(
             is no such function; E4303, a dimension of its parameters is not bound.
     """
     file = declared(program.source, program.tree, program.foreign)
-    names = entries(program.tree) if function is None else [function]
+    names = entries(program.tree) if functions is None else list(dict.fromkeys(functions))
     exports: list[tuple[Instance, Sequence[str], str]] = []
     for name in names:
         node = function_of(file, name)

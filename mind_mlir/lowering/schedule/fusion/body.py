@@ -225,8 +225,8 @@ class Body:
         if len(values) == 1:
             return combiner.combine(accumulator, values[0])
         if self._fma:
-            return vector.FMAOp(*values, accumulator).result
-        return combiner.combine(accumulator, arith.MulFOp(*values).result)
+            return vector.FMAOp(*values, accumulator, loc=combiner.location).result
+        return combiner.combine(accumulator, arith.MulFOp(*values, loc=combiner.location).result)
 
 
 def _factors(value: Value) -> list[Value]:

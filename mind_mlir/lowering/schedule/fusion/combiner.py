@@ -10,7 +10,7 @@ from mind_mlir.bindings import ir, vector
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mind_mlir.bindings import Attribute, Block, Type, Value
+    from mind_mlir.bindings import Attribute, Block, MLIRLocation, Type, Value
 
 _INFINITY = float("inf")
 
@@ -24,12 +24,14 @@ class Combiner:
         kind: its name as a ``vector.reduction`` kind.
         neutral: from an integer width, 0 for floats, to the value that changes nothing.
         either_zero: whether either zero may be the greater of two (see `zeros`).
+        location: of what is emitted; that at hand for None.
     """
 
     name: str
     kind: str
     neutral: Callable[[int], float | int]
     either_zero: bool = False
+    location: MLIRLocation | None = dataclasses.field(default=None, compare=False)
 
     def neutral_attribute(self, element: Type) -> Attribute:
         """Return the neutral value of ``element``."""
@@ -39,7 +41,7 @@ class Combiner:
 
     def combine(self, left: Value, right: Value) -> Value:
         """Emit the combination of two scalars or vectors."""
-        return combined(self.name, left, right, either_zero=self.either_zero)
+        return combined(self.name, left, right, either_zero=self.either_zero, location=self.location)
 
     def horizontal(self, value: Value) -> Value:
         """Emit the combination of all lanes of a vector, in the order that is cheapest."""
@@ -49,13 +51,15 @@ class Combiner:
             None if isinstance(element, ir.IntegerType) else ir.Attribute.parse(f"#arith.fastmath<{flags}>")
         )
         kind = ir.Attribute.parse(f"#vector.kind<{self.kind}>")
-        return vector.ReductionOp(element, kind, value, fastmath=fastmath).result
+        return vector.ReductionOp(element, kind, value, fastmath=fastmath, loc=self.location).result
 
 
-def combined(name: str, left: Value, right: Value, *, either_zero: bool = False) -> Value:
-    """Emit operation ``name`` of two scalars or vectors; ``either_zero`` as `Combiner` has it."""
+def combined(
+    name: str, left: Value, right: Value, *, either_zero: bool = False, location: MLIRLocation | None = None
+) -> Value:
+    """Emit operation ``name`` of two scalars or vectors; the rest is as `Combiner` has it."""
     attributes = {"fastmath": ir.Attribute.parse("#arith.fastmath<nsz>")} if either_zero else {}
-    return ir.Operation.create(name, [left.type], [left, right], attributes).result
+    return ir.Operation.create(name, [left.type], [left, right], attributes, loc=location).result
 
 
 def _lowest(width: int) -> int:

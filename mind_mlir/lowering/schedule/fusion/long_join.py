@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import arith, ir
@@ -131,4 +132,4 @@ class PieceJoiner:
 def _combiner(view: View, number: int) -> Combiner:
     combiners = match_combiners(view.body, view.results)
     assert combiners is not None, "what is reduced in vectors is combined"
-    return combiners[number]
+    return replace(combiners[number], location=view.op.location)

@@ -60,7 +60,7 @@ def combiner_of(output: Output) -> Combiner:
     """Return how ``output``, a reduction, is combined."""
     combiners = match_combiners(output.member.body, output.member.results)
     assert combiners is not None  # `vector_dims` is empty otherwise
-    return combiners[output.number]
+    return dataclasses.replace(combiners[output.number], location=output.member.op.location)
 
 
 def wanted_values(output: Output) -> list[Value]:

@@ -14,6 +14,7 @@ from mind_mlir.bindings import func, ir
 from mind_mlir.lowering.schedule.emission.constants import IN_PLACE
 from mind_mlir.lowering.schedule.emission.decision import Choice
 from mind_mlir.lowering.schedule.emission.emitter import Emitter
+from mind_mlir.mlir.locations import places_of
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
@@ -33,7 +34,14 @@ class _Kind:
 class SharedNests:
     """The nests of one function so far, by kind."""
 
-    def __init__(self, function: Operation) -> None:
+    def __init__(self, function: Operation, *, located: bool = False) -> None:
+        """Begin with none.
+
+        Args:
+            function: The function.
+            located: Whether nests from different places of the program are of different kinds.
+        """
+        self._located = located
         self._function = function.operation
         self._prefix = ir.StringAttr(function.attributes["sym_name"]).value
         self._kinds: dict[Hashable, _Kind] = {}
@@ -72,6 +80,8 @@ class SharedNests:
         Returns:
             None, with nothing emitted, if the nest is to be emitted where it stands.
         """
+        if self._located:
+            key = (key, places_of(ir.Location.current))
         kind = self._kinds.setdefault(key, _Kind())
         kind.count += 1
         if kind.count <= IN_PLACE:

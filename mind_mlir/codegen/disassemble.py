@@ -8,35 +8,18 @@ from __future__ import annotations
 
 import io
 import platform
-import tempfile
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.diagnostics import Diagnostic, UnsupportedError
-from mind_mlir.interrupts import held
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mind_mlir.runtime.native import NativeFunction, NativeModule
 
 _EXECUTABLE = 0x4  # SHF_EXECINSTR
 _IMMEDIATE = 2  # CS_OP_IMM
 _JUMP, _CALL = 1, 2  # CS_GRP_JUMP, CS_GRP_CALL
-
-
-def assembly(native: NativeModule | NativeFunction) -> str:
-    """Return the machine code of ``native`` as assembly, in Intel syntax on x86.
-
-    Raises:
-        UnsupportedError: E7003, the extra ``asm`` is not installed, or objects here are not ELF files.
-    """
-    with held(), tempfile.TemporaryDirectory() as directory:
-        path = Path(directory) / "function.o"
-        native.write_object(path)
-        data = path.read_bytes()
-    return disassemble(data)
 
 
 def disassemble(data: bytes) -> str:

@@ -10,7 +10,7 @@ import signal
 import threading
 from typing import TYPE_CHECKING
 
-from mind_mlir.runtime.threads import usable_cores
+from mind_mlir.cores import usable_cores
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,7 +14,7 @@ from mind_mlir.analysis.call_graph import operations_of
 from mind_mlir.bindings import new_context
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.mlir.passes import keeping
-from mind_mlir.runtime.memory import at_release
+from mind_mlir.releasing import at_release
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """Micro-kernels of products, which become machine code once in a process, whichever modules call them.
 
-Their code depends on nothing but the tile, the dtypes and the target. There are a few dozen at most, and they
-stay until the process ends.
+Their code depends on nothing but the tile, the dtypes and the target. There are a few dozen at most, whose
+objects stay until the process ends; what a module calls of them becomes part of its image.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir
+from mind_mlir.codegen.ahead import making
+from mind_mlir.codegen.library import Code
 from mind_mlir.lowering.schedule.contraction.library import define_kernel
 from mind_mlir.lowering.to_llvm import target_attributes
-from mind_mlir.runtime.ahead import making
-from mind_mlir.runtime.library import Code
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +27,7 @@ _codes: dict[tuple[Kernel, Target], Code] = {}
 
 
 def begin_kernels(kernels: Sequence[Kernel], target: Target) -> None:
-    """Begin to make the code of ``kernels``, but for those there are; the context is the current one."""
+    """Begin to make the objects of ``kernels``, but for those there are; the context is the current one."""
     with making:
         missing = [kernel for kernel in kernels if (kernel, target) not in _codes]
         if not missing:
@@ -38,11 +38,13 @@ def begin_kernels(kernels: Sequence[Kernel], target: Target) -> None:
             for kernel in missing:
                 function = define_kernel(kernel, attributes)
                 del function.attributes["sym_visibility"]
+                # So that linking can take one without the others.
+                function.attributes["section"] = ir.StringAttr.get(f".text.{kernel.name}")
                 module.body.append(function)
             code = Code(module, opt_level=_LEVEL)
         _codes.update(((kernel, target), code) for kernel in missing)
 
 
-def kernel_address(kernel: Kernel, target: Target) -> int:
-    """Return where the machine code of a kernel is, which `begin_kernels` was given."""
-    return _codes[kernel, target].addresses()[kernel.name]
+def kernel_object(kernel: Kernel, target: Target) -> bytes:
+    """Return the object that holds a kernel, which `begin_kernels` was given; others may be in it, too."""
+    return _codes[kernel, target].object()

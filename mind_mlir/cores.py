@@ -1,4 +1,4 @@
-"""How many cores the control groups of Linux let this process use, as those of containers do.
+"""How many cores this process may use: of those of the machine, what control groups of Linux leave it.
 
 A container with two cores of time on a machine of 64 may run on all of them, so affinity does not tell:
 64 threads would use up the time of a period at once, and stand still for the rest of it.
@@ -7,6 +7,8 @@ A container with two cores of time on a machine of 64 may run on all of them, so
 from __future__ import annotations
 
 import functools
+import os
+import sys
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -14,6 +16,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _SYSTEM = Path("/")
+
+
+def usable_cores() -> int:
+    """Return the number of cores that the calling thread may run on, or has the time of if that is less."""
+    if sys.platform == "linux":
+        cores = len(os.sched_getaffinity(0))
+        return min(cores, quota_cores() or cores)
+    return os.cpu_count() or 1
 
 
 @functools.cache

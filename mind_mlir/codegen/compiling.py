@@ -1,0 +1,106 @@
+"""Modules to `CompiledCode`: through all stages, and LLVM."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from typing import TYPE_CHECKING
+
+from mind_mlir.abi import symbol_of
+from mind_mlir.code.compilation import Compilation
+from mind_mlir.code.compiled import CompiledCode
+from mind_mlir.code.entry import Entry
+from mind_mlir.codegen.contexts import borrowed, is_small
+from mind_mlir.codegen.kernels import begin_kernels
+from mind_mlir.codegen.machine_code import machine_code
+from mind_mlir.interrupts import deliver, held
+from mind_mlir.ir.entry import exported
+from mind_mlir.ir.interface import interface_of
+from mind_mlir.mlir.references import References
+from mind_mlir.pipeline import Lowering
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mind_mlir.codegen.entries import Signature
+    from mind_mlir.ir.module import Module
+    from mind_mlir.options import CompileOptions
+    from mind_mlir.passes.record import Evaluate
+    from mind_mlir.pipeline import Observer
+    from mind_mlir.target import Target
+
+
+@held()
+def compile_module(
+    module: Module,
+    options: CompileOptions,
+    *,
+    target: Target,
+    threads: int | None,
+    most: int,
+    canonical: Module | None = None,
+    observer: Observer | None = None,
+    evaluate: Evaluate | None = None,
+) -> Compilation:
+    """Compile a module.
+
+    Args:
+        module: A module of any profile; it is verified and canonicalised first.
+        options: What the caller chose.
+        target: The processor.
+        threads: How many threads share a loop at most, as `to_llvm` takes it.
+        most: How many parts of the module are compiled at the same time at most.
+        canonical: The module in canonical form, where that has been made already; there is no observer then.
+        observer: Sees every stage's form as it appears.
+        evaluate: Runs code while the module is compiled, if it is to be optimised so.
+
+    Raises:
+        VerificationError: The module breaks a rule; the exception holds all findings.
+        UnsupportedError: E7004, branches and loops nest too deeply.
+        InternalError: A stage failed on a verified module.
+    """
+    with borrowed(keep=observer is None and is_small(module)) as context:
+        references = None if observer else References()
+        lowering = Lowering(
+            target,
+            threads=threads,
+            options=options,
+            observer=observer,
+            kernels=partial(begin_kernels, target=target),
+            references=references,
+            context=context,
+            canonical=canonical,
+            evaluate=evaluate,
+        )
+        lowering.run(module)
+        start = time.perf_counter()
+        made = machine_code(
+            lowering.mlir, opt_level=options.opt_level, target=target, references=references, most=most
+        )
+        lowering.timings["codegen"] = time.perf_counter() - start
+    assert lowering.canonical is not None, "a lowering that went through has a canonical module"
+    features = tuple(each.removeprefix("+") for each in target.features)
+    code = CompiledCode(made.image, _entries(lowering, made.signatures), made.data, features)
+    return Compilation(code, lowering.canonical, lowering.timings)
+
+
+def _entries(lowering: Lowering, signatures: Mapping[str, Signature]) -> tuple[Entry, ...]:
+    found = []
+    assert lowering.canonical is not None, "as above"
+    for function in exported(lowering.canonical):
+        deliver()
+        symbol, interface = symbol_of(function.name), interface_of(function)
+        # The MLIR values in the checks die with the module; only their facts are kept.
+        checks = tuple(outcome.check for outcome in lowering.checks_of[symbol])
+        signature = signatures[symbol]
+        found.append(
+            Entry(
+                function.name,
+                signature.symbol,
+                interface.parameters,
+                interface.outputs,
+                checks,
+                signature.scratch_bytes,
+            )
+        )
+    return tuple(found)

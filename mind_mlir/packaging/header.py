@@ -1,0 +1,244 @@
+"""The C header of a library: what its functions take, in words and in types."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING
+
+from mind_mlir.abi import ALIGNMENT
+from mind_mlir.ir.types import DType, DTypeKind
+from mind_mlir.packaging.c_interface import (
+    FIRST_CHECK,
+    MISALIGNED_POINTER,
+    NULL_POINTER,
+    OK,
+    STATUS_MACROS,
+    UNSUPPORTED_PROCESSOR,
+)
+from mind_mlir.packaging.header_example import example_lines
+from mind_mlir.packaging.messages import check_message
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from mind_mlir.packaging.c_interface import CFunction, CLibrary, CParameter
+
+_WIDTH = 96
+_STATUSES = (
+    (OK, "the outputs are written"),
+    (NULL_POINTER, "a pointer is null"),
+    (MISALIGNED_POINTER, "a pointer is not aligned as it has to be"),
+    (UNSUPPORTED_PROCESSOR, "this processor lacks instructions that the code needs"),
+    (FIRST_CHECK, "this or more: a check has failed, and the outputs hold anything"),
+)
+_MEMORY = (
+    "Arrays are dense and in row-major order: the last index runs fastest. All memory is the caller's: "
+    "functions allocate nothing, keep no pointer, and write nothing but the outputs and the scratch memory. "
+    "An output overlaps neither another buffer nor the scratch memory. A pointer to an array of no elements "
+    "may be null."
+)
+_CALLS = (
+    "Any number of threads may call any functions at the same time, if each call has outputs and scratch "
+    "memory of its own. The same arguments give the same bits, whatever the number of threads."
+)
+_THREADS = (
+    "{name}: sets how many threads loops of this library may use from now on, those of callers included: 1 "
+    "to 1024; a number below 1 stands for as many as there are cores that the process may run on, which is "
+    "how it starts. Threads are started by the first loop that needs them, and sleep soon after the last. "
+    "Any thread may call this at any time. A child of fork starts threads of its own."
+)
+#: What is to be known about elements that C has no type for.
+_ELEMENTS = {
+    DType.I1: "bool: one byte an element, 0 or 1, and nothing else.",
+    DType.SI4: "si4: one element in each int8_t, -8 to 7, and nothing else.",
+    DType.UI4: "ui4: one element in each uint8_t, 0 to 15, and nothing else.",
+    DType.FP8_E4M3: "fp8_e4m3: the bits of an 8-bit float in a uint8_t (OCP E4M3, without infinities).",
+    DType.FP8_E5M2: "fp8_e5m2: the bits of an 8-bit float in a uint8_t (OCP E5M2).",
+    DType.BF16: "bf16: the bits of a bfloat16 in a uint16_t: the upper half of those of a float.",
+    DType.F16: "f16: the bits of a 16-bit float of IEEE 754 in a uint16_t, as _Float16 has them.",
+    DType.CF32: "cf32: two floats an element, real and imaginary part, as float _Complex has them.",
+    DType.CF64: "cf64: two doubles an element, real and imaginary part, as double _Complex has them.",
+}
+
+
+def header_text(
+    library: CLibrary, *, file: str, machine: str, features: Sequence[str], version: str, source: str = ""
+) -> str:
+    """Return the header of a library, which C99 and C++ read, as a pure function of all arguments.
+
+    Args:
+        library: The library.
+        file: The name of the header's file.
+        machine: ``x86_64`` or ``aarch64``.
+        features: What the processor has to have, as LLVM calls it.
+        version: The version of the compiler.
+        source: What the program is called, where it has a name.
+    """
+    guard = f"{library.macro}_H"
+    parts = [
+        _comment(_introduction(library, file, machine, features, version, source)),
+        [f"#ifndef {guard}", f"#define {guard}", "", "#include <stdint.h>"],
+        _statuses(library),
+        ["#ifdef __cplusplus", 'extern "C" {', "#endif"],
+        *(_function(function) for function in library.functions),
+        _message(library),
+        *([] if library.set_threads is None else [_threads(library.set_threads)]),
+        ["#ifdef __cplusplus", "}", "#endif"],
+        [f"#endif /* {guard} */"],
+    ]
+    return "\n".join("\n".join([*part, ""]) for part in parts)
+
+
+def _introduction(
+    library: CLibrary, file: str, machine: str, features: Sequence[str], version: str, source: str
+) -> list[str]:
+    of = f" of {_plain(source)}" if source else ""
+    needs = f" with {', '.join(features)}" if features else ""
+    threads = (
+        "Loops run on one thread."
+        if library.set_threads is None
+        else f"Large loops are shared by threads of the library (see {library.set_threads})."
+    )
+    return [
+        f"{file} - the functions{of} as a library for C, written by mind-mlir {version}.",
+        "",
+        *_wrapped(f"The code is for Linux on {machine}{needs}. It needs the C library and libm (-lm)."),
+        "",
+        *_wrapped(_MEMORY),
+        "",
+        *_wrapped(f"{_CALLS} {threads}"),
+        "",
+        *_elements(library),
+        "Example:",
+        "",
+        *(f"    {line}".rstrip() for line in example_lines(library, file)),
+    ]
+
+
+def _elements(library: CLibrary) -> list[str]:
+    """Return what is to be known of the elements of some buffers."""
+    used = {buffer.type.dtype for function in library.functions for buffer in function.buffers}
+    notes = [line for dtype, note in _ELEMENTS.items() if dtype in used for line in _wrapped(note, "  ")]
+    return ["Elements that C has no type of its own for:", *notes, ""] if notes else []
+
+
+def _statuses(library: CLibrary) -> list[str]:
+    """Return the macros of the statuses and of the alignment of scratch memory."""
+    rows = [row for row in _STATUSES if row[0] < FIRST_CHECK or any(True for _ in library.statuses)]
+    names = {status: f"{library.macro}_{STATUS_MACROS[status]}" for status, _ in rows}
+    width = max(map(len, names.values()))
+    lines = ["/* What functions return. */"]
+    lines += [f"#define {names[status]:<{width}} {status:<2} /* {meaning} */" for status, meaning in rows]
+    return [
+        *lines,
+        "",
+        "/* The address of scratch memory is a multiple of this. */",
+        f"#define {library.macro}_SCRATCH_ALIGNMENT {ALIGNMENT}",
+    ]
+
+
+def _function(function: CFunction) -> list[str]:
+    entry = function.entry
+    size = f"#define {function.macro}_SCRATCH_BYTES {entry.scratch_bytes}"
+    lines = [f"{function.name}: the function '{_plain(entry.name)}' of the program.", ""]
+    lines += _listing(function)
+    statuses = [
+        line
+        for status, check in function.statuses
+        for line in _wrapped(f"{status}: {_plain(check_message(check))}", "  ", "      ")
+    ]
+    lines += ["", "Returns 0, or one of the statuses above" + (", or:" if statuses else "."), *statuses]
+    return [size, "", *_comment(lines), *_prototype(function)]
+
+
+def _listing(function: CFunction) -> list[str]:
+    """Return a line for each buffer, or more, and one for the scratch memory."""
+    lines: list[str] = []
+    buffers = function.buffers
+    if function.takes_table:
+        lines += _wrapped("buffers holds the addresses of all inputs and outputs, in this order:")
+    names = [
+        f"buffers[{number}]" if function.takes_table else buffer.name for number, buffer in enumerate(buffers)
+    ]
+    width = min(max([len(name) for name in [*names, "scratch"]]), 24)
+    lines += [
+        line for name, buffer in zip(names, buffers, strict=True) for line in _buffer(name, buffer, width)
+    ]
+    size = function.entry.scratch_bytes
+    note = f"{function.macro}_SCRATCH_BYTES bytes of the caller's, which one call uses at a time"
+    lines += _wrapped(
+        f"{note}; aligned to {ALIGNMENT} bytes; what it holds is no matter"
+        if size
+        else "not used, may be null",
+        f"  {'scratch':<{width}}  ",
+        " " * (width + 4),
+    )
+    return lines
+
+
+def _buffer(name: str, buffer: CParameter, width: int) -> list[str]:
+    shape = "".join(f"[{extent}]" for extent in buffer.type.extents)
+    count = buffer.type.element_count
+    elements = "1 element" if count == 1 else f"{count} elements"
+    if buffer.type.dtype.kind is DTypeKind.COMPLEX and count:
+        elements += f", {buffer.length} {buffer.c_type}s"
+    own = "" if buffer.label == name else f"; {_plain(buffer.label)} in the program"
+    facts = (
+        f"{'out' if buffer.written else 'in'}: {_dtype_name(buffer.type.dtype)}{shape}, {elements}, "
+        f"aligned to {_bytes(buffer.alignment)}{own}"
+    )
+    return _wrapped(facts, f"  {name:<{width}}  ", " " * (width + 4))
+
+
+def _dtype_name(dtype: DType) -> str:
+    return "bool" if dtype is DType.I1 else dtype.core_name
+
+
+def _bytes(count: int) -> str:
+    return "1 byte" if count == 1 else f"{count} bytes"
+
+
+def _prototype(function: CFunction) -> list[str]:
+    declared = (
+        ["void *const *buffers"]
+        if function.takes_table
+        else [buffer.declaration for buffer in function.buffers]
+    )
+    head = f"int {function.name}("
+    one = f"{head}{', '.join([*declared, 'void *scratch'])});"
+    if len(one) <= _WIDTH:
+        return [one]
+    return [head, *(f"    {each}," for each in declared), "    void *scratch);"]
+
+
+def _message(library: CLibrary) -> list[str]:
+    text = f"{library.message}: what a status means, as a constant string in English."
+    return [*_comment([text]), f"const char *{library.message}(int status);"]
+
+
+def _threads(name: str) -> list[str]:
+    return [*_comment([_THREADS.format(name=name)], wrap=True), f"void {name}(int threads);"]
+
+
+def _comment(lines: Iterable[str], *, wrap: bool = False) -> list[str]:
+    if wrap:
+        lines = [short for line in lines for short in _wrapped(line)]
+    return ["/*", *(f" * {line}".rstrip() for line in lines), " */"]
+
+
+def _wrapped(text: str, first: str = "", others: str | None = None) -> list[str]:
+    """Return ``text`` as lines, which begin with ``first`` and, if given, with ``others``."""
+    return textwrap.wrap(
+        text,
+        _WIDTH,
+        initial_indent=first,
+        subsequent_indent=" " * len(first) if others is None else others,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _plain(text: str) -> str:
+    """Return what a program calls something as a comment may hold it."""
+    shown = "".join(each if each.isprintable() else "?" for each in text)
+    return shown.replace("*/", "* /").replace("/*", "/ *").replace("\\", "/").replace("??", "? ?")

@@ -1,0 +1,219 @@
+"""Modules as object files for C: one relocatable object with all that it needs but libc and libm.
+
+Its global symbols are the functions of the header. The entries that they call, and all else, are local.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mind_mlir.abi import PARALLEL_SYMBOL, symbol_of
+from mind_mlir.analysis.call_graph import operations_of
+from mind_mlir.bindings import code_maker, create_engine, ir
+from mind_mlir.code.entry import Entry
+from mind_mlir.codegen.entries import add_entries
+from mind_mlir.diagnostics import InternalError
+from mind_mlir.interrupts import held
+from mind_mlir.ir.entry import entry_function, exported
+from mind_mlir.ir.interface import interface_of
+from mind_mlir.lowering.loop_hints import SCALAR_ATTRIBUTE
+from mind_mlir.ops.custom_targets import custom_target
+from mind_mlir.packaging.c_entries import alias_text, entries_text
+from mind_mlir.packaging.c_interface import c_library
+from mind_mlir.packaging.errors import unsupported
+from mind_mlir.packaging.pool import SET_THREADS, called_functions, pool_text
+from mind_mlir.packaging.processor import machine_of, needed_features
+from mind_mlir.packaging.processor_check import BASELINE
+from mind_mlir.pipeline import Lowering
+from mind_mlir.runtime.compiled_code import evaluation
+from mind_mlir.runtime.executable import checked_options
+from mind_mlir.target import runs_here
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from mind_mlir.bindings import Module as MLIRModule
+    from mind_mlir.bindings import Operation
+    from mind_mlir.codegen.entries import Signature
+    from mind_mlir.ir.module import Module
+    from mind_mlir.mlir.context import Outcome
+    from mind_mlir.options import CompileOptions
+    from mind_mlir.packaging.c_interface import CLibrary
+    from mind_mlir.target import Target
+
+#: What stands in front of the name of a function that has to make room for one of C.
+_MOVED = "mind$"
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectFile:
+    """An object file.
+
+    Attributes:
+        data: Its bytes.
+        entries: The functions of the program that callers see.
+        library: How C sees them.
+        machine: ``x86_64`` or ``aarch64``.
+        features: What the processor has to have beyond the least of its architecture, as LLVM calls it.
+    """
+
+    data: bytes
+    entries: tuple[Entry, ...]
+    library: CLibrary
+    machine: str
+    features: tuple[str, ...]
+
+
+@held()
+def object_of(module: Module, options: CompileOptions, *, library: str, target: Target) -> ObjectFile:
+    """Return a module as an object file: position-independent code, with all constants inside.
+
+    Args:
+        module: A module; its exported functions become functions of C.
+        options: How it is compiled. Without a number of threads, loops are shared by as many as the process
+            that runs the code is set to; with 1, there is no pool of threads in the object.
+        library: What the names of C begin with, as `library_name` returns it.
+        target: The processor.
+
+    Raises:
+        VerificationError: The module breaks a rule; E2102, it exports no function.
+        ArtefactError: E6504, it calls C functions of this process.
+        ExecutionError: E6004, intermediate values need more scratch memory than any address space has.
+        InternalError: A stage failed on a verified module: a bug of the compiler.
+    """
+    options = checked_options(options)
+    if not exported(module):
+        entry_function(module)  # says so
+    lowering = Lowering(
+        target,
+        threads=options.threads,
+        options=options,
+        evaluate=evaluation(options) if runs_here(target) else None,
+    )
+    lowering.run(module)
+    canonical, code = lowering.canonical, lowering.mlir
+    assert canonical is not None, "a lowering that went through has a canonical module"
+    assert code is not None, "and one of MLIR"
+    _refuse_functions_of_this_process(canonical)
+    machine, features = machine_of(target), needed_features(target)
+    with code.context, ir.Location.unknown():
+        entries = _entries(canonical, add_entries(code), lowering.checks_of)
+        outside = {name for name, op in _symbols(code).items() if not _is_defined(op)}
+        shares_loops = PARALLEL_SYMBOL in outside
+        if shares_loops:
+            outside.update(called_functions(machine))
+        shown = c_library(entries, library, threads=shares_loops, avoiding=outside)
+        _make_room(code, outside.union(shown.names))
+        if shown.set_threads is not None:
+            setter = alias_text(shown.set_threads, SET_THREADS, "void (i32)")
+            _add(code, f"{pool_text(machine)}\n{setter}", BASELINE[machine])
+        _add(code, entries_text(shown, machine=machine, features=features))
+        data = made(code, shown.message, options.opt_level)
+    return ObjectFile(data, entries, shown, machine, features)
+
+
+def _refuse_functions_of_this_process(module: Module) -> None:
+    """Refuse calls of C functions that somebody has registered with their addresses."""
+    for function in module.functions:
+        for operation in operations_of(function.blocks):
+            if operation.opcode != "CustomCall":
+                continue
+            target = custom_target(str(operation.attributes["target"]))
+            if target is not None and target.address is not None:
+                raise unsupported(
+                    target.name,
+                    f"'{target.name}' is a C function of this process, which no artefact can call",
+                    "give the custom call an expansion, or compile the program for this process",
+                )
+
+
+def _entries(
+    module: Module, signatures: Mapping[str, Signature], checks_of: Mapping[str, Sequence[Outcome]]
+) -> tuple[Entry, ...]:
+    """Return what is known of the exported functions of a canonical module and of their code."""
+    found = []
+    for function in exported(module):
+        symbol, interface = symbol_of(function.name), interface_of(function)
+        checks = tuple(outcome.check for outcome in checks_of[symbol])
+        code = signatures[symbol]
+        found.append(
+            Entry(
+                function.name,
+                code.symbol,
+                interface.parameters,
+                interface.outputs,
+                checks,
+                code.scratch_bytes,
+            )
+        )
+    return tuple(found)
+
+
+def _make_room(module: MLIRModule, names: Collection[str]) -> None:
+    """Let functions of the program and data that have one of ``names``, which are those of C, have others."""
+    for name, op in _symbols(module).items():
+        if name in names and _is_defined(op):
+            ir.SymbolTable.replace_all_symbol_uses(name, _MOVED + name, module.operation)
+            ir.SymbolTable.set_symbol_name(op, _MOVED + name)
+
+
+def _add(module: MLIRModule, text: str, attributes: str = "") -> None:
+    """Add operations to a module, in the place of what it declares, or where it defines that, not at all.
+
+    Args:
+        module: The module.
+        text: The operations.
+        attributes: Further attributes of functions, which become internal.
+    """
+    there = _symbols(module)
+    further = ir.Attribute.parse(f"{{{attributes}}}")
+    internal = ir.Attribute.parse("#llvm.linkage<internal>")
+    made = ir.Module.parse(text)  # lives until its last operation has been taken
+    for op in list(made.body.operations):
+        name = str(ir.StringAttr(op.attributes["sym_name"]).value)
+        if name in there and not _is_defined(op):
+            continue
+        if name in there:
+            there[name].operation.erase()
+        if attributes and op.operation.name == "llvm.func" and _is_defined(op):
+            op.attributes["linkage"] = internal
+            for each in further:
+                op.attributes[each.name] = each.attr
+        module.body.append(op.operation.detach_from_parent())
+
+
+def _symbols(module: MLIRModule) -> dict[str, Operation]:
+    """Return the operations of a module that have names."""
+    return {
+        str(ir.StringAttr(op.attributes["sym_name"]).value): op
+        for op in module.body.operations
+        if "sym_name" in op.attributes
+    }
+
+
+def _is_defined(op: Operation) -> bool:
+    """Return whether an operation is more than a declaration."""
+    return "value" in op.attributes or bool(op.regions[0].blocks)
+
+
+def made(module: MLIRModule, symbol: str, opt_level: int) -> bytes:
+    """Return the object of a module of the LLVM dialect that defines ``symbol``, position-independent."""
+    gains = any(SCALAR_ATTRIBUTE in op.attributes for op in module.body.operations)
+    try:
+        engine = create_engine(module, opt_level=opt_level if gains else 0, pic=True, dumps=True)
+    except RuntimeError:  # what LLVM has to say is on standard error
+        raise InternalError("codegen", "LLVM makes no code of the module", str(module)) from None
+    for name, op in _symbols(module).items():
+        if not _is_defined(op):  # the engine links what it has made, and complains otherwise
+            engine.raw_register_runtime(name, ctypes.c_void_p(1 << 12))
+    if not code_maker(engine, symbol, plain=True)():
+        raise InternalError("codegen", "LLVM makes no code of the module", str(module))
+    file = os.memfd_create("object")
+    try:
+        engine.dump_to_object_file(f"/proc/self/fd/{file}")
+        return os.pread(file, os.fstat(file).st_size, 0)
+    finally:
+        os.close(file)

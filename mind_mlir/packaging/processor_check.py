@@ -1,0 +1,120 @@
+"""Code that asks the processor whether it has what other code needs, as text of the LLVM dialect.
+
+It runs on the oldest processor of its architecture.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mind_mlir.packaging.processor import STATE, questions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mind_mlir.packaging.processor import Question
+
+#: What `check_text` defines: ``i32 ()``, which returns `SUPPORTED` or another number.
+LOOK = "mind.c.look"
+SUPPORTED = 1
+
+#: The least that each architecture promises: functions with these attributes run everywhere.
+BASELINE = {
+    "x86_64": 'target_cpu = "x86-64", target_features = #llvm.target_features<["+sse2"]>',
+    "aarch64": 'target_cpu = "generic", target_features = #llvm.target_features<["+neon"]>',
+}
+_ANSWER = "!llvm.struct<(i32, i32, i32, i32)>"
+_EXTENDED = 0x80000000
+
+
+def check_text(machine: str, features: Iterable[str]) -> str:
+    """Return the text of `LOOK` for ``features``; nothing where none is needed.
+
+    Args:
+        machine: ``x86_64`` or ``aarch64``.
+        features: What code needs, as LLVM calls it.
+
+    Raises:
+        KeyError: A feature is not known.
+    """
+    asked = questions(machine, features)
+    if not asked:
+        return ""
+    if machine == "aarch64":
+        ask = _ask_system
+        lines = ["llvm.func @getauxval(i64) -> i64"]
+    else:
+        ask = _ask_processor
+        lines = []
+    lines += [
+        f"llvm.func internal @{LOOK}() -> i32 attributes {{no_inline, {BASELINE[machine]}}} {{",
+        f"  %yes = llvm.mlir.constant({SUPPORTED} : i32) : i32",
+        "  %no = llvm.mlir.constant(2 : i32) : i32",
+    ]
+    for number, (question, mask) in enumerate(asked):
+        lines += ask(number, question, mask)
+    return "\n".join([*lines, "  llvm.return %yes : i32", "^lacking:", "  llvm.return %no : i32", "}"])
+
+
+def _ask_processor(number: int, question: Question, mask: int) -> list[str]:
+    """Return what goes on in a block of its own where all bits of ``mask`` are set."""
+    found = f"%found_{number}"
+    if question == STATE:
+        lines = [
+            f"  %first_{number} = llvm.mlir.constant(0 : i32) : i32",
+            f'  %state_{number} = llvm.inline_asm has_side_effects "xgetbv", "={{ax}},={{dx}},{{cx}}" '
+            f"%first_{number} : (i32) -> !llvm.struct<(i32, i32)>",
+            f"  {found} = llvm.extractvalue %state_{number}[0] : !llvm.struct<(i32, i32)>",
+        ]
+        return [*lines, *_demand(number, found, mask, "i32")]
+    # A processor answers anything to a question that it does not know.
+    lines = _cpuid(f"least_{number}", question.leaf & _EXTENDED, 0, register=0)
+    lines += _at_least(f"{number}_leaf", f"%least_{number}", question.leaf)
+    if question.subleaf:
+        lines += _cpuid(f"subleaf_{number}", question.leaf, 0, register=0)
+        lines += _at_least(f"{number}_subleaf", f"%subleaf_{number}", question.subleaf)
+    lines += _cpuid(found[1:], question.leaf, question.subleaf, question.register)
+    return [*lines, *_demand(number, found, mask, "i32")]
+
+
+def _cpuid(name: str, leaf: int, subleaf: int, register: int) -> list[str]:
+    return [
+        f"  %{name}_a = llvm.mlir.constant({_signed(leaf)} : i32) : i32",
+        f"  %{name}_c = llvm.mlir.constant({subleaf} : i32) : i32",
+        f'  %{name}_all = llvm.inline_asm has_side_effects "cpuid", '
+        '"={ax},={bx},={cx},={dx},{ax},{cx}" '
+        f"%{name}_a, %{name}_c : (i32, i32) -> {_ANSWER}",
+        f"  %{name} = llvm.extractvalue %{name}_all[{register}] : {_ANSWER}",
+    ]
+
+
+def _at_least(name: str, value: str, least: int) -> list[str]:
+    return [
+        f"  %bound_{name} = llvm.mlir.constant({_signed(least)} : i32) : i32",
+        f'  %is_{name} = llvm.icmp "uge" {value}, %bound_{name} : i32',
+        f"  llvm.cond_br %is_{name}, ^known_{name}, ^lacking",
+        f"^known_{name}:",
+    ]
+
+
+def _ask_system(number: int, question: Question, mask: int) -> list[str]:
+    lines = [
+        f"  %kind_{number} = llvm.mlir.constant({question.leaf} : i64) : i64",
+        f"  %found_{number} = llvm.call @getauxval(%kind_{number}) : (i64) -> i64",
+    ]
+    return [*lines, *_demand(number, f"%found_{number}", mask, "i64")]
+
+
+def _demand(number: int, found: str, mask: int, type_: str) -> list[str]:
+    return [
+        f"  %mask_{number} = llvm.mlir.constant({_signed(mask)} : {type_}) : {type_}",
+        f"  %set_{number} = llvm.and {found}, %mask_{number} : {type_}",
+        f'  %has_{number} = llvm.icmp "eq" %set_{number}, %mask_{number} : {type_}',
+        f"  llvm.cond_br %has_{number}, ^has_{number}, ^lacking",
+        f"^has_{number}:",
+    ]
+
+
+def _signed(value: int) -> int:
+    """Return a number of 32 bits as MLIR writes it."""
+    return value - (1 << 32) if value >= 1 << 31 else value

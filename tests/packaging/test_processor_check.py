@@ -1,0 +1,85 @@
+"""Entry points refuse a processor that lacks what their code needs, before any of it runs."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mind_mlir.bindings import ir, new_context
+from mind_mlir.code.entry import Entry
+from mind_mlir.code.linking import link
+from mind_mlir.code.loading import Loaded, host_machine
+from mind_mlir.ir.interface import Output
+from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.packaging.c_entries import entries_text
+from mind_mlir.packaging.c_interface import c_library
+from mind_mlir.packaging.objects import made
+from mind_mlir.packaging.processor import STATE, host_features, known_features, questions
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+#: What the entry does here: it writes a number.
+ENTRY = """
+llvm.func internal @mind.entry.f(%table: !llvm.ptr) attributes {no_inline} {
+  %out = llvm.load %table : !llvm.ptr -> !llvm.ptr
+  %number = llvm.mlir.constant(42 : i32) : i32
+  llvm.store %number, %out : i32, !llvm.ptr
+  llvm.return
+}
+"""
+LIBRARY = c_library(
+    [Entry("f", "mind.entry.f", (), (Output("y", TensorType(DType.SI32)),), (), 0)], "l", threads=False
+)
+HERE = host_features()
+
+
+def called(features: Sequence[str]) -> tuple[int, int]:
+    """Return the status of a call, twice, and what has been written."""
+    text = entries_text(LIBRARY, machine=host_machine(), features=features)
+    declared = 'llvm.func @"mind.entry.f"(!llvm.ptr)\n'
+    assert declared in text
+    with new_context(("llvm",)), ir.Location.unknown():
+        loaded = Loaded(link([made(ir.Module.parse(text.replace(declared, ENTRY)), "l_message", 3)]))
+    function = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(loaded.address_of("l_f"))
+    out = ctypes.c_int32(-1)
+    first, second = (function(ctypes.addressof(out), None) for _ in range(2))
+    assert first == second
+    return first, out.value
+
+
+def test_what_the_processor_has_lets_code_run() -> None:
+    assert called(()) == (0, 42)
+    assert called(HERE) == (0, 42)
+
+
+@pytest.mark.skipif(
+    known_features(host_machine()) <= {*HERE}, reason="this machine has all features there are"
+)
+def test_what_the_processor_lacks_is_a_status() -> None:
+    lacking = sorted(known_features(host_machine()) - {*HERE})
+    asked = {questions(host_machine(), [feature])[0][0]: feature for feature in lacking}
+    for feature in asked.values():  # one for each register that is looked at
+        assert called([*HERE, feature]) == (3, -1), feature
+
+
+def test_the_state_that_the_system_saves_is_asked_for_last() -> None:
+    assert questions("x86_64", ()) == []
+    assert STATE not in dict(questions("x86_64", ["bmi", "sse4.2"]))
+    asked = questions("x86_64", ["amx-tile", "avx512bw", "lzcnt", "avx2"])
+    assert asked[-1] == (STATE, 0x600E6)
+    masks = {(each.leaf, each.register): mask for each, mask in asked[:-1]}
+    assert masks == {
+        (1, 2): 1 << 27,
+        (7, 1): 1 << 5 | 1 << 30,
+        (7, 3): 1 << 24,
+        (0x80000001, 2): 1 << 5,
+    }
+
+
+def test_arm_asks_the_system() -> None:
+    text = entries_text(LIBRARY, machine="aarch64", features=("bf16", "dotprod"))
+    with new_context(("llvm",)), ir.Location.unknown():
+        assert "llvm.call @getauxval" in str(ir.Module.parse(text))
