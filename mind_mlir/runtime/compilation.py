@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, overload
 
 from mind_mlir import border
 from mind_mlir.analysis.restriction import restricted as restricted_module
+from mind_mlir.cache.directory import checked_choice
 from mind_mlir.ir.module import Module
 from mind_mlir.options import DEFAULT_MAX_BINDINGS, DEFAULT_OPT_LEVEL, CompileOptions
 from mind_mlir.passes.optimize import checked_names
@@ -14,6 +15,7 @@ from mind_mlir.runtime.declared_constants import with_constants
 from mind_mlir.runtime.executable import Executable
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Collection, Mapping
 
     from mind_mlir.pipeline import Observer
@@ -35,6 +37,7 @@ def compile(
     winograd: bool = False,
     disabled_passes: Collection[str] = (),
     debug: bool = False,
+    cache: bool | str | os.PathLike[str] | None = None,
     constants: Mapping[str, object] | None = None,
     observer: Observer | None = None,
 ) -> Executable: ...
@@ -49,6 +52,7 @@ def compile(
     winograd: bool = False,
     disabled_passes: Collection[str] = (),
     debug: bool = False,
+    cache: bool | str | os.PathLike[str] | None = None,
     constants: Mapping[str, object] | None = None,
     observer: Observer | None = None,
     bindings: Mapping[str, int] | None = None,
@@ -66,6 +70,7 @@ def compile(
     winograd: bool = False,
     disabled_passes: Collection[str] = (),
     debug: bool = False,
+    cache: bool | str | os.PathLike[str] | None = None,
     bindings: Mapping[str, int] | None = None,
     max_bindings: int = DEFAULT_MAX_BINDINGS,
 ) -> SurfaceFunction: ...
@@ -79,6 +84,7 @@ def compile(
     winograd: bool = False,
     disabled_passes: Collection[str] = (),
     debug: bool = False,
+    cache: bool | str | os.PathLike[str] | None = None,
     constants: Mapping[str, object] | None = None,
     observer: Observer | None = None,
     bindings: Mapping[str, int] | None = None,
@@ -107,6 +113,10 @@ def compile(
             ``["all"]`` for every one.
         debug: Whether machine code says which line of the program it comes from, for debuggers and profilers:
             `docs/debugging.md`. Results are the same.
+        cache: Whether machine code is kept on disk and found again there, or in which directory: True, False
+            or a path. Unless given, the variables ``MIND_MLIR_CACHE`` and ``MIND_MLIR_CACHE_DIR`` say it, or
+            else it is, in the user's directory of caches: `docs/artefacts.md`. Where an observer looks, it is
+            not.
         constants: Arrays for parameters that are the same in all calls, by name: they become part of the
             code, which no longer takes them. What is made of them alone is computed once, now, and factors of
             products are laid out as these read them. With several functions, they are parameters of all that
@@ -127,7 +137,7 @@ def compile(
         TypeError: An argument is not of the type above.
         ValueError: ``opt_level`` is none of 0 to 3, ``threads`` is out of range, ``target`` is none of
             those, or not this machine's, ``disabled_passes`` names none of the optimiser's, one of the
-            variables ``MIND_MLIR_NUM_THREADS`` and ``MIND_MLIR_TARGET`` is wrong, ``bindings`` names a symbol
+            variables ``MIND_MLIR_*`` is wrong, ``bindings`` names a symbol
             that the program does not have or an extent below 0, ``max_bindings`` is below 1, ``seed`` does
             not fit in 64 bits, or there are ``constants`` for a program with tuples or open dimensions.
         InternalError: A stage failed on a verified module: a bug of the compiler.
@@ -135,7 +145,10 @@ def compile(
     disabled = checked_names(disabled_passes, "disabled_passes")
     if constants is not None:
         border.mapping(constants, "constants", "a mapping from names of parameters to arrays")
-    options = CompileOptions(opt_level, threads, target, winograd, disabled, bool(constants), debug)
+    options = CompileOptions(
+        *(opt_level, threads, target, winograd, disabled, bool(constants), debug),
+        cache=checked_choice(cache),
+    )
     most = border.integer(max_bindings, "max_bindings")
     if most < 1:
         raise ValueError(f"max_bindings must be 1 or more, not {most}")
