@@ -25,8 +25,9 @@ from mind_mlir.lowering.schedule.listing import listing
 from mind_mlir.lowering.to_linalg import to_linalg
 from mind_mlir.lowering.to_llvm import linked, to_llvm
 from mind_mlir.options import CompileOptions
+from mind_mlir.passes.canonical_form import timed
 from mind_mlir.passes.expand import expanded
-from mind_mlir.passes.forms import STEPS, timed
+from mind_mlir.passes.forms import STEPS
 from mind_mlir.passes.optimize import optimize
 from mind_mlir.passes.verify import verify
 from mind_mlir.stages import MLIR_FORMS

@@ -9,7 +9,7 @@ from mind_mlir.analysis.restriction import restricted as restricted_module
 from mind_mlir.cache.directory import checked_choice
 from mind_mlir.ir.module import Module
 from mind_mlir.options import DEFAULT_MAX_BINDINGS, DEFAULT_OPT_LEVEL, CompileOptions
-from mind_mlir.passes.optimize import checked_names
+from mind_mlir.passes.pass_names import checked_names
 from mind_mlir.passes.verify import verify
 from mind_mlir.runtime.declared_constants import with_constants
 from mind_mlir.runtime.executable import Executable

@@ -12,7 +12,7 @@ from mind_mlir.cache.directory import store_for
 from mind_mlir.cache.key import key_of, labels_digest
 from mind_mlir.code.compilation import Compilation
 from mind_mlir.cores import usable_cores
-from mind_mlir.passes.forms import canonical_form, timed
+from mind_mlir.passes.canonical_form import canonical_form, timed
 from mind_mlir.runtime.threads import get_num_threads
 from mind_mlir.target import named_target, runs_here
 

@@ -17,7 +17,7 @@ from mind_mlir.interrupts import held
 from mind_mlir.ir.entry import DEFAULT_ENTRY, default_entry
 from mind_mlir.ir.module import MODULE, Module
 from mind_mlir.options import CompileOptions
-from mind_mlir.passes.optimize import checked_names
+from mind_mlir.passes.pass_names import checked_names
 from mind_mlir.runtime.call import Called
 from mind_mlir.runtime.compiled_code import code_of
 from mind_mlir.runtime.function import CompiledFunction, Signature, native_function

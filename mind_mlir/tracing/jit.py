@@ -12,7 +12,7 @@ from mind_mlir.cache.directory import checked_choice
 from mind_mlir.diagnostics.display import brief
 from mind_mlir.ir.types import DType
 from mind_mlir.options import DEFAULT_OPT_LEVEL, CompileOptions
-from mind_mlir.passes.optimize import checked_names
+from mind_mlir.passes.pass_names import checked_names
 from mind_mlir.runtime.staged import DEFAULT_MAX_SIGNATURES, StagedFunction
 from mind_mlir.runtime.staged_arguments import Static
 from mind_mlir.runtime.surface_function import SurfaceFunction, entry_of
