@@ -9,6 +9,7 @@ import click
 from mind_mlir.cli.completion import complete_file
 from mind_mlir.cli.options import (
     bind_option,
+    cache_option,
     constant_option,
     diagnostic_format,
     disable_pass_option,
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
 @winograd_option
 @disable_pass_option
 @constant_option
+@cache_option
 @diagnostic_format
 @stage_options
 @click.pass_obj
@@ -86,6 +88,7 @@ def command(
     winograd: bool,
     disabled_passes: frozenset[str],
     constants: Mapping[str, str],
+    cache: bool | None,
     print_ir_after_all: bool,
     dump_stages: str | None,
     timing: bool,
@@ -146,7 +149,9 @@ def command(
             None
             if interpreted
             else CompileOptions(
-                opt_level, threads, target, winograd, disabled_passes, prepares=bool(constants)
+                *(opt_level, threads, target, winograd, disabled_passes),
+                prepares=bool(constants),
+                cache=cache,
             )
         )
         results = execute(module, arguments, log, options)
