@@ -117,14 +117,10 @@ def test_what_a_failing_linker_says_is_quoted(tmp_path: Path, monkeypatch: pytes
 
 @pytest.mark.skipif(shutil.which("cc") is None or shutil.which("nm") is None, reason="needs a C compiler, nm")
 def test_a_library_shows_its_functions_and_needs_the_c_library_alone(tmp_path: Path) -> None:
-    program = (
-        "%0 = Input {name='x'} : tensor<f32[512, 512]>\n%1 = Tanh (%0) : tensor<f32[512, 512]>\noutputs: %1\n"
-    )
-    path = mind_mlir.package(mind_mlir.parse(program.replace("'", '"')), tmp_path / "libnet.so", "shared")
-    listed = subprocess.run(
-        ["nm", "-D", path], capture_output=True, text=True, check=True
-    ).stdout.splitlines()
-    kinds = [line.split()[-2:] for line in listed]
+    module = mind_mlir.parse(TANH)
+    path = mind_mlir.package(module, tmp_path / "libnet.so", "shared")
+    listed = subprocess.run(["/usr/bin/env", "nm", "-D", path], capture_output=True, text=True, check=True)
+    kinds = [line.split()[-2:] for line in listed.stdout.splitlines()]
     shown = [name for kind, name in kinds if kind not in "Uwv"]
     assert sorted(shown) == ["net_main", "net_message", "net_set_num_threads"]
     libc = ctypes.CDLL(None)
