@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 _MACHINES = {"x86_64": "x86_64", "AMD64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
 #: Where the functions are that code generators call: the process itself mostly has them.
 _LIBRARIES = (None, "libm.so.6", "libm.so")
-#: What glibc has in each program rather than in its library, and what does the same there. A fourth argument
-#: says which library it is for; code that has this from here gives none.
-_INSTEAD = {"pthread_atfork": "__register_atfork"}
 
 #: What is written to is not shared with a child of this process.
 _PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+
+#: What a C library may not show to those who load code, by what is called in its place.
+_OTHERWISE = {"pthread_atfork": "__register_atfork"}
 
 
 def host_machine() -> str:
@@ -45,7 +45,7 @@ def process_symbol(name: str) -> int | None:
         except (AttributeError, OSError, TypeError):
             continue
         return ctypes.cast(function, ctypes.c_void_p).value
-    return process_symbol(_INSTEAD[name]) if name in _INSTEAD else None
+    return process_symbol(_OTHERWISE[name]) if name in _OTHERWISE else None
 
 
 class Loaded:
