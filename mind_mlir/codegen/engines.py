@@ -51,12 +51,15 @@ class Making:
         return self._data
 
 
-def make_objects(units: Sequence[tuple[Module, str, int]], *, pic: bool = False) -> list[bytes]:
+def make_objects(
+    units: Sequence[tuple[Module, str, int]], *, pic: bool = False, plain: bool = False
+) -> list[bytes]:
     """Return the objects of modules of one context, which are made at the same time.
 
     Args:
         units: Modules, something that each defines, and levels of optimisation, as `Making` takes them.
         pic: Whether the code is position-independent.
+        plain: Whether what the modules define is looked up as it stands in the code (see `code_maker`).
 
     Raises:
         InternalError: LLVM does not take a module; what it has to say is on standard error.
@@ -70,7 +73,7 @@ def make_objects(units: Sequence[tuple[Module, str, int]], *, pic: bool = False)
         except RuntimeError:
             return
         _stand_in(engine, module)
-        code_maker(engine, symbol)()
+        code_maker(engine, symbol, plain=plain)()
         made[number] = engine
 
     with _several(units[0][0], len(units)):
