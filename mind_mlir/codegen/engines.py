@@ -15,7 +15,7 @@ from mind_mlir.diagnostics import InternalError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from mind_mlir.bindings import ExecutionEngine, Module
+    from mind_mlir.bindings import ExecutionEngine, Module, Operation
 
 #: What stands for the address of what an object refers to: it is never followed.
 _ELSEWHERE = ctypes.c_void_p(1 << 12)
@@ -61,7 +61,7 @@ def make_objects(units: Sequence[tuple[Module, str, int]], *, pic: bool = False)
     Raises:
         InternalError: LLVM does not take a module; what it has to say is on standard error.
     """
-    made: list[bytes | None] = [None] * len(units)
+    made: list[ExecutionEngine] = [None] * len(units)
 
     def make(number: int) -> None:
         module, symbol, level = units[number]
@@ -71,7 +71,7 @@ def make_objects(units: Sequence[tuple[Module, str, int]], *, pic: bool = False)
             return
         _stand_in(engine, module)
         code_maker(engine, symbol)()
-        made[number] = _dump(engine)
+        made[number] = engine
 
     with _several(units[0][0], len(units)):
         with making:
@@ -79,10 +79,11 @@ def make_objects(units: Sequence[tuple[Module, str, int]], *, pic: bool = False)
         make(0)
         for other in others:
             other.wait()
-    for (module, _, _), data in zip(units, made, strict=True):
+    objects = [b"" if engine is None else _dump(engine) for engine in made]
+    for (module, _, _), data in zip(units, objects, strict=True):
         if not data:
             raise _refused(module)
-    return [data for data in made if data]
+    return objects
 
 
 @contextmanager
@@ -113,16 +114,22 @@ def _refused(module: Module) -> InternalError:
 
 def _stand_in(engine: ExecutionEngine, module: Module) -> None:
     """Define what ``module`` only declares: engines link what they have made, and complain otherwise."""
-    for op in module.body.operations:
-        name, declares = op.operation.name, False
-        if name == "llvm.func":
-            declares = not op.regions[0].blocks
-        elif name == "llvm.mlir.global":
-            declares = "value" not in op.attributes and not op.regions[0].blocks
-        if declares:
-            symbol = str(ir.StringAttr(op.attributes["sym_name"]).value)
-            if not symbol.startswith("llvm."):
-                engine.raw_register_runtime(symbol, _ELSEWHERE)
+    # Once each: an engine that is told twice is damaged. A module may declare a kernel several times.
+    for symbol in {_symbol(op) for op in module.body.operations if _declares(op)}:
+        if not symbol.startswith("llvm."):
+            engine.raw_register_runtime(symbol, _ELSEWHERE)
+
+
+def _declares(op: Operation) -> bool:
+    if op.operation.name == "llvm.func":
+        return not op.regions[0].blocks
+    return (
+        op.operation.name == "llvm.mlir.global" and "value" not in op.attributes and not op.regions[0].blocks
+    )
+
+
+def _symbol(op: Operation) -> str:
+    return str(ir.StringAttr(op.attributes["sym_name"]).value)
 
 
 def _dump(engine: ExecutionEngine) -> bytes:
