@@ -7,12 +7,13 @@ same that C programs run.
 from __future__ import annotations
 
 import ctypes
+import platform
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mind_mlir import border
 from mind_mlir.artefact_kinds import OBJECT
-from mind_mlir.code.errors import CodeError
+from mind_mlir.code.errors import CodeError, LoadingError
 from mind_mlir.code.linking import link
 from mind_mlir.code.loading import host_machine
 from mind_mlir.diagnostics.display import brief
@@ -177,6 +178,8 @@ def load_bundle(path: object) -> Bundle:
         raise foreign(place, f"a processor with {', '.join(missing)}", f"without {', '.join(missing)}")
     try:
         return Bundle(str(Path(place).absolute()), manifest, _native(manifest, files[OBJECT]))
+    except LoadingError as error:
+        raise foreign(place, f"another system: {error}", f"{platform.system()} on {host_machine()}") from None
     except CodeError as error:
         raise damaged(place, f"its code cannot be used: {error}") from None
 

@@ -9,7 +9,7 @@ from mind_mlir.packaging.c_interface import MISALIGNED_POINTER, NULL_POINTER, OK
 from mind_mlir.surface.elaboration.wording import SUFFIX, reworded
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from mind_mlir.diagnostics.checks import Check
     from mind_mlir.packaging.c_interface import CLibrary
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 UNKNOWN = "this is no status of this library"
 
 
-def status_messages(library: CLibrary, features: Sequence[str]) -> Mapping[int, str]:
+def status_messages(library: CLibrary, needs: str) -> Mapping[int, str]:
     """Return what there is to say about each status of ``library``, in order of their numbers.
 
     Args:
         library: The library.
-        features: What the processor has to have.
+        needs: What the processor has to have, in words; nothing where any has it.
     """
-    needed = f": {', '.join(features)}" if features else ""
+    needed = f": {needs}" if needs else ""
     found = {
         OK: "success",
         NULL_POINTER: "a pointer is null",

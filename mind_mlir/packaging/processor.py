@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mind_mlir.target.processors import LEVELS, PROCESSORS
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
@@ -95,3 +97,11 @@ def questions(machine: str, features: Iterable[str]) -> Sequence[tuple[Question,
         masks[question] = masks.get(question, 0) | 1 << bit
     ordered = sorted(masks.items())
     return [*ordered, (STATE, state)] if state else ordered
+
+
+def in_words(machine: str, features: Iterable[str]) -> str:
+    """Return what code needs as people say it: a level of the architecture, and what is beyond that."""
+    found = frozenset(features)
+    level = next(name for name in reversed(LEVELS[machine]) if PROCESSORS[name].features <= found)
+    least = [level] if level != LEVELS[machine][0] else []
+    return ", ".join([*least, *sorted(found - PROCESSORS[level].features)])

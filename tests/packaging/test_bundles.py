@@ -44,7 +44,7 @@ import mind_mlir
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return mind_mlir.package(mind_mlir.parse(PROGRAM), tmp_path_factory.mktemp("made") / "net")
+    return mind_mlir.package(mind_mlir.parse(PROGRAM), tmp_path_factory.mktemp("made") / "net", threads=1)
 
 
 @pytest.fixture(scope="module")
@@ -105,6 +105,24 @@ def test_what_goes_wrong_in_a_call_is_said_as_for_compiled_modules(bundle: Bundl
     assert codes == ["E6101", "E6102", "E6103", "E6104", "E6106", "E6009", "E6001", "E6001"]
     with pytest.raises(KeyError, match="pick"):
         bundle["no"]
+
+
+def test_loops_are_shared_by_as_many_threads_as_the_process_is_set_to(tmp_path: Path) -> None:
+    program = """\
+%0 = Input {name="x"} : tensor<f32[512, 512]>
+%1 = Tanh (%0) : tensor<f32[512, 512]>
+outputs: %1
+"""
+    path = mind_mlir.package(mind_mlir.parse(program), tmp_path / "net")
+    x = np.linspace(-3, 3, 512 * 512, dtype=np.float32).reshape(512, 512)
+    before, found = mind_mlir.get_num_threads(), []
+    try:
+        for threads in (1, 3):
+            mind_mlir.set_num_threads(threads)
+            found.append(mind_mlir.load_bundle(path)(x)[0].tobytes())
+    finally:
+        mind_mlir.set_num_threads(before)
+    assert found[0] == found[1] == mind_mlir.compile(mind_mlir.parse(program))(x)[0].tobytes()
 
 
 def test_every_changed_byte_is_noticed(path: Path, tmp_path: Path) -> None:

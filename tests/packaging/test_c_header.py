@@ -99,7 +99,7 @@ def test_a_header_says_what_a_function_takes() -> None:
     ):
         assert part in text
     assert "set_num_threads" not in text
-    messages = status_messages(library, ("avx2",))
+    messages = status_messages(library, "avx2")
     assert list(messages) == [0, 1, 2, 3, 16, 17, 18]
     assert "avx2" in messages[3]
     assert messages[18].startswith("lib_more: E6009: a.mind:4:9: '/': division")

@@ -17,6 +17,8 @@ import mind_mlir
 from mind_mlir import TensorType, register_custom_call
 from mind_mlir.analysis.restriction import restricted
 from mind_mlir.code import elf
+from mind_mlir.code.linking import link
+from mind_mlir.code.loading import Loaded
 from mind_mlir.codegen.disassemble import disassemble
 from mind_mlir.core.builder import Builder
 from mind_mlir.diagnostics import ArtefactError, VerificationError
@@ -25,6 +27,7 @@ from mind_mlir.ir.types import DType
 from mind_mlir.options import CompileOptions
 from mind_mlir.packaging.header import header_text
 from mind_mlir.packaging.objects import ObjectFile, object_of
+from mind_mlir.runtime.declared_constants import with_constants
 from mind_mlir.target import X86_64, artefact_target, host_architecture
 
 if TYPE_CHECKING:
@@ -37,6 +40,8 @@ on_linux = pytest.mark.skipif(
     shutil.which("cc") is None or sys.platform != "linux", reason="links with cc on Linux"
 )
 MANY = 150
+#: What must not be unloaded.
+LOADED: list[Loaded] = []
 LONG = 300_000
 #: What may be undefined in an object: functions of libc and libm, and what the linker makes.
 OUTSIDE = {
@@ -83,7 +88,16 @@ def every_kind() -> Module:
     n = builder.parameter(TensorType(DType.SI32, (3,)), "n")
     outputs = [builder.emit("Gather", x, i), builder.emit("Div", n, n)]
     functions.append(builder.function("checked", outputs))
-    return Module(Functions(functions), "ptir-v0.4")
+    builder = Builder(profile="ptir-v0.4")
+    x, w = (builder.parameter(TensorType(DType.F32, (600, 500)), name) for name in ("x", "w"))
+    t = builder.parameter(TensorType(DType.SI64, (10_000,)), "t")
+    functions.append(builder.function("constants", [builder.emit("Add", x, w), t]))
+    random = np.random.default_rng(0)
+    given = {
+        "w": random.standard_normal((600, 500)).astype(np.float32),
+        "t": random.integers(-9, 9, 10_000),
+    }
+    return with_constants(Module(Functions(functions), "ptir-v0.4"), given)
 
 
 @pytest.fixture(scope="module")
@@ -173,6 +187,22 @@ def test_functions_compute_what_python_does(module: Module, built: ObjectFile, s
         assert call(shared, function, [*inputs, *outputs]) == 0, function.name
         assert [each.tobytes() for each in outputs] == [each.tobytes() for each in expected], function.name
     assert {function.takes_table for function in built.library.functions} == {True, False}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="objects are for Linux")
+def test_an_object_is_loaded_without_a_linker(module: Module, built: ObjectFile) -> None:
+    loaded = Loaded(link([built.data]))
+    LOADED.append(loaded)  # its pool stays
+    ctypes.CFUNCTYPE(None, ctypes.c_int)(loaded.address_of("lib_set_num_threads"))(2)
+    x = np.linspace(-1, 1, LONG, dtype=np.float32)
+    outputs = [np.zeros(LONG, np.float32), np.zeros((), np.float32)]
+    (function,) = (each for each in built.library.functions if each.entry.name == "long")
+    scratch = scratch_of(function)
+    table = [each.ctypes.data for each in (x, *outputs, scratch)]
+    entry = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(loaded.address_of(function.entry.symbol))
+    entry((ctypes.c_void_p * len(table))(*table))
+    expected = mind_mlir.compile(restricted(module, "long"))(x)
+    assert [each.tobytes() for each in outputs] == [each.tobytes() for each in expected]
 
 
 @on_linux

@@ -16,8 +16,9 @@ from mind_mlir.ir.interface import Output
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.packaging.c_entries import entries_text
 from mind_mlir.packaging.c_interface import c_library
-from mind_mlir.packaging.processor import STATE, questions
+from mind_mlir.packaging.processor import STATE, in_words, questions
 from mind_mlir.target import FEATURES, host_features
+from mind_mlir.target.processors import PROCESSORS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,7 +46,7 @@ def called(features: Sequence[str]) -> tuple[int, int]:
     assert declared in text
     with new_context(("llvm",)), ir.Location.unknown():
         unit = (ir.Module.parse(text.replace(declared, ENTRY)), "l_message", 3)
-        loaded = Loaded(link(make_objects([unit], pic=True, plain=True)))
+        loaded = Loaded(link(make_objects([unit], pic=True)))
     function = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(loaded.address_of("l_f"))
     out = ctypes.c_int32(-1)
     first, second = (function(ctypes.addressof(out), None) for _ in range(2))
@@ -88,3 +89,11 @@ def test_arm_asks_the_system() -> None:
 def test_all_that_targets_may_need_can_be_asked_for() -> None:
     for machine, features in FEATURES.items():
         assert questions(machine, features)
+
+
+def test_needs_are_told_in_words() -> None:
+    assert in_words("x86_64", ()) == ""
+    native = PROCESSORS["x86-64-v3"].features | {"vaes", "aes"}
+    assert in_words("x86_64", native) == "x86-64-v3, aes, vaes"
+    assert in_words("x86_64", native - {"bmi"}).startswith("x86-64-v2, aes, avx, avx2, bmi2")
+    assert in_words("aarch64", ["dotprod"]) == "dotprod"
