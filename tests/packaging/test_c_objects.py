@@ -92,6 +92,8 @@ def every_kind() -> Module:
     x, w = (builder.parameter(TensorType(DType.F32, (600, 500)), name) for name in ("x", "w"))
     t = builder.parameter(TensorType(DType.SI64, (10_000,)), "t")
     functions.append(builder.function("constants", [builder.emit("Add", x, w), t]))
+    builder = Builder(profile="ptir-v0.4")
+    functions.append(builder.function("alone", [builder.constant(np.arange(7), DType.F16)]))
     random = np.random.default_rng(0)
     given = {
         "w": random.standard_normal((600, 500)).astype(np.float32),
