@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from mind_mlir.bindings import Module, Operation
 
 #: What an entry has of its function: for another processor, neither could be a part of the other.
-_SHARED = ("target_cpu", "target_features")
+_SHARED = ("target_cpu", "target_features", "tune_cpu")
 #: A function of more operations stays apart from its entry.
 _MOST_COPIED = 1000
 
