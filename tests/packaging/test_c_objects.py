@@ -371,6 +371,17 @@ def test_code_for_the_least_processor_has_no_instructions_of_this_one(module: Mo
     assert re.findall(r"(?m)^ +v\w+|[yz]mm", disassemble(found.data)) == []
 
 
+def test_no_folder_of_who_compiles_is_in_an_object() -> None:
+    text = """%0 = Input {name="x"} : tensor<f32[4]>
+%1 = Input {name="i"} : tensor<i64[2]>
+%2 = Gather (%0, %1) : tensor<f32[2]>
+outputs: %2"""
+    module = mind_mlir.parse(text, "folder/program.ir")
+    found = object_of(module, CompileOptions(threads=1), library="l", target=artefact_target())
+    assert b"E6001: program.ir:3:1: Gather %2: an index" in found.data
+    assert b"folder" not in found.data
+
+
 def identity(types: Any, _: object) -> Any:
     return types[0]
 
