@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import math
 import shutil
 import struct
@@ -37,6 +38,8 @@ _TAKEN, _GIVEN, _NEITHER = range(3)
 
 def missing_tool() -> str | None:
     """Return the name of a program that running code of AArch64 lacks here, if any."""
+    if importlib.util.find_spec("llvmlite") is None:
+        return "llvmlite"
     return next((tool for tool in (EMULATOR, COMPILER) if shutil.which(tool) is None), None)
 
 
