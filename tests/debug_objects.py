@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from elftools.elf.elffile import ELFFile
 
-from mind_mlir.abi import symbol_of
-from mind_mlir.bindings import create_engine
+from mind_mlir.codegen.machine_code import listed_object
 from mind_mlir.options import CompileOptions
 from mind_mlir.pipeline import Lowering
 from mind_mlir.target import named_target
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from mind_mlir.ir.module import Module
 
@@ -43,16 +41,11 @@ outputs: %e
 """
 
 
-def object_of(module: Module, directory: Path, options: CompileOptions = DEBUG) -> bytes:
+def object_of(module: Module, options: CompileOptions = DEBUG) -> bytes:
     """Return an object of ``module``, as LLVM writes it."""
     lowering = Lowering(named_target("avx2"), options=options, threads=1)
     lowering.run(module)
-    engine = create_engine(lowering.mlir, opt_level=0, pic=True, dumps=True)
-    for function in module.functions:
-        assert not function.public or engine.raw_lookup(symbol_of(function.name))
-    path = directory / "module.o"
-    engine.dump_to_object_file(str(path))
-    return path.read_bytes()
+    return listed_object(lowering.mlir, opt_level=0, pic=True)
 
 
 def read(data: bytes) -> Any:

@@ -17,6 +17,7 @@ from mind_mlir.packaging.c_interface import (
 )
 from mind_mlir.packaging.header_example import example_lines
 from mind_mlir.packaging.messages import check_message
+from mind_mlir.packaging.processor import in_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -75,8 +76,9 @@ def header_text(
         source: What the program is called, where it has a name.
     """
     guard = f"{library.macro}_H"
+    needs = f" with {in_words(machine, features)}" if features else ""
     parts = [
-        _comment(_introduction(library, file, machine, features, version, source)),
+        _comment(_introduction(library, file, f"{machine}{needs}", version, source)),
         [f"#ifndef {guard}", f"#define {guard}", "", "#include <stdint.h>"],
         _statuses(library),
         ["#ifdef __cplusplus", 'extern "C" {', "#endif"],
@@ -89,11 +91,8 @@ def header_text(
     return "\n".join("\n".join([*part, ""]) for part in parts)
 
 
-def _introduction(
-    library: CLibrary, file: str, machine: str, features: Sequence[str], version: str, source: str
-) -> list[str]:
+def _introduction(library: CLibrary, file: str, processor: str, version: str, source: str) -> list[str]:
     of = f" of {_plain(source)}" if source else ""
-    needs = f" with {', '.join(features)}" if features else ""
     threads = (
         "Loops run on one thread."
         if library.set_threads is None
@@ -102,7 +101,7 @@ def _introduction(
     return [
         f"{file} - the functions{of} as a library for C, written by mind-mlir {version}.",
         "",
-        *_wrapped(f"The code is for Linux on {machine}{needs}. It needs the C library and libm (-lm)."),
+        *_wrapped(f"The code is for Linux on {processor}. It needs the C library and libm (-lm)."),
         "",
         *_wrapped(_MEMORY),
         "",

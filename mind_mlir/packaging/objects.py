@@ -17,9 +17,11 @@ from mind_mlir.codegen.entries import add_entries
 from mind_mlir.codegen.units import level_of
 from mind_mlir.interrupts import held
 from mind_mlir.ir.entry import entry_function, exported
+from mind_mlir.mlir.references import References
 from mind_mlir.ops.custom_targets import custom_target
 from mind_mlir.packaging.c_entries import alias_text, entries_text
 from mind_mlir.packaging.c_interface import c_library
+from mind_mlir.packaging.constants import empty_constants, with_constants
 from mind_mlir.packaging.cross import cross_object, needs_cross
 from mind_mlir.packaging.errors import unsupported
 from mind_mlir.packaging.pool import SET_THREADS, called_functions, pool_text
@@ -84,10 +86,12 @@ def object_of(module: Module, options: CompileOptions, *, library: str, target: 
     options = checked_options(options)
     if not exported(module):
         entry_function(module)  # says so
+    references = References()
     lowering = Lowering(
         target,
         threads=options.threads,
         options=options,
+        references=references,
         evaluate=evaluation(options) if runs_here(target) else None,
     )
     lowering.run(module)
@@ -97,6 +101,7 @@ def object_of(module: Module, options: CompileOptions, *, library: str, target: 
     _refuse_functions_of_this_process(canonical)
     machine, features = target.machine, required_features(target)
     with code.context, ir.Location.unknown():
+        constants = empty_constants(code, references)
         entries = entries_of(lowering, add_entries(code))
         outside = {name for name, op in _symbols(code).items() if not _is_defined(op)}
         shares_loops = PARALLEL_SYMBOL in outside
@@ -112,7 +117,8 @@ def object_of(module: Module, options: CompileOptions, *, library: str, target: 
         if needs_cross(target):
             data = cross_object(code, target, opt_level=level)
         else:
-            (data,) = make_objects([(code, shown.message, level)], pic=True, plain=True)
+            (data,) = make_objects([(code, shown.message, level)], pic=True)
+        data = with_constants(data, constants)
     return ObjectFile(data, entries, shown, machine, features)
 
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mind_mlir.target.processors import LEVELS, PROCESSORS
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 #: What the operating system has to save: bits of the register XCR0.
-_YMM, _ZMM, _TILES = 0b110, 0b11100110, 0b11 << 17
+_YMM, _ZMM = 0b110, 0b11100110
 
 #: The numbers of the registers that cpuid answers in.
 _EAX, _EBX, _ECX, _EDX = range(4)
@@ -46,40 +48,28 @@ def _bits(question: Question, names: str, state: int = 0) -> dict[str, tuple[Que
 
 _X86_64: Mapping[str, tuple[Question, int, int]] = {
     **_bits(Question(1, 0, _ECX), "sse3:0 pclmul:1 ssse3:9 cx16:13 sse4.1:19 sse4.2:20 movbe:22 popcnt:23"),
-    **_bits(Question(1, 0, _ECX), "aes:25 xsave:26 rdrnd:30"),
+    **_bits(Question(1, 0, _ECX), "aes:25"),
     **_bits(Question(1, 0, _ECX), "fma:12 avx:28 f16c:29", _YMM),
-    **_bits(Question(7, 0, _EBX), "fsgsbase:0 bmi:3 bmi2:8 rdseed:18 adx:19 clflushopt:23 clwb:24 sha:29"),
+    **_bits(Question(7, 0, _EBX), "bmi:3 bmi2:8 adx:19 sha:29"),
     **_bits(Question(7, 0, _EBX), "avx2:5", _YMM),
-    **_bits(
-        Question(7, 0, _EBX), "avx512f:16 avx512dq:17 avx512ifma:21 avx512cd:28 avx512bw:30 avx512vl:31", _ZMM
-    ),
+    **_bits(Question(7, 0, _EBX), "avx512f:16 avx512dq:17 avx512ifma:21 avx512cd:28", _ZMM),
+    **_bits(Question(7, 0, _EBX), "avx512bw:30 avx512vl:31", _ZMM),
     **_bits(Question(7, 0, _ECX), "gfni:8"),
     **_bits(Question(7, 0, _ECX), "vaes:9 vpclmulqdq:10", _YMM),
-    **_bits(
-        Question(7, 0, _ECX),
-        "avx512vbmi:1 avx512vbmi2:6 avx512vnni:11 avx512bitalg:12 avx512vpopcntdq:14",
-        _ZMM,
-    ),
-    **_bits(Question(7, 0, _EDX), "avx512vp2intersect:8 avx512fp16:23", _ZMM),
-    **_bits(Question(7, 0, _EDX), "amx-bf16:22 amx-tile:24 amx-int8:25", _TILES),
+    **_bits(Question(7, 0, _ECX), "avx512vbmi:1 avx512vbmi2:6 avx512vnni:11 avx512bitalg:12", _ZMM),
+    **_bits(Question(7, 0, _ECX), "avx512vpopcntdq:14", _ZMM),
+    **_bits(Question(7, 0, _EDX), "avx512fp16:23", _ZMM),
     **_bits(Question(7, 1, _EAX), "avxvnni:4 avxifma:23", _YMM),
     **_bits(Question(7, 1, _EAX), "avx512bf16:5", _ZMM),
-    **_bits(Question(7, 1, _EAX), "amx-fp16:21", _TILES),
-    **_bits(Question(7, 1, _EDX), "avxvnniint8:4 avxneconvert:5 avxvnniint16:10", _YMM),
-    **_bits(Question(0x80000001, 0, _ECX), "sahf:0 lzcnt:5 sse4a:6 prfchw:8"),
+    **_bits(Question(0x80000001, 0, _ECX), "sahf:0 lzcnt:5"),
 }
 
 _HWCAP, _HWCAP2 = Question(16), Question(26)
 _AARCH64: Mapping[str, tuple[Question, int, int]] = {
-    **_bits(_HWCAP, "aes:3 sha2:6 crc:7 lse:8 fullfp16:10 rdm:12 dotprod:20 fp16fml:23 sve:22"),
+    **_bits(_HWCAP, "aes:3 sha2:6 crc:7 lse:8 fullfp16:10 rdm:12 dotprod:20 sve:22 fp16fml:23"),
     **_bits(_HWCAP2, "sve2:1 i8mm:13 bf16:14"),
 }
 _FEATURES = {"x86_64": _X86_64, "aarch64": _AARCH64}
-
-
-def known_features(machine: str) -> frozenset[str]:
-    """Return the features of an architecture that `questions` knows."""
-    return frozenset(_FEATURES[machine])
 
 
 def questions(machine: str, features: Iterable[str]) -> Sequence[tuple[Question, int]]:
@@ -107,3 +97,11 @@ def questions(machine: str, features: Iterable[str]) -> Sequence[tuple[Question,
         masks[question] = masks.get(question, 0) | 1 << bit
     ordered = sorted(masks.items())
     return [*ordered, (STATE, state)] if state else ordered
+
+
+def in_words(machine: str, features: Iterable[str]) -> str:
+    """Return what code needs as people say it: a level of the architecture, and what is beyond that."""
+    found = frozenset(features)
+    level = next(name for name in reversed(LEVELS[machine]) if PROCESSORS[name].features <= found)
+    least = [level] if level != LEVELS[machine][0] else []
+    return ", ".join([*least, *sorted(found - PROCESSORS[level].features)])

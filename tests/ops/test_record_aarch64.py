@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from mind_mlir.ops.opdef import OpDef
 
-#: What each run looks at: some operations of each kind, for a processor. Where somebody searches for more, each
-#: operation of every dtype.
+#: What each run looks at: some operations of each kind, for a processor. Where somebody searches for more,
+#: each operation of every dtype.
 SAMPLES = {
     "generic": ("Add Div Exp MatMul Sum Gather", DType.F32),
     "neoverse-v2": ("Add Tanh Sum Sqrt", DType.F16),
