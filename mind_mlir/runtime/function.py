@@ -22,7 +22,6 @@ from mind_mlir.runtime.call import Called, wants_record
 from mind_mlir.runtime.call_record import OUT, CallRecord
 from mind_mlir.runtime.memory import pool
 from mind_mlir.runtime.native import NativeFunction
-from mind_mlir.surface.elaboration.wording import as_written
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -276,7 +275,11 @@ class CompiledFunction(Called):
         )
         findings = [finding for finding in judged if finding is not None]
         if findings:
-            raise ExecutionError(as_written(findings))
+            if any(finding.location is not None for finding in findings):
+                from mind_mlir.surface.elaboration.wording import as_written  # noqa: PLC0415 -- loads much, which bundles do without
+
+                findings = as_written(findings)
+            raise ExecutionError(findings)
 
 
 def native_function(module: NativeModule, entry: Entry) -> NativeFunction:
