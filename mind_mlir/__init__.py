@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.interrupts import held
+from mind_mlir.version import VERSION
 
 if TYPE_CHECKING:
     from mind_mlir.conversion import (
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
     from mind_mlir.ir.types import DType, TensorType
     from mind_mlir.ops.custom_attributes import custom_attributes
     from mind_mlir.ops.custom_targets import CustomAttribute, register_custom_call
+    from mind_mlir.packaging.loading import Bundle, load_bundle
+    from mind_mlir.packaging.writing import package
     from mind_mlir.passes.autodiff import Gradient
     from mind_mlir.passes.canonicalize import canonicalize
     from mind_mlir.programs.differentiation import differentiate
@@ -74,7 +77,7 @@ if TYPE_CHECKING:
     from mind_mlir.tracing.jit import jit
     from mind_mlir.tracing.transforms import grad, value_and_grad, vjp
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 _DIAGNOSTICS = "mind_mlir.diagnostics"
 _HOMES = {
@@ -84,6 +87,7 @@ _HOMES = {
     "Block": "mind_mlir.ir.module",
     "BoundFunction": "mind_mlir.runtime.bound",
     "BufferPlan": "mind_mlir.conversion.buffers",
+    "Bundle": "mind_mlir.packaging.loading",
     "Builder": "mind_mlir.core.builder",
     "CompiledFunction": "mind_mlir.runtime.function",
     "Conversion": "mind_mlir.conversion",
@@ -130,8 +134,10 @@ _HOMES = {
     "jit": "mind_mlir.tracing.jit",
     "list_conversion_targets": "mind_mlir.conversion",
     "load": "mind_mlir.programs.sources",
+    "load_bundle": "mind_mlir.packaging.loading",
     "lower_expression": "mind_mlir.surface.expression_lowering",
     "memory_info": "mind_mlir.runtime.memory",
+    "package": "mind_mlir.packaging.writing",
     "parse": "mind_mlir.programs.sources",
     "plan_buffers": "mind_mlir.conversion.buffers",
     "print_module": "mind_mlir.core.printer",
@@ -157,6 +163,7 @@ __all__ = [
     "BoundFunction",
     "BufferPlan",
     "Builder",
+    "Bundle",
     "CompiledFunction",
     "Conversion",
     "ConversionTarget",
@@ -202,8 +209,10 @@ __all__ = [
     "jit",
     "list_conversion_targets",
     "load",
+    "load_bundle",
     "lower_expression",
     "memory_info",
+    "package",
     "parse",
     "plan_buffers",
     "print_module",

@@ -183,6 +183,7 @@ def test_all_benchmarks_are_run_here() -> None:
     }
     takes_long = {
         "accuracy",
+        "cache_processes",
         "fuzz_surface",
         "scaling",
         "soak",

@@ -1,4 +1,4 @@
-"""`mind-mlir compile`: print a program in the form that any stage leaves it in."""
+"""`mind-mlir compile`: print a program in the form that any stage leaves it in, or write its machine code."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
+from mind_mlir.artefact_kinds import ARTEFACTS
 from mind_mlir.cli.options import (
+    artefact_options,
+    artefact_target_option,
     bind_option,
     constant_option,
     diagnostic_format,
@@ -19,13 +23,13 @@ from mind_mlir.cli.options import (
     optimization_option,
     output_option,
     stage_options,
-    target_option,
     threads_option,
     winograd_option,
 )
 from mind_mlir.cli.output import write_output
 from mind_mlir.options import CompileOptions
-from mind_mlir.stages import MLIR_FORMS, STAGES
+from mind_mlir.stages import FORMS, MLIR_FORMS, STAGES
+from mind_mlir.target import TARGETS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,6 +37,12 @@ if TYPE_CHECKING:
     from mind_mlir.cli.session import Session
 
 DEFAULT_FORM = "llvm"
+#: Options of artefacts alone, and those that look at forms on the way.
+_OF_ARTEFACTS = ("name", "target_cpu", "features", "header", "depfile")
+_OF_FORMS = (
+    *("verify_only", "mlir_print_debuginfo", "print_passes"),
+    *("print_ir_after_all", "dump_stages", "timing"),
+)
 
 
 def _help() -> str:
@@ -41,19 +51,29 @@ def _help() -> str:
     rows = [
         f"{left}{right}".rstrip() for left, right in zip_longest(cells[:half], cells[half:], fillvalue="")
     ]
-    return "\n".join(["Print a program in the form that any stage leaves it in.", "", "\b", *rows])
+    artefacts = [f"{kind:<12}{what}" for kind, what in ARTEFACTS.items()]
+    return "\n".join(
+        [
+            "Print a program in the form that any stage leaves it in, or write its machine code.",
+            *("", "Forms, of which --emit names one:", "", "\b", *rows),
+            *("", "Files for programs that have neither Python nor MLIR, written with -o PATH:", "", "\b"),
+            *artefacts,
+        ]
+    )
 
 
 @click.command(name="compile", help=_help())
 @file_argument
 @bind_option
-@emit_option(DEFAULT_FORM)
+@emit_option(DEFAULT_FORM, (*FORMS, *ARTEFACTS))
 @click.option("--emit-ir", is_flag=True, help="Same as --emit=core.")
 @click.option("--emit-grad-ir", is_flag=True, help="Print the gradient module's Core IR; needs --autodiff.")
 @click.option("--emit-mlir", is_flag=True, help="Same as --emit=mind.")
 @click.option("--autodiff", is_flag=True, help="Differentiate with respect to every float input first.")
 @extensions_option
-@function_option("compile, with what it calls", "all exported ones unless given")
+@function_option(
+    "compile, with what it calls", "all exported ones unless given. Artefacts take several", several=True
+)
 @click.option("--verify-only", is_flag=True, help="Only report what is wrong; print nothing.")
 @click.option("--mlir-print-debuginfo", is_flag=True, help="Print the locations in forms of MLIR.")
 @click.option(
@@ -63,11 +83,12 @@ def _help() -> str:
 )
 @optimization_option
 @threads_option
-@target_option
+@artefact_target_option
 @winograd_option
 @disable_pass_option
 @constant_option
 @output_option
+@artefact_options
 @diagnostic_format
 @stage_options
 @click.pass_obj
@@ -81,7 +102,7 @@ def command(
     emit_mlir: bool,
     autodiff: bool,
     extensions: bool,
-    func: str | None,
+    func: tuple[str, ...],
     verify_only: bool,
     mlir_print_debuginfo: bool,
     print_passes: bool,
@@ -92,16 +113,39 @@ def command(
     disabled_passes: frozenset[str],
     constants: Mapping[str, str],
     output: str | None,
+    name: str | None,
+    target_cpu: str | None,
+    features: str | None,
+    debug: bool,
+    header: str | None,
+    depfile: str | None,
     print_ir_after_all: bool,
     dump_stages: str | None,
     timing: bool,
 ) -> None:
-    """Print a program in the form that any stage leaves it in."""
+    """Print a program in the form that any stage leaves it in, or write its machine code."""
     if emit_grad_ir and not autodiff:
         raise click.UsageError("--emit-grad-ir needs --autodiff")
     if extensions and not autodiff:
         raise click.UsageError("--extensions is about derivatives; it needs --autodiff")
     form = _form(emit, core=emit_ir or emit_grad_ir, mind=emit_mlir)
+    options = CompileOptions(
+        *(opt_level, threads, target, winograd, disabled_passes), prepares=bool(constants), debug=debug
+    )
+    _check_options(form)
+    if form in ARTEFACTS:
+        from mind_mlir.cli.artefacts import Request, write  # noqa: PLC0415 -- loads numpy, which --help and completion do without
+
+        request = Request(
+            *(file, form, output, name, func, extents, constants, autodiff, extensions, header, depfile)
+        )
+        write(session, request, options, cpu=target_cpu, features=features)
+        return
+    if target not in (None, *TARGETS):
+        names = ", ".join(map(repr, TARGETS))
+        raise click.BadParameter(f"{target!r} is not one of {names}.", param_hint="'--target'")
+    if len(func) > 1:
+        raise click.UsageError(f"--emit={form} prints one function or all: give --func once, or not at all")
     if mlir_print_debuginfo and form not in MLIR_FORMS:
         raise click.UsageError(
             f"--mlir-print-debuginfo needs a form of MLIR ({', '.join(MLIR_FORMS)}), not '{form}'"
@@ -116,7 +160,8 @@ def command(
 
     log = StageLog.of(session, print_ir_after_all=print_ir_after_all, dump_stages=dump_stages, timing=timing)
     log.print_passes = print_passes
-    module = restricted(log.read(file, func, extents), func)
+    function = next(iter(func), None)
+    module = restricted(log.read(file, function, extents), function)
     if verify_only:
         with log.timed("verify"):
             verify(module)
@@ -126,15 +171,7 @@ def command(
     if autodiff and not emit_ir:
         module = gradient_module(module, log, extensions=extensions)
     module = declared(module, constants)
-    text = print_form(
-        *(
-            module,
-            form,
-            log,
-            CompileOptions(opt_level, threads, target, winograd, disabled_passes, prepares=bool(constants)),
-        ),
-        debug_info=mlir_print_debuginfo,
-    )
+    text = print_form(module, form, log, options, debug_info=mlir_print_debuginfo)
     write_output(text, output)
 
 
@@ -143,3 +180,24 @@ def _form(emit: str | None, *, core: bool, mind: bool) -> str:
     if len(asked) > 1:
         raise click.UsageError("give one of --emit, --emit-ir, --emit-grad-ir and --emit-mlir")
     return asked[0] if asked else DEFAULT_FORM
+
+
+def _check_options(form: str) -> None:
+    """Make sure that what is asked for takes the options that are given.
+
+    Raises:
+        click.UsageError: It does not take one.
+    """
+    context = click.get_current_context()
+    refused = _OF_FORMS if form in ARTEFACTS else _OF_ARTEFACTS
+    for parameter in context.command.params:
+        if (
+            parameter.name in refused
+            and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE
+        ):
+            option = max(parameter.opts, key=len)
+            if form in ARTEFACTS:
+                raise click.UsageError(
+                    f"{option} is about forms of programs: leave it out with --emit={form}"
+                )
+            raise click.UsageError(f"{option} needs one of --emit={', '.join(ARTEFACTS)}")

@@ -12,6 +12,7 @@ from mind_mlir.cli.opcode_names import OPCODES
 from mind_mlir.cli.optimizer_names import OPTIMIZER_PASSES
 from mind_mlir.conversion.shipped import GROUP, SHIPPED
 from mind_mlir.diagnostics.codes import CATALOGUE
+from mind_mlir.target import ARTEFACT_TARGETS, FEATURES, NATIVE, processors_of
 
 if TYPE_CHECKING:
     import click
@@ -48,6 +49,17 @@ def complete_conversion_target(_: click.Context, __: click.Parameter, incomplete
     """Offer the conversion targets, those of other packages included, of which none is loaded."""
     names = (*SHIPPED, *(point.name for point in entry_points(group=GROUP)))
     return [name for name in sorted(set(names)) if name.startswith(incomplete)]
+
+
+def complete_artefact_target(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+    """Offer the targets of artefacts."""
+    return [name for name in ARTEFACT_TARGETS if name.startswith(incomplete)]
+
+
+def complete_cpu(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+    """Offer the processors of all architectures."""
+    names = [name for machine in FEATURES for name in processors_of(machine)]
+    return [name for name in (NATIVE, *names) if name.startswith(incomplete)]
 
 
 def complete_function(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:

@@ -100,7 +100,7 @@ def _malformed(spec: str) -> str:
 
 @dataclass(slots=True)
 class _Inputs:
-    module: Module
+    module: Module | None
     interface: Interface
     specs: InputSpecs
     seed: int
@@ -134,6 +134,8 @@ class _Inputs:
         return {name: array for name, array in given.items() if array is not None}
 
     def _uses_of(self, parameter: Parameter) -> Sequence[Use]:
+        if self.module is None:
+            return ()
         self.uses = self.uses or ValueUses(self.module)
         return tuple(self.uses.of(self.interface.name, parameter.value_id))
 
@@ -249,13 +251,16 @@ def _typed(array: Array | None, parameter: Parameter) -> Array | None:
     return array.view(parameter.dtype) if array is not None and array.dtype.kind == "V" else array
 
 
-def make_inputs(module: Module, interface: Interface, specs: InputSpecs, seed: int) -> dict[str, Array]:
+def make_inputs(
+    module: Module | None, interface: Interface, specs: InputSpecs, seed: int
+) -> dict[str, Array]:
     """Return an array for each input of a function.
 
     The shapes of values from the command line are not checked: calling the program does that.
 
     Args:
-        module: The program, verified.
+        module: The program, verified; None for code whose program is not known, so that random integers are
+            small, whatever they are for.
         interface: What the function takes.
         specs: The ``--input`` options.
         seed: Seed of random inputs; each input has its own stream, so that the order of options and the

@@ -14,8 +14,8 @@ from mind_mlir.interrupts import held
 #: Subcommand -> one line of help. Each lives in the module of its name and is imported when it is used,
 #: so that ``--help`` is quick and a command loads only what it needs.
 COMMANDS = {
-    "run": "Compile a program and run it on arrays.",
-    "compile": "Print a program in the form that any stage leaves it in.",
+    "run": "Compile a program, or load a bundle, and run it on arrays.",
+    "compile": "Print a program in any form, or write it as a library.",
     "grad": "Differentiate a program.",
     "check": "Report everything that is wrong with programs.",
     "fmt": "Write .mind programs in their one style.",

@@ -8,7 +8,9 @@ import click
 
 from mind_mlir.cache.directory import SWITCH
 from mind_mlir.cli.completion import (
+    complete_artefact_target,
     complete_conversion_target,
+    complete_cpu,
     complete_directory,
     complete_file,
     complete_function,
@@ -20,11 +22,11 @@ from mind_mlir.cli.session import DEFAULT_ERROR_LIMIT, Session
 from mind_mlir.diagnostics.render import FORMATS
 from mind_mlir.runtime.threads import MOST_THREADS, VARIABLE
 from mind_mlir.stages import FORMS
-from mind_mlir.target import TARGETS
+from mind_mlir.target import ARTEFACT_TARGETS, TARGETS
 from mind_mlir.target import VARIABLE as TARGET_VARIABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 Command = TypeVar("Command", bound="Callable[..., Any]")
 
@@ -65,24 +67,25 @@ def _set_error_limit(context: click.Context, _: click.Parameter, value: Any) -> 
 
 
 def function_option(
-    verb: str, default: str = "'main', or the only exported one, unless given"
+    verb: str, default: str = "'main', or the only exported one, unless given", *, several: bool = False
 ) -> Callable[[Command], Command]:
-    """Add ``--func``."""
+    """Add ``--func``, of which the command is given a name, or a tuple of names."""
     return click.option(
         "--func",
         metavar="NAME",
+        multiple=several,
         shell_complete=complete_function,
         help=f"The function to {verb}; {default}.",
     )
 
 
-def emit_option(default: str) -> Callable[[Command], Command]:
+def emit_option(default: str, choices: Sequence[str] = FORMS) -> Callable[[Command], Command]:
     """Add ``--emit``."""
     return click.option(
         "--emit",
-        type=click.Choice(FORMS),
+        type=click.Choice(choices),
         default=None,
-        help=f"The form to print; '{default}' unless given.",
+        help=f"What to print or write; '{default}' unless given.",
     )
 
 
@@ -126,6 +129,45 @@ def _extents(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> 
     return found
 
 
+def artefact_options(command: Command) -> Command:
+    """Add the options of artefacts: ``--name``, ``--target-cpu``, ``--features``, ``--debug`` and others."""
+    for decorate in (
+        click.option(
+            "--depfile",
+            metavar="PATH",
+            shell_complete=complete_file,
+            help="Write a rule of make to PATH, too, that says what the artefact is made of.",
+        ),
+        click.option(
+            "--header",
+            metavar="PATH",
+            shell_complete=complete_file,
+            help="Write the header of an artefact to PATH, too.",
+        ),
+        click.option(
+            "--debug", is_flag=True, help="Let debuggers and profilers show the lines of the program."
+        ),
+        click.option(
+            "--features",
+            metavar="+A,-B",
+            help="What the processor of an artefact has, or lacks, beyond --target and --target-cpu.",
+        ),
+        click.option(
+            "--target-cpu",
+            metavar="CPU",
+            shell_complete=complete_cpu,
+            help="The least processor that is to run an artefact, as LLVM calls it.",
+        ),
+        click.option(
+            "--name",
+            metavar="LIB",
+            help="What C functions of an artefact begin with, as in LIB_FUNC; the stem of PATH unless given.",
+        ),
+    ):
+        command = decorate(command)
+    return command
+
+
 def optimization_option(command: Command) -> Command:
     """Add ``-O``."""
     return click.option(
@@ -155,6 +197,17 @@ def target_option(command: Command) -> Command:
         "--target",
         type=click.Choice(TARGETS),
         help=f"The processor to compile for; {TARGET_VARIABLE} unless given, or this machine's.",
+    )(command)
+
+
+def artefact_target_option(command: Command) -> Command:
+    """Add ``--target`` for artefacts, which may be for other systems; who prints a form refuses these."""
+    return click.option(
+        "--target",
+        metavar="NAME",
+        shell_complete=complete_artefact_target,
+        help=f"The processor to compile for, one of {', '.join(ARTEFACT_TARGETS)}, the last two for "
+        f"artefacts only; {TARGET_VARIABLE} unless given, or this machine's.",
     )(command)
 
 

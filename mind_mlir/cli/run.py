@@ -1,10 +1,12 @@
-"""`mind-mlir run`: compile a program and run it on arrays."""
+"""`mind-mlir run`: compile a program, or load a bundle, and run it on arrays."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from mind_mlir.cli.completion import complete_file
 from mind_mlir.cli.options import (
@@ -29,6 +31,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mind_mlir.cli.session import Session
+
+#: What goes with a bundle; the other options are about compiling.
+_FOR_BUNDLES = frozenset(("file", "inputs", "seed", "func", "output", "threads"))
 
 
 @click.command(name="run")
@@ -93,7 +98,11 @@ def command(
     dump_stages: str | None,
     timing: bool,
 ) -> None:
-    """Compile a program and run it on arrays.
+    """Compile a program and run it on arrays; or run a bundle, which is compiled.
+
+    FILE is a program, or a directory that mind-mlir compile --emit=bundle has
+    written, for which nothing is compiled: --input, --seed, --func, --threads
+    and -o go with one, and random integers are small whatever they are for.
 
     The outputs are printed, or written to PATH as output_0, output_1, ...; what
     numpy has no type for (bf16, fp8, 4-bit integers) as bytes, V2 or V1, which
@@ -108,6 +117,9 @@ def command(
       FILE.npz            arrays that numpy.savez wrote, by the inputs' names
       random              for all inputs not named; also zeros, ones
     """  # noqa: D301 -- click reads the \b
+    if Path(file).is_dir():
+        _run_bundle(session, file, func, inputs, seed, output, threads)
+        return
     if interpreted and (check or print_ir_after_all or dump_stages):
         raise click.UsageError(
             "--interpret compiles nothing: leave out --check, --print-ir-after-all, --dump-stages"
@@ -117,8 +129,9 @@ def command(
     if not interpreted:
         check_runnable(target)
     from mind_mlir.analysis.restriction import restricted  # noqa: PLC0415 -- as above
+    from mind_mlir.cli.array_output import check_output_name, deliver  # noqa: PLC0415 -- as above
     from mind_mlir.cli.constants import declared  # noqa: PLC0415 -- as above
-    from mind_mlir.cli.execution import check_output_name, compare, deliver, execute  # noqa: PLC0415 -- loads numpy, which --help and completion do without
+    from mind_mlir.cli.execution import compare, execute  # noqa: PLC0415 -- as above
     from mind_mlir.cli.input_extents import given_extents  # noqa: PLC0415 -- as above
     from mind_mlir.cli.inputs import InputSpecs, make_inputs  # noqa: PLC0415 -- as above
     from mind_mlir.cli.stage_log import StageLog  # noqa: PLC0415 -- as above
@@ -159,3 +172,32 @@ def command(
     log.finish()
     if not agrees:
         click.get_current_context().exit(EXIT_DIAGNOSTICS)
+
+
+def _run_bundle(
+    session: Session,
+    path: str,
+    function: str | None,
+    inputs: tuple[str, ...],
+    seed: int,
+    output: str | None,
+    threads: int | None,
+) -> None:
+    """Run a bundle.
+
+    Raises:
+        click.UsageError: There is an option that says how to compile something.
+    """
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        given = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
+        if given and parameter.expose_value and parameter.name not in _FOR_BUNDLES:
+            raise click.UsageError(
+                f"'{path}' is a bundle, for which nothing is compiled: leave out {parameter.opts[-1]}"
+            )
+    from mind_mlir.cli.bundles import run_bundle  # noqa: PLC0415 -- loads numpy, which --help and completion do without
+    from mind_mlir.runtime.threads import set_num_threads  # noqa: PLC0415 -- as above
+
+    if threads is not None:
+        set_num_threads(threads)
+    run_bundle(session, path, function, inputs, seed, output)

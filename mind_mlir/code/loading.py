@@ -27,6 +27,9 @@ _LIBRARIES = (None, "libm.so.6", "libm.so")
 #: What is written to is not shared with a child of this process.
 _PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
 
+#: What a C library may not show to those who load code, by what is called in its place.
+_OTHERWISE = {"pthread_atfork": "__register_atfork"}
+
 
 def host_machine() -> str:
     """Return what images call this machine; the system's name for one that has none."""
@@ -42,7 +45,7 @@ def process_symbol(name: str) -> int | None:
         except (AttributeError, OSError, TypeError):
             continue
         return ctypes.cast(function, ctypes.c_void_p).value
-    return None
+    return process_symbol(_OTHERWISE[name]) if name in _OTHERWISE else None
 
 
 class Loaded:

@@ -80,13 +80,19 @@ def compile_module(
         lowering.timings["codegen"] = time.perf_counter() - start
     assert lowering.canonical is not None, "a lowering that went through has a canonical module"
     features = tuple(each.removeprefix("+") for each in target.features)
-    code = CompiledCode(made.image, _entries(lowering, made.signatures), made.data, features)
+    code = CompiledCode(made.image, entries_of(lowering, made.signatures), made.data, features)
     return Compilation(code, lowering.canonical, lowering.timings)
 
 
-def _entries(lowering: Lowering, signatures: Mapping[str, Signature]) -> tuple[Entry, ...]:
+def entries_of(lowering: Lowering, signatures: Mapping[str, Signature]) -> tuple[Entry, ...]:
+    """Return what is known of the exported functions of a module that has been lowered.
+
+    Args:
+        lowering: What has lowered it.
+        signatures: How the functions are called, by their names in the code.
+    """
     found = []
-    assert lowering.canonical is not None, "as above"
+    assert lowering.canonical is not None, "a lowering that went through has a canonical module"
     for function in exported(lowering.canonical):
         deliver()
         symbol, interface = symbol_of(function.name), interface_of(function)

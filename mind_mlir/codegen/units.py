@@ -46,7 +46,7 @@ def cut_into_units(module: Module, opt_level: int, most: int, entries: Sequence[
         most: How many units are made at most to have them compiled at the same time.
         entries: The entries, which are in the first unit.
     """
-    level = _level(module, opt_level)
+    level = level_of(module, opt_level)
     with module.context, ir.Location.unknown():
         first, *others = shares(module, level, most, whole=_has_variables(module))
         if not others:
@@ -68,7 +68,7 @@ def whole(module: Module, opt_level: int, entries: Sequence[str]) -> Unit:
     """Return ``module`` as one unit, at ``opt_level`` where that gains anything."""
     with module.context, ir.Location.unknown():
         append_addresses(module, entries)
-    return Unit(module, _level(module, opt_level))
+    return Unit(module, level_of(module, opt_level))
 
 
 def _join(share: Share, outside: Collection[str]) -> None:
@@ -81,7 +81,8 @@ def _join(share: Share, outside: Collection[str]) -> None:
             function.op.attributes["always_inline"] = ir.UnitAttr.get()
 
 
-def _level(module: Module, opt_level: int) -> int:
+def level_of(module: Module, opt_level: int) -> int:
+    """Return the level of optimisation of a module: 0 where another one gains nothing."""
     return opt_level if any(SCALAR_ATTRIBUTE in op.attributes for op in module.body.operations) else 0
 
 

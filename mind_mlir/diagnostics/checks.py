@@ -9,11 +9,12 @@ on, and returns them; `Check.judge` then says what the interpreter would have sa
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.diagnostics import Diagnostic
+from mind_mlir.diagnostics.display import visible
 
 if TYPE_CHECKING:
     from mind_mlir.diagnostics import Location
@@ -58,9 +59,13 @@ class Check:
         if (smallest, largest) == NOTHING_SEEN:
             return None
         low, high = self.allowed
-        if smallest < low:
-            return self.finding(smallest, location)
-        return self.finding(largest, location) if largest > high else None
+        if smallest >= low and largest <= high:
+            return None
+        found = self.finding(smallest if smallest < low else largest, location)
+        if location is not None or self.place is None:
+            return found
+        file, line, column = self.place  # whose text is not at hand, as where a bundle is run
+        return replace(found, notes=(*found.notes, f"it is written in {visible(file)}:{line}:{column}"))
 
 
 @dataclass(frozen=True, slots=True)

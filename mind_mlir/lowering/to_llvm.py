@@ -25,7 +25,7 @@ from mind_mlir.lowering.streaming import stream_stores
 from mind_mlir.lowering.threads import define_launches, outline_chunks
 from mind_mlir.lowering.vector_math import INLINE_ATTRIBUTE, REPLACED, define_expansions, expand_math
 from mind_mlir.mlir.passes import run_passes, survey
-from mind_mlir.target import named_target
+from mind_mlir.target import AARCH64, X86_64, named_target
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from mind_mlir.bindings import Attribute, Module, Operation
     from mind_mlir.target import Target
 
+#: What every processor of an architecture has.
+_LEAST = {X86_64: ("+sse2",), AARCH64: ("+neon",)}
 _LINALG = ("linalg.",)
 #: Names, among those of a module's operations, for what the name of an operation alone does not tell: a
 #: transfer of more than a row, or a view that is more than a cast.
@@ -131,11 +133,15 @@ def target_attributes(target: Target) -> dict[str, Attribute]:
     """Return the attributes of functions of the LLVM dialect that are compiled for ``target``."""
     if not target.cpu:  # the machine that compiles
         return {}
-    features = ", ".join(f'"{feature}"' for feature in target.features)
-    return {
+    # Without features of its own, a function would have those of the machine that compiles.
+    features = ", ".join(f'"{feature}"' for feature in target.features or _LEAST[target.machine])
+    attributes = {
         "target_cpu": ir.StringAttr.get(target.cpu),
         "target_features": ir.Attribute.parse(f"#llvm.target_features<[{features}]>"),
     }
+    if target.tune:
+        attributes["tune_cpu"] = ir.StringAttr.get(target.tune)
+    return attributes
 
 
 def kernel_attributes(target: Target) -> dict[str, Attribute]:

@@ -20,6 +20,7 @@ from mind_mlir.packaging.c_interface import (
     UNSUPPORTED_PROCESSOR,
 )
 from mind_mlir.packaging.messages import UNKNOWN, status_messages
+from mind_mlir.packaging.processor import in_words
 from mind_mlir.packaging.processor_check import BASELINE, LOOK, SUPPORTED, check_text
 
 if TYPE_CHECKING:
@@ -229,7 +230,7 @@ def _judging_lines(function: CFunction) -> list[str]:
 
 def _message(library: CLibrary, features: Sequence[str], machine: str) -> str:
     """Return the function of the messages: these stand one behind the other, so that nothing is relocated."""
-    messages = status_messages(library, features)
+    messages = status_messages(library, in_words(machine, features))
     texts = [*messages.values(), UNKNOWN]
     data, places = b"", []
     for text in texts:

@@ -17,6 +17,7 @@ from mind_mlir.packaging.c_interface import (
 )
 from mind_mlir.packaging.header_example import example_lines
 from mind_mlir.packaging.messages import check_message
+from mind_mlir.packaging.processor import in_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -39,7 +40,7 @@ _MEMORY = (
 )
 _CALLS = (
     "Any number of threads may call any functions at the same time, if each call has outputs and scratch "
-    "memory of its own. The same arguments give the same bits, whatever the number of threads."
+    "memory of its own. The same arguments give the same bits in each call."
 )
 _THREADS = (
     "{name}: sets how many threads loops of this library may use from now on, those of callers included: 1 "
@@ -75,8 +76,9 @@ def header_text(
         source: What the program is called, where it has a name.
     """
     guard = f"{library.macro}_H"
+    needs = f" with {in_words(machine, features)}" if features else ""
     parts = [
-        _comment(_introduction(library, file, machine, features, version, source)),
+        _comment(_introduction(library, file, f"{machine}{needs}", version, source)),
         [f"#ifndef {guard}", f"#define {guard}", "", "#include <stdint.h>"],
         _statuses(library),
         ["#ifdef __cplusplus", 'extern "C" {', "#endif"],
@@ -89,20 +91,17 @@ def header_text(
     return "\n".join("\n".join([*part, ""]) for part in parts)
 
 
-def _introduction(
-    library: CLibrary, file: str, machine: str, features: Sequence[str], version: str, source: str
-) -> list[str]:
+def _introduction(library: CLibrary, file: str, processor: str, version: str, source: str) -> list[str]:
     of = f" of {_plain(source)}" if source else ""
-    needs = f" with {', '.join(features)}" if features else ""
     threads = (
-        "Loops run on one thread."
+        "A call runs on the thread of its caller alone."
         if library.set_threads is None
-        else f"Large loops are shared by threads of the library (see {library.set_threads})."
+        else f"Large loops are shared by threads of the library (see {library.set_threads}): no bit changes."
     )
     return [
         f"{file} - the functions{of} as a library for C, written by mind-mlir {version}.",
         "",
-        *_wrapped(f"The code is for Linux on {machine}{needs}. It needs the C library and libm (-lm)."),
+        *_wrapped(f"The code is for Linux on {processor}. It needs the C library and libm (-lm)."),
         "",
         *_wrapped(_MEMORY),
         "",
@@ -182,7 +181,8 @@ def _buffer(name: str, buffer: CParameter, width: int) -> list[str]:
     elements = "1 element" if count == 1 else f"{count} elements"
     if buffer.type.dtype.kind is DTypeKind.COMPLEX and count:
         elements += f", {buffer.length} {buffer.c_type}s"
-    own = "" if buffer.label == name else f"; {_plain(buffer.label)} in the program"
+    is_known = buffer.label == name or not any(each.isalpha() for each in buffer.label)
+    own = "" if is_known else f"; {_plain(buffer.label)} in the program"
     facts = (
         f"{'out' if buffer.written else 'in'}: {_dtype_name(buffer.type.dtype)}{shape}, {elements}, "
         f"aligned to {_bytes(buffer.alignment)}{own}"

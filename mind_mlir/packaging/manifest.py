@@ -109,7 +109,7 @@ class Manifest:
             raise CodeError(f"{MANIFEST} does not describe a bundle")
         version = item(fields, "version", int)
         if version != _VERSION:
-            raise CodeError(f"the bundle is of version {_number(version)}, read is version {_VERSION}")
+            raise CodeError(f"it is of version {_number(version)}, and version {_VERSION} is read here")
         files = item(fields, "files", dict)
         if not set(_NEEDED) <= files.keys() <= set(_ROLES):
             raise CodeError(f"the files of a bundle are {', '.join(_ROLES)}")

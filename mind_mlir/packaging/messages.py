@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mind_mlir.packaging.c_interface import MISALIGNED_POINTER, NULL_POINTER, OK, UNSUPPORTED_PROCESSOR
+from mind_mlir.surface.elaboration.wording import SUFFIX, reworded
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from mind_mlir.diagnostics.checks import Check
     from mind_mlir.packaging.c_interface import CLibrary
@@ -16,14 +18,14 @@ if TYPE_CHECKING:
 UNKNOWN = "this is no status of this library"
 
 
-def status_messages(library: CLibrary, features: Sequence[str]) -> Mapping[int, str]:
+def status_messages(library: CLibrary, needs: str) -> Mapping[int, str]:
     """Return what there is to say about each status of ``library``, in order of their numbers.
 
     Args:
         library: The library.
-        features: What the processor has to have.
+        needs: What the processor has to have, in words; nothing where any has it.
     """
-    needed = f": {', '.join(features)}" if features else ""
+    needed = f": {needs}" if needs else ""
     found = {
         OK: "success",
         NULL_POINTER: "a pointer is null",
@@ -36,9 +38,17 @@ def status_messages(library: CLibrary, features: Sequence[str]) -> Mapping[int, 
 
 
 def check_message(check: Check) -> str:
-    """Return what there is to say where ``check`` fails: its code, the operation, where it is, and why."""
-    place = "" if check.place is None else f" ({check.place[0]}:{check.place[1]}:{check.place[2]})"
+    """Return what there is to say where ``check`` fails: its code, where it stands, the operation, and why.
+
+    That is in the words of the surface language where a program of that has the check.
+    """
     example = check.finding(check.allowed[1] + 1)
-    advice = f"; {example.help}" if example.help else ""
-    text = f"{example.code}: {check.opcode} {check.label}{place}: {check.failure}{advice}"
-    return text.replace("\n", " ").replace("\0", " ")
+    finding = replace(example, message=f"{check.opcode} {check.label}: {check.failure}")
+    place = ""
+    if check.place is not None:
+        file, line, column = check.place
+        place = f"{file}:{line}:{column}: "
+        if file.endswith(SUFFIX):
+            (finding,) = reworded([finding])
+    advice = f"; {finding.help}" if finding.help else ""
+    return f"{finding.code}: {place}{finding.message}{advice}".replace("\n", " ").replace("\0", " ")

@@ -5,41 +5,39 @@ Its global symbols are the functions of the header. The entries that they call, 
 
 from __future__ import annotations
 
-import ctypes
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mind_mlir.abi import PARALLEL_SYMBOL, symbol_of
+from mind_mlir.abi import PARALLEL_SYMBOL
 from mind_mlir.analysis.call_graph import operations_of
-from mind_mlir.bindings import code_maker, create_engine, ir
-from mind_mlir.code.entry import Entry
+from mind_mlir.bindings import ir
+from mind_mlir.codegen.compiling import entries_of
+from mind_mlir.codegen.engines import make_objects
 from mind_mlir.codegen.entries import add_entries
-from mind_mlir.diagnostics import InternalError
+from mind_mlir.codegen.units import level_of
 from mind_mlir.interrupts import held
 from mind_mlir.ir.entry import entry_function, exported
-from mind_mlir.ir.interface import interface_of
-from mind_mlir.lowering.loop_hints import SCALAR_ATTRIBUTE
+from mind_mlir.mlir.references import References
 from mind_mlir.ops.custom_targets import custom_target
 from mind_mlir.packaging.c_entries import alias_text, entries_text
 from mind_mlir.packaging.c_interface import c_library
+from mind_mlir.packaging.constants import empty_constants, with_constants
+from mind_mlir.packaging.cross import cross_object, needs_cross
 from mind_mlir.packaging.errors import unsupported
 from mind_mlir.packaging.pool import SET_THREADS, called_functions, pool_text
-from mind_mlir.packaging.processor import machine_of, needed_features
 from mind_mlir.packaging.processor_check import BASELINE
 from mind_mlir.pipeline import Lowering
 from mind_mlir.runtime.compiled_code import evaluation
 from mind_mlir.runtime.executable import checked_options
-from mind_mlir.target import runs_here
+from mind_mlir.target import required_features, runs_here
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection
 
     from mind_mlir.bindings import Module as MLIRModule
     from mind_mlir.bindings import Operation
-    from mind_mlir.codegen.entries import Signature
+    from mind_mlir.code.entry import Entry
     from mind_mlir.ir.module import Module
-    from mind_mlir.mlir.context import Outcome
     from mind_mlir.options import CompileOptions
     from mind_mlir.packaging.c_interface import CLibrary
     from mind_mlir.target import Target
@@ -80,17 +78,20 @@ def object_of(module: Module, options: CompileOptions, *, library: str, target: 
 
     Raises:
         VerificationError: The module breaks a rule; E2102, it exports no function.
-        ArtefactError: E6504, it calls C functions of this process.
+        ArtefactError: E6503, llvmlite is missing, which makes code for another machine; E6504, the module
+            calls C functions of this process.
         ExecutionError: E6004, intermediate values need more scratch memory than any address space has.
         InternalError: A stage failed on a verified module: a bug of the compiler.
     """
     options = checked_options(options)
     if not exported(module):
         entry_function(module)  # says so
+    references = References()
     lowering = Lowering(
         target,
         threads=options.threads,
         options=options,
+        references=references,
         evaluate=evaluation(options) if runs_here(target) else None,
     )
     lowering.run(module)
@@ -98,9 +99,10 @@ def object_of(module: Module, options: CompileOptions, *, library: str, target: 
     assert canonical is not None, "a lowering that went through has a canonical module"
     assert code is not None, "and one of MLIR"
     _refuse_functions_of_this_process(canonical)
-    machine, features = machine_of(target), needed_features(target)
+    machine, features = target.machine, required_features(target)
     with code.context, ir.Location.unknown():
-        entries = _entries(canonical, add_entries(code), lowering.checks_of)
+        constants = empty_constants(code, references)
+        entries = entries_of(lowering, add_entries(code))
         outside = {name for name, op in _symbols(code).items() if not _is_defined(op)}
         shares_loops = PARALLEL_SYMBOL in outside
         if shares_loops:
@@ -111,7 +113,12 @@ def object_of(module: Module, options: CompileOptions, *, library: str, target: 
             setter = alias_text(shown.set_threads, SET_THREADS, "void (i32)")
             _add(code, f"{pool_text(machine)}\n{setter}", BASELINE[machine])
         _add(code, entries_text(shown, machine=machine, features=features))
-        data = made(code, shown.message, options.opt_level)
+        level = level_of(code, options.opt_level)
+        if needs_cross(target):
+            data = cross_object(code, target, opt_level=level)
+        else:
+            (data,) = make_objects([(code, shown.message, level)], pic=True)
+        data = with_constants(data, constants)
     return ObjectFile(data, entries, shown, machine, features)
 
 
@@ -128,28 +135,6 @@ def _refuse_functions_of_this_process(module: Module) -> None:
                     f"'{target.name}' is a C function of this process, which no artefact can call",
                     "give the custom call an expansion, or compile the program for this process",
                 )
-
-
-def _entries(
-    module: Module, signatures: Mapping[str, Signature], checks_of: Mapping[str, Sequence[Outcome]]
-) -> tuple[Entry, ...]:
-    """Return what is known of the exported functions of a canonical module and of their code."""
-    found = []
-    for function in exported(module):
-        symbol, interface = symbol_of(function.name), interface_of(function)
-        checks = tuple(outcome.check for outcome in checks_of[symbol])
-        code = signatures[symbol]
-        found.append(
-            Entry(
-                function.name,
-                code.symbol,
-                interface.parameters,
-                interface.outputs,
-                checks,
-                code.scratch_bytes,
-            )
-        )
-    return tuple(found)
 
 
 def _make_room(module: MLIRModule, names: Collection[str]) -> None:
@@ -197,23 +182,3 @@ def _symbols(module: MLIRModule) -> dict[str, Operation]:
 def _is_defined(op: Operation) -> bool:
     """Return whether an operation is more than a declaration."""
     return "value" in op.attributes or bool(op.regions[0].blocks)
-
-
-def made(module: MLIRModule, symbol: str, opt_level: int) -> bytes:
-    """Return the object of a module of the LLVM dialect that defines ``symbol``, position-independent."""
-    gains = any(SCALAR_ATTRIBUTE in op.attributes for op in module.body.operations)
-    try:
-        engine = create_engine(module, opt_level=opt_level if gains else 0, pic=True, dumps=True)
-    except RuntimeError:  # what LLVM has to say is on standard error
-        raise InternalError("codegen", "LLVM makes no code of the module", str(module)) from None
-    for name, op in _symbols(module).items():
-        if not _is_defined(op):  # the engine links what it has made, and complains otherwise
-            engine.raw_register_runtime(name, ctypes.c_void_p(1 << 12))
-    if not code_maker(engine, symbol, plain=True)():
-        raise InternalError("codegen", "LLVM makes no code of the module", str(module))
-    file = os.memfd_create("object")
-    try:
-        engine.dump_to_object_file(f"/proc/self/fd/{file}")
-        return os.pread(file, os.fstat(file).st_size, 0)
-    finally:
-        os.close(file)

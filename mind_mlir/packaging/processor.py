@@ -8,16 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mind_mlir.code.loading import host_machine
-from mind_mlir.target import _host_flags as host_flags
+from mind_mlir.target.processors import LEVELS, PROCESSORS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from mind_mlir.target import Target
-
 #: What the operating system has to save: bits of the register XCR0.
-_YMM, _ZMM, _TILES = 0b110, 0b11100110, 0b11 << 17
+_YMM, _ZMM = 0b110, 0b11100110
 
 #: The numbers of the registers that cpuid answers in.
 _EAX, _EBX, _ECX, _EDX = range(4)
@@ -51,63 +48,28 @@ def _bits(question: Question, names: str, state: int = 0) -> dict[str, tuple[Que
 
 _X86_64: Mapping[str, tuple[Question, int, int]] = {
     **_bits(Question(1, 0, _ECX), "sse3:0 pclmul:1 ssse3:9 cx16:13 sse4.1:19 sse4.2:20 movbe:22 popcnt:23"),
-    **_bits(Question(1, 0, _ECX), "aes:25 xsave:26 rdrnd:30"),
+    **_bits(Question(1, 0, _ECX), "aes:25"),
     **_bits(Question(1, 0, _ECX), "fma:12 avx:28 f16c:29", _YMM),
-    **_bits(Question(7, 0, _EBX), "fsgsbase:0 bmi:3 bmi2:8 rdseed:18 adx:19 clflushopt:23 clwb:24 sha:29"),
+    **_bits(Question(7, 0, _EBX), "bmi:3 bmi2:8 adx:19 sha:29"),
     **_bits(Question(7, 0, _EBX), "avx2:5", _YMM),
-    **_bits(
-        Question(7, 0, _EBX), "avx512f:16 avx512dq:17 avx512ifma:21 avx512cd:28 avx512bw:30 avx512vl:31", _ZMM
-    ),
+    **_bits(Question(7, 0, _EBX), "avx512f:16 avx512dq:17 avx512ifma:21 avx512cd:28", _ZMM),
+    **_bits(Question(7, 0, _EBX), "avx512bw:30 avx512vl:31", _ZMM),
     **_bits(Question(7, 0, _ECX), "gfni:8"),
     **_bits(Question(7, 0, _ECX), "vaes:9 vpclmulqdq:10", _YMM),
-    **_bits(
-        Question(7, 0, _ECX),
-        "avx512vbmi:1 avx512vbmi2:6 avx512vnni:11 avx512bitalg:12 avx512vpopcntdq:14",
-        _ZMM,
-    ),
-    **_bits(Question(7, 0, _EDX), "avx512vp2intersect:8 avx512fp16:23", _ZMM),
-    **_bits(Question(7, 0, _EDX), "amx-bf16:22 amx-tile:24 amx-int8:25", _TILES),
+    **_bits(Question(7, 0, _ECX), "avx512vbmi:1 avx512vbmi2:6 avx512vnni:11 avx512bitalg:12", _ZMM),
+    **_bits(Question(7, 0, _ECX), "avx512vpopcntdq:14", _ZMM),
+    **_bits(Question(7, 0, _EDX), "avx512fp16:23", _ZMM),
     **_bits(Question(7, 1, _EAX), "avxvnni:4 avxifma:23", _YMM),
     **_bits(Question(7, 1, _EAX), "avx512bf16:5", _ZMM),
-    **_bits(Question(7, 1, _EAX), "amx-fp16:21", _TILES),
-    **_bits(Question(7, 1, _EDX), "avxvnniint8:4 avxneconvert:5 avxvnniint16:10", _YMM),
-    **_bits(Question(0x80000001, 0, _ECX), "sahf:0 lzcnt:5 sse4a:6 prfchw:8"),
+    **_bits(Question(0x80000001, 0, _ECX), "sahf:0 lzcnt:5"),
 }
 
 _HWCAP, _HWCAP2 = Question(16), Question(26)
 _AARCH64: Mapping[str, tuple[Question, int, int]] = {
-    **_bits(_HWCAP, "aes:3 sha2:6 crc:7 lse:8 fullfp16:10 rdm:12 dotprod:20 fp16fml:23 sve:22"),
+    **_bits(_HWCAP, "aes:3 sha2:6 crc:7 lse:8 fullfp16:10 rdm:12 dotprod:20 sve:22 fp16fml:23"),
     **_bits(_HWCAP2, "sve2:1 i8mm:13 bf16:14"),
 }
-#: What Linux calls features otherwise than LLVM, but for words that it separates by a line.
-_LINUX = {
-    "pni": "sse3",
-    "sse4_1": "sse4.1",
-    "sse4_2": "sse4.2",
-    "pclmulqdq": "pclmul",
-    "abm": "lzcnt",
-    "bmi1": "bmi",
-    "lahf_lm": "sahf",
-    "sha_ni": "sha",
-    "rdrand": "rdrnd",
-    "3dnowprefetch": "prfchw",
-    "asimddp": "dotprod",
-    "asimdhp": "fullfp16",
-    "asimdrdm": "rdm",
-    "asimdfhm": "fp16fml",
-    "atomics": "lse",
-    "crc32": "crc",
-}
-_LEVEL_2 = ["cx16", "popcnt", "sahf", "sse3", "sse4.1", "sse4.2", "ssse3"]
-_LEVEL_3 = [*_LEVEL_2, *["avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "xsave"]]
-_LEVEL_4 = [*_LEVEL_3, *["avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"]]
-_CPUS = {"x86-64": [], "x86-64-v2": _LEVEL_2, "x86-64-v3": _LEVEL_3, "x86-64-v4": _LEVEL_4}
 _FEATURES = {"x86_64": _X86_64, "aarch64": _AARCH64}
-
-
-def known_features(machine: str) -> frozenset[str]:
-    """Return the features of an architecture that `questions` knows."""
-    return frozenset(_FEATURES[machine])
 
 
 def questions(machine: str, features: Iterable[str]) -> Sequence[tuple[Question, int]]:
@@ -137,20 +99,9 @@ def questions(machine: str, features: Iterable[str]) -> Sequence[tuple[Question,
     return [*ordered, (STATE, state)] if state else ordered
 
 
-def machine_of(target: Target) -> str:
-    """Return the architecture of a target, ``x86_64`` or ``aarch64``."""
-    return "x86_64" if target.cpu.startswith("x86") else host_machine()
-
-
-def needed_features(target: Target) -> tuple[str, ...]:
-    """Return what a processor has to have, in alphabetical order, as far as features are known here."""
-    if not target.cpu:
-        return host_features()
-    found = {*_CPUS[target.cpu], *(feature.removeprefix("+") for feature in target.features)}
-    return tuple(sorted(found & known_features(machine_of(target))))
-
-
-def host_features() -> tuple[str, ...]:
-    """Return what this machine has, in alphabetical order, as far as features are known here."""
-    found = {_LINUX.get(flag, flag.replace("_", "")) for flag in host_flags()}
-    return tuple(sorted(found & known_features(host_machine())))
+def in_words(machine: str, features: Iterable[str]) -> str:
+    """Return what code needs as people say it: a level of the architecture, and what is beyond that."""
+    found = frozenset(features)
+    level = next(name for name in reversed(LEVELS[machine]) if PROCESSORS[name].features <= found)
+    least = [level] if level != LEVELS[machine][0] else []
+    return ", ".join([*least, *sorted(found - PROCESSORS[level].features)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 #: How often a bundle is read that somebody replaces meanwhile.
-_ATTEMPTS = 5
+_ATTEMPTS = 50
 
 
 def read_bundle(path: Path) -> tuple[Manifest, dict[str, bytes]]:
@@ -28,60 +29,63 @@ def read_bundle(path: Path) -> tuple[Manifest, dict[str, bytes]]:
         MemoryError: There is no memory for a file.
     """
     for attempt in range(_ATTEMPTS):
-        before = _identity(path)
         try:
-            return _read(path)
+            directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        except FileNotFoundError:
+            raise damaged(path, "there is nothing of that name") from None
+        except NotADirectoryError:
+            raise damaged(path, "a bundle is a directory") from None
+        except (OSError, ValueError) as error:  # such as a NUL character in the path
+            raise damaged(path, getattr(error, "strerror", None) or str(error)) from None
+        try:
+            return _read(directory)
         except CodeError as error:
-            if before == _identity(path) or attempt == _ATTEMPTS - 1:
+            if attempt == _ATTEMPTS - 1 or not _is_replaced(path, directory):
                 raise damaged(path, str(error)) from None
+        finally:
+            os.close(directory)
     raise AssertionError("the last attempt returns or raises")
 
 
-def is_bundle(path: Path) -> bool:
-    """Return whether a path is meant as a bundle: it is a directory with a manifest."""
-    return path.is_dir() and (path / MANIFEST).exists()
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
+def _is_replaced(path: Path, directory: int) -> bool:
+    """Return whether ``path`` is another directory now than that which is open."""
     try:
-        found = path.stat()
+        return not os.path.samestat(path.stat(), os.fstat(directory))
     except OSError:
-        return None
-    return found.st_dev, found.st_ino
+        return True
 
 
-def _read(path: Path) -> tuple[Manifest, dict[str, bytes]]:
-    if not path.exists():
-        raise CodeError("there is nothing of that name")
-    if not path.is_dir():
-        raise CodeError("a bundle is a directory")
-    manifest = Manifest.from_bytes(_contents(path / MANIFEST, MOST_BYTES, exactly=False))
+def _read(directory: int) -> tuple[Manifest, dict[str, bytes]]:
+    """Return what is in an open directory: its files are those of one bundle, whatever takes its name."""
+    manifest = Manifest.from_bytes(_contents(directory, MANIFEST, MOST_BYTES, exactly=False))
     files = {}
     for role, file in manifest.files.items():
-        data = _contents(path / file.name, file.size, exactly=True)
+        data = _contents(directory, file.name, file.size, exactly=True)
         if digest_of(data) != file.digest:
             raise CodeError(f"{file.name} was changed after it was written")
         files[role] = data
     return manifest, files
 
 
-def _contents(path: Path, size: int, *, exactly: bool) -> bytes:
+def _contents(directory: int, name: str, size: int, *, exactly: bool) -> bytes:
     """Return the bytes of a file, which has ``size`` of them, or at most so many."""
     try:
         # What is no file, such as a pipe that nobody writes to, must not be waited for.
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        descriptor = os.open(name, os.O_RDONLY | os.O_NONBLOCK, dir_fd=directory)
     except FileNotFoundError:
-        raise CodeError(f"{path.name} is missing") from None
+        raise CodeError(f"{name} is missing") from None
     except OSError as error:
-        raise CodeError(f"{path.name} cannot be read: {error.strerror}") from None
-    with os.fdopen(descriptor, "rb") as file:
+        raise CodeError(f"{name} cannot be read: {error.strerror}") from None
+    with contextlib.ExitStack() as open_files:
+        open_files.callback(os.close, descriptor)
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            raise CodeError(f"{path.name} is no file")
+            raise CodeError(f"{name} is no file")
         if status.st_size > size or (exactly and status.st_size != size):
             what = f"{size}" if exactly else f"at most {size}"
-            raise CodeError(f"{path.name} has {status.st_size} bytes instead of {what}")
-        data = file.read(size + 1)
+            raise CodeError(f"{name} has {status.st_size} bytes instead of {what}")
+        with open(descriptor, "rb", closefd=False) as file:
+            data = file.read(size + 1)
     if len(data) != status.st_size:
-        raise CodeError(f"{path.name} was changed while it was read")
+        raise CodeError(f"{name} was changed while it was read")
     return data

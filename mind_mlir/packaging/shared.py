@@ -41,8 +41,9 @@ _FOLDERS = (
 )
 #: Addresses are bound and then protected when the library is loaded, code is never written to, the stack
 #: is never code, and what no library defines is an error here rather than where it is loaded.
-#: It stays in memory where a program closes it: threads of its pool may be running its code.
-_KEYWORDS = ("relro", "now", "text", "noexecstack", "defs", "nodelete")
+_KEYWORDS = ("relro", "now", "text", "noexecstack", "defs")
+#: A library with a pool of threads stays where a program closes it, for they may be running its code.
+_STAYS = "nodelete"
 _OTHERWISE = "--emit=object and --emit=bundle need no linker"
 
 
@@ -58,11 +59,11 @@ class Linker:
     command: tuple[str, ...]
     is_driver: bool
 
-    def arguments(self, folder: Path, soname: str, machine: str) -> list[str]:
+    def arguments(self, folder: Path, soname: str, machine: str, *, stays: bool) -> list[str]:
         """Return the command line that links ``in.o`` in ``folder`` to ``out.so`` there."""
         options = [f"-soname={soname}", f"--version-script={folder / 'exports'}"]
         options += ["--as-needed", "--build-id=none"]
-        keywords = [word for keyword in _KEYWORDS for word in ("-z", keyword)]
+        keywords = [word for keyword in (*_KEYWORDS, *[_STAYS] * stays) for word in ("-z", keyword)]
         if self.is_driver:
             options = [word for option in options for word in ("-Xlinker", option)]
             libraries = ["-lm"]
@@ -74,7 +75,7 @@ class Linker:
         return [*self.command, "-shared", *options, *keywords, *paths, *libraries]
 
 
-def shared_library(code: bytes, *, library: str, soname: str, machine: str) -> bytes:
+def shared_library(code: bytes, *, library: str, soname: str, machine: str, threads: bool) -> bytes:
     """Return a shared library with the code of an object.
 
     Args:
@@ -82,6 +83,7 @@ def shared_library(code: bytes, *, library: str, soname: str, machine: str) -> b
         library: What the names of its C entry points begin with: those are what the library shows.
         soname: What programs that are linked with it look for when they start: the name of its file.
         machine: What it is for, ``x86_64`` or ``aarch64``.
+        threads: Whether it has a pool of threads.
 
     Raises:
         ArtefactError: E6503, there is no linker, or it fails.
@@ -94,7 +96,7 @@ def shared_library(code: bytes, *, library: str, soname: str, machine: str) -> b
         folder = Path(name)
         (folder / "in.o").write_bytes(code)
         (folder / "exports").write_text(f"{{ global: {library}_*; local: *; }};\n", encoding="ascii")
-        command = linker.arguments(folder, soname, machine)
+        command = linker.arguments(folder, soname, machine, stays=threads)
         try:
             done = subprocess.run(  # noqa: S603 -- the system's compiler, or the one that CC names
                 command,

@@ -101,7 +101,11 @@ def enable() -> bool:
         if offsets is None or not all(map(_is_exported, re.findall(r"@(Py\w+)", text))):
             _State.available = False
             return False
-        address = _load(Template(text).substitute(WORDS, **offsets))
+        try:
+            address = _load(Template(text).substitute(WORDS, **offsets))
+        except ImportError:  # without the bindings, as where bundles are run, calls go on in Python
+            _State.available = False
+            return False
         for kind in Called.__subclasses__():
             _install(kind, address)
         _State.available, _State.address = True, address

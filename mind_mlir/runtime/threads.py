@@ -7,16 +7,17 @@ import functools
 import os
 import sys
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from mind_mlir import border
 from mind_mlir.abi import PARALLEL_SYMBOL
-from mind_mlir.code.loading import Loaded
 from mind_mlir.cores import usable_cores
 from mind_mlir.diagnostics.display import brief
 from mind_mlir.runtime.kept_images import find_image, keep_image, runtime_text
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mind_mlir.code.image import Image
     from mind_mlir.codegen.library import Code
 
@@ -43,6 +44,8 @@ class _Pool:
     """The pool of this process; it stays until that ends, for threads may be running its code."""
 
     def __init__(self, image: Image) -> None:
+        from mind_mlir.code.loading import Loaded  # noqa: PLC0415 -- loads numpy, which the number of threads does without
+
         loaded = Loaded(image)
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(loaded))
         self.address = loaded.address_of(PARALLEL_SYMBOL)
@@ -66,6 +69,8 @@ class _State:
     pool: _Pool | None = None
     #: Its code, where that has been kept.
     image: Image | None = None
+    #: What else is told how many threads there are: pools of code that brings its own.
+    followers: ClassVar[list[Callable[[int], object]]] = []
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows
@@ -91,6 +96,19 @@ def set_num_threads(threads: int) -> None:
         _State.setting = count
         if _State.pool is not None:
             _State.pool.configure(count)
+        for follow in _State.followers:
+            follow(count)
+
+
+def follow_threads(follow: Callable[[int], object]) -> None:
+    """Tell ``follow`` how many threads compiled code may use, now and whenever that is set.
+
+    Raises:
+        ValueError: The variable ``MIND_MLIR_NUM_THREADS`` is wrong, and nothing else is set.
+    """
+    with _State.lock:
+        follow(get_num_threads())
+        _State.followers.append(follow)
 
 
 def get_num_threads() -> int:

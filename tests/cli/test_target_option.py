@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import platform
+from typing import TYPE_CHECKING
 
 import pytest
 from cli_harness import SUM, invoke, succeed
 
 import mind_mlir
-from mind_mlir import target
-from mind_mlir.target import VARIABLE
+from mind_mlir.target import VARIABLE, host, host_target
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 pytestmark = pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="targets of x86-64")
 
@@ -18,10 +21,13 @@ CHECK = pytest.mark.parametrize("check", [[], ["--check"]], ids=["run", "check"]
 
 
 @pytest.fixture(autouse=True)
-def small_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Let this machine have the instructions that any of its kind has."""
-    monkeypatch.setattr(target, "_host_flags", lambda: frozenset({"sse2"}))
+    monkeypatch.setattr(host, "host_flags", lambda: frozenset({"sse2"}))
     monkeypatch.delenv(VARIABLE, raising=False)
+    host_target.cache_clear()
+    yield
+    host_target.cache_clear()
 
 
 def test_the_library_refuses_code_that_the_machine_lacks() -> None:

@@ -76,7 +76,7 @@ def test_a_header_says_what_a_function_takes() -> None:
     checks = (
         IndexCheck("Gather", "%1", place=("dir/a*/b.ir", 3, 1), axis=1, shape=(2, 5)),
         PositionCheck("DynamicSlice", "%2", axis=0, shape=(4,), window=3),
-        DivisorCheck("Div", "%3"),
+        DivisorCheck("Div", "%3", place=("a.mind", 4, 9)),
     )
     first = entry("run", "x:f32:2,3 c:cf64: w:bf16:0,4", "y:i1:", 640)
     second = Entry("more", "mind.entry.more", first.parameters, (), checks, 0)
@@ -92,17 +92,17 @@ def test_a_header_says_what_a_function_takes() -> None:
         "#define LIB_RUN_SCRATCH_BYTES 640\n",
         "#define LIB_MORE_SCRATCH_BYTES 0\n",
         "Linux on x86_64 with avx2.",
-        " *   16: E6001: Gather %1 (dir/a* /b.ir:3:1): an index is out of bounds for axis 1 with extent 5;\n"
+        " *   16: E6001: dir/a* /b.ir:3:1: Gather %1: an index is out of bounds for axis 1 with extent 5;\n"
         " *       indices must lie in [-5, 4]; negative ones count from the end\n",
         " *   17: E6001: DynamicSlice %2: an index of a window of 3 is out of bounds",
-        " *   18: E6009: Div %3: division of an integer by zero",
+        " *   18: E6009: a.mind:4:9: '/': division of an integer by zero",
     ):
         assert part in text
     assert "set_num_threads" not in text
-    messages = status_messages(library, ("avx2",))
+    messages = status_messages(library, "avx2")
     assert list(messages) == [0, 1, 2, 3, 16, 17, 18]
     assert "avx2" in messages[3]
-    assert messages[18].startswith("lib_more: E6009: Div %3: division")
+    assert messages[18].startswith("lib_more: E6009: a.mind:4:9: '/': division")
 
 
 def test_more_parameters_than_c_promises_are_a_table() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,9 @@ import mind_mlir
 from mind_mlir import TensorType, register_custom_call
 from mind_mlir.analysis.restriction import restricted
 from mind_mlir.code import elf
+from mind_mlir.code.linking import link
+from mind_mlir.code.loading import Loaded
+from mind_mlir.codegen.disassemble import disassemble
 from mind_mlir.core.builder import Builder
 from mind_mlir.diagnostics import ArtefactError, VerificationError
 from mind_mlir.ir.module import Functions, Module
@@ -23,7 +27,8 @@ from mind_mlir.ir.types import DType
 from mind_mlir.options import CompileOptions
 from mind_mlir.packaging.header import header_text
 from mind_mlir.packaging.objects import ObjectFile, object_of
-from mind_mlir.target import named_target
+from mind_mlir.runtime.declared_constants import with_constants
+from mind_mlir.target import X86_64, artefact_target, host_architecture
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,6 +40,8 @@ on_linux = pytest.mark.skipif(
     shutil.which("cc") is None or sys.platform != "linux", reason="links with cc on Linux"
 )
 MANY = 150
+#: What must not be unloaded.
+LOADED: list[Loaded] = []
 LONG = 300_000
 #: What may be undefined in an object: functions of libc and libm, and what the linker makes.
 OUTSIDE = {
@@ -81,7 +88,16 @@ def every_kind() -> Module:
     n = builder.parameter(TensorType(DType.SI32, (3,)), "n")
     outputs = [builder.emit("Gather", x, i), builder.emit("Div", n, n)]
     functions.append(builder.function("checked", outputs))
-    return Module(Functions(functions), "ptir-v0.4")
+    builder = Builder(profile="ptir-v0.4")
+    x, w = (builder.parameter(TensorType(DType.F32, (600, 500)), name) for name in ("x", "w"))
+    t = builder.parameter(TensorType(DType.SI64, (10_000,)), "t")
+    functions.append(builder.function("constants", [builder.emit("Add", x, w), t]))
+    random = np.random.default_rng(0)
+    given = {
+        "w": random.standard_normal((600, 500)).astype(np.float32),
+        "t": random.integers(-9, 9, 10_000),
+    }
+    return with_constants(Module(Functions(functions), "ptir-v0.4"), given)
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +107,7 @@ def module() -> Module:
 
 @pytest.fixture(scope="module")
 def built(module: Module) -> ObjectFile:
-    return object_of(module, CompileOptions(), library="lib", target=named_target())
+    return object_of(module, CompileOptions(), library="lib", target=artefact_target())
 
 
 @pytest.fixture(scope="module")
@@ -150,7 +166,7 @@ def test_the_same_module_gives_the_same_bytes(module: Module) -> None:
     long = restricted(module, "long")
 
     def made(threads: int | None) -> ObjectFile:
-        return object_of(long, CompileOptions(threads=threads), library="a", target=named_target())
+        return object_of(long, CompileOptions(threads=threads), library="a", target=artefact_target())
 
     assert made(None) == made(None)
     alone = made(1)
@@ -171,6 +187,22 @@ def test_functions_compute_what_python_does(module: Module, built: ObjectFile, s
         assert call(shared, function, [*inputs, *outputs]) == 0, function.name
         assert [each.tobytes() for each in outputs] == [each.tobytes() for each in expected], function.name
     assert {function.takes_table for function in built.library.functions} == {True, False}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="objects are for Linux")
+def test_an_object_is_loaded_without_a_linker(module: Module, built: ObjectFile) -> None:
+    loaded = Loaded(link([built.data]))
+    LOADED.append(loaded)  # its pool stays
+    ctypes.CFUNCTYPE(None, ctypes.c_int)(loaded.address_of("lib_set_num_threads"))(2)
+    x = np.linspace(-1, 1, LONG, dtype=np.float32)
+    outputs = [np.zeros(LONG, np.float32), np.zeros((), np.float32)]
+    (function,) = (each for each in built.library.functions if each.entry.name == "long")
+    scratch = scratch_of(function)
+    table = [each.ctypes.data for each in (x, *outputs, scratch)]
+    entry = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(loaded.address_of(function.entry.symbol))
+    entry((ctypes.c_void_p * len(table))(*table))
+    expected = mind_mlir.compile(restricted(module, "long"))(x)
+    assert [each.tobytes() for each in outputs] == [each.tobytes() for each in expected]
 
 
 @on_linux
@@ -327,6 +359,16 @@ def test_threads_and_children_of_a_program_in_c(module: Module, folder: Path) ->
     assert data == exponentials.tobytes() + total.tobytes()
 
 
+@pytest.mark.skipif(host_architecture() != X86_64, reason="an object for x86-64, which the engine makes")
+def test_code_for_the_least_processor_has_no_instructions_of_this_one(module: Module) -> None:
+    pytest.importorskip("capstone")
+    pytest.importorskip("elftools")
+    target = artefact_target("x86_64-linux")
+    found = object_of(restricted(module, "long"), CompileOptions(), library="l", target=target)
+    assert found.features == ()
+    assert re.findall(r"(?m)^ +v\w+|[yz]mm", disassemble(found.data)) == []
+
+
 def identity(types: Any, _: object) -> Any:
     return types[0]
 
@@ -338,10 +380,10 @@ def test_c_functions_of_this_process_are_refused() -> None:
     x = builder.emit("CustomCall", builder.parameter(TensorType(DType.F32), "x"), target=name)
     module = Module(Functions((builder.function("f", [x]),)), "ptir-v0.4")
     with pytest.raises(ArtefactError, match="E6504"):
-        object_of(module, CompileOptions(), library="l", target=named_target())
+        object_of(module, CompileOptions(), library="l", target=artefact_target())
 
 
 def test_a_library_has_functions() -> None:
     module = Module(Functions(()), "ptir-v0.4")
     with pytest.raises(VerificationError, match="E2102"):
-        object_of(module, CompileOptions(), library="l", target=named_target())
+        object_of(module, CompileOptions(), library="l", target=artefact_target())

@@ -71,7 +71,7 @@ NONSENSE = st.one_of(
 )
 
 
-@settings(max_examples=400)
+@settings(max_examples=120)
 @given(st.data())
 def test_nonsense_under_a_right_digest_is_refused_or_harmless(data: st.DataObject) -> None:
     """Whatever well-formed JSON says, it is an error with words, or a manifest that says just that."""

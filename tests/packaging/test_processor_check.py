@@ -11,12 +11,14 @@ from mind_mlir.bindings import ir, new_context
 from mind_mlir.code.entry import Entry
 from mind_mlir.code.linking import link
 from mind_mlir.code.loading import Loaded, host_machine
+from mind_mlir.codegen.engines import make_objects
 from mind_mlir.ir.interface import Output
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.packaging.c_entries import entries_text
 from mind_mlir.packaging.c_interface import c_library
-from mind_mlir.packaging.objects import made
-from mind_mlir.packaging.processor import STATE, host_features, known_features, questions
+from mind_mlir.packaging.processor import STATE, in_words, questions
+from mind_mlir.target import FEATURES, host_features
+from mind_mlir.target.processors import PROCESSORS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +35,8 @@ llvm.func internal @mind.entry.f(%table: !llvm.ptr) attributes {no_inline} {
 LIBRARY = c_library(
     [Entry("f", "mind.entry.f", (), (Output("y", TensorType(DType.SI32)),), (), 0)], "l", threads=False
 )
-HERE = host_features()
+HERE = tuple(sorted(host_features()))
+LACKING = [feature for feature in FEATURES[host_machine()] if feature not in HERE]
 
 
 def called(features: Sequence[str]) -> tuple[int, int]:
@@ -42,7 +45,8 @@ def called(features: Sequence[str]) -> tuple[int, int]:
     declared = 'llvm.func @"mind.entry.f"(!llvm.ptr)\n'
     assert declared in text
     with new_context(("llvm",)), ir.Location.unknown():
-        loaded = Loaded(link([made(ir.Module.parse(text.replace(declared, ENTRY)), "l_message", 3)]))
+        unit = (ir.Module.parse(text.replace(declared, ENTRY)), "l_message", 3)
+        loaded = Loaded(link(make_objects([unit], pic=True)))
     function = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(loaded.address_of("l_f"))
     out = ctypes.c_int32(-1)
     first, second = (function(ctypes.addressof(out), None) for _ in range(2))
@@ -55,12 +59,9 @@ def test_what_the_processor_has_lets_code_run() -> None:
     assert called(HERE) == (0, 42)
 
 
-@pytest.mark.skipif(
-    known_features(host_machine()) <= {*HERE}, reason="this machine has all features there are"
-)
+@pytest.mark.skipif(not LACKING, reason="this machine lacks no feature")
 def test_what_the_processor_lacks_is_a_status() -> None:
-    lacking = sorted(known_features(host_machine()) - {*HERE})
-    asked = {questions(host_machine(), [feature])[0][0]: feature for feature in lacking}
+    asked = {questions(host_machine(), [feature])[0][0]: feature for feature in LACKING}
     for feature in asked.values():  # one for each register that is looked at
         assert called([*HERE, feature]) == (3, -1), feature
 
@@ -68,13 +69,13 @@ def test_what_the_processor_lacks_is_a_status() -> None:
 def test_the_state_that_the_system_saves_is_asked_for_last() -> None:
     assert questions("x86_64", ()) == []
     assert STATE not in dict(questions("x86_64", ["bmi", "sse4.2"]))
-    asked = questions("x86_64", ["amx-tile", "avx512bw", "lzcnt", "avx2"])
-    assert asked[-1] == (STATE, 0x600E6)
+    asked = questions("x86_64", ["avx512fp16", "avx512bw", "lzcnt", "avx2"])
+    assert asked[-1] == (STATE, 0xE6)
     masks = {(each.leaf, each.register): mask for each, mask in asked[:-1]}
     assert masks == {
         (1, 2): 1 << 27,
         (7, 1): 1 << 5 | 1 << 30,
-        (7, 3): 1 << 24,
+        (7, 3): 1 << 23,
         (0x80000001, 2): 1 << 5,
     }
 
@@ -83,3 +84,16 @@ def test_arm_asks_the_system() -> None:
     text = entries_text(LIBRARY, machine="aarch64", features=("bf16", "dotprod"))
     with new_context(("llvm",)), ir.Location.unknown():
         assert "llvm.call @getauxval" in str(ir.Module.parse(text))
+
+
+def test_all_that_targets_may_need_can_be_asked_for() -> None:
+    for machine, features in FEATURES.items():
+        assert questions(machine, features)
+
+
+def test_needs_are_told_in_words() -> None:
+    assert in_words("x86_64", ()) == ""
+    native = PROCESSORS["x86-64-v3"].features | {"vaes", "aes"}
+    assert in_words("x86_64", native) == "x86-64-v3, aes, vaes"
+    assert in_words("x86_64", native - {"bmi"}).startswith("x86-64-v2, aes, avx, avx2, bmi2")
+    assert in_words("aarch64", ["dotprod"]) == "dotprod"

@@ -1,0 +1,221 @@
+"""Bundles in Python: numpy is all that loading and calling one takes.
+
+The object of a bundle is linked here, without the system's linker, and so the machine code that runs is the
+same that C programs run.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mind_mlir import border
+from mind_mlir.artefact_kinds import OBJECT
+from mind_mlir.code.errors import CodeError, LoadingError
+from mind_mlir.code.linking import link
+from mind_mlir.code.loading import host_machine
+from mind_mlir.diagnostics.display import brief
+from mind_mlir.frozen import FrozenDict
+from mind_mlir.interrupts import held
+from mind_mlir.ir.entry import DEFAULT_ENTRY
+from mind_mlir.packaging.errors import damaged, foreign
+from mind_mlir.packaging.reading import read_bundle
+from mind_mlir.runtime.call import Called
+from mind_mlir.runtime.function import CompiledFunction, Signature, native_function
+from mind_mlir.runtime.native import NativeModule
+from mind_mlir.runtime.threads import follow_threads
+from mind_mlir.target import missing_features
+
+if TYPE_CHECKING:
+    import inspect
+    from collections.abc import Callable, Mapping
+
+    from mind_mlir.code.entry import Entry
+    from mind_mlir.ir.attributes import Array
+    from mind_mlir.ir.interface import Parameter
+    from mind_mlir.ir.types import TensorType
+    from mind_mlir.packaging.manifest import Manifest
+    from mind_mlir.runtime.bound import BoundFunction
+
+#: Code with a pool of threads, by the digest of its object: it stays in memory, for they may be running it.
+_POOLS: dict[str, NativeModule] = {}
+
+
+class Bundle(Called):
+    """Compiled functions from a bundle; `mind_mlir.load_bundle` returns one.
+
+    Called, it is its function ``main``, or the only one; ``bundle["f"]`` is any of them. They are called as
+    those of an `Executable`: calls check their arguments, never write to them, and return fresh arrays, or
+    write to those that ``out=`` gives. It pickles as its path.
+
+    Attributes:
+        path: The directory.
+        library: What the names of its C functions begin with.
+        machine: The machine that it is for.
+        features: What its code needs of the processor, as Linux calls it.
+        entries: What its functions take, return and check, by name, in the order of the program.
+        functions: Its functions, in the same way.
+        default: That which a call runs: ``main``, or the only one; None where there is neither.
+    """
+
+    def __init__(self, path: str, manifest: Manifest, native: NativeModule) -> None:
+        """Hold what `load_bundle` has loaded.
+
+        Raises:
+            KeyError: The code has no such function as the manifest says.
+        """
+        super().__init__()
+        self.path = path
+        self.library, self.machine, self.features = manifest.library, manifest.machine, manifest.features
+        self.entries: Mapping[str, Entry] = FrozenDict({entry.name: entry for entry in manifest.entries})
+        self.functions: Mapping[str, CompiledFunction] = FrozenDict(
+            {name: _callable(entry, native, path) for name, entry in self.entries.items()}
+        )
+        alone = next(iter(self.functions.values())) if len(self.functions) == 1 else None
+        self.default: CompiledFunction | None = self.functions.get(DEFAULT_ENTRY, alone)
+
+    def __repr__(self) -> str:
+        return f"<Bundle {brief(self.path)}: {self._names()}>"
+
+    __signature__ = Signature()
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """Return the inputs of the function that a call runs; a `ValueError` where there is none."""
+        return self._called().parameters
+
+    @property
+    def results(self) -> tuple[TensorType, ...]:
+        """Return the types of its outputs; a `ValueError` where there is none."""
+        return self._called().results
+
+    def signature(self) -> inspect.Signature:
+        """Return what a call takes and returns (see `CompiledFunction.signature`)."""
+        return self._called().signature()
+
+    def __reduce__(self) -> tuple[Callable[[str], Bundle], tuple[str]]:
+        return load_bundle, (self.path,)
+
+    def __copy__(self) -> Bundle:
+        return self  # nothing about it can be changed
+
+    def __deepcopy__(self, memo: object) -> Bundle:
+        return self
+
+    def __getitem__(self, name: str) -> CompiledFunction:
+        """Return the function called ``name``.
+
+        Raises:
+            KeyError: There is none.
+            TypeError: ``name`` is no string.
+        """
+        function = self.functions.get(border.text(name, "name"))
+        if function is None:
+            raise KeyError(f"no function is called {brief(repr(name))}; the functions are: {self._names()}")
+        return function
+
+    def __call__(self, /, *args: object, **kwargs: object) -> tuple[Array, ...]:
+        """Run ``main``, or the only function, on numpy arrays, given by position or by input name.
+
+        With ``out=``, an array or a tuple with one for each output, results are written there (see
+        `CompiledFunction.__call__`).
+
+        Returns:
+            One fresh C-contiguous array for each output, or those given, always as a tuple.
+
+        Raises:
+            ArgumentError: The arguments do not fit the inputs, or ``out`` the outputs (E61xx).
+            ExecutionError: E6001, an index was out of bounds; E6004, the memory for outputs or intermediate
+                values could not be had; E6009, an integer was divided by zero.
+            ValueError: There are several functions, and none is called ``main``.
+        """
+        function = self._called()
+        results = function._call(args, kwargs)
+        self._words = function._words
+        return results
+
+    _call_python = __call__
+
+    def bind(self, /, *args: object, **kwargs: object) -> BoundFunction:
+        """Return ``main``, or the only function, bound to its arguments (see `CompiledFunction.bind`)."""
+        return self._called().bind(*args, **kwargs)
+
+    def _called(self) -> CompiledFunction:
+        if self.default is None:
+            raise ValueError(
+                f"no function is called '{DEFAULT_ENTRY}': say which one to run, as in "
+                f"bundle[{next(iter(self.functions), 'name')!r}](...); the functions are: {self._names()}"
+            )
+        return self.default
+
+    def _names(self) -> str:
+        return brief(", ".join(self.functions) or "none")
+
+
+def load_bundle(path: object) -> Bundle:
+    """Load a bundle, which `mind_mlir.package` or ``mind-mlir compile --emit=bundle`` has written.
+
+    Needs numpy only, and ml_dtypes for programs with bf16, fp8 or integers of 4 bits. A bundle is code: load
+    those alone whose origin you trust. Digests tell what was changed by accident, not who wrote it.
+
+    Args:
+        path: The directory, a string or `os.PathLike`.
+
+    Raises:
+        ArtefactError: E6501, it is no bundle, or a byte of it was changed, lost or added; E6502, it is for
+            another machine, or this processor lacks instructions that it uses.
+        TypeError: ``path`` is no path.
+        ValueError: The variable ``MIND_MLIR_NUM_THREADS`` is wrong.
+        MemoryError: There is no memory for it.
+    """
+    place = border.path(path, "path")
+    manifest, files = read_bundle(Path(place))
+    if manifest.machine != host_machine():
+        raise foreign(place, f"the machine {manifest.machine}", host_machine())
+    if missing := missing_features(manifest.features):
+        raise foreign(place, f"a processor with {', '.join(missing)}", f"without {', '.join(missing)}")
+    try:
+        return Bundle(str(Path(place).absolute()), manifest, _native(manifest, files[OBJECT]))
+    except LoadingError as error:
+        raise foreign(place, f"another system: {error}", f"{platform.system()} on {host_machine()}") from None
+    except CodeError as error:
+        raise damaged(place, f"its code cannot be used: {error}") from None
+
+
+@held()
+def _native(manifest: Manifest, code: bytes) -> NativeModule:
+    """Return the code of a bundle in memory.
+
+    Raises:
+        CodeError: It cannot be loaded, or is not what the manifest says.
+    """
+    digest = manifest.files[OBJECT].digest
+    if digest in _POOLS:
+        return _POOLS[digest]
+    image = link([code])
+    functions = {symbol.name: symbol.offset for symbol in image.symbols}
+    for entry in manifest.entries:
+        _check(entry, functions, image.text)
+    native = NativeModule(image)
+    configure = f"{manifest.library}_set_num_threads"
+    if configure in functions:
+        _POOLS[digest] = native
+        follow_threads(ctypes.CFUNCTYPE(None, ctypes.c_int)(native.address_of(configure)))
+    return native
+
+
+def _check(entry: Entry, functions: Mapping[str, int], text: int) -> None:
+    if not 0 <= functions.get(entry.symbol, text) < text:
+        raise CodeError(f"it has no function {entry.symbol}")
+
+
+def _callable(entry: Entry, native: NativeModule, path: str) -> CompiledFunction:
+    places = [None] * len(entry.checks)
+    return CompiledFunction(entry, native_function(native, entry), places, (_function, (path, entry.name)))
+
+
+def _function(path: str, name: str) -> CompiledFunction:
+    """Return what a pickled function stands for."""
+    return load_bundle(path)[name]

@@ -1,0 +1,222 @@
+"""`package`: programs to objects, shared libraries, headers of C, and bundles."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from mind_mlir import border
+from mind_mlir.artefact_kinds import ARTEFACTS, BUNDLE, HEADER, OBJECT, SHARED
+from mind_mlir.code.loading import host_machine
+from mind_mlir.options import DEFAULT_OPT_LEVEL, CompileOptions
+from mind_mlir.outputs.files import write_file
+from mind_mlir.packaging.bundle import file_names, write_bundle
+from mind_mlir.packaging.c_interface import library_name
+from mind_mlir.packaging.header import header_text
+from mind_mlir.packaging.manifest import MANIFEST
+from mind_mlir.packaging.objects import object_of
+from mind_mlir.packaging.programs import artefact_module, with_arrays
+from mind_mlir.packaging.shared import find_linker, shared_library
+from mind_mlir.passes.pass_names import checked_names
+from mind_mlir.target import NATIVE, TARGETS, artefact_target
+from mind_mlir.version import VERSION
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Collection, Mapping, Sequence
+
+    from mind_mlir.ir.module import Module
+    from mind_mlir.packaging.objects import ObjectFile
+    from mind_mlir.programs.kinds import AnyProgram
+    from mind_mlir.target import Target
+
+#: What a program can be written as.
+Kind = Literal["object", "shared", "header", "bundle"]
+#: Levels of x86-64 by the width of their vectors in bytes.
+_LEVELS = {16: "sse", 32: "avx2", 64: "avx512"}
+
+
+@dataclass(frozen=True, slots=True)
+class Artefact:
+    """Machine code of a module, with all that its files are made of.
+
+    Attributes:
+        compiled: The object, and what is in it.
+        source: What the program is called.
+        version: The version of the compiler.
+    """
+
+    compiled: ObjectFile
+    source: str
+    version: str
+
+    @property
+    def library(self) -> str:
+        """Return what the names of its C functions begin with."""
+        return self.compiled.library.name
+
+    def header(self, name: str) -> bytes:
+        """Return the header, as a file called ``name``."""
+        text = header_text(
+            self.compiled.library,
+            file=name,
+            machine=self.compiled.machine,
+            features=self.compiled.features,
+            version=self.version,
+            source=self.source,
+        )
+        return text.encode()
+
+    def shared(self, name: str) -> bytes:
+        """Return the shared library, as a file called ``name``.
+
+        Raises:
+            ArtefactError: E6503, there is no linker, or it fails.
+        """
+        return shared_library(
+            self.compiled.data,
+            library=self.library,
+            soname=name,
+            machine=self.compiled.machine,
+            threads=self.compiled.library.set_threads is not None,
+        )
+
+    def content(self, kind: str, name: str) -> bytes:
+        """Return what a file called ``name`` holds that is an artefact of ``kind``, but no bundle."""
+        if kind == OBJECT:
+            return self.compiled.data
+        return self.shared(name) if kind == SHARED else self.header(name)
+
+    def write(self, path: Path, kind: str) -> list[Path]:
+        """Write an artefact, and return its files.
+
+        Raises:
+            OutputError: It cannot be written; what was there before is still there.
+            ArtefactError: E6503, a shared library is wanted, and there is no linker, or it fails.
+        """
+        if kind != BUNDLE:
+            write_file(path, self.content(kind, path.name))
+            return [path]
+        names = file_names(self.library)
+        roles = [OBJECT, HEADER]
+        # A bundle is whole without: Python reads the object, and C programs can be linked with it.
+        machine = self.compiled.machine
+        if machine == host_machine() and find_linker(machine) is not None:
+            roles.append(SHARED)
+        contents = {role: self.content(role, names[role]) for role in roles}
+        write_bundle(
+            path,
+            library=self.library,
+            compiler=self.version,
+            machine=machine,
+            features=self.compiled.features,
+            entries=self.compiled.entries,
+            contents=contents,
+        )
+        return [path / MANIFEST, *(path / names[role] for role in roles)]
+
+
+def artefact_of(
+    module: Module, options: CompileOptions, library: str, target: Target, *, source: str = ""
+) -> Artefact:
+    """Compile a module for an artefact.
+
+    Args:
+        module: A module.
+        options: How it is compiled.
+        library: The name of the library.
+        target: The processor.
+        source: What the program is called, for its header.
+
+    Raises:
+        VerificationError: The module breaks a rule.
+        ArtefactError: E6503, a tool is missing; E6504, the module has what no artefact can.
+    """
+    if options.target not in (None, *TARGETS):
+        # What is made of constants is computed while compiling, by code for the level that the target is of.
+        options = replace(options, target=_LEVELS.get(target.vector_bytes, NATIVE))
+    return Artefact(object_of(module, options, library=library, target=target), source, VERSION)
+
+
+def package(
+    program: AnyProgram,
+    path: str | os.PathLike[str],
+    kind: Kind = "bundle",
+    *,
+    name: str | None = None,
+    function: str | Sequence[str] | None = None,
+    bindings: Mapping[str, int] | None = None,
+    constants: Mapping[str, object] | None = None,
+    seed: int | None = None,
+    target: str | None = None,
+    target_cpu: str | None = None,
+    features: str | None = None,
+    threads: int | None = None,
+    opt_level: int = DEFAULT_OPT_LEVEL,
+    winograd: bool = False,
+    disabled_passes: Collection[str] = (),
+    debug: bool = False,
+) -> Path:
+    """Compile a program and write it as a file or directory that needs neither Python nor MLIR.
+
+    C programs call its functions as the header says. A bundle is a directory with an object, its header and,
+    where there is a linker for it, a shared library; `load_bundle` loads it in Python. Whatever is written
+    appears whole or not at all, and the same program and options give the same bytes.
+
+    Args:
+        program: A module of any profile, a PTIR program, or a program of the surface language. Tuples and
+            structs are taken apart: each of their tensors is an input or output.
+        path: What to write: a file, or a directory for a bundle. What is there is replaced; where a bundle is
+            wanted, only another bundle or an empty directory is.
+        kind: ``bundle``, ``object``, ``shared`` or ``header``.
+        name: What the names of the C functions begin with, and those of a bundle's files; by default the
+            stem of ``path``, without ``lib`` in front for a shared library. It becomes an identifier.
+        function: The exported function to compile, or several, with what they call; all of them unless given.
+        bindings: Extents for symbolic dimensions, by name without the ``?``; all have to be bound.
+        constants: Arrays for parameters that become part of the code (see `compile`).
+        seed: The seed of the random operations of a PTIR program; else a last parameter.
+        target: What the code is for: this machine as it is (``native``) unless given; a level of x86-64
+            (``sse``, ``avx2``, ``avx512``), or a system (``x86_64-linux``, ``aarch64-linux``).
+        target_cpu: The processor, as LLVM calls it.
+        features: What is added to that or taken from it, as in ``+avx2,-fma``.
+        threads: How many threads share a loop at most, 1 to 1024; with 1 there is no pool of threads in it.
+        opt_level: How far LLVM optimises what gains by it, 0 to 3.
+        winograd: As `compile` takes it.
+        disabled_passes: As `compile` takes it.
+        debug: Whether debuggers and profilers are told the lines of the program.
+
+    Returns:
+        The path.
+
+    Raises:
+        VerificationError: The program breaks a rule; E2002, E2101: there is no such function, or it is not
+            exported; E4303, a symbolic dimension is not bound.
+        ArgumentError: E6102, ``constants`` names no parameter; E6103, E6104, E6105, an array does not fit.
+        ArtefactError: E6503, there is no linker, or it fails; E6504, the program has what no artefact can.
+        UnsupportedError: E7101, it cannot be written; what was there before is still there.
+        TypeError: An argument is not of the type above.
+        ValueError: ``kind``, ``target``, ``target_cpu``, ``features``, ``bindings``, ``threads`` or another
+            option says what there is not.
+    """
+    place = Path(border.path(path, "path"))
+    form = border.choice(kind, tuple(ARTEFACTS), "kind")
+    library = default_name(place, form) if name is None else library_name(name)
+    disabled = checked_names(disabled_passes, "disabled_passes")
+    options = CompileOptions(
+        *(opt_level, threads, target, winograd, disabled),
+        prepares=bool(constants),
+        debug=border.flag(debug, "debug"),
+    )
+    machine = artefact_target(target, cpu=target_cpu, features=features)
+    module = artefact_module(program, function=function, bindings=bindings, seed=seed)
+    artefact_of(with_arrays(module, constants), options, library, machine).write(place, form)
+    return place
+
+
+def default_name(path: Path, kind: str) -> str:
+    """Return the name of a library that is written to ``path``."""
+    stem = path.name.removesuffix(path.suffix) if path.suffix else path.name
+    if kind == SHARED:
+        stem = stem.removesuffix(".so").removeprefix("lib") or stem
+    return library_name(stem)

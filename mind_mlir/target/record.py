@@ -1,0 +1,56 @@
+"""`Target`: a processor as data."""
+
+from __future__ import annotations
+
+import dataclasses
+
+#: The architectures that code is made for.
+X86_64, AARCH64 = "x86_64", "aarch64"
+
+
+@dataclasses.dataclass(frozen=True)
+class Target:
+    """A processor as the schedules see it.
+
+    Attributes:
+        vector_bytes: width of the widest vector register in bytes.
+        vector_registers: number of vector registers.
+        fma: whether multiply and add fuse into one instruction.
+        half: whether f16 and f32 convert into each other in one instruction, subnormal numbers included.
+        masks: whether loads and stores take a mask for the cost of plain ones (AVX-512, SVE).
+        scales: whether an instruction multiplies floats by powers of two and rounds once (AVX-512).
+        bf16_dots: whether an instruction adds products of pairs of bf16 to accumulators of f32 (AVX512_BF16).
+        integer_dots: the same for pairs of i16 and for four bytes, with accumulators of i32 (AVX512_VNNI).
+        l1_bytes: first-level data cache of one core, in bytes.
+        l2_bytes: second-level cache of one core, in bytes.
+        l3_bytes: last-level cache as seen from one core, in bytes.
+        cpu: what LLVM calls the least processor that runs the code; empty: the one that compiles it.
+        features: what that one has, as LLVM says it; empty with ``cpu``.
+        machine: the architecture, ``x86_64`` or ``aarch64``.
+        tune: what LLVM calls the processor that the order of instructions is chosen for; empty: ``cpu``.
+    """
+
+    vector_bytes: int = 16
+    vector_registers: int = 16
+    fma: bool = False
+    half: bool = False
+    masks: bool = False
+    scales: bool = False
+    bf16_dots: bool = False
+    integer_dots: bool = False
+    l1_bytes: int = 32 << 10
+    l2_bytes: int = 512 << 10
+    l3_bytes: int = 8 << 20
+    cpu: str = ""
+    features: tuple[str, ...] = ()
+    machine: str = X86_64
+    tune: str = ""
+
+    def lanes(self, element_bits: int) -> int:
+        """Return how many elements of ``element_bits`` bits fill one vector register (at least one)."""
+        return max(1, self.vector_bytes * 8 // element_bits)
+
+
+_ARM = Target(vector_registers=32, fma=True, half=True, machine=AARCH64)
+#: The least that each architecture promises: what is used when nothing can be detected.
+BASELINE = {X86_64: Target(), "AMD64": Target(), AARCH64: _ARM, "arm64": _ARM}
