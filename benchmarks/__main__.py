@@ -18,6 +18,7 @@ ALL = (
     "limits",
     "random_numbers",
     "import_time",
+    "cached_start",
     "check_memory",
     "ptir_literals",
     "surface_check",

@@ -129,14 +129,14 @@ def soak_compiler(count: int) -> list[Stretch]:
 
 def _compile(number: int) -> float:
     """Compile and call a program; return the processor time that it took."""
-    module = _small(number)
+    module = small_program(number)
     x = np.ones((8, 8), np.float32)
     start = time.process_time()
     mind_mlir.compile(module)(x)
     return time.process_time() - start
 
 
-def _small(number: int) -> Module:
+def small_program(number: int) -> Module:
     """Return one of several kinds of programs, with a constant of its own."""
     b = Builder()
     x = b.input("x", TensorType(DType.F32, (8, 8)))

@@ -41,6 +41,7 @@ def served_by():
 
 
 config.environment["NO_COLOR"] = "1"
+config.environment["MIND_MLIR_CACHE"] = "off"
 # lit hides the surroundings; this one says which processor the tests are for.
 if "MIND_MLIR_TARGET" in os.environ:
     config.environment["MIND_MLIR_TARGET"] = os.environ["MIND_MLIR_TARGET"]

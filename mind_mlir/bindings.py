@@ -11,13 +11,12 @@ import ctypes
 import importlib
 import importlib.metadata
 import os
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mind_mlir.interrupts import held
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
 #: The torch-mlir release that this compiler is tested with; MLIR promises no stable API between releases.
 PINNED_VERSION = "20261001"
@@ -86,7 +85,6 @@ def stablehlo() -> Any:
 
 
 PassManager: Any = passmanager.PassManager
-ExecutionEngine: Any = execution_engine.ExecutionEngine
 MLIRError: Any = ir.MLIRError
 
 # The bindings are untyped; these aliases say in signatures what is meant.
@@ -143,41 +141,45 @@ def add_dialect_package(package: str) -> None:
         ir._globals.append_dialect_search_prefix(package)
 
 
-class _Handle(ctypes.Structure):
+class Handle(ctypes.Structure):
     """A handle of MLIR's C API: of a module, an attribute, an engine."""
 
     _fields_ = (("ptr", ctypes.c_void_p),)
 
 
-class _StringRef(ctypes.Structure):
+class StringRef(ctypes.Structure):
     """`MlirStringRef` of MLIR's C API."""
 
     _fields_ = (("data", ctypes.c_char_p), ("length", ctypes.c_size_t))
 
+    @classmethod
+    def of(cls, text: str) -> StringRef:
+        """Return a reference to ``text``."""
+        data = text.encode()
+        return cls(data, len(data))
 
-def _c_function(name: str, result: Any, *arguments: Any) -> Any:
-    """Return a function of MLIR's C API; None where the bindings do not show it.
 
-    It runs without the interpreter lock, which the functions of the bindings hold.
+def c_function(name: str, result: Any, *arguments: Any) -> Any:
+    """Return a function of MLIR's C API. It runs without the interpreter lock, which the bindings' own hold.
+
+    Raises:
+        BindingsError: The bindings do not show it.
     """
     try:
         found: Any = getattr(ctypes.CDLL(execution_engine._execution_engine.__file__), name)
-    except (AttributeError, OSError):
-        return None
+    except (AttributeError, OSError) as error:
+        raise BindingsError(f"the bindings '{NAMESPACE}' do not show {name}: {error}") from error
     found.argtypes, found.restype = arguments, result
     return found
 
 
-_create = _c_function(
-    "mlirExecutionEngineCreate",
-    _Handle,
-    *(_Handle, ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_bool, ctypes.c_bool),
-)
-_lookup = _c_function("mlirExecutionEngineLookupPacked", ctypes.c_void_p, _Handle, _StringRef)
-_plain_lookup = _c_function("mlirExecutionEngineLookup", ctypes.c_void_p, _Handle, _StringRef)
-_data_of = _c_function("mlirDenseElementsAttrGetRawData", ctypes.c_void_p, _Handle)
-#: What the bindings call a capsule that holds an engine.
-_ENGINE_CAPSULE = f"{NAMESPACE}.execution_engine.ExecutionEngine._CAPIPtr".encode()
+def handle_of(thing: Any) -> Handle:
+    """Return the handle of an object of the bindings; it is valid as long as that lives."""
+    capsule = thing._CAPIPtr
+    name, pointer = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
+    name.argtypes, name.restype = (ctypes.py_object,), ctypes.c_char_p
+    pointer.argtypes, pointer.restype = (ctypes.py_object, ctypes.c_char_p), ctypes.c_void_p
+    return Handle(pointer(capsule, name(capsule)))
 
 
 def raw_elements(attribute: Any, itemsize: int) -> bytes:
@@ -188,59 +190,8 @@ def raw_elements(attribute: Any, itemsize: int) -> bytes:
         itemsize: The bytes of an element.
 
     Raises:
-        TypeError: The bindings do not show the data.
+        BindingsError: The bindings do not show the data.
     """
-    if _data_of is None:
-        raise TypeError("the bindings show no data of such elements")
+    data_of = c_function("mlirDenseElementsAttrGetRawData", ctypes.c_void_p, Handle)
     count = 1 if attribute.is_splat else len(attribute)
-    return ctypes.string_at(_data_of(_Handle(_pointer(attribute._CAPIPtr))), count * itemsize)
-
-
-def create_engine(module: Module, *, opt_level: int, pic: bool = False, dumps: bool = False) -> Any:
-    """Return an `ExecutionEngine`, which MLIR makes without the interpreter lock.
-
-    Several threads may make engines of modules of one context if that has multi-threading on.
-
-    Args:
-        module: A module of the LLVM dialect.
-        opt_level: LLVM's level of optimisation, 0 to 3.
-        pic: Whether the code is position-independent.
-        dumps: Whether the engine keeps the code as an object file, too, to be written.
-
-    Raises:
-        RuntimeError: LLVM does not take the module; what it has to say is on standard error.
-    """
-    if _create is None:
-        return ExecutionEngine(module, opt_level=opt_level, enable_pic=pic)
-    engine = _create(_Handle(_pointer(module._CAPIPtr)), opt_level, 0, None, dumps, pic)
-    if not engine.ptr:
-        raise RuntimeError("there is no engine for it")
-    new = ctypes.pythonapi.PyCapsule_New
-    new.argtypes, new.restype = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p), ctypes.py_object
-    return ExecutionEngine._CAPICreate(new(engine.ptr, _ENGINE_CAPSULE, None))
-
-
-def code_maker(engine: Any, function: str, *, plain: bool = False) -> Callable[[], int | None]:
-    """Return what makes the machine code of an `ExecutionEngine`, which any thread may call.
-
-    It returns what `ExecutionEngine.raw_lookup` of that function does, or None where that is 0. A first
-    look-up makes the code, too, but holds the interpreter lock meanwhile.
-
-    Args:
-        engine: It must live until the code has been made.
-        function: The name of one of its functions.
-        plain: Whether that is a symbol as it stands in the code, and no function that engines wrap.
-    """
-    look_up = _plain_lookup if plain else _lookup
-    if look_up is None:
-        return partial(engine.raw_lookup, function)
-    symbol = function.encode()
-    return partial(look_up, _Handle(_pointer(engine._CAPIPtr)), _StringRef(symbol, len(symbol)))
-
-
-def _pointer(capsule: object) -> int:
-    """Return the pointer that a capsule of the bindings holds."""
-    name, pointer = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
-    name.argtypes, name.restype = (ctypes.py_object,), ctypes.c_char_p
-    pointer.argtypes, pointer.restype = (ctypes.py_object, ctypes.c_char_p), ctypes.c_void_p
-    return int(pointer(capsule, name(capsule)))
+    return ctypes.string_at(data_of(handle_of(attribute)), count * itemsize)

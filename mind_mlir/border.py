@@ -135,3 +135,16 @@ def choice(value: object, choices: tuple[str, ...], parameter: str) -> str:
     if word not in choices:
         raise ValueError(f"{parameter} must be one of {', '.join(choices)}, not {describe(word)}")
     return word
+
+
+def refuse_bindings(bindings: object) -> None:
+    """Refuse what a caller passes as ``bindings`` for a module, which has no symbolic dimensions.
+
+    Raises:
+        TypeError: It is no mapping.
+        ValueError: It binds something.
+    """
+    if bindings is None:
+        return
+    if mapping(bindings, "bindings", "a mapping from names of symbols to extents"):
+        raise ValueError("bindings must be empty for a module: only programs have symbolic dimensions")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 DEFAULT_OPT_LEVEL = 3
+#: How many bindings of symbolic dimensions keep their code, unless a caller says otherwise.
+DEFAULT_MAX_BINDINGS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,10 +20,10 @@ class CompileOptions:
         winograd: Whether convolutions take Winograd's form where it is faster.
         disabled_passes: The passes of the optimiser that do not run, by name.
         prepares: Whether what is made of large literals alone is evaluated when the module is compiled.
-        cache: Whether code is kept on disk, or in which directory; None for what the environment says.
         debug: Whether machine code says which line of the program it comes from.
         debug_prefixes: Beginnings of paths, with what debug information says in their place; the last that
             fits counts.
+        cache: Whether code is kept on disk, or in which directory; None for what the environment says.
     """
 
     opt_level: int = DEFAULT_OPT_LEVEL
@@ -30,6 +32,6 @@ class CompileOptions:
     winograd: bool = False
     disabled_passes: frozenset[str] = frozenset()
     prepares: bool = False
-    cache: bool | str | None = None
     debug: bool = False
     debug_prefixes: tuple[tuple[str, str], ...] = ()
+    cache: bool | str | None = None

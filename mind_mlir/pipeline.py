@@ -6,8 +6,7 @@ observer sees every form as it appears; nothing is printed unless somebody looks
 
 from __future__ import annotations
 
-import time
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
@@ -15,7 +14,6 @@ from typing import TYPE_CHECKING, Protocol
 from mind_mlir.analysis.call_graph import operations_of
 from mind_mlir.bindings import new_context
 from mind_mlir.core.printer import print_module
-from mind_mlir.diagnostics import InternalError, MindError
 from mind_mlir.dialect.emit import emit
 from mind_mlir.interrupts import allowed, deliver, held
 from mind_mlir.lowering.bufferize import bufferize
@@ -27,6 +25,7 @@ from mind_mlir.lowering.schedule.listing import listing
 from mind_mlir.lowering.to_linalg import to_linalg
 from mind_mlir.lowering.to_llvm import linked, to_llvm
 from mind_mlir.options import CompileOptions
+from mind_mlir.passes.canonical_form import timed
 from mind_mlir.passes.expand import expanded
 from mind_mlir.passes.forms import STEPS
 from mind_mlir.passes.optimize import optimize
@@ -35,7 +34,8 @@ from mind_mlir.stages import MLIR_FORMS
 from mind_mlir.target import named_target
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from mind_mlir.bindings import Context
     from mind_mlir.bindings import Module as MLIRModule
@@ -76,7 +76,7 @@ class Lowering:
             MLIR are to be seen by somebody.
         context: The context to lower in, one that takes unregistered operations; a fresh one unless given.
         timings: Seconds spent in each stage so far.
-        canonical: The canonical in-memory module, once there is one.
+        canonical: The canonical in-memory module, once there is one; `run` begins with it where it is given.
         mlir: The current MLIR module, once there is one.
         decisions: What the scheduler decided, once it has and if anybody looks.
         plan_wanted: Whether it is taken down which buffer lies where.
@@ -122,10 +122,15 @@ class Lowering:
         self._see("core", lambda: print_module(module))
         if until == "core":
             return print_module(module)
-        with self._timed("verify"):
-            module = expanded(verify(module))
+        given = self.canonical
+        if given is None:
+            with self._timed("verify"):
+                module = expanded(verify(module))
         for stage, step in STEPS.items():
-            module = self._core_step(stage, module, step)
+            if stage == "canonical" and given is not None:
+                module = given
+            else:
+                module = self._core_step(stage, module, step)
             if stage == until:
                 return print_module(module)
         module = self._core_step("optimized", module, self._optimize)
@@ -172,7 +177,8 @@ class Lowering:
 
     def _to_llvm(self) -> None:
         debug = self.options.debug
-        to_llvm(self.mlir, self.target, threads=self.threads, link=self.kernels is None, located=debug)
+        link = debug or self.kernels is None
+        to_llvm(self.mlir, self.target, threads=self.threads, link=link, located=debug)
         if debug:
             opcodes = {place: opcode for (_, place), opcode in self._opcodes().items() if place is not None}
             add_debug_info(self.mlir, Sources(prefixes=self.options.debug_prefixes), opcodes)
@@ -218,19 +224,8 @@ class Lowering:
             with allowed():
                 self.observer(stage, text)
 
-    @contextmanager
-    def _timed(self, stage: str, reproducer: Callable[[], str] | None = None) -> Iterator[None]:
-        start = time.perf_counter()
-        try:
-            yield
-        except (MindError, InternalError):
-            raise
-        except Exception as error:
-            if reproducer is None:
-                raise
-            raise InternalError(stage, str(error) or type(error).__name__, reproducer()) from error
-        finally:
-            self.timings[stage] = self.timings.get(stage, 0.0) + time.perf_counter() - start
+    def _timed(self, stage: str, reproducer: Callable[[], str] | None = None) -> AbstractContextManager[None]:
+        return timed(self.timings, stage, reproducer)
 
 
 def _opcodes(module: Module) -> Opcodes:

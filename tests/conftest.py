@@ -15,6 +15,8 @@ from hypothesis import HealthCheck, settings
 
 assert "numpy" not in sys.modules, "numpy has read its settings before they are dropped"
 surroundings.drop()
+# Code is compiled anew, but where a test is about the cache.
+os.environ["MIND_MLIR_CACHE"] = "off"
 
 _QUIET = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much)
 

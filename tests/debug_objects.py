@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from elftools.elf.elffile import ELFFile
 
-from mind_mlir.abi import symbol_of
-from mind_mlir.bindings import create_engine
+from mind_mlir.codegen.machine_code import listed_object
 from mind_mlir.options import CompileOptions
 from mind_mlir.pipeline import Lowering
 from mind_mlir.target import named_target
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from mind_mlir.ir.module import Module
 
@@ -43,16 +41,11 @@ outputs: %e
 """
 
 
-def object_of(module: Module, directory: Path, options: CompileOptions = DEBUG) -> bytes:
+def object_of(module: Module, options: CompileOptions = DEBUG) -> bytes:
     """Return an object of ``module``, as LLVM writes it."""
     lowering = Lowering(named_target("avx2"), options=options, threads=1)
     lowering.run(module)
-    engine = create_engine(lowering.mlir, opt_level=0, pic=True, dumps=True)
-    for function in module.functions:
-        assert not function.public or engine.raw_lookup(symbol_of(function.name))
-    path = directory / "module.o"
-    engine.dump_to_object_file(str(path))
-    return path.read_bytes()
+    return listed_object(lowering.mlir, opt_level=0, pic=True)
 
 
 def read(data: bytes) -> Any:
@@ -63,10 +56,11 @@ def read(data: bytes) -> Any:
 def rows_of(data: bytes) -> Iterator[tuple[str, int, str, int]]:
     """Yield the rows of the line tables of an object: function, offset there, file and line."""
     elf = read(data)
+    code = elf.get_section_index(".text")  # where all is that has lines
     spans = [
         (symbol.name, symbol["st_value"], symbol["st_size"])
         for symbol in elf.get_section_by_name(".symtab").iter_symbols()
-        if symbol["st_info"]["type"] == "STT_FUNC"
+        if symbol["st_info"]["type"] == "STT_FUNC" and symbol["st_shndx"] == code
     ]
     dwarf = elf.get_dwarf_info()
     for unit in dwarf.iter_CUs():

@@ -157,6 +157,7 @@ QUICK = {
     "limits": ["--only", "mm256,mean_all", "--megabytes", "1", "--rounds", "1"],
     "random_numbers": ["--millions", "0.01", "--seconds", "0.001"],
     "import_time": ["--repeats", "1"],
+    "cached_start": ["--rounds", "1"],
     "check_memory": ["--megabytes", "0.1", "--kinds", "literal of f64", "outputs"],
     "ptir_literals": ["--megabytes", "0.5"],
     "surface_check": ["--lines", "40", "80", "--repeats", "1"],
@@ -182,6 +183,7 @@ def test_all_benchmarks_are_run_here() -> None:
     }
     takes_long = {
         "accuracy",
+        "cache_processes",
         "fuzz_surface",
         "scaling",
         "soak",

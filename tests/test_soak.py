@@ -25,5 +25,5 @@ def test_compilations_are_looked_at_from_the_first_to_the_last() -> None:
 
 
 def test_programs_of_a_soak_are_no_two_alike() -> None:
-    programs = [str(soak._small(number)) for number in range(12)]
+    programs = [str(soak.small_program(number)) for number in range(12)]
     assert len(set(programs)) == len(programs)

@@ -16,7 +16,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import ml_dtypes
 import numpy as np
 
 if TYPE_CHECKING:
@@ -55,8 +54,8 @@ def compiler_fingerprint() -> bytes:
         sys.version,
         _glibc(),
         np.__version__,
-        ml_dtypes.__version__,
-        _record(_PACKAGE, "mind_mlir") or sorted(_files(_PACKAGE, (".py", ".mlir"), NO_PART)),
+        _installed("ml_dtypes"),
+        _record(_PACKAGE) or sorted(_files(_PACKAGE, (".py", ".mlir"), NO_PART)),
         *_bindings(),
     )
     return hashlib.sha256(marshal.dumps(facts, 2)).digest()
@@ -100,29 +99,43 @@ def _files(
                     pending.append((each.path, f"{prefix}{name}/"))
 
 
-def _record(package: Path, distribution: str) -> bytes | None:
+def _record(package: Path) -> bytes | None:
     """Return what an installer has written of the content of a package; None where none has installed it."""
-    found = list(package.parent.glob(f"{distribution}-*.dist-info/RECORD"))
+    found = _releases(package)
     try:
-        return found[0].read_bytes() if len(found) == 1 else None
+        return Path(package.parent, found[0], "RECORD").read_bytes() if len(found) == 1 else None
     except OSError:
         return None
 
 
-def _bindings() -> tuple[str, list[tuple[str, int, int]], list[str]]:
-    """Return which bindings there are: their name, their libraries and their versions."""
+def _bindings() -> tuple[str, list[str], list[tuple[str, int, int]]]:
+    """Return which bindings there are: their name, their version and their libraries."""
     name = os.environ.get(_BINDINGS, _DEFAULT_BINDINGS)
+    found: list[tuple[str, int, int]] = []
+    for folder in _folders(name):
+        found += sorted(_files(folder / "_mlir_libs", (".so", ".dylib", ".dll", ".pyd")))
+    return name, _installed(name), found
+
+
+def _installed(package: str) -> list[str]:
+    """Return what an installer calls the release of a package, which is not loaded for that."""
+    return [name for folder in _folders(package) for name in _releases(folder)]
+
+
+def _releases(package: Path) -> list[str]:
+    """Return what stands beside a package that an installer has written about it."""
+    start, end = f"{package.name}-", ".dist-info"
+    with suppress(OSError), os.scandir(package.parent) as found:
+        return sorted(each.name for each in found if each.name.startswith(start) and each.name.endswith(end))
+    return []
+
+
+def _folders(package: str) -> list[Path]:
     try:
-        spec = importlib.util.find_spec(name)
+        spec = importlib.util.find_spec(package)
     except (ImportError, ValueError):
-        spec = None
-    folders = [] if spec is None else list(spec.submodule_search_locations or ())
-    libraries: list[tuple[str, int, int]] = []
-    versions: list[str] = []
-    for folder in folders:
-        libraries += sorted(_files(Path(folder, "_mlir_libs"), (".so", ".dylib", ".dll", ".pyd")))
-        versions += sorted(path.name for path in Path(folder).parent.glob(f"{name}-*.dist-info"))
-    return name, libraries, versions
+        return []
+    return [] if spec is None else [Path(folder) for folder in spec.submodule_search_locations or ()]
 
 
 def _glibc() -> str | None:

@@ -39,12 +39,12 @@ _LARGE = 1 << 12
 #: What calls a function of this process, which another one does not have.
 _CUSTOM_CALL = "CustomCall"
 #: What other options say more exactly, or what changes no code.
-_NO_PART = frozenset(("threads", "target", "cache"))
+_NO_PART = frozenset(("threads", "target", "cache", "debug", "debug_prefixes"))
 _ATOMS = frozenset((bool, int, float, str))
 
 
 def key_of(module: Module, options: CompileOptions, target: Target, threads: int | None) -> str | None:
-    """Return the key of the code of a module; None where it is for this process alone.
+    """Return the key of the code of a module; None where it is for this process, or one text, alone.
 
     Args:
         module: In canonical form.
@@ -55,18 +55,25 @@ def key_of(module: Module, options: CompileOptions, target: Target, threads: int
     Returns:
         64 hexadecimal digits. Programs of equal keys have the same code, but for what its checks say.
     """
+    if options.debug:
+        return None  # where everything is written is part of the code
     try:
         functions = [_function(function) for function in module.functions]
     except _NoKeyError:
         return None
-    chosen = [(each.name, _option(getattr(options, each.name))) for each in fields(options)]
+    chosen = [each.name for each in fields(options) if each.name not in _NO_PART]
     surroundings = (
         compiler_fingerprint(),
         _processor(target),
         threads,
-        [pair for pair in chosen if pair[0] not in _NO_PART],
+        [(name, _option(getattr(options, name))) for name in chosen],
     )
     return _digest((surroundings, module.profile, functions)).hex()
+
+
+def key_of_text(text: str) -> str:
+    """Return the key of the code of a text of the runtime, for the machine at hand."""
+    return _digest((compiler_fingerprint(), machine_fingerprint(), text)).hex()
 
 
 def labels_digest(module: Module) -> bytes:

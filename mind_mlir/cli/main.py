@@ -23,6 +23,7 @@ COMMANDS = {
     "targets": "Show the conversion targets, and what they take.",
     "legality": "Report what a conversion target does not take of a program.",
     "buffers": "Show the memory that a program works in.",
+    "cache": "Look at the compiled code that is kept on disk.",
     "ops": "Describe the operations.",
     "explain": "Explain a diagnostic code.",
 }

@@ -59,7 +59,7 @@ def execute(
     module: Module, arguments: Mapping[str, Array], log: StageLog, options: CompileOptions
 ) -> Sequence[Array]:
     """Compile ``module`` and run it."""
-    executable = Executable(module, options, observer=log)
+    executable = Executable(module, options, observer=log if log.looks else None)
     log.add(executable.timings)
     with log.timed("run"):
         return interruptible(lambda: executable(**arguments))

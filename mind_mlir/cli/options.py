@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from mind_mlir.cache.directory import SWITCH
 from mind_mlir.cli.completion import (
     complete_artefact_target,
     complete_conversion_target,
@@ -272,6 +273,16 @@ def _pass_names(_: click.Context, __: click.Parameter, values: tuple[str, ...]) 
             hint = suggestion(value, OPTIMIZER_PASSES) or f"; the passes are {', '.join(OPTIMIZER_PASSES)}"
             raise click.UsageError(f"--disable-pass {value}: no pass of the optimiser is called so{hint}")
     return frozenset(OPTIMIZER_PASSES if "all" in values else values)
+
+
+def cache_option(command: Command) -> Command:
+    """Add ``--cache`` and ``--no-cache``."""
+    return click.option(
+        "--cache/--no-cache",
+        "cache",
+        default=None,
+        help=f"Keep machine code on disk, and find it again there; {SWITCH} unless given, or yes.",
+    )(command)
 
 
 def stage_options(command: Command) -> Command:

@@ -11,6 +11,7 @@ from click.core import ParameterSource
 from mind_mlir.cli.completion import complete_file
 from mind_mlir.cli.options import (
     bind_option,
+    cache_option,
     constant_option,
     diagnostic_format,
     disable_pass_option,
@@ -72,6 +73,7 @@ _FOR_BUNDLES = frozenset(("file", "inputs", "seed", "func", "output", "threads")
 @winograd_option
 @disable_pass_option
 @constant_option
+@cache_option
 @diagnostic_format
 @stage_options
 @click.pass_obj
@@ -91,6 +93,7 @@ def command(
     winograd: bool,
     disabled_passes: frozenset[str],
     constants: Mapping[str, str],
+    cache: bool | None,
     print_ir_after_all: bool,
     dump_stages: str | None,
     timing: bool,
@@ -159,7 +162,9 @@ def command(
             None
             if interpreted
             else CompileOptions(
-                opt_level, threads, target, winograd, disabled_passes, prepares=bool(constants)
+                *(opt_level, threads, target, winograd, disabled_passes),
+                prepares=bool(constants),
+                cache=cache,
             )
         )
         results = execute(module, arguments, log, options)

@@ -66,6 +66,11 @@ class StageLog:
         """Build the log that the options of `stage_options` ask for."""
         return cls(session, print_ir_after_all, Path(dump_stages) if dump_stages else None, timing)
 
+    @property
+    def looks(self) -> bool:
+        """Return whether anybody wants to see forms; code that is found on disk goes through none."""
+        return self.print_all or self.directory is not None
+
     def __call__(self, stage: str, text: Callable[[], str]) -> None:
         """See one form (`mind_mlir.pipeline.Observer`)."""
         self.session.stage = f"after {stage}"

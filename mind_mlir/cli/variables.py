@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from mind_mlir.cache.directory import store_for
 from mind_mlir.runtime.threads import get_num_threads
 from mind_mlir.target import named_target, runnable_target
 
@@ -17,6 +18,7 @@ def check_variables() -> None:
     try:
         get_num_threads()
         named_target()
+        store_for()
     except ValueError as error:
         raise click.UsageError(str(error)) from None
 

@@ -18,6 +18,7 @@ from mind_mlir.code.errors import LinkingError
 from mind_mlir.code.image import MOST_BYTES, PAGES, WORD, Image, Import, Symbol, as_places
 from mind_mlir.code.lines import lines_of, sorted_rows
 from mind_mlir.code.relocations import Needs, Terms, store_64
+from mind_mlir.code.relocations_aarch64 import AARCH64
 from mind_mlir.code.relocations_x86_64 import X86_64
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from mind_mlir.code.relocations import Bytes, Machine, Numbers, Rule
 
 #: The machines whose objects are linked, by what ELF calls them.
-MACHINES = {machine.number: machine for machine in (X86_64,)}
+MACHINES = {machine.number: machine for machine in (X86_64, AARCH64)}
 #: What unwinders read, and nobody unwinds this code.
 _UNWINDING = (".eh_frame", ".ARM.exidx")
 #: The parts of an image.

@@ -50,6 +50,11 @@ class Ahead:
         else:
             self._thread.join()
 
+    def leave(self) -> None:
+        """Have the work done without waiting for it, unless there is no thread that could do it."""
+        if self._thread is None:
+            self._work()
+
     def _run(self) -> None:
         # Python handles signals in the main thread, which is to notice them.
         if hasattr(signal, "pthread_sigmask"):  # not on Windows

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from mind_mlir.abi import symbol_of
+from mind_mlir.code.compilation import Compilation
 from mind_mlir.code.compiled import CompiledCode
 from mind_mlir.code.entry import Entry
 from mind_mlir.codegen.contexts import borrowed, is_small
@@ -30,21 +30,6 @@ if TYPE_CHECKING:
     from mind_mlir.target import Target
 
 
-@dataclass(frozen=True, slots=True)
-class Compilation:
-    """What has become of a module.
-
-    Attributes:
-        code: Its code.
-        canonical: The module in canonical form, which the entries of the code are those of.
-        timings: Seconds that each stage took.
-    """
-
-    code: CompiledCode
-    canonical: Module
-    timings: Mapping[str, float]
-
-
 @held()
 def compile_module(
     module: Module,
@@ -53,6 +38,7 @@ def compile_module(
     target: Target,
     threads: int | None,
     most: int,
+    canonical: Module | None = None,
     observer: Observer | None = None,
     evaluate: Evaluate | None = None,
 ) -> Compilation:
@@ -64,6 +50,7 @@ def compile_module(
         target: The processor.
         threads: How many threads share a loop at most, as `to_llvm` takes it.
         most: How many parts of the module are compiled at the same time at most.
+        canonical: The module in canonical form, where that has been made already; there is no observer then.
         observer: Sees every stage's form as it appears.
         evaluate: Runs code while the module is compiled, if it is to be optimised so.
 
@@ -82,6 +69,7 @@ def compile_module(
             kernels=partial(begin_kernels, target=target),
             references=references,
             context=context,
+            canonical=canonical,
             evaluate=evaluate,
         )
         lowering.run(module)

@@ -1,80 +1,142 @@
-"""LLVM's engines, which make objects of modules; nothing is run by them."""
+"""LLVM's engines, which make objects of modules; nothing is run by them.
+
+They are driven through MLIR's C API, where LLVM works without the interpreter lock.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from mind_mlir.bindings import code_maker, create_engine, ir
+from mind_mlir.bindings import Handle, StringRef, c_function, handle_of, ir
 from mind_mlir.codegen.ahead import Ahead, making
 from mind_mlir.diagnostics import InternalError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from mind_mlir.bindings import ExecutionEngine, Module, Operation
+    from mind_mlir.bindings import Module, Operation
 
 #: What stands for the address of what an object refers to: it is never followed.
-_ELSEWHERE = ctypes.c_void_p(1 << 12)
+_ELSEWHERE = 1 << 12
 
 
-class Making:
-    """The object of a module, which a thread may be making."""
+class Engine:
+    """LLVM's engine for one module, which makes its machine code. Several may be made at the same time."""
 
-    def __init__(self, module: Module, symbol: str, *, opt_level: int, pic: bool = False) -> None:
-        """Begin to make it, in a thread if there is a core for that; the caller holds `ahead.making`.
+    def __init__(self, module: Module, *, opt_level: int, pic: bool = False) -> None:
+        """Make an engine, and let it see what ``module`` only declares.
 
         Args:
-            module: A module of the LLVM dialect, which must not be changed until the object is there.
-            symbol: Something that it defines: what an engine finds, `library.append_addresses` adds.
+            module: A module of the LLVM dialect. Where others are made of modules of its context at the same
+                time, that has multi-threading on.
             opt_level: LLVM's level of optimisation, 0 to 3.
             pic: Whether the code is position-independent, as objects for linkers are.
 
         Raises:
             InternalError: LLVM does not take the module; what it has to say is on standard error.
         """
-        #: Until there is an object; two threads may both have it make one.
-        self._engine: ExecutionEngine | None = _engine(module, opt_level=opt_level, pic=pic)
-        self._making = Ahead(code_maker(self._engine, symbol))
+        numbers, flags = [ctypes.c_int] * 2, [ctypes.c_bool] * 2
+        create = _function("Create", Handle, Handle, *numbers, ctypes.c_void_p, *flags)
+        self._handle = create(handle_of(module), opt_level, 0, None, True, pic)
+        if not self._handle.ptr:
+            raise _refused(module)
+        define = _function("RegisterSymbol", None, Handle, StringRef, ctypes.c_void_p)
+        # Once each: an engine that is told twice is damaged. A module may declare a kernel several times.
+        for symbol in {_symbol(op) for op in module.body.operations if _declares(op)}:
+            if not symbol.startswith("llvm."):  # engines link what they have made, and complain otherwise
+                define(self._handle, StringRef.of(symbol), _ELSEWHERE)
+
+    def make(self, symbol: str) -> bool:
+        """Make the code, by looking up something that the module defines; return whether that went well."""
+        look_up = _function("Lookup", ctypes.c_void_p, Handle, StringRef)
+        return bool(look_up(self._handle, StringRef.of(symbol)))
+
+    def object(self) -> bytes:
+        """Return the object that `make` has made; nothing where that failed."""
+        dump = _function("DumpToObjectFile", None, Handle, StringRef)
+        file = os.memfd_create("object")
+        try:
+            dump(self._handle, StringRef.of(f"/proc/self/fd/{file}"))
+            return os.pread(file, os.fstat(file).st_size, 0)
+        finally:
+            os.close(file)
+
+    @staticmethod
+    def close(*engines: Engine) -> None:
+        """Give back what engines hold, in a thread if there is a core for that: it takes milliseconds."""
+        destroy = _function("Destroy", None, Handle)
+
+        def give_back() -> None:
+            for engine in engines:
+                destroy(engine._handle)
+
+        with making:
+            Ahead(give_back).leave()
+
+
+@functools.cache
+def _function(name: str, result: Any, *arguments: Any) -> Any:
+    return c_function(f"mlirExecutionEngine{name}", result, *arguments)
+
+
+class Making:
+    """The object of a module, which a thread may be making."""
+
+    def __init__(self, module: Module, symbol: str, *, opt_level: int) -> None:
+        """Begin to make it, in a thread if there is a core for that; the caller holds `ahead.making`.
+
+        Args:
+            module: A module of the LLVM dialect, which must not be changed until the object is there.
+            symbol: Something that it defines, which others may refer to.
+            opt_level: LLVM's level of optimisation, 0 to 3.
+
+        Raises:
+            InternalError: LLVM does not take the module; what it has to say is on standard error.
+        """
+        self._engine = Engine(module, opt_level=opt_level)
+        self._making = Ahead(partial(self._engine.make, symbol))
         self._data = b""
 
     def object(self) -> bytes:
         """Return the object; any thread may call this."""
-        engine = self._engine
-        if engine is not None:
+        if not self._data:
             self._making.wait()
-            self._data = _dump(engine)
-            self._engine = None
+            with making:
+                if not self._data:
+                    self._data = self._engine.object()
+                    Engine.close(self._engine)
         return self._data
 
 
-def make_objects(
-    units: Sequence[tuple[Module, str, int]], *, pic: bool = False, plain: bool = False
-) -> list[bytes]:
+def make_objects(units: Sequence[tuple[Module, str, int]], *, pic: bool = False) -> list[bytes]:
     """Return the objects of modules of one context, which are made at the same time.
 
     Args:
-        units: Modules, something that each defines, and levels of optimisation, as `Making` takes them.
+        units: Modules, something that each defines and that others may refer to, and levels of optimisation.
         pic: Whether the code is position-independent.
-        plain: Whether what the modules define is looked up as it stands in the code (see `code_maker`).
 
     Raises:
         InternalError: LLVM does not take a module; what it has to say is on standard error.
     """
-    made: list[ExecutionEngine] = [None] * len(units)
+    objects = [b""] * len(units)
+    errors: list[InternalError] = []
+    engines: list[Engine] = []
 
     def make(number: int) -> None:
         module, symbol, level = units[number]
         try:
-            engine = create_engine(module, opt_level=level, pic=pic, dumps=True)
-        except RuntimeError:
+            engine = Engine(module, opt_level=level, pic=pic)
+        except InternalError as error:
+            errors.append(error)
             return
-        _stand_in(engine, module)
-        code_maker(engine, symbol, plain=plain)()
-        made[number] = engine
+        engines.append(engine)
+        if engine.make(symbol):
+            objects[number] = engine.object()
 
     with _several(units[0][0], len(units)):
         with making:
@@ -82,10 +144,10 @@ def make_objects(
         make(0)
         for other in others:
             other.wait()
-    objects = [b"" if engine is None else _dump(engine) for engine in made]
+    Engine.close(*engines)
     for (module, _, _), data in zip(units, objects, strict=True):
         if not data:
-            raise _refused(module)
+            raise errors[0] if errors else _refused(module)
     return objects
 
 
@@ -102,25 +164,8 @@ def _several(module: Module, count: int) -> Iterator[None]:
             context.enable_multithreading(False)
 
 
-def _engine(module: Module, *, opt_level: int, pic: bool) -> ExecutionEngine:
-    try:
-        engine = create_engine(module, opt_level=opt_level, pic=pic, dumps=True)
-    except RuntimeError:
-        raise _refused(module) from None
-    _stand_in(engine, module)
-    return engine
-
-
 def _refused(module: Module) -> InternalError:
     return InternalError("codegen", "LLVM makes no code of the module", str(module))
-
-
-def _stand_in(engine: ExecutionEngine, module: Module) -> None:
-    """Define what ``module`` only declares: engines link what they have made, and complain otherwise."""
-    # Once each: an engine that is told twice is damaged. A module may declare a kernel several times.
-    for symbol in {_symbol(op) for op in module.body.operations if _declares(op)}:
-        if not symbol.startswith("llvm."):
-            engine.raw_register_runtime(symbol, _ELSEWHERE)
 
 
 def _declares(op: Operation) -> bool:
@@ -133,13 +178,3 @@ def _declares(op: Operation) -> bool:
 
 def _symbol(op: Operation) -> str:
     return str(ir.StringAttr(op.attributes["sym_name"]).value)
-
-
-def _dump(engine: ExecutionEngine) -> bytes:
-    """Return what an engine has made; nothing where that failed."""
-    file = os.memfd_create("object")
-    try:
-        engine.dump_to_object_file(f"/proc/self/fd/{file}")
-        return os.pread(file, os.fstat(file).st_size, 0)
-    finally:
-        os.close(file)

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 #: Where the addresses of functions are that nothing else refers to.
 ADDRESSES = "mind.addresses"
-#: What an engine puts in front of a name that it is asked for: it wraps functions, and finds the wrappers.
-_PREFIX = "_mlir_"
 _FOLDER = "mind_mlir.runtime"
 
 _begun: dict[tuple[str, ...], Code] = {}
@@ -131,7 +129,7 @@ def append_addresses(module: Module, functions: Sequence[str]) -> None:
     pointer = llvm.PointerType.get()
     type_ = ir.Type.parse(f"!llvm.array<{len(functions)} x ptr>")
     attributes = {
-        "sym_name": ir.StringAttr.get(_PREFIX + ADDRESSES),
+        "sym_name": ir.StringAttr.get(ADDRESSES),
         "global_type": ir.TypeAttr.get(type_),
         "linkage": ir.Attribute.parse("#llvm.linkage<weak>"),  # each object of a program has one
         "constant": ir.UnitAttr.get(),

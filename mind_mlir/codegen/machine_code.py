@@ -84,7 +84,9 @@ def machine_code(
 
 
 @held()
-def listed_object(module: Module, *, opt_level: int = 3, target: Target | None = None) -> bytes:
+def listed_object(
+    module: Module, *, opt_level: int = 3, target: Target | None = None, pic: bool = False
+) -> bytes:
     """Return an LLVM dialect module, as `to_llvm` leaves it, as one object to be looked at.
 
     Its functions have the names that they have in the module, micro-kernels included.
@@ -93,6 +95,7 @@ def listed_object(module: Module, *, opt_level: int = 3, target: Target | None =
         module: The module; it is not changed where it declares kernels.
         opt_level: The most that LLVM optimises, 0 to 3.
         target: As `machine_code` takes it.
+        pic: Whether the code is position-independent.
 
     Raises:
         InternalError: LLVM does not take the module.
@@ -100,4 +103,4 @@ def listed_object(module: Module, *, opt_level: int = 3, target: Target | None =
     module = linked(module, target or named_target())
     public = [op for op in module.body.operations if is_public(op)]
     unit = whole(module, opt_level, [str(op.attributes["sym_name"].value) for op in public])
-    return make_objects([(unit.module, ADDRESSES, unit.level)])[0]
+    return make_objects([(unit.module, ADDRESSES, unit.level)], pic=pic)[0]

@@ -25,7 +25,7 @@ from mind_mlir.programs.kinds import as_module
 from mind_mlir.programs.verification import verify
 from mind_mlir.ptir.program import Function as ProgramFunction
 from mind_mlir.ptir.program import Instruction, Program
-from mind_mlir.ptir.symbols import bind, checked_bindings, refuse_bindings, symbols_of
+from mind_mlir.ptir.symbols import bind, checked_bindings, symbols_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -86,7 +86,7 @@ def bound(program: AnyProgram, bindings: Mapping[str, int] | None) -> Module | P
     if isinstance(program, Program):
         extents = checked_bindings({} if bindings is None else bindings, symbols_of(program))
         return verify(bind(program, extents))
-    refuse_bindings(bindings)
+    border.refuse_bindings(bindings)
     return verify(border.expect(program, Module, "program", f"{MODULE}, or a Program"))
 
 

@@ -16,7 +16,7 @@ from mind_mlir.frozen import FrozenDict
 from mind_mlir.ir.module import MODULE, Module
 from mind_mlir.programs.kinds import as_module
 from mind_mlir.ptir.program import Program
-from mind_mlir.ptir.symbols import checked_bindings, refuse_bindings, symbols_of
+from mind_mlir.ptir.symbols import checked_bindings, symbols_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -79,7 +79,7 @@ def entry_point_names(program: AnyProgram, bindings: Mapping[str, int] | None = 
     if isinstance(program, Program):
         extents = checked_bindings({} if bindings is None else bindings, symbols_of(program))
         return FrozenDict(distinct((each.name for each in program.functions), extents))
-    refuse_bindings(bindings)
+    border.refuse_bindings(bindings)
     module = border.expect(program, Module, "program", f"{MODULE}, or a Program")
     return FrozenDict(distinct(each.name for each in module.functions if each.public))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
     Of very many names the first ones are compared.
     """
+    import difflib  # noqa: PLC0415 -- nobody needs it who makes no mistake
+
     folded = {candidate.lower(): candidate for candidate in islice(known, _COMPARED)}
     near = difflib.get_close_matches(name.lower()[:100], folded, n=1)
     return f"; did you mean {folded[near[0]]}?" if near else ""

@@ -24,7 +24,7 @@ def parse(text: str | SourceText, name: str = "<string>") -> Module:
         ParseError: The text is not well-formed; all findings are in it.
         TypeError: ``text`` or ``name`` is no string.
     """
-    from mind_mlir.frontends import core_text  # noqa: PLC0415 -- loads the parser library only when used
+    from mind_mlir.frontends import core_text  # noqa: PLC0415 -- loads the reader and the records only when used
 
     if isinstance(text, SourceText):
         return core_text.parse(text)

@@ -37,14 +37,8 @@ class Offsets(Integers):
         return cast("Self", super().__new__(cls, "q", offsets))
 
 
-class Results(Offsets):
-    """Of the results after the first."""
-
-    __slots__ = ()
-
-
-#: Of an operation of one result.
-NO_RESULTS = Results()
+#: Of an operation of one result: those of the others.
+NO_RESULTS = Offsets()
 
 
 def no_offsets() -> Integers:
@@ -161,15 +155,6 @@ class Parameters:
 
     offsets: Offsets = field(default_factory=Offsets)
     attributes: dict[int, Arguments] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class Parameter:
-    """One of them, while it is read."""
-
-    value: Token
-    attributes: Arguments | None
-    type: Token
 
 
 @dataclass(slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,23 +45,13 @@ FUNCTION = r"(?:(?:public|export|internal)[ \t]++)*+func\b"
 FUNCTION_LINE = re.compile(rf"^{BYTE_ORDER_MARK}?[ \t]*{FUNCTION}", re.M)
 
 
-class _TokenFields(NamedTuple):
+class Token(NamedTuple):
+    """One token; the grammar names the types, the source are offsets into the source."""
+
     type: str
     text: str
     start_pos: int
     end_pos: int
-
-
-class Token(_TokenFields):
-    """One token; the grammar names the types, the source are offsets into the source."""
-
-    __slots__ = ()
-
-    # What the parser library copies from the last token to its end marker.
-    line: ClassVar[None] = None
-    column: ClassVar[None] = None
-    end_line: ClassVar[None] = None
-    end_column: ClassVar[None] = None
 
 
 class Statement:

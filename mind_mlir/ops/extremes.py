@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import ml_dtypes
 import numpy as np
 
 from mind_mlir.ir.elements import limits
@@ -28,6 +27,8 @@ def identity(kind: str, dtype: DType) -> Any:
     infinity = np.float32(-np.inf if kind == "Max" else np.inf).astype(dtype.numpy)
     if not np.isnan(infinity.astype(np.float32)):
         return infinity
+    import ml_dtypes  # noqa: PLC0415 -- as in `DType.numpy`
+
     finite: Any = ml_dtypes.finfo
     greatest = finite(dtype.numpy).max
     return -greatest if kind == "Max" else greatest

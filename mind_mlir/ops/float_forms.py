@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import ml_dtypes
-
 from mind_mlir.ir.types import DTypeKind
 
 if TYPE_CHECKING:
@@ -64,6 +62,8 @@ class _Form:
 
 def _whole_from(dtype: DType) -> float:
     """Return the least power of two from which on all numbers of a float dtype are integers."""
+    import ml_dtypes  # noqa: PLC0415 -- as in `DType.numpy`
+
     limits: Any = ml_dtypes.finfo
     return float(2.0 ** int(limits(dtype.numpy).nmant))
 
@@ -111,6 +111,8 @@ def sign_form(context: ExpandContext) -> bool:
 def is_finite_form(context: ExpandContext) -> bool:
     """Append whether the magnitude is at most the greatest number."""
     form, (x,) = _Form(context), context.operands
+    import ml_dtypes  # noqa: PLC0415 -- as in `DType.numpy`
+
     limits: Any = ml_dtypes.finfo
     greatest = form.full(float(limits(form.type.dtype.numpy).max))
     return form.define("Compare", form.emit("Abs", x), greatest, op="LessEqual")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import ml_dtypes
 import numpy as np
 
 from mind_mlir.ir.types import DType, TensorType, format_shape
@@ -24,6 +23,8 @@ _DTYPES = ALL_NUMERIC
 
 def _greatest(dtype: DType) -> int:
     """Return the greatest number of a dtype."""
+    import ml_dtypes  # noqa: PLC0415 -- as in `DType.numpy`
+
     limits: Any = ml_dtypes.iinfo if dtype.is_integer else ml_dtypes.finfo
     greatest = limits(_part(dtype).numpy).max
     return int(greatest if dtype.is_integer else float(greatest))

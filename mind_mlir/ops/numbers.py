@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import ml_dtypes
 import numpy as np
 
 from mind_mlir.ir.types import DType, DTypeKind
@@ -40,6 +39,8 @@ def dtype_of(array: Array) -> DType:
 
 def smallest_subnormal(dtype: DType) -> float:
     """Return the least positive number of a float dtype."""
+    import ml_dtypes  # noqa: PLC0415 -- as in `DType.numpy`
+
     limits: Any = ml_dtypes.finfo
     return float(limits(dtype.numpy).smallest_subnormal)
 

@@ -22,13 +22,14 @@ from mind_mlir.ops.custom_targets import custom_target
 from mind_mlir.packaging.c_entries import alias_text, entries_text
 from mind_mlir.packaging.c_interface import c_library
 from mind_mlir.packaging.constants import empty_constants, with_constants
+from mind_mlir.packaging.cross import cross_object, needs_cross
 from mind_mlir.packaging.errors import unsupported
 from mind_mlir.packaging.pool import SET_THREADS, called_functions, pool_text
 from mind_mlir.packaging.processor_check import BASELINE
 from mind_mlir.pipeline import Lowering
 from mind_mlir.runtime.compiled_code import evaluation
 from mind_mlir.runtime.executable import checked_options
-from mind_mlir.target import host_architecture, required_features, runs_here
+from mind_mlir.target import required_features, runs_here
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -77,17 +78,12 @@ def object_of(module: Module, options: CompileOptions, *, library: str, target: 
 
     Raises:
         VerificationError: The module breaks a rule; E2102, it exports no function.
-        ArtefactError: E6504, it calls C functions of this process, or is for another architecture.
+        ArtefactError: E6503, llvmlite is missing, which makes code for another machine; E6504, the module
+            calls C functions of this process.
         ExecutionError: E6004, intermediate values need more scratch memory than any address space has.
         InternalError: A stage failed on a verified module: a bug of the compiler.
     """
     options = checked_options(options)
-    if target.machine != host_architecture():
-        raise unsupported(
-            "machine",
-            f"code for {target.machine} cannot be made here: this machine is a {host_architecture()}",
-            f"compile the program on a machine of {target.machine}",
-        )
     if not exported(module):
         entry_function(module)  # says so
     references = References()
@@ -117,8 +113,11 @@ def object_of(module: Module, options: CompileOptions, *, library: str, target: 
             setter = alias_text(shown.set_threads, SET_THREADS, "void (i32)")
             _add(code, f"{pool_text(machine)}\n{setter}", BASELINE[machine])
         _add(code, entries_text(shown, machine=machine, features=features))
-        unit = (code, shown.message, level_of(code, options.opt_level))
-        (data,) = make_objects([unit], pic=True, plain=True)
+        level = level_of(code, options.opt_level)
+        if needs_cross(target):
+            data = cross_object(code, target, opt_level=level)
+        else:
+            (data,) = make_objects([(code, shown.message, level)], pic=True)
         data = with_constants(data, constants)
     return ObjectFile(data, entries, shown, machine, features)
 

@@ -12,7 +12,7 @@ from mind_mlir.passes.verify import verify
 from mind_mlir.ptir.program import Program
 from mind_mlir.ptir.restriction import restricted
 from mind_mlir.ptir.seeding import seeded
-from mind_mlir.ptir.symbols import bind, checked_bindings, refuse_bindings, symbols_of
+from mind_mlir.ptir.symbols import bind, checked_bindings, symbols_of
 from mind_mlir.ptir.to_module import to_module
 from mind_mlir.runtime.declared_constants import with_constants
 from mind_mlir.surface.program import SurfaceProgram
@@ -65,7 +65,7 @@ def artefact_module(
         # A program of one function may have become a module without names of functions.
         (name,) = dict.fromkeys(program.entries if names is None else names)
         return replace(module, functions=Functions((replace(module.functions[0], name=name),)))
-    refuse_bindings(bindings)
+    border.refuse_bindings(bindings)
     module = verify(border.expect(program, Module, "program", f"{MODULE}, or a program"))
     return module if names is None else restricted_module(module, *names)
 

@@ -18,7 +18,7 @@ from mind_mlir.packaging.manifest import MANIFEST
 from mind_mlir.packaging.objects import object_of
 from mind_mlir.packaging.programs import artefact_module, with_arrays
 from mind_mlir.packaging.shared import find_linker, shared_library
-from mind_mlir.passes.optimize import checked_names
+from mind_mlir.passes.pass_names import checked_names
 from mind_mlir.target import NATIVE, TARGETS, artefact_target
 from mind_mlir.version import VERSION
 

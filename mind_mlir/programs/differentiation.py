@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mind_mlir import border
 from mind_mlir.passes import autodiff
 from mind_mlir.programs.kinds import as_module
 from mind_mlir.ptir.program import Program
 from mind_mlir.ptir.restriction import restricted
-from mind_mlir.ptir.symbols import bind, checked_bindings, refuse_bindings, symbols_of
+from mind_mlir.ptir.symbols import bind, checked_bindings, symbols_of
 from mind_mlir.ptir.to_module import to_module
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def differentiate(
     """
     module, bindings, function = as_module(module, bindings, function)
     if not isinstance(module, Program):
-        refuse_bindings(bindings)
+        border.refuse_bindings(bindings)
         chosen = module
     else:
         program = restricted(module, function)

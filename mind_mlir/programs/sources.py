@@ -9,8 +9,6 @@ from mind_mlir import border
 from mind_mlir import frontends as core
 from mind_mlir.diagnostics import SourceText
 from mind_mlir.frontends.source import read_source
-from mind_mlir.ptir import files
-from mind_mlir.surface.program import SUFFIX, SurfaceProgram, parsed
 
 if TYPE_CHECKING:
     import os
@@ -20,9 +18,14 @@ if TYPE_CHECKING:
     from mind_mlir.programs.kinds import AnyProgram
     from mind_mlir.ptir.files import Format
     from mind_mlir.ptir.program import Program
+    from mind_mlir.surface.program import SurfaceProgram
 
+#: What the names of files of the surface language end with.
+SUFFIX = ".mind"
 #: What the names of files end with that hold programs.
 SUFFIXES = (".ptir.json", ".ptir")
+#: The formats of PTIR.
+_PTIR: tuple[Format, ...] = ("json", "display", "compact")
 #: How a text of the surface language begins, behind comments.
 _SURFACE = re.compile(r"(?:export\s+)?(?:fn|struct|type)\s+\w|import\s+\w+\s*(?:::|;)|let\s+\w+\s*[:=]")
 _SURFACE_BLANK = re.compile(r"(?:\s++|//[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)*+")
@@ -83,14 +86,18 @@ def parse(
         source = text
     else:
         border.reject("text", "a string (load reads files and bytes)", text)
-    chosen = None if format is None else border.choice(format, ("core", "mind", *files.FORMATS), "format")
+    chosen = None if format is None else border.choice(format, ("core", "mind", *_PTIR), "format")
     if chosen == "mind" or (chosen is None and is_surface(source)):
+        from mind_mlir.surface.program import parsed  # noqa: PLC0415 -- loads the language only when used
+
         return parsed(source, functions)
     if functions:
         raise ValueError("functions must be left out: only the surface language calls functions of Python")
     if chosen == "core" or (chosen is None and not is_program(source)):
         return core.parse(source)
-    return files.parse(source, format if format in files.FORMATS else None)
+    from mind_mlir.ptir import files  # noqa: PLC0415 -- as above
+
+    return files.parse(source, format if format in _PTIR else None)
 
 
 @overload

@@ -4,27 +4,20 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar, overload
+from typing import TYPE_CHECKING, overload
 
+from mind_mlir import border
 from mind_mlir.diagnostics import VerificationError
 from mind_mlir.ir.module import Module
 from mind_mlir.passes import verify as modules
-from mind_mlir.ptir.program import Program
-from mind_mlir.ptir.symbolic import impossible
-from mind_mlir.ptir.symbols import bind, checked_bindings, refuse_bindings, symbols_of
-from mind_mlir.ptir.to_module import attempt
-from mind_mlir.surface.program import SurfaceProgram
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from mind_mlir.diagnostics import Diagnostic
     from mind_mlir.programs.kinds import AnyProgram
-
-Verified = TypeVar("Verified", Module, Program, SurfaceProgram)
-
-#: Reported where a dimension is left open, which `verify` takes.
-NOT_BOUND = "E4303"
+    from mind_mlir.ptir.program import Program
+    from mind_mlir.surface.program import SurfaceProgram
 
 
 @overload
@@ -52,19 +45,12 @@ def verify(module: AnyProgram, *, bindings: Mapping[str, int] | None = None) -> 
 
 def check(module: AnyProgram, *, bindings: Mapping[str, int] | None = None) -> list[Diagnostic]:
     """Return everything there is to say about ``module``, warnings included; as `verify`."""
-    if isinstance(module, SurfaceProgram):
-        found = module.check()
-        if found or not module.checked_bindings(bindings):
-            return found
-        try:
-            return modules.check(module.lower(bindings=bindings))
-        except VerificationError as error:
-            return [each for each in error.diagnostics if each.code != NOT_BOUND]
-    if not isinstance(module, Program):
-        refuse_bindings(bindings)
+    if isinstance(module, Module):
+        border.refuse_bindings(bindings)
         return modules.check(module)
-    program = bind(module, checked_bindings({} if bindings is None else bindings, symbols_of(module)))
-    return impossible(program) if symbols_of(program) else attempt(program)[1]
+    from mind_mlir.programs.program_verification import check_program  # noqa: PLC0415 -- modules need none of the other languages
+
+    return check_program(module, bindings)
 
 
 @contextmanager

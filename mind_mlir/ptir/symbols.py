@@ -51,19 +51,6 @@ def type_symbols(type_: ValueType) -> Iterator[str]:
             yield from (extent.name for extent in each.shape if isinstance(extent, SymbolicDim))
 
 
-def refuse_bindings(bindings: object) -> None:
-    """Refuse what a caller passes as ``bindings`` for a module, which has no symbolic dimensions.
-
-    Raises:
-        TypeError: It is no mapping.
-        ValueError: It binds something.
-    """
-    if bindings is None:
-        return
-    if border.mapping(bindings, "bindings", "a mapping from names of symbols to extents"):
-        raise ValueError("bindings must be empty for a module: only programs have symbolic dimensions")
-
-
 def checked_bindings(bindings: object, known: Iterable[str]) -> dict[str, int]:
     """Return what a caller passes as ``bindings``, in order of the names.
 

@@ -6,14 +6,15 @@
 // collected wherever something is allocated) comes before the arguments are looked at; from there on nothing changes
 // until compiled code begins, and by then the record is marked as busy.
 //
-// Words after a dollar sign are offsets, in bytes within objects and in words of 8 bytes within records, or addresses of
-// what lives as long as the process. call_abi.py has looked at each offset within objects before.
+// Words after a dollar sign are offsets, in bytes within objects and in words of 8 bytes within records. call_abi.py has
+// looked at each offset within objects before. What lives as long as the process is declared (call_arrays.mlir).
 
 // What holds the record of %self, or null where it has none. A function may be given another record at any time: while
 // this one is in use, its holder is kept, which keeps all that the record refers to.
 func.func private @holder_of(%self: !llvm.ptr) -> !llvm.ptr {
   %null = llvm.mlir.zero : !llvm.ptr
-  %ndarray = arith.constant $ndarray : i64
+  %ndarray_class = llvm.mlir.addressof @"mind.ndarray" : !llvm.ptr
+  %ndarray = llvm.ptrtoint %ndarray_class : !llvm.ptr to i64
   %place = llvm.getelementptr %self[$record_slot] : (!llvm.ptr) -> !llvm.ptr, i8
   %holder = llvm.load %place : !llvm.ptr -> !llvm.ptr
   %set = llvm.icmp "ne" %holder, %null : !llvm.ptr
@@ -323,8 +324,7 @@ func.func private @is_left_to_python() -> i1 {
     scf.yield %none : i1
   } else {
     %no = arith.constant 0 : i32
-    %memory_error_address = arith.constant $memory_error : i64
-    %memory_error = llvm.inttoptr %memory_error_address : i64 to !llvm.ptr
+    %memory_error = llvm.mlir.addressof @"mind.memory_error" : !llvm.ptr
     %matches = func.call @PyErr_ExceptionMatches(%memory_error) : (!llvm.ptr) -> i32
     %no_memory = arith.cmpi ne, %matches, %no : i32
     scf.if %no_memory {
@@ -356,8 +356,7 @@ llvm.func @mind_call(%self: !llvm.ptr, %arguments: !llvm.ptr, %given: i64, %name
   } else {
     %left = func.call @is_left_to_python() : () -> i1
     %method = scf.if %left -> !llvm.ptr {
-      %name_address = arith.constant $python_method : i64
-      %name = llvm.inttoptr %name_address : i64 to !llvm.ptr
+      %name = llvm.mlir.addressof @"mind.python_method" : !llvm.ptr
       %attribute = func.call @PyObject_GetAttr(%self, %name) : (!llvm.ptr, !llvm.ptr) -> !llvm.ptr
       scf.yield %attribute : !llvm.ptr
     } else {

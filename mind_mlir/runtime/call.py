@@ -11,18 +11,17 @@ import ctypes
 import inspect
 import re
 import sys
-from importlib.resources import files
 from string import Template
 from typing import TYPE_CHECKING, TypeVar
 
 from mind_mlir.code.loading import Loaded, process_symbol
 from mind_mlir.interrupts import held
-from mind_mlir.runtime.call_abi import layout
+from mind_mlir.runtime.call_abi import addresses, layout
 from mind_mlir.runtime.call_record import WORDS
+from mind_mlir.runtime.kept_images import find_image, keep_image, runtime_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+    from mind_mlir.code.image import Image
     from mind_mlir.ir.attributes import Array
 
 T = TypeVar("T")
@@ -98,12 +97,12 @@ def enable() -> bool:
     Two threads may do so at the same time; then either's code is in use.
     """
     if _State.available is None:
-        offsets, text = layout(), _text()
+        offsets, text = layout(), runtime_text(*_TEXTS)
         if offsets is None or not all(map(_is_exported, re.findall(r"@(Py\w+)", text))):
             _State.available = False
             return False
         try:
-            address = _compile(text, offsets)
+            address = _load(Template(text).substitute(WORDS, **offsets))
         except ImportError:  # without the bindings, as where bundles are run, calls go on in Python
             _State.available = False
             return False
@@ -113,32 +112,34 @@ def enable() -> bool:
     return _State.available
 
 
-def _text() -> str:
-    folder = files(__package__)
-    return "\n".join(folder.joinpath(f"{name}.mlir").read_text(encoding="utf-8") for name in _TEXTS)
-
-
 def _is_exported(name: str) -> bool:
     """Return whether CPython's function ``name`` can be called from outside of it."""
     return hasattr(ctypes.pythonapi, name)
 
 
-def _compile(text: str, offsets: Mapping[str, int]) -> int:
+def _load(text: str) -> int:
     """Return the address of the native method."""
+    image = find_image(text, None)
+    if image is None:
+        image = _compile(text)
+        keep_image(text, None, image)
+    objects = {**addresses(), "mind.python_method": id(_forever(sys.intern(_PYTHON_METHOD)))}
+    return _forever(Loaded(image, lambda name: objects.get(name) or _function(name))).address_of("mind_call")
+
+
+def _compile(text: str) -> Image:
     from mind_mlir.bindings import ir, new_context  # noqa: PLC0415 -- which calls from Python do without
     from mind_mlir.codegen.library import compile_text  # noqa: PLC0415 -- as above
     from mind_mlir.mlir.passes import run_passes  # noqa: PLC0415 -- as above
 
-    words = {**WORDS, **offsets, "python_method": id(_forever(sys.intern(_PYTHON_METHOD)))}
     with new_context(_DIALECTS), ir.Location.unknown():
-        module = ir.Module.parse(Template(text).substitute(words))
+        module = ir.Module.parse(text)
         run_passes(module, _PASSES)
         # A fifth is saved without LLVM's passes, and calls are as quick: MLIR has inlined everything.
-        lowered = "\n".join(map(str, module.body.operations))
-        return _forever(Loaded(compile_text(lowered, opt_level=0), _symbol)).address_of("mind_call")
+        return compile_text("\n".join(map(str, module.body.operations)), opt_level=0)
 
 
-def _symbol(name: str) -> int | None:
+def _function(name: str) -> int | None:
     """Return where a function of CPython, or one of the C library, is."""
     if not _is_exported(name):
         return process_symbol(name)

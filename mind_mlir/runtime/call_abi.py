@@ -59,15 +59,14 @@ class _SlottedAndMore(_Slotted):
 
 @functools.cache
 def layout() -> Mapping[str, int] | None:
-    """Return the words of the texts that stand for offsets, flags and addresses in this process.
+    """Return the words of the texts that stand for offsets and flags in this process.
 
     Returns:
         The values by name; None where calls have to be made from Python.
     """
     if not _is_known_system():
         return None
-    table = _numpy_table()
-    if table is None or not _is_laid_out_as_known():
+    if _numpy_table() is None or not _is_laid_out_as_known():
         return None
     return MappingProxyType(
         {
@@ -80,12 +79,20 @@ def layout() -> Mapping[str, int] | None:
             "array_flags": _FLAGS,
             "readable": _C_CONTIGUOUS | _ALIGNED,
             "writeable": _C_CONTIGUOUS | _ALIGNED | _WRITEABLE,
-            "ndarray": id(np.ndarray),
-            "tuple": id(tuple),
-            "memory_error": id(MemoryError),
-            "new_from_descr": table[_API_NEW_FROM_DESCR],
         }
     )
+
+
+def addresses() -> Mapping[str, int]:
+    """Return where that is which the texts declare, by name; there is a `layout`."""
+    table = _numpy_table()
+    assert table is not None, "there is a layout"
+    return {
+        "mind.ndarray": id(np.ndarray),
+        "mind.tuple": id(tuple),
+        "mind.memory_error": id(MemoryError),
+        "mind.new_from_descr": table[_API_NEW_FROM_DESCR],
+    }
 
 
 def _is_known_system() -> bool:

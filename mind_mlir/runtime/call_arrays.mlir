@@ -16,6 +16,13 @@ func.func private @PyUnicode_Compare(!llvm.ptr, !llvm.ptr) -> i32
 func.func private @Py_DecRef(!llvm.ptr)
 func.func private @Py_IncRef(!llvm.ptr)
 
+// Objects of this process, and numpy's function that makes arrays: the loader puts their addresses in.
+llvm.mlir.global external @"mind.ndarray"() : i8
+llvm.mlir.global external @"mind.tuple"() : i8
+llvm.mlir.global external @"mind.memory_error"() : i8
+llvm.mlir.global external @"mind.python_method"() : i8
+llvm.func @"mind.new_from_descr"(!llvm.ptr, !llvm.ptr, i32, !llvm.ptr, !llvm.ptr, !llvm.ptr, i32, !llvm.ptr) -> !llvm.ptr
+
 // ---- memory ----
 
 func.func private @word(%base: !llvm.ptr, %index: i64) -> i64 {
@@ -94,7 +101,8 @@ func.func private @same_words(%first: !llvm.ptr, %second: !llvm.ptr, %count: i64
 // Whether %object is exactly a numpy array of the dtype and shape described, with all of %flags.
 func.func private @fits(%object: !llvm.ptr, %description: !llvm.ptr, %flags: i32) -> i1 {
   %false = arith.constant false
-  %ndarray = arith.constant $ndarray : i64
+  %ndarray_class = llvm.mlir.addressof @"mind.ndarray" : !llvm.ptr
+  %ndarray = llvm.ptrtoint %ndarray_class : !llvm.ptr to i64
   %is_array = func.call @has_type(%object, %ndarray) : (!llvm.ptr, i64) -> i1
   %fits = scf.if %is_array -> i1 {
     %flags_place = llvm.getelementptr %object[$array_flags] : (!llvm.ptr) -> !llvm.ptr, i8
@@ -248,14 +256,11 @@ func.func private @fresh_array(%description: !llvm.ptr) -> !llvm.ptr {
     %rank = arith.trunci %wide_rank : i64 to i32
     %shape_at = arith.constant $shape : i64
     %shape = func.call @pointer(%description, %shape_at) : (!llvm.ptr, i64) -> !llvm.ptr
-    %ndarray_address = arith.constant $ndarray : i64
-    %ndarray = llvm.inttoptr %ndarray_address : i64 to !llvm.ptr
-    %function_address = arith.constant $new_from_descr : i64
-    %function = llvm.inttoptr %function_address : i64 to !llvm.ptr
+    %ndarray = llvm.mlir.addressof @"mind.ndarray" : !llvm.ptr
     %flags = arith.constant 0 : i32
     func.call @Py_IncRef(%dtype) : (!llvm.ptr) -> ()  // which the function takes over
-    %created = llvm.call %function(%ndarray, %dtype, %rank, %shape, %null, %null, %flags, %null)
-      : !llvm.ptr, (!llvm.ptr, !llvm.ptr, i32, !llvm.ptr, !llvm.ptr, !llvm.ptr, i32, !llvm.ptr) -> !llvm.ptr
+    %created = llvm.call @"mind.new_from_descr"(%ndarray, %dtype, %rank, %shape, %null, %null, %flags, %null)
+      : (!llvm.ptr, !llvm.ptr, i32, !llvm.ptr, !llvm.ptr, !llvm.ptr, i32, !llvm.ptr) -> !llvm.ptr
     scf.yield %created : !llvm.ptr
   } else {
     %allocated = func.call @PyObject_CallNoArgs(%allocator) : (!llvm.ptr) -> !llvm.ptr
@@ -311,7 +316,8 @@ func.func private @given_outputs(%given: !llvm.ptr, %count: i64) -> !llvm.ptr {
   %null = llvm.mlir.zero : !llvm.ptr
   %zero = arith.constant 0 : i64
   %one = arith.constant 1 : i64
-  %tuple_type = arith.constant $tuple : i64
+  %tuple_class = llvm.mlir.addressof @"mind.tuple" : !llvm.ptr
+  %tuple_type = llvm.ptrtoint %tuple_class : !llvm.ptr to i64
   %is_tuple = func.call @has_type(%given, %tuple_type) : (!llvm.ptr, i64) -> i1
   %outputs = scf.if %is_tuple -> !llvm.ptr {
     %size = func.call @PyTuple_Size(%given) : (!llvm.ptr) -> i64

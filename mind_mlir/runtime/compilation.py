@@ -6,26 +6,24 @@ from typing import TYPE_CHECKING, overload
 
 from mind_mlir import border
 from mind_mlir.analysis.restriction import restricted as restricted_module
-from mind_mlir.options import DEFAULT_OPT_LEVEL, CompileOptions
-from mind_mlir.passes.optimize import checked_names
+from mind_mlir.cache.directory import checked_choice
+from mind_mlir.ir.module import Module
+from mind_mlir.options import DEFAULT_MAX_BINDINGS, DEFAULT_OPT_LEVEL, CompileOptions
+from mind_mlir.passes.pass_names import checked_names
 from mind_mlir.passes.verify import verify
-from mind_mlir.ptir.program import Program
-from mind_mlir.ptir.restriction import restricted
-from mind_mlir.ptir.seeding import seeded
-from mind_mlir.ptir.symbols import bind, checked_bindings, refuse_bindings, symbols_of
-from mind_mlir.ptir.to_module import convert
 from mind_mlir.runtime.declared_constants import with_constants
 from mind_mlir.runtime.executable import Executable
-from mind_mlir.runtime.program_executable import DEFAULT_MAX_BINDINGS, ProgramExecutable, needs_program
-from mind_mlir.runtime.surface_function import SurfaceFunction, entry_of
-from mind_mlir.surface.program import SurfaceProgram
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Collection, Mapping
 
-    from mind_mlir.ir.module import Module
     from mind_mlir.pipeline import Observer
     from mind_mlir.programs.kinds import AnyProgram
+    from mind_mlir.ptir.program import Program
+    from mind_mlir.runtime.program_executable import ProgramExecutable
+    from mind_mlir.runtime.surface_function import SurfaceFunction
+    from mind_mlir.surface.program import SurfaceProgram
 
 
 @overload
@@ -39,6 +37,7 @@ def compile(
     winograd: bool = False,
     disabled_passes: Collection[str] = (),
     debug: bool = False,
+    cache: bool | str | os.PathLike[str] | None = None,
     constants: Mapping[str, object] | None = None,
     observer: Observer | None = None,
 ) -> Executable: ...
@@ -53,6 +52,7 @@ def compile(
     winograd: bool = False,
     disabled_passes: Collection[str] = (),
     debug: bool = False,
+    cache: bool | str | os.PathLike[str] | None = None,
     constants: Mapping[str, object] | None = None,
     observer: Observer | None = None,
     bindings: Mapping[str, int] | None = None,
@@ -70,6 +70,7 @@ def compile(
     winograd: bool = False,
     disabled_passes: Collection[str] = (),
     debug: bool = False,
+    cache: bool | str | os.PathLike[str] | None = None,
     bindings: Mapping[str, int] | None = None,
     max_bindings: int = DEFAULT_MAX_BINDINGS,
 ) -> SurfaceFunction: ...
@@ -83,6 +84,7 @@ def compile(
     winograd: bool = False,
     disabled_passes: Collection[str] = (),
     debug: bool = False,
+    cache: bool | str | os.PathLike[str] | None = None,
     constants: Mapping[str, object] | None = None,
     observer: Observer | None = None,
     bindings: Mapping[str, int] | None = None,
@@ -111,6 +113,10 @@ def compile(
             ``["all"]`` for every one.
         debug: Whether machine code says which line of the program it comes from, for debuggers and profilers:
             `docs/debugging.md`. Results are the same.
+        cache: Whether machine code is kept on disk and found again there, or in which directory: True, False
+            or a path. Unless given, the variables ``MIND_MLIR_CACHE`` and ``MIND_MLIR_CACHE_DIR`` say it, or
+            else it is, in the user's directory of caches: `docs/artefacts.md`. Where an observer looks, it is
+            not.
         constants: Arrays for parameters that are the same in all calls, by name: they become part of the
             code, which no longer takes them. What is made of them alone is computed once, now, and factors of
             products are laid out as these read them. With several functions, they are parameters of all that
@@ -131,7 +137,7 @@ def compile(
         TypeError: An argument is not of the type above.
         ValueError: ``opt_level`` is none of 0 to 3, ``threads`` is out of range, ``target`` is none of
             those, or not this machine's, ``disabled_passes`` names none of the optimiser's, one of the
-            variables ``MIND_MLIR_NUM_THREADS`` and ``MIND_MLIR_TARGET`` is wrong, ``bindings`` names a symbol
+            variables ``MIND_MLIR_*`` is wrong, ``bindings`` names a symbol
             that the program does not have or an extent below 0, ``max_bindings`` is below 1, ``seed`` does
             not fit in 64 bits, or there are ``constants`` for a program with tuples or open dimensions.
         InternalError: A stage failed on a verified module: a bug of the compiler.
@@ -139,50 +145,34 @@ def compile(
     disabled = checked_names(disabled_passes, "disabled_passes")
     if constants is not None:
         border.mapping(constants, "constants", "a mapping from names of parameters to arrays")
-    options = CompileOptions(opt_level, threads, target, winograd, disabled, bool(constants), debug)
+    options = CompileOptions(
+        *(opt_level, threads, target, winograd, disabled, bool(constants), debug),
+        cache=checked_choice(cache),
+    )
     most = border.integer(max_bindings, "max_bindings")
     if most < 1:
         raise ValueError(f"max_bindings must be 1 or more, not {most}")
-    if isinstance(module, SurfaceProgram):
-        if constants or seed is not None or observer is not None:
-            raise ValueError(
-                "constants, seed and observer must be left out for a program of the surface language"
-            )
-        return _surface_function(module, function, options, module.checked_bindings(bindings), most)
-    if not isinstance(module, Program):
-        refuse_bindings(bindings)
+    if isinstance(module, Module):
+        border.refuse_bindings(bindings)
         if seed is not None:
             raise ValueError("seed must be left out for a module: its functions take seeds as arguments")
-        return Executable(_with(module, constants, function), options, function=function, observer=observer)
-    program = module if function is None else restricted(module, function)
-    program = seeded(
-        bind(program, checked_bindings({} if bindings is None else bindings, symbols_of(program))), seed
+        constant = _with_constants(module, constants, function)
+        return Executable(constant, options, function=function, observer=observer)
+    from mind_mlir.runtime import program_compilation  # noqa: PLC0415 -- modules need none of the other languages
+
+    return program_compilation.compile_program(
+        module,
+        function,
+        options,
+        constants=constants,
+        observer=observer,
+        bindings=bindings,
+        max_bindings=most,
+        seed=seed,
     )
-    if needs_program(program):
-        if constants:
-            raise ValueError(
-                "constants must be left out for a program whose functions have tuples or open dimensions"
-            )
-        return ProgramExecutable(program, options, observer=observer, max_bindings=most)
-    converted = convert(program)
-    module = _with(converted.module, constants)
-    return Executable(module, options, observer=observer, entry=converted.entry)
 
 
-def _surface_function(
-    program: SurfaceProgram,
-    function: str | None,
-    options: CompileOptions,
-    bindings: Mapping[str, int],
-    most: int,
-) -> SurfaceFunction:
-    name = entry_of(program, None if function is None else border.text(function, "function"))
-    found = SurfaceFunction(program, name, options, bindings=bindings, max_signatures=most)
-    found.prepare()
-    return found
-
-
-def _with(module: Module, constants: Mapping[str, object] | None, function: str | None = None) -> Module:
+def _with_constants(module: Module, constants: Mapping[str, object] | None, function: str | None) -> Module:
     """Return ``module``, or what ``function`` needs of it, with constants in the place of parameters."""
     if constants is None:
         return module

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
+from mind_mlir.cache.codes import find_code, keep_code
+from mind_mlir.cache.directory import store_for
+from mind_mlir.cache.key import key_of, labels_digest
+from mind_mlir.code.compilation import Compilation
 from mind_mlir.cores import usable_cores
+from mind_mlir.passes.canonical_form import canonical_form, timed
 from mind_mlir.runtime.threads import get_num_threads
 from mind_mlir.target import named_target, runs_here
 
 if TYPE_CHECKING:
-    from mind_mlir.codegen.compiling import Compilation
     from mind_mlir.ir.module import Module
     from mind_mlir.options import CompileOptions
     from mind_mlir.passes.record import Evaluate
@@ -26,7 +32,38 @@ def code_of(
     threads: int | None,
     observer: Observer | None = None,
 ) -> Compilation:
-    """Return the code of a module for this process (see `codegen.compiling.compile_module`)."""
+    """Return the code of a module for this process (see `codegen.compiling.compile_module`).
+
+    Where an observer looks, the module goes through all stages.
+    """
+    compiled = partial(_compiled, module, options, target=target, threads=threads, observer=observer)
+    store = None if observer is not None else store_for(options.cache)
+    if store is None:
+        return compiled()
+    timings: dict[str, float] = {}
+    canonical = canonical_form(module, timings)
+    with timed(timings, "cache"):
+        key = key_of(canonical, options, target, threads)
+        labels = functools.cache(partial(labels_digest, canonical))
+        found = None if key is None else find_code(store, key, labels)
+    if found is not None:
+        return Compilation(found, canonical, timings)
+    made = compiled(canonical=canonical)
+    if key is not None:
+        with timed(timings, "cache"):
+            keep_code(store, key, labels, made.code)
+    return replace(made, timings={**timings, **made.timings})
+
+
+def _compiled(
+    module: Module,
+    options: CompileOptions,
+    *,
+    target: Target,
+    threads: int | None,
+    canonical: Module | None = None,
+    observer: Observer | None = None,
+) -> Compilation:
     from mind_mlir.codegen.compiling import compile_module  # noqa: PLC0415 -- loads MLIR, which kept code does without
 
     return compile_module(
@@ -35,6 +72,7 @@ def code_of(
         target=target,
         threads=threads,
         most=min(get_num_threads(), usable_cores()),
+        canonical=canonical,
         observer=observer,
         evaluate=evaluation(options),
     )
@@ -49,5 +87,6 @@ def evaluation(options: CompileOptions) -> Evaluate | None:
         return None
     from mind_mlir.runtime.executable import Executable  # noqa: PLC0415 -- which reads this module
 
-    alone = replace(options, prepares=False)
+    # What it gives is in the code that is kept.
+    alone = replace(options, prepares=False, cache=False)
     return lambda module: Executable(module, alone)()

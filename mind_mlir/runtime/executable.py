@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir import border
 from mind_mlir.analysis.restriction import restricted
+from mind_mlir.cache.directory import checked_choice
 from mind_mlir.code.errors import LoadingError
 from mind_mlir.diagnostics import InternalError
 from mind_mlir.diagnostics.display import brief
@@ -16,7 +17,7 @@ from mind_mlir.interrupts import held
 from mind_mlir.ir.entry import DEFAULT_ENTRY, default_entry
 from mind_mlir.ir.module import MODULE, Module
 from mind_mlir.options import CompileOptions
-from mind_mlir.passes.optimize import checked_names
+from mind_mlir.passes.pass_names import checked_names
 from mind_mlir.runtime.call import Called
 from mind_mlir.runtime.compiled_code import code_of
 from mind_mlir.runtime.function import CompiledFunction, Signature, native_function
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     import inspect
     from collections.abc import Callable, Mapping
 
-    from mind_mlir.codegen.compiling import Compilation
+    from mind_mlir.code.compilation import Compilation
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.interface import Parameter
     from mind_mlir.ir.types import TensorType
@@ -247,5 +248,11 @@ def checked_options(options: CompileOptions) -> CompileOptions:
     disabled = checked_names(options.disabled_passes, "disabled_passes")
     debug = border.flag(options.debug, "debug")
     return replace(
-        options, opt_level=level, threads=threads, winograd=winograd, disabled_passes=disabled, debug=debug
+        options,
+        opt_level=level,
+        threads=threads,
+        winograd=winograd,
+        disabled_passes=disabled,
+        debug=debug,
+        cache=checked_choice(options.cache),
     )

@@ -27,10 +27,6 @@ if TYPE_CHECKING:
     from mind_mlir.pipeline import Observer
 
 
-#: How many bindings of symbolic dimensions keep their code, unless a caller says otherwise.
-DEFAULT_MAX_BINDINGS = 32
-
-
 @dataclass(frozen=True, slots=True)
 class Bindings:
     """What an executable has compiled, and how often that helped.

@@ -13,6 +13,7 @@ from mind_mlir import border
 from mind_mlir.abi import PARALLEL_SYMBOL
 from mind_mlir.cores import usable_cores
 from mind_mlir.diagnostics.display import brief
+from mind_mlir.runtime.kept_images import find_image, keep_image, runtime_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,6 +30,7 @@ VARIABLE = "MIND_MLIR_NUM_THREADS"
 #: (`python -m benchmarks.threads`); so between two loops a worker burns no more than a few times that.
 SPIN_NS = 200_000
 
+_TEXTS = ("threads", "threads_workers")
 _MACHINES = {"x86_64": "threads_x86_64", "aarch64": "threads_aarch64"}
 #: What the pool calls, and what tells of forks: under one name in glibc, under another in musl.
 _CALLED = """
@@ -65,6 +67,8 @@ class _State:
     lock = threading.RLock()
     setting: int | None = None
     pool: _Pool | None = None
+    #: Its code, where that has been kept.
+    image: Image | None = None
     #: What else is told how many threads there are: pools of code that brings its own.
     followers: ClassVar[list[Callable[[int], object]]] = []
 
@@ -167,7 +171,9 @@ def begin_pool(limit: int | None) -> None:
     Args:
         limit: How many threads share a loop at most, if there is a limit.
     """
-    if _State.pool is None and is_available() and limit != 1 and min(get_num_threads(), usable_cores()) > 1:
+    if _State.pool is not None or not is_available() or limit == 1:
+        return
+    if min(get_num_threads(), usable_cores()) > 1 and _kept() is None:
         _begin()
 
 
@@ -183,7 +189,10 @@ def parallel_address() -> int:
     if _State.pool is not None:
         return _State.pool.address
     # Making code has a lock of its own. A fork takes all locks, in another order than doing this below would.
-    found = _begin().image()
+    found = _kept()
+    if found is None:
+        found = _begin().image()
+        keep_image(runtime_text(*_texts()), None, found)
     with _State.lock:
         if _State.pool is None:
             count = get_num_threads()
@@ -196,7 +205,18 @@ def parallel_address() -> int:
 def _begin() -> Code:
     from mind_mlir.codegen.library import begin  # noqa: PLC0415 -- MLIR, which the number of threads does without
 
-    return begin("threads", "threads_workers", _MACHINES[os.uname().machine], opt_level=0)
+    return begin(*_texts(), opt_level=0)
+
+
+def _kept() -> Image | None:
+    """Return the code of the pool where that has been kept."""
+    if _State.image is None:
+        _State.image = find_image(runtime_text(*_texts()), None)
+    return _State.image
+
+
+def _texts() -> tuple[str, ...]:
+    return *_TEXTS, _MACHINES[os.uname().machine]
 
 
 def _default() -> int:

@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from mind_mlir.diagnostics import Diagnostic
     from mind_mlir.ir.module import Module
 
-#: What the names of files of the surface language end with.
-SUFFIX = ".mind"
-
 
 @dataclass(frozen=True)
 class SurfaceProgram:

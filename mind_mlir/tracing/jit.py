@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, overload
 
 from mind_mlir import border, trees
 from mind_mlir.arguments import viewed
+from mind_mlir.cache.directory import checked_choice
 from mind_mlir.diagnostics.display import brief
 from mind_mlir.ir.types import DType
 from mind_mlir.options import DEFAULT_OPT_LEVEL, CompileOptions
-from mind_mlir.passes.optimize import checked_names
+from mind_mlir.passes.pass_names import checked_names
 from mind_mlir.runtime.staged import DEFAULT_MAX_SIGNATURES, StagedFunction
 from mind_mlir.runtime.staged_arguments import Static
 from mind_mlir.runtime.surface_function import SurfaceFunction, entry_of
@@ -24,6 +25,7 @@ from mind_mlir.tracing.trace import Trace
 from mind_mlir.tracing.value import TracedValue
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Collection, Sequence
 
     from mind_mlir.ir.module import Function
@@ -137,6 +139,7 @@ def jit(
     winograd: bool = False,
     disabled_passes: Collection[str] = (),
     debug: bool = False,
+    cache: bool | str | os.PathLike[str] | None = None,
     max_signatures: int = DEFAULT_MAX_SIGNATURES,
 ) -> SurfaceFunction: ...
 @overload
@@ -150,6 +153,7 @@ def jit(
     winograd: bool = False,
     disabled_passes: Collection[str] = (),
     debug: bool = False,
+    cache: bool | str | os.PathLike[str] | None = None,
     max_signatures: int = DEFAULT_MAX_SIGNATURES,
 ) -> JitFunction: ...
 @overload
@@ -162,6 +166,7 @@ def jit(
     winograd: bool = False,
     disabled_passes: Collection[str] = (),
     debug: bool = False,
+    cache: bool | str | os.PathLike[str] | None = None,
     max_signatures: int = DEFAULT_MAX_SIGNATURES,
 ) -> Callable[[Callable[..., Any]], JitFunction]: ...
 def jit(
@@ -175,6 +180,7 @@ def jit(
     winograd: bool = False,
     disabled_passes: Collection[str] = (),
     debug: bool = False,
+    cache: bool | str | os.PathLike[str] | None = None,
     max_signatures: int = DEFAULT_MAX_SIGNATURES,
 ) -> StagedFunction | Callable[[Callable[..., Any]], JitFunction]:
     """Return a function of Python as one that runs compiled; also a decorator, with or without arguments.
@@ -194,6 +200,7 @@ def jit(
         winograd: As of `mind_mlir.compile`.
         disabled_passes: As of `mind_mlir.compile`.
         debug: As of `mind_mlir.compile`.
+        cache: As of `mind_mlir.compile`.
         max_signatures: For how many forms, dtypes and shapes of arguments code is kept; that used least
             recently goes first.
 
@@ -204,7 +211,9 @@ def jit(
         VerificationError: A program breaks a rule, has no function ``entry`` (E2002), or several (E2102).
     """
     disabled = checked_names(disabled_passes, "disabled_passes")
-    options = CompileOptions(opt_level, threads, target, winograd, disabled, debug=debug)
+    options = CompileOptions(
+        *(opt_level, threads, target, winograd, disabled), debug=debug, cache=checked_choice(cache)
+    )
     static = border.names(static_argnames, "static_argnames")
 
     if isinstance(function, SurfaceProgram):

@@ -6,39 +6,22 @@ import random
 from functools import partial
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pytest
+from made_code import code
 
-from mind_mlir import DType, TensorType
 from mind_mlir.cache.codes import find_code, keep_code
 from mind_mlir.cache.inspection import look_through
 from mind_mlir.cache.store import Store
-from mind_mlir.code.compiled import CompiledCode, Data
-from mind_mlir.code.entry import Entry
-from mind_mlir.code.image import Image, Import, Symbol
-from mind_mlir.diagnostics.checks import IndexCheck
-from mind_mlir.ir.interface import Output, Parameter
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 KEY = "0123456789abcdef" * 4
-TYPE = TensorType(DType.F32, (2, 3))
 
 
 @pytest.fixture
 def cache(tmp_path: Path) -> Store:
     return Store(tmp_path / "cache", 1 << 20)
-
-
-def code(*, label: str | None = None) -> CompiledCode:
-    """Return code of a function, with a check of a value of that name."""
-    checks = () if label is None else (IndexCheck("Gather", label, 0, (3,), place=("a.ir", 1, 2)),)
-    entry = Entry("f", "mind.entry.f", (Parameter("x", TYPE),), (Output("%1", TYPE),), checks, 64)
-    places = np.array([8, 16], np.uint32)
-    symbols = (Symbol("mind.entry.f", 0, 5),)
-    image = Image("x86_64", b"\xc3" * 4100, 4096, 0, 8192, places, (Import("exp", places),), symbols)
-    return CompiledCode(image, (entry,), (Data("weights", bytes(range(100)), True),), ("avx2",))
 
 
 def labels_of(text: bytes) -> bytes:

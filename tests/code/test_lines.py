@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.parametrize("source", [SOFTMAX, TWICE])
 def test_lines_are_those_that_pyelftools_reads(source: str, tmp_path: Path) -> None:
-    data = object_of(mind_mlir.parse(source, "models/net.ir"), tmp_path)
+    data = object_of(mind_mlir.parse(source, "models/net.ir"))
     image = link([data])
     found = [
         (symbol.name, row.offset - symbol.offset, row.file, row.line)
@@ -33,11 +33,11 @@ def test_lines_are_those_that_pyelftools_reads(source: str, tmp_path: Path) -> N
 
 
 def test_code_without_lines_has_none(tmp_path: Path) -> None:
-    assert link([object_of(mind_mlir.parse(SOFTMAX, "net.ir"), tmp_path, CompileOptions())]).lines == ()
+    assert link([object_of(mind_mlir.parse(SOFTMAX, "net.ir"), CompileOptions())]).lines == ()
 
 
 def test_a_damaged_table_is_an_error_and_nothing_worse(tmp_path: Path) -> None:
-    data = bytearray(object_of(mind_mlir.parse(SOFTMAX, "net.ir"), tmp_path))
+    data = bytearray(object_of(mind_mlir.parse(SOFTMAX, "net.ir")))
     section = read(bytes(data)).get_section_by_name(".debug_line")
     start, size = section["sh_offset"], section["sh_size"]
     draw = random.Random(0)  # noqa: S311 -- of places to damage

@@ -12,8 +12,12 @@ import pytest
 from debug_objects import DEBUG, SOFTMAX, TWICE, object_of, read, rows_of
 
 import mind_mlir
+from mind_mlir.cache.key import key_of
+from mind_mlir.code.lines import rows_within
+from mind_mlir.codegen.compiling import compile_module
 from mind_mlir.options import CompileOptions
 from mind_mlir.ptir.to_module import convert
+from mind_mlir.target import named_target
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,13 +33,11 @@ def lines_of(data: bytes) -> dict[str, set[tuple[str, int]]]:
 
 def test_the_kernels_of_a_text_have_the_lines_of_what_they_compute(tmp_path: Path) -> None:
     module = mind_mlir.parse(SOFTMAX, "models/softmax.ir")
-    found = {
-        name: {line for _, line in places} for name, places in lines_of(object_of(module, tmp_path)).items()
-    }
+    found = {name: {line for _, line in places} for name, places in lines_of(object_of(module)).items()}
     assert found["softmax.main_kernel_0.Reduce"] == {2}
     assert found["softmax.main_kernel_1.Mul"] == {7}
     assert found["softmax.main_kernel_2.Sub_Exp_Sum_Reciprocal"] == {3, 4, 5, 6}
-    assert {file for places in lines_of(object_of(module, tmp_path)).values() for file, _ in places} == {
+    assert {file for places in lines_of(object_of(module)).values() for file, _ in places} == {
         "models/softmax.ir"
     }
 
@@ -44,7 +46,7 @@ def test_files_are_in_the_working_directory_or_where_they_are_mapped_to(tmp_path
     module = mind_mlir.parse(SOFTMAX, "models/softmax.ir")
 
     def unit(options: CompileOptions) -> tuple[str, str]:
-        top = next(read(object_of(module, tmp_path, options)).get_dwarf_info().iter_CUs()).get_top_DIE()
+        top = next(read(object_of(module, options)).get_dwarf_info().iter_CUs()).get_top_DIE()
         name, directory = (top.attributes[f"DW_AT_{each}"].value.decode() for each in ("name", "comp_dir"))
         return name, directory
 
@@ -62,7 +64,7 @@ def test_a_program_of_the_surface_language_has_its_own_lines(tmp_path: Path) -> 
         "}\n",
         "shares.mind",
     )
-    found = lines_of(object_of(program.lower("twice", {"n": 50}), tmp_path))
+    found = lines_of(object_of(program.lower("twice", {"n": 50})))
     assert set().union(*found.values()) == {("shares.mind", line) for line in (2, 3, 4)}
 
 
@@ -75,7 +77,7 @@ def test_a_program_of_ptir_has_its_own_lines(tmp_path: Path) -> None:
         "}\n",
         "square.ptir",
     )
-    found = lines_of(object_of(convert(program).module, tmp_path))
+    found = lines_of(object_of(convert(program).module))
     assert found["main"] == {("square.ptir", 2), ("square.ptir", 3)}
 
 
@@ -94,17 +96,38 @@ def test_functions_of_python_have_the_lines_of_their_files(tmp_path: Path) -> No
     )
     function = runpy.run_path(str(tmp_path / "model.py"))["f"]
     module = function.lower(np.zeros((8, 32), np.float32)).module
-    assert lines_of(object_of(module, tmp_path))["main"] == {
+    assert lines_of(object_of(module))["main"] == {
         (str(tmp_path / "parts.py"), 5),
         (str(tmp_path / "model.py"), 7),
     }
 
 
-def test_kernels_of_different_places_stay_apart(tmp_path: Path) -> None:
+def test_kernels_and_micro_kernels_of_different_places_stay_apart(tmp_path: Path) -> None:
     module = mind_mlir.parse(TWICE, "twice.ir")
-    found = lines_of(object_of(module, tmp_path))
+    found = lines_of(object_of(module))
     exact = [{line for _, line in places} for name, places in found.items() if name.endswith(".Exp")]
     assert sorted(map(sorted, exact)) == [[3], [5]]
+    products = [{line for _, line in places} for name, places in found.items() if ".mind_product" in name]
+    assert sorted(map(sorted, products)) == [[2], [4], [6]]
+
+
+def test_code_in_memory_has_lines_and_is_not_kept() -> None:
+    module = mind_mlir.parse(TWICE, "twice.ir")
+    target = named_target("avx2")
+    made = compile_module(module, DEBUG, target=target, threads=1, most=2)
+    image = made.code.image
+    found = {
+        symbol.name: {row.line for row in rows_within(image.lines, symbol.offset, symbol.size)} - {0}
+        for symbol in image.symbols
+    }
+    assert {name: lines for name, lines in found.items() if name.endswith(".Exp")} == {
+        "twice.main_kernel_0.Exp": {3},
+        "twice.main_kernel_1.Exp": {5},
+    }
+    assert found["mind.entry.main"] == {2}
+    assert found["twice.main"] >= {2, 3, 4, 5}  # where it calls what
+    assert key_of(made.canonical, DEBUG, target, 1) is None
+    assert key_of(made.canonical, CompileOptions(), target, 1) is not None
 
 
 @pytest.mark.parametrize("source", [SOFTMAX, TWICE])
@@ -112,7 +135,7 @@ def test_without_the_option_nothing_is_said_and_with_it_the_same_is_computed(
     source: str, tmp_path: Path
 ) -> None:
     module = mind_mlir.parse(source, "plain.ir")
-    elf = read(object_of(module, tmp_path, CompileOptions()))
+    elf = read(object_of(module, CompileOptions()))
     assert [section.name for section in elf.iter_sections() if "debug" in section.name] == []
     shape = module.inputs[0].result_type.shape
     x = np.random.default_rng(0).standard_normal(shape).astype(np.float32) / 8

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +34,7 @@ from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.dtype_support import YES, support
 from mind_mlir.ops.opdef import Domain, NotDifferentiable, OpDef, Program
-from mind_mlir.ops.registry import all_ops, by_mnemonic, by_opcode, lookup
+from mind_mlir.ops.registry import FAMILIES, all_ops, by_mnemonic, by_opcode, lookup
 from mind_mlir.ops.unknown import nearest_opcode, unknown_operation
 from mind_mlir.profiles import CORE_V1
 
@@ -49,6 +50,12 @@ WITH_EXAMPLES = [pytest.param(record, id=record.opcode) for record in all_ops() 
 def _is_other(dtype: Any) -> bool:
     """Return whether Core v1 lacks ``dtype``."""
     return dtype is not None and dtype not in CORE_V1.dtypes
+
+
+def test_the_table_of_families_names_the_records() -> None:
+    held = {name: import_module(f"mind_mlir.ops.{name}").OPERATIONS for name in FAMILIES}
+    assert {name: tuple(record.opcode for record in records) for name, records in held.items()} == FAMILIES
+    assert list(by_opcode().values()) == list(all_ops())
 
 
 CASES = [

@@ -46,7 +46,7 @@ def called(features: Sequence[str]) -> tuple[int, int]:
     assert declared in text
     with new_context(("llvm",)), ir.Location.unknown():
         unit = (ir.Module.parse(text.replace(declared, ENTRY)), "l_message", 3)
-        loaded = Loaded(link(make_objects([unit], pic=True, plain=True)))
+        loaded = Loaded(link(make_objects([unit], pic=True)))
     function = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(loaded.address_of("l_f"))
     out = ctypes.c_int32(-1)
     first, second = (function(ctypes.addressof(out), None) for _ in range(2))

@@ -131,18 +131,14 @@ def test_loops_of_programs_are_optimised() -> None:
 
 
 @pytest.mark.usefixtures("any_size")
-@pytest.mark.parametrize("hindrance", ["no threads", "no C function"])
-def test_units_are_made_one_by_one_where_they_must(monkeypatch: pytest.MonkeyPatch, hindrance: str) -> None:
+def test_units_are_made_one_by_one_where_they_must(monkeypatch: pytest.MonkeyPatch) -> None:
     module, given = exponentials(), inputs()
     alone = run(monkeypatch, 1, module, given)
 
     def fail(thread: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
-    if hindrance == "no threads":
-        monkeypatch.setattr(threading.Thread, "start", fail)
-    else:
-        monkeypatch.setattr(bindings, "_lookup", None)
+    monkeypatch.setattr(threading.Thread, "start", fail)
     assert run(monkeypatch, 4, module, given) == alone
 
 
@@ -151,15 +147,15 @@ def test_units_are_made_one_by_one_where_they_must(monkeypatch: pytest.MonkeyPat
 def test_what_llvm_refuses_is_reported_whichever_unit_it_is(
     monkeypatch: pytest.MonkeyPatch, first: bool
 ) -> None:
-    create = bindings.create_engine
+    create = engines.Engine.__init__
 
-    def refuse(module: Any, **options: Any) -> Any:
+    def refuse(engine: engines.Engine, module: Any, **options: Any) -> None:
         names = {str(op.attributes["sym_name"].value) for op in module.body.operations}
         if ("main" in names) == first:
-            raise RuntimeError("there is no engine for it")
-        return create(module, **options)
+            raise InternalError("codegen", "LLVM makes no code of the module", "")
+        create(engine, module, **options)
 
-    monkeypatch.setattr(engines, "create_engine", refuse)
+    monkeypatch.setattr(engines.Engine, "__init__", refuse)
     with pytest.raises(InternalError, match="LLVM makes no code"):
         run(monkeypatch, 3, exponentials(), inputs())
 

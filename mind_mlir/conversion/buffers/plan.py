@@ -23,7 +23,7 @@ from mind_mlir.pipeline import Lowering
 from mind_mlir.programs.kinds import as_module
 from mind_mlir.ptir.program import Program
 from mind_mlir.ptir.restriction import restricted as restricted_program
-from mind_mlir.ptir.symbols import bind, checked_bindings, refuse_bindings, symbols_of
+from mind_mlir.ptir.symbols import bind, checked_bindings, symbols_of
 from mind_mlir.ptir.to_module import convert
 from mind_mlir.target import TARGETS, named_target
 
@@ -134,7 +134,7 @@ def plan_buffers(
     options = CompileOptions(target=target, winograd=border.flag(winograd, "winograd"))
     program, bindings, function = as_module(program, bindings, function)
     if not isinstance(program, Program):
-        refuse_bindings(bindings)
+        border.refuse_bindings(bindings)
         module = restricted(border.expect(program, Module, "program", f"{MODULE}, or a Program"), function)
     else:
         kept = program if function is None else restricted_program(program, function)

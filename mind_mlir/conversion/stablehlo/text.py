@@ -18,7 +18,7 @@ from mind_mlir.passes.forms import structured_form
 from mind_mlir.passes.verify import verify
 from mind_mlir.programs.kinds import as_module
 from mind_mlir.ptir.program import Program
-from mind_mlir.ptir.symbols import bind, checked_bindings, refuse_bindings, symbols_of
+from mind_mlir.ptir.symbols import bind, checked_bindings, symbols_of
 from mind_mlir.ptir.to_module import convert
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _converted(program: AnyProgram, bindings: Mapping[str, int] | None) -> MLIRM
         found = convert(bind(program, extents))
         module, entry = found.module, found.entry
     else:
-        refuse_bindings(bindings)
+        border.refuse_bindings(bindings)
         module = border.expect(program, Module, "program", f"{MODULE}, or a Program")
         default = default_entry(module)
         entry = None if default is None else default.name

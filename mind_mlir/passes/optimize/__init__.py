@@ -1,7 +1,7 @@
 """The optimiser: named passes over a module in structured form; see `optimize`."""
 
 from mind_mlir.passes.optimize.driver import optimize
-from mind_mlir.passes.optimize.table import ALL_PASSES, MODULE_PASSES, PASSES, checked_names
+from mind_mlir.passes.optimize.table import ALL_PASSES, MODULE_PASSES, PASSES
 from mind_mlir.passes.record import ModulePass, Pass
 
-__all__ = ("ALL_PASSES", "MODULE_PASSES", "PASSES", "ModulePass", "Pass", "checked_names", "optimize")
+__all__ = ("ALL_PASSES", "MODULE_PASSES", "PASSES", "ModulePass", "Pass", "optimize")

@@ -44,7 +44,7 @@ def optimize(
 
     Args:
         module: What to optimise.
-        disabled: Names of passes that do not run (see `checked_names`).
+        disabled: Names of passes that do not run (see `pass_names`).
         order: The names of those that run over functions, in another order than that of `PASSES`; or only
             some of them.
         observer: Sees what each pass changes.

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING
 
-from mind_mlir import border
 from mind_mlir.passes.layers import share_layers
 from mind_mlir.passes.optimize.common import merge_common
 from mind_mlir.passes.optimize.constants import prepare
@@ -97,28 +95,3 @@ PREPARE = EvaluatingPass(
 
 #: All of them, in order.
 ALL_PASSES: tuple[Pass | ModulePass | EvaluatingPass, ...] = (PREPARE, *PASSES, *MODULE_PASSES)
-
-
-#: The name that stands for every pass where passes are switched off.
-ALL = "all"
-
-
-def checked_names(names: object, parameter: str) -> frozenset[str]:
-    """Return names of passes as a set; `ALL` among them stands for every name.
-
-    Raises:
-        TypeError: ``names`` is no sequence or set of strings.
-        ValueError: No pass is called so.
-    """
-    known = [each.name for each in ALL_PASSES]
-    given = sorted(names, key=str) if isinstance(names, (set, frozenset)) else names
-    found = border.items(given, parameter, "a sequence or set of names of passes")
-    for name in found:
-        word = border.text(name, f"each of {parameter}")
-        if word not in known and word != ALL:
-            close = difflib.get_close_matches(word[:60], known, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"the passes are {', '.join(known)}"
-            raise ValueError(
-                f"{parameter} must be names of passes, and {border.describe(word)} is none; {hint}"
-            )
-    return frozenset(known if ALL in found else map(str, found))

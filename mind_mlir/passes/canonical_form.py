@@ -1,0 +1,70 @@
+"""A module in the form that all stages begin with, which is the one that code is kept for."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from mind_mlir.analysis.call_graph import operations_of
+from mind_mlir.diagnostics import InternalError, MindError
+from mind_mlir.passes.canonicalize import canonical
+from mind_mlir.passes.verify import verify
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from mind_mlir.ir.module import Function, Module
+
+
+@contextmanager
+def timed(
+    timings: dict[str, float], stage: str, reproducer: Callable[[], str] | None = None
+) -> Iterator[None]:
+    """Add the time of a stage to ``timings``.
+
+    Args:
+        timings: Seconds by stage.
+        stage: The stage.
+        reproducer: Returns what the stage works on, for the report of a bug of ours; where there is none,
+            exceptions pass as they are.
+
+    Raises:
+        InternalError: The stage raised what is no diagnostic.
+    """
+    start = time.perf_counter()
+    try:
+        yield
+    except (MindError, InternalError):
+        raise
+    except Exception as error:
+        if reproducer is None:
+            raise
+        raise InternalError(stage, str(error) or type(error).__name__, reproducer()) from error
+    finally:
+        timings[stage] = timings.get(stage, 0.0) + time.perf_counter() - start
+
+
+def canonical_form(module: Module, timings: dict[str, float]) -> Module:
+    """Return the canonical form of a module, which is verified first, and without custom calls to expand.
+
+    Args:
+        module: A module of any profile.
+        timings: Takes the seconds of the stages.
+
+    Raises:
+        VerificationError: The module breaks a rule; all findings are in it.
+        InternalError: A stage failed on a verified module.
+    """
+    with timed(timings, "verify"):
+        verified = verify(module)
+        if any(map(_has_custom_calls, verified.functions)):
+            from mind_mlir.passes.expand import expanded  # noqa: PLC0415 -- few programs have any
+
+            verified = expanded(verified)
+    with timed(timings, "canonical", lambda: str(verified)):
+        return canonical(verified)
+
+
+def _has_custom_calls(function: Function) -> bool:
+    return any(operation.opcode == "CustomCall" for operation in operations_of(function.blocks))

@@ -1,0 +1,35 @@
+"""Names of the optimiser's passes, as callers give them."""
+
+from __future__ import annotations
+
+from mind_mlir import border
+
+#: The name that stands for every pass where passes are switched off.
+ALL = "all"
+
+
+def checked_names(names: object, parameter: str) -> frozenset[str]:
+    """Return names of passes as a set; `ALL` among them stands for every name.
+
+    Raises:
+        TypeError: ``names`` is no sequence or set of strings.
+        ValueError: No pass is called so.
+    """
+    given = sorted(names, key=str) if isinstance(names, (set, frozenset)) else names
+    found = border.items(given, parameter, "a sequence or set of names of passes")
+    if not found:
+        return frozenset()
+    import difflib  # noqa: PLC0415 -- hardly anybody names passes
+
+    from mind_mlir.passes.optimize.table import ALL_PASSES  # noqa: PLC0415 -- kept code needs none of them
+
+    known = [each.name for each in ALL_PASSES]
+    for name in found:
+        word = border.text(name, f"each of {parameter}")
+        if word not in known and word != ALL:
+            close = difflib.get_close_matches(word[:60], known, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"the passes are {', '.join(known)}"
+            raise ValueError(
+                f"{parameter} must be names of passes, and {border.describe(word)} is none; {hint}"
+            )
+    return frozenset(known if ALL in found else map(str, found))
