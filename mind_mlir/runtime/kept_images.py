@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mind_mlir.cache.directory import store_for
-
 if TYPE_CHECKING:
     from mind_mlir.cache.directory import Choice
     from mind_mlir.code.image import Image
@@ -27,6 +25,7 @@ def find_image(text: str, cache: Choice) -> Image | None:
         cache: Where code is kept, as callers of `mind_mlir.compile` say it.
     """
     from mind_mlir.cache.codes import find_code  # noqa: PLC0415 -- loads numpy, which the number of threads does without
+    from mind_mlir.cache.directory import store_for  # noqa: PLC0415 -- as above
     from mind_mlir.cache.key import key_of_text  # noqa: PLC0415 -- as above
 
     store = store_for(cache)
@@ -37,6 +36,7 @@ def find_image(text: str, cache: Choice) -> Image | None:
 def keep_image(text: str, cache: Choice, image: Image) -> None:
     """Keep the image of a text, as `find_image` takes it."""
     from mind_mlir.cache.codes import keep_code  # noqa: PLC0415 -- as above
+    from mind_mlir.cache.directory import store_for  # noqa: PLC0415 -- as above
     from mind_mlir.cache.key import key_of_text  # noqa: PLC0415 -- as above
     from mind_mlir.code.compiled import CompiledCode  # noqa: PLC0415 -- as above
 
