@@ -40,7 +40,10 @@ def child(script: str, **options: Any) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", f"import mind_mlir\nfrom regions import *\n{textwrap.dedent(script)}"],
         cwd=Path(__file__).parent,
-        env={"PYTHONPATH": f"{Path(mind_mlir.__file__).parents[1]}:{Path(__file__).parent}"},
+        env={
+            "PYTHONPATH": f"{Path(mind_mlir.__file__).parents[1]}:{Path(__file__).parent}",
+            "MIND_MLIR_CACHE": "off",
+        },
         capture_output=True,
         text=True,
         timeout=120,
