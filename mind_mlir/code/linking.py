@@ -17,9 +17,10 @@ from mind_mlir.code.elf import read_object
 from mind_mlir.code.errors import LinkingError
 from mind_mlir.code.image import MOST_BYTES, PAGES, WORD, Image, Import, Symbol, as_places
 from mind_mlir.code.lines import lines_of, sorted_rows
-from mind_mlir.code.relocations import Needs, Terms, store_64
+from mind_mlir.code.relocations import Needs, Terms
 from mind_mlir.code.relocations_aarch64 import AARCH64
 from mind_mlir.code.relocations_x86_64 import X86_64
+from mind_mlir.code.words import store_64
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

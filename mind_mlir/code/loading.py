@@ -12,7 +12,7 @@ import numpy as np
 
 from mind_mlir.code.errors import LoadingError
 from mind_mlir.code.perf import announce
-from mind_mlir.code.relocations import load_64, store_64
+from mind_mlir.code.words import load_64, store_64
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mind_mlir.code.errors import LinkingError
-from mind_mlir.code.relocations import Machine, Needs, Rule, store_32, store_64
+from mind_mlir.code.relocations import Machine, Needs, Rule, store_32
+from mind_mlir.code.words import store_64
 
 if TYPE_CHECKING:
     from mind_mlir.code.relocations import Bytes, Numbers, Terms

@@ -1,7 +1,7 @@
 """What the parser makes of one statement of Core IR text: small records of tokens and offsets.
 
 A statement may be as long as its text. So of what can be many in one (operands, results, types, parameters)
-only offsets are kept, the start and end of each in turn.
+only offsets are kept, the start and end of each in turn. Nobody compares or prints these records.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Types(Offsets):
     __slots__ = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class PaddingSyntax:
     """``Custom([[t, b], [l, r]])``."""
 
@@ -63,14 +63,14 @@ class PaddingSyntax:
 RawValue: TypeAlias = Token | PaddingSyntax
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Positional:
     """A trailing argument of the grammar form."""
 
     value: RawValue
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Attribute:
     """``name=value`` or ``name: value``."""
 
@@ -78,7 +78,7 @@ class Attribute:
     value: RawValue
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Arguments:
     """The operands and attributes of an operation.
 
@@ -105,7 +105,7 @@ class Arguments:
         return self
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Definition:
     """``%0 = Opcode (...) {...} : type``, or ``%0, %1 = call @f (...) : (type, type)``.
 
@@ -128,7 +128,7 @@ class Definition:
     opens: bool
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Alias:
     """``%7 = %6``."""
 
@@ -136,7 +136,7 @@ class Alias:
     target: Token
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Outputs:
     """``outputs: %1, %2``; of the values, it has the offsets, start and end of each."""
 
@@ -144,7 +144,7 @@ class Outputs:
     values: Offsets
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Parameters:
     """``%x: type, %0 {name="a b"}: type``.
 
@@ -157,7 +157,7 @@ class Parameters:
     attributes: dict[int, Arguments] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Head:
     """``func @name(%x: type) -> (type) {``; ``visibility`` is a word before ``func``."""
 
@@ -167,7 +167,7 @@ class Head:
     types: Integers
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Label:
     """``^name(%x: type):``."""
 
@@ -175,7 +175,7 @@ class Label:
     parameters: Parameters
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class TargetSyntax:
     """``^name(%x, %y)`` in a branch; of the arguments, it has the offsets."""
 
@@ -183,7 +183,7 @@ class TargetSyntax:
     values: Offsets
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class BranchSyntax:
     """``br ^a(%x)`` or ``cond_br %p, ^a(%x), ^b``."""
 
@@ -192,7 +192,7 @@ class BranchSyntax:
     targets: tuple[TargetSyntax, ...]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Exit:
     """``return %x, %y`` or ``yield %x``."""
 
@@ -200,7 +200,7 @@ class Exit:
     values: Offsets
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Closing:
     """``}``."""
 

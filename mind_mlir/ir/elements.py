@@ -306,6 +306,8 @@ def _shown(number: object) -> str:
 
 
 def _largest(target: np.dtype[Any]) -> float:
+    if target.char in np.typecodes["Float"]:
+        return float(np.finfo(target).max)
     import ml_dtypes  # noqa: PLC0415 -- as in `DType.numpy`
 
     return float(cast("Any", ml_dtypes.finfo)(target).max)

@@ -18,14 +18,16 @@ import mind_mlir
 mind_mlir.set_num_threads(2)
 module = mind_mlir.parse('''%0 = Input {name="x"} : tensor<f32[1000, 1000]>
 %1 = Exp (%0) : tensor<f32[1000, 1000]>
-%2 = Sum (%1) {axes=[1], keepdims=false} : tensor<f32[1000]>
-outputs: %2
+%2 = ConstF32 {value=0.5} : tensor<f32[]>
+%3 = Mul (%1, %2) : tensor<f32[1000, 1000]>
+%4 = Sum (%3) {axes=[1], keepdims=false} : tensor<f32[1000]>
+outputs: %4
 ''')
 run = mind_mlir.compile(module)
 x = np.zeros((1000, 1000), np.float32)
 for _ in range(102):
     (result,) = run(x)
-assert (result == 1000).all()
+assert (result == 500).all()
 print(type(type(run).__call__).__name__)
 print(*sorted(sys.modules))
 """
