@@ -25,12 +25,16 @@ if TYPE_CHECKING:
 _MEGABYTE = 10**6
 _UNIT = 1 if sys.platform == "darwin" else 1024  # of what getrusage says
 #: What uses every part of the reader once, and what is right: what they load is no cost of a text.
-_WARM_UP = """%0=Input("x"):tensor<i1>
+_WARM_UP = """%0=Input("x"):tensor<i1[]>
 %1=ConstTensor{dtype=f32,shape=[2],value=[1,0x2]}:tensor<f32[2]>
-%1=Sum(%0,[0]):tensor<i1>
-%2=A(%a):tensor<i1>
+%1=Sum(%0,[0]):tensor<i1[]>
+%2=A(%a):tensor<i1[]>
 outputs:%1
 """
+_UNKNOWN = "%0=Ad(%0):tensor<f32[]>\noutputs:%0\n"
+_TOO_LARGE = "%0=ConstTensor{dtype=f32,shape=[1],value=[1e99]}:tensor<f32[1]>\noutputs:%0\n"
+_FUNCTIONS = "func@f(){\n^a:\n%0=call@f():tensor<f32[]>\nbr^b\n^b:\nreturn\n}\nfunc@f(){\n}\n"
+_BLOCKS = "func @f(%x: tensor<f32[]>) -> (tensor<f32[]>) {\n^a:\nbr ^b\n^b:\nreturn %x\n}\n"
 _VERIFIED = '%0 = Input {name="x"} : tensor<f32[4]>\n%1 = Exp (%0) : tensor<f32[4]>\noutputs: %1\n'
 
 
@@ -78,7 +82,7 @@ def measure(size: int, wanted: Sequence[str]) -> Report:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "hostile.ir")
         errors = sys.stderr
-        for text in (_WARM_UP, _VERIFIED):
+        for text in (_WARM_UP, _UNKNOWN, _TOO_LARGE, _FUNCTIONS, _BLOCKS, _VERIFIED):
             path.write_text(text)
             check(path)
         check(Path(folder, "absent"))

@@ -177,7 +177,8 @@ class Lowering:
 
     def _to_llvm(self) -> None:
         debug = self.options.debug
-        to_llvm(self.mlir, self.target, threads=self.threads, link=self.kernels is None, located=debug)
+        link = debug or self.kernels is None
+        to_llvm(self.mlir, self.target, threads=self.threads, link=link, located=debug)
         if debug:
             opcodes = {place: opcode for (_, place), opcode in self._opcodes().items() if place is not None}
             add_debug_info(self.mlir, Sources(prefixes=self.options.debug_prefixes), opcodes)

@@ -56,10 +56,11 @@ def read(data: bytes) -> Any:
 def rows_of(data: bytes) -> Iterator[tuple[str, int, str, int]]:
     """Yield the rows of the line tables of an object: function, offset there, file and line."""
     elf = read(data)
+    code = elf.get_section_index(".text")  # where all is that has lines
     spans = [
         (symbol.name, symbol["st_value"], symbol["st_size"])
         for symbol in elf.get_section_by_name(".symtab").iter_symbols()
-        if symbol["st_info"]["type"] == "STT_FUNC"
+        if symbol["st_info"]["type"] == "STT_FUNC" and symbol["st_shndx"] == code
     ]
     dwarf = elf.get_dwarf_info()
     for unit in dwarf.iter_CUs():

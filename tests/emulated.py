@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import math
 import shutil
 import struct
@@ -37,6 +38,8 @@ _TAKEN, _GIVEN, _NEITHER = range(3)
 
 def missing_tool() -> str | None:
     """Return the name of a program that running code of AArch64 lacks here, if any."""
+    if importlib.util.find_spec("llvmlite") is None:
+        return "llvmlite"
     return next((tool for tool in (EMULATOR, COMPILER) if shutil.which(tool) is None), None)
 
 
@@ -69,6 +72,16 @@ def build_loader(folder: Path) -> Path:
     return program
 
 
+def run_c(command: Sequence[str], processor: str = "max") -> bytes:
+    """Run a program for AArch64 on an emulated processor, and return what it writes.
+
+    Raises:
+        CalledProcessError: It ends with another status than 0.
+    """
+    emulated = [EMULATOR, "-cpu", processor, "-L", _LIBRARIES, *command]
+    return subprocess.run(emulated, stdout=subprocess.PIPE, check=True, timeout=_SECONDS).stdout
+
+
 def run_crossed(
     loader: Path, program: Crossed, calls: Sequence[tuple[str, Sequence[Any]]]
 ) -> list[list[Any]]:
@@ -80,7 +93,7 @@ def run_crossed(
         calls: Names of functions, and arrays for their parameters in order.
 
     Raises:
-        RuntimeError: The program does not end as it should.
+        CalledProcessError: The program does not end as it should.
     """
     entries = {entry.name: entry for entry in program.entries}
     image = program.image
@@ -98,10 +111,7 @@ def run_crossed(
     with tempfile.TemporaryDirectory() as folder:
         written, answer = Path(folder, "job"), Path(folder, "answer")
         written.write_bytes(b"".join(job))
-        command = [EMULATOR, "-cpu", "max", "-L", _LIBRARIES, str(loader), str(written), str(answer)]
-        ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_SECONDS)
-        if ran.returncode:
-            raise RuntimeError(f"the program ended with {ran.returncode}: {ran.stderr}")
+        run_c([str(loader), str(written), str(answer)])
         data = memoryview(answer.read_bytes())
     results = []
     for name, _ in calls:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.cache.envelope import HEADER_BYTES, header
 from mind_mlir.cache.files import ENTRY, directory_trouble, read_entry, write_whole
-from mind_mlir.cache.removal import remove_least_used
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,6 +87,8 @@ class Store:
         except (OSError, MemoryError):
             return False
         if self._added is None or self._added + size > self.limit // _SHARE:
+            from mind_mlir.cache.removal import remove_least_used  # noqa: PLC0415 -- who reads removes nothing
+
             remove_least_used(self.directory, self.limit, status.st_mtime_ns)
             self._added = 0
         self._added += size

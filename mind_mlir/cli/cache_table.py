@@ -100,7 +100,9 @@ def _table(found: Sequence[Found]) -> str:
 
 
 def _content(found: Found) -> str:
-    return brief(", ".join(found.functions)) if found.problem is None else f"of no use: {found.problem}"
+    if found.problem is not None:
+        return f"of no use: {found.problem}"
+    return brief(", ".join(found.functions)) or "(of the runtime)"
 
 
 def _time(found: Found) -> str:

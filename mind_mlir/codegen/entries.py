@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.abi import ENTRY_PREFIX, SCRATCH_ATTRIBUTE, TABLE_ATTRIBUTE
 from mind_mlir.bindings import ir, llvm
+from mind_mlir.lowering.debug_info import describe_entry
 
 if TYPE_CHECKING:
     from mind_mlir.bindings import Module, Operation
@@ -52,8 +53,8 @@ def add_entries(module: Module) -> dict[str, Signature]:
 def join_entry(module: Module, signatures: dict[str, Signature]) -> None:
     """Make the function of a module a part of its entry, where there is one function and it is not too long.
 
-    Each function of machine code takes LLVM half a millisecond. Where other functions may call it, it stays
-    as it is.
+    Each function of machine code takes LLVM half a millisecond. Where other functions may call it, or it
+    is described for debuggers, it stays as it is.
 
     Args:
         module: A module with its entries, which LLVM's passes are not to optimise: these would decide.
@@ -61,8 +62,8 @@ def join_entry(module: Module, signatures: dict[str, Signature]) -> None:
     """
     if len(signatures) != 1:
         return
-    (function,) = (op for op in module.body.operations if _name(op) in signatures)
-    if sum(len(block.operations) for block in function.regions[0].blocks) > _MOST_COPIED:
+    function = next((op for op in module.body.operations if _name(op) in signatures), None)
+    if function is None or sum(len(block.operations) for block in function.regions[0].blocks) > _MOST_COPIED:
         return
     with module.context:
         function.attributes["always_inline"] = ir.UnitAttr.get()
@@ -106,6 +107,7 @@ def _add_entry(module: Module, function: Operation) -> Signature:
             values = [_value(block.arguments[0], place) for place in range(pointers)]
         llvm.CallOp(None, values, [], [], callee=name)
         llvm.ReturnOp()
+    describe_entry(entry, function)
     return Signature(symbol, pointers - 1, int(ir.IntegerAttr(scratch).value))
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import unicodedata
 from dataclasses import dataclass
 
 _TAB = "    "
@@ -104,12 +103,16 @@ def _shown(character: str) -> str:
         return character
     if "\udc80" <= character <= "\udcff":  # a byte of a file name that is not UTF-8
         return f"\\x{ord(character) - 0xDC00:02x}"
+    import unicodedata  # noqa: PLC0415 -- only what is shown needs it
+
     if unicodedata.category(character) in _HIDDEN:
         return f"\\u{{{ord(character):x}}}"
     return character
 
 
 def _cells(character: str) -> int:
+    import unicodedata  # noqa: PLC0415 -- as above
+
     if unicodedata.category(character) in ("Mn", "Me"):
         return 0
     return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1

@@ -88,7 +88,8 @@ class OperationReader:
         """
         spelled, others = self._opcode(definition)
         opcode, record = self._values.string(spelled), None
-        spelling = registry.lookup(opcode, self.profile)
+        # Looking for what is no opcode loads all records, for their other names.
+        spelling = None if opcode == _CALL_KEYWORD else registry.lookup(opcode, self.profile)
         if spelling is not None:
             record = spelling.record
             opcode = record.opcode  # the one string of that name, not a copy for each operation

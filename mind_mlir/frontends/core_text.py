@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from mind_mlir.diagnostics import Diagnostic, ParseError
 from mind_mlir.diagnostics.findings import Findings
 from mind_mlir.diagnostics.source import Spans
-from mind_mlir.frontends.core_functions import read_functions
 from mind_mlir.frontends.core_grammar import OUTPUTS_KEYWORDS, parse_statement
 from mind_mlir.frontends.core_lexer import Lexer
 from mind_mlir.frontends.core_names import Aliases, Ids
@@ -49,6 +48,8 @@ def parse(source: SourceText) -> Module:
     """
     findings = Findings()
     if FUNCTION_LINE.search(source.text):
+        from mind_mlir.frontends.core_functions import read_functions  # noqa: PLC0415 -- flat texts do without
+
         return read_functions(source, findings)
     reader = _ModuleReader(source, findings)
     for statement in Lexer(source, findings).statements():

@@ -14,6 +14,8 @@ from mind_mlir.ir.terminators import Return
 from mind_mlir.ir.types import DType, TensorType
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     import numpy as np
 
     from mind_mlir.diagnostics import Location
@@ -92,8 +94,8 @@ def interface_of(function: Function) -> Interface:
 
 
 def _outputs(function: Function) -> tuple[Output, ...]:
-    labels, types = _defined(function)
     returned = [block.terminator for block in function.blocks if isinstance(block.terminator, Return)]
+    labels, types = _defined(function, {value for each in returned for value in each.operands})
     declared = function.result_types
     if declared is None:
         declared = tuple(types[value] for value in function.entry.terminator.operands)
@@ -105,15 +107,18 @@ def _outputs(function: Function) -> tuple[Output, ...]:
     )
 
 
-def _defined(function: Function) -> tuple[dict[ValueId, str], dict[ValueId, ValueType]]:
-    """Return what the values that a function may return are called, and their types, by id."""
+def _defined(
+    function: Function, wanted: Collection[ValueId]
+) -> tuple[dict[ValueId, str], dict[ValueId, ValueType]]:
+    """Return what some values of a function are called, and their types, by id."""
     labels: dict[ValueId, str] = {}
     types: dict[ValueId, ValueType] = {}
     for block in function.blocks:
         for parameter in block.parameters:
             labels[parameter.value_id], types[parameter.value_id] = parameter.label, parameter.type
         for operation in block.operations:
-            labels[operation.value_id], types[operation.value_id] = operation.label, operation.result_type
+            if operation.value_id in wanted:
+                labels[operation.value_id], types[operation.value_id] = operation.label, operation.result_type
             for result in operation.others:
                 labels[result.value_id] = operation.spell(result.value_id)
                 types[result.value_id] = result.type

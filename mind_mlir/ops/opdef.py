@@ -214,9 +214,9 @@ ExpandRule: TypeAlias = "Callable[[ExpandContext], bool]"
 EmitRule: TypeAlias = "Callable[[EmitContext], list[Any]]"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class OpDef:
-    """All facts about one operation.
+    """All facts about one operation; a record is equal to itself alone.
 
     Attributes:
         opcode: Spelling in Core IR text, and in memory.

@@ -16,11 +16,11 @@ from mind_mlir.artefact_kinds import OBJECT
 from mind_mlir.code.errors import CodeError, LoadingError
 from mind_mlir.code.linking import link
 from mind_mlir.code.loading import host_machine
-from mind_mlir.diagnostics.display import brief
+from mind_mlir.diagnostics.display import brief, display_path
 from mind_mlir.frozen import FrozenDict
 from mind_mlir.interrupts import held
 from mind_mlir.ir.entry import DEFAULT_ENTRY
-from mind_mlir.packaging.errors import damaged, foreign
+from mind_mlir.packaging.errors import damaged, foreign, missing_tool
 from mind_mlir.packaging.reading import read_bundle
 from mind_mlir.runtime.call import Called
 from mind_mlir.runtime.function import CompiledFunction, Signature, native_function
@@ -165,13 +165,22 @@ def load_bundle(path: object) -> Bundle:
 
     Raises:
         ArtefactError: E6501, it is no bundle, or a byte of it was changed, lost or added; E6502, it is for
-            another machine, or this processor lacks instructions that it uses.
+            another machine, or this processor lacks instructions that it uses; E6503, its dtypes need
+            ml_dtypes, which is not installed.
         TypeError: ``path`` is no path.
         ValueError: The variable ``MIND_MLIR_NUM_THREADS`` is wrong.
         MemoryError: There is no memory for it.
     """
     place = border.path(path, "path")
-    manifest, files = read_bundle(Path(place))
+    try:
+        manifest, files = read_bundle(Path(place))
+    except ImportError as error:  # a dtype of an input or output
+        raise missing_tool(
+            "ml_dtypes",
+            f"'{display_path(place)}' has arrays of bf16, fp8 or integers of 4 bits, which need ml_dtypes",
+            "install it: pip install ml_dtypes",
+            [str(error)],
+        ) from None
     if manifest.machine != host_machine():
         raise foreign(place, f"the machine {manifest.machine}", host_machine())
     if missing := missing_features(manifest.features):

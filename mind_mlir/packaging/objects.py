@@ -5,7 +5,8 @@ Its global symbols are the functions of the header. The entries that they call, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from mind_mlir.abi import PARALLEL_SYMBOL
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from mind_mlir.bindings import Module as MLIRModule
     from mind_mlir.bindings import Operation
     from mind_mlir.code.entry import Entry
+    from mind_mlir.diagnostics.checks import Place
     from mind_mlir.ir.module import Module
     from mind_mlir.options import CompileOptions
     from mind_mlir.packaging.c_interface import CLibrary
@@ -102,7 +104,7 @@ def object_of(module: Module, options: CompileOptions, *, library: str, target: 
     machine, features = target.machine, required_features(target)
     with code.context, ir.Location.unknown():
         constants = empty_constants(code, references)
-        entries = entries_of(lowering, add_entries(code))
+        entries = tuple(_anywhere(each) for each in entries_of(lowering, add_entries(code)))
         outside = {name for name, op in _symbols(code).items() if not _is_defined(op)}
         shares_loops = PARALLEL_SYMBOL in outside
         if shares_loops:
@@ -135,6 +137,15 @@ def _refuse_functions_of_this_process(module: Module) -> None:
                     f"'{target.name}' is a C function of this process, which no artefact can call",
                     "give the custom call an expansion, or compile the program for this process",
                 )
+
+
+def _anywhere(entry: Entry) -> Entry:
+    """Return ``entry`` with the names of files alone in its checks, not the folders of who compiles."""
+    return replace(entry, checks=tuple(replace(each, place=_name_of(each.place)) for each in entry.checks))
+
+
+def _name_of(place: Place | None) -> Place | None:
+    return None if place is None else (PurePath(place[0]).name, *place[1:])
 
 
 def _make_room(module: MLIRModule, names: Collection[str]) -> None:

@@ -32,7 +32,6 @@ from mind_mlir.ir.module import Block, CoreOperation, Return
 from mind_mlir.ops.infer import normal_attributes
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.passes.canonical.folding import Folder
-from mind_mlir.passes.canonical.functions import canonical_functions
 from mind_mlir.passes.verify import verify
 
 if TYPE_CHECKING:
@@ -53,7 +52,11 @@ def canonicalize(module: Module) -> Module:
 
 def canonical(module: Module) -> Module:
     """Return the canonical form of a verified module."""
-    return canonicalize_with_map(module)[0] if module.is_flat else canonical_functions(module)
+    if module.is_flat:
+        return canonicalize_with_map(module)[0]
+    from mind_mlir.passes.canonical.functions import canonical_functions  # noqa: PLC0415 -- flat modules do without
+
+    return canonical_functions(module)
 
 
 def canonicalize_with_map(

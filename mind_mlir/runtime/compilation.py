@@ -11,7 +11,6 @@ from mind_mlir.ir.module import Module
 from mind_mlir.options import DEFAULT_MAX_BINDINGS, DEFAULT_OPT_LEVEL, CompileOptions
 from mind_mlir.passes.pass_names import checked_names
 from mind_mlir.passes.verify import verify
-from mind_mlir.runtime.declared_constants import with_constants
 from mind_mlir.runtime.executable import Executable
 
 if TYPE_CHECKING:
@@ -176,4 +175,6 @@ def _with_constants(module: Module, constants: Mapping[str, object] | None, func
     """Return ``module``, or what ``function`` needs of it, with constants in the place of parameters."""
     if constants is None:
         return module
+    from mind_mlir.runtime.declared_constants import with_constants  # noqa: PLC0415 -- few calls have any
+
     return with_constants(restricted_module(verify(module), function), constants)

@@ -13,7 +13,7 @@ from mind_mlir.cache.key import key_of, labels_digest
 from mind_mlir.code.compilation import Compilation
 from mind_mlir.cores import usable_cores
 from mind_mlir.passes.canonical_form import canonical_form, timed
-from mind_mlir.runtime.threads import get_num_threads
+from mind_mlir.runtime.threads import begin_pool, get_num_threads
 from mind_mlir.target import named_target, runs_here
 
 if TYPE_CHECKING:
@@ -64,6 +64,7 @@ def _compiled(
     canonical: Module | None = None,
     observer: Observer | None = None,
 ) -> Compilation:
+    begin_pool(threads)
     from mind_mlir.codegen.compiling import compile_module  # noqa: PLC0415 -- loads MLIR, which kept code does without
 
     return compile_module(

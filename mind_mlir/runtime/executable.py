@@ -24,7 +24,7 @@ from mind_mlir.runtime.function import CompiledFunction, Signature, native_funct
 from mind_mlir.runtime.memory import pool
 from mind_mlir.runtime.native import NativeModule
 from mind_mlir.runtime.places import Places
-from mind_mlir.runtime.threads import begin_pool, check_threads, loop_threads
+from mind_mlir.runtime.threads import check_threads, loop_threads
 from mind_mlir.stages import FORMS
 from mind_mlir.target import TARGETS, runnable_target
 
@@ -84,7 +84,6 @@ class Executable(Called):
             border.reject("observer", "callable, or None", observer)
         self._source = module = restricted(module, function)
         self._named_entry = entry
-        begin_pool(limit)
         found = code_of(module, options, target=machine, threads=limit, observer=observer)
         self.functions: Mapping[str, CompiledFunction] = FrozenDict(self._load(found))
         self.timings: Mapping[str, float] = MappingProxyType(dict(found.timings))

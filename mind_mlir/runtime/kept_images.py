@@ -5,11 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mind_mlir.cache.codes import find_code, keep_code
-from mind_mlir.cache.directory import store_for
-from mind_mlir.cache.key import key_of_text
-from mind_mlir.code.compiled import CompiledCode
-
 if TYPE_CHECKING:
     from mind_mlir.cache.directory import Choice
     from mind_mlir.code.image import Image
@@ -29,6 +24,10 @@ def find_image(text: str, cache: Choice) -> Image | None:
         text: The text, and what else its code depends on.
         cache: Where code is kept, as callers of `mind_mlir.compile` say it.
     """
+    from mind_mlir.cache.codes import find_code  # noqa: PLC0415 -- loads numpy, which the number of threads does without
+    from mind_mlir.cache.directory import store_for  # noqa: PLC0415 -- as above
+    from mind_mlir.cache.key import key_of_text  # noqa: PLC0415 -- as above
+
     store = store_for(cache)
     found = None if store is None else find_code(store, key_of_text(text), bytes)
     return None if found is None else found.image
@@ -36,6 +35,11 @@ def find_image(text: str, cache: Choice) -> Image | None:
 
 def keep_image(text: str, cache: Choice, image: Image) -> None:
     """Keep the image of a text, as `find_image` takes it."""
+    from mind_mlir.cache.codes import keep_code  # noqa: PLC0415 -- as above
+    from mind_mlir.cache.directory import store_for  # noqa: PLC0415 -- as above
+    from mind_mlir.cache.key import key_of_text  # noqa: PLC0415 -- as above
+    from mind_mlir.code.compiled import CompiledCode  # noqa: PLC0415 -- as above
+
     store = store_for(cache)
     if store is not None:
         keep_code(store, key_of_text(text), bytes, CompiledCode(image, ()))

@@ -54,6 +54,15 @@ def test_the_map_has_a_line_for_each_function(
     assert "net.main_kernel_1.Mul" in {name for *_, name in found}
 
 
+def test_functions_that_are_compiled_are_in_the_map(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MIND_MLIR_PERF", "map")
+    source = '%0 = Input {name="x"} : tensor<f32[4]>\n%1 = Exp (%0) : tensor<f32[4]>\noutputs: %1\n'
+    kept = mind_mlir.compile(mind_mlir.parse(source, "exp.ir"), threads=1, debug=True)
+    path = tmp_path / f"perf-{os.getpid()}.map"
+    assert "mind.entry.main" in [line.split()[2] for line in path.read_text().splitlines()]
+    del kept
+
+
 def test_what_an_older_process_of_this_number_has_written_goes(
     image: Image, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,8 +12,12 @@ import pytest
 from debug_objects import DEBUG, SOFTMAX, TWICE, object_of, read, rows_of
 
 import mind_mlir
+from mind_mlir.cache.key import key_of
+from mind_mlir.code.lines import rows_within
+from mind_mlir.codegen.compiling import compile_module
 from mind_mlir.options import CompileOptions
 from mind_mlir.ptir.to_module import convert
+from mind_mlir.target import named_target
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -98,11 +102,32 @@ def test_functions_of_python_have_the_lines_of_their_files(tmp_path: Path) -> No
     }
 
 
-def test_kernels_of_different_places_stay_apart(tmp_path: Path) -> None:
+def test_kernels_and_micro_kernels_of_different_places_stay_apart(tmp_path: Path) -> None:
     module = mind_mlir.parse(TWICE, "twice.ir")
     found = lines_of(object_of(module))
     exact = [{line for _, line in places} for name, places in found.items() if name.endswith(".Exp")]
     assert sorted(map(sorted, exact)) == [[3], [5]]
+    products = [{line for _, line in places} for name, places in found.items() if ".mind_product" in name]
+    assert sorted(map(sorted, products)) == [[2], [4], [6]]
+
+
+def test_code_in_memory_has_lines_and_is_not_kept() -> None:
+    module = mind_mlir.parse(TWICE, "twice.ir")
+    target = named_target("avx2")
+    made = compile_module(module, DEBUG, target=target, threads=1, most=2)
+    image = made.code.image
+    found = {
+        symbol.name: {row.line for row in rows_within(image.lines, symbol.offset, symbol.size)} - {0}
+        for symbol in image.symbols
+    }
+    assert {name: lines for name, lines in found.items() if name.endswith(".Exp")} == {
+        "twice.main_kernel_0.Exp": {3},
+        "twice.main_kernel_1.Exp": {5},
+    }
+    assert found["mind.entry.main"] == {2}
+    assert found["twice.main"] >= {2, 3, 4, 5}  # where it calls what
+    assert key_of(made.canonical, DEBUG, target, 1) is None
+    assert key_of(made.canonical, CompileOptions(), target, 1) is not None
 
 
 @pytest.mark.parametrize("source", [SOFTMAX, TWICE])

@@ -17,7 +17,7 @@ import pytest
 from bundles import PROGRAM, copied, say
 
 import mind_mlir
-from mind_mlir import ArgumentError, ArtefactError, Bundle, ExecutionError
+from mind_mlir import ArgumentError, ArtefactError, Bundle, DType, ExecutionError
 from mind_mlir.code.loading import host_machine
 from mind_mlir.packaging.directories import replace_directory
 from mind_mlir.packaging.manifest import MANIFEST, MOST_BYTES, digest_of
@@ -39,6 +39,13 @@ class Blocked:
 sys.meta_path.insert(0, Blocked())
 import numpy as np
 import mind_mlir
+"""
+
+NARROW = """\
+func @main(%x: tensor<bf16, 3>) -> tensor<bf16, 3> {
+  %1 = add %x, %x -> tensor<bf16, 3>
+  return %1
+}
 """
 
 
@@ -154,6 +161,8 @@ def test_numpy_is_enough(path: Path, tmp_path: Path) -> None:
         data = file.read_bytes()
         (copy / file.name).write_bytes(data[:200] + bytes([data[200] ^ 4]) + data[201:])
         changed.append(str(copy))
+    narrow = mind_mlir.parse(NARROW)
+    narrow_path = mind_mlir.package(narrow, tmp_path / "narrow", threads=1)
     script = f"""{BLOCKED}
 bundle = mind_mlir.load_bundle({str(path)!r})
 x = np.ones((4, 3), np.float32)
@@ -164,14 +173,16 @@ try:
     bundle["pick"](x, [0, 4])
 except mind_mlir.ExecutionError as error:
     assert error.code == "E6001" and "index 4" in str(error)
-for copy in {changed}:
+for copy in {[*changed, str(narrow_path)]}:
     try:
         mind_mlir.load_bundle(copy)
     except mind_mlir.ArtefactError as error:
         print(error.code)
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    assert (done.stdout.split(), done.stderr) == (["E6501"] * len(changed), "")
+    assert (done.stdout.split(), done.stderr) == (["E6501"] * len(changed) + ["E6503"], "")
+    x = np.array([1, 2, 3], DType.BF16.numpy)
+    assert mind_mlir.load_bundle(narrow_path)(x)[0].tolist() == [2, 4, 6]
 
 
 def test_files_that_are_cut_short_or_gone(path: Path, tmp_path: Path) -> None:

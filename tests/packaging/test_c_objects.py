@@ -92,6 +92,8 @@ def every_kind() -> Module:
     x, w = (builder.parameter(TensorType(DType.F32, (600, 500)), name) for name in ("x", "w"))
     t = builder.parameter(TensorType(DType.SI64, (10_000,)), "t")
     functions.append(builder.function("constants", [builder.emit("Add", x, w), t]))
+    builder = Builder(profile="ptir-v0.4")
+    functions.append(builder.function("alone", [builder.constant(np.arange(7), DType.F16)]))
     random = np.random.default_rng(0)
     given = {
         "w": random.standard_normal((600, 500)).astype(np.float32),
@@ -367,6 +369,17 @@ def test_code_for_the_least_processor_has_no_instructions_of_this_one(module: Mo
     found = object_of(restricted(module, "long"), CompileOptions(), library="l", target=target)
     assert found.features == ()
     assert re.findall(r"(?m)^ +v\w+|[yz]mm", disassemble(found.data)) == []
+
+
+def test_no_folder_of_who_compiles_is_in_an_object() -> None:
+    text = """%0 = Input {name="x"} : tensor<f32[4]>
+%1 = Input {name="i"} : tensor<i64[2]>
+%2 = Gather (%0, %1) : tensor<f32[2]>
+outputs: %2"""
+    module = mind_mlir.parse(text, "folder/program.ir")
+    found = object_of(module, CompileOptions(threads=1), library="l", target=artefact_target())
+    assert b"E6001: program.ir:3:1: Gather %2: an index" in found.data
+    assert b"folder" not in found.data
 
 
 def identity(types: Any, _: object) -> Any:

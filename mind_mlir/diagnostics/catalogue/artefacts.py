@@ -45,9 +45,10 @@ ENTRIES = (
         code="E6503",
         title="a tool that an artefact needs is missing, or fails",
         explanation=(
-            "A shared library is made by the system's linker, and code for a machine other than x86-64 by "
-            "the optional package llvmlite. The help line says how to get what is missing. Objects, headers "
-            "and bundles need no linker. What a tool that fails has said is quoted."
+            "A shared library is made by the system's linker, and code for a machine other than this one "
+            "by the optional package llvmlite; bundles with bf16, fp8 or integers of 4 bits need ml_dtypes. "
+            "The help line says how to get what is missing. Objects, headers and bundles need no linker. "
+            "What a tool that fails has said is quoted."
         ),
         context=("tool",),
     ),
