@@ -27,7 +27,7 @@ $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	    { echo "Python 3.11 or later is needed: say make PYTHON=/path/to/python3" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[asm,demo,test]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[asm,cross,demo,test]'
 	@touch $@
 
 demo: $(READY) ## train a digit classifier: compiled step, differentiated loss, every stage's dump
