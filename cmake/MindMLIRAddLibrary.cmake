@@ -8,7 +8,8 @@
 # the target finds the header. Options mean what those of `mind-mlir compile` of the same name do.
 #
 #   FILE        the program, of any format; relative to the source directory, else to the binary directory
-#   SHARED...   the kind of library; without it BUILD_SHARED_LIBS chooses, as for add_library
+#   SHARED, STATIC, OBJECT   the kind of library; without one BUILD_SHARED_LIBS chooses, as for add_library. Whoever
+#               links an OBJECT library links the object file itself
 #   NAME        what the C functions and the header begin with; the target's name unless given
 #   FUNCTIONS   the functions to compile; all exported ones unless given
 #   BINDINGS    what named dimensions are
@@ -89,33 +90,42 @@ function(mind_mlir_add_library target)
     COMMENT "Compiling ${program} to ${name}.o and ${name}.h"
     VERBATIM)
 
-  set(kind "")
-  foreach(each IN ITEMS SHARED STATIC OBJECT)
-    if(arg_${each})
-      set(kind ${each})
-    endif()
-  endforeach()
   set_source_files_properties("${object}" PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
-  add_library("${target}" ${kind} "${object}" "${header}")
-  _mind_mlir_linker_language(language)
+  if(arg_OBJECT) # of object libraries, CMake hands on only what it has compiled itself: so this is a file to link
+    add_library("${target}" INTERFACE "${object}" "${header}")
+    target_link_libraries("${target}" INTERFACE "${object}")
+    set(scope INTERFACE)
+  else()
+    set(kind "")
+    if(arg_SHARED)
+      set(kind SHARED)
+    elseif(arg_STATIC)
+      set(kind STATIC)
+    endif()
+    add_library("${target}" ${kind} "${object}" "${header}")
+    _mind_mlir_linker_language(language)
+    set_target_properties("${target}" PROPERTIES LINKER_LANGUAGE ${language})
+    set(scope PRIVATE)
+  endif()
+
   set(include_directory include)
   if(CMAKE_INSTALL_INCLUDEDIR)
     set(include_directory "${CMAKE_INSTALL_INCLUDEDIR}")
   endif()
-  set_target_properties("${target}" PROPERTIES LINKER_LANGUAGE ${language} PUBLIC_HEADER "${header}")
+  set_target_properties("${target}" PROPERTIES PUBLIC_HEADER "${header}")
   target_include_directories(
     "${target}" INTERFACE "$<BUILD_INTERFACE:${folder}/include>" "$<INSTALL_INTERFACE:${include_directory}>")
   # Functions such as tanhf are libm's, and the pool of threads is made of POSIX threads, which older C libraries
   # have in a library of their own. The plain name, not Threads::Threads: whoever installs the target exports no other.
   if(NOT arg_THREADS STREQUAL "1")
     find_package(Threads REQUIRED)
-    target_link_libraries("${target}" PRIVATE ${CMAKE_THREAD_LIBS_INIT})
+    target_link_libraries("${target}" ${scope} ${CMAKE_THREAD_LIBS_INIT})
     get_target_property(type "${target}" TYPE)
     if(type STREQUAL "SHARED_LIBRARY") # threads wait in its code: dlclose must not take it away
       target_link_options("${target}" PRIVATE LINKER:-z,nodelete)
     endif()
   endif()
-  target_link_libraries("${target}" PRIVATE m)
+  target_link_libraries("${target}" ${scope} m)
 endfunction()
 
 # Ends the configuration if what mind_mlir_add_library was given, in arg_*, is not what it takes.

@@ -27,7 +27,7 @@ PROJECT = """\
 cmake_minimum_required(VERSION 3.20)
 project(doubling C)
 find_package(MindMLIR REQUIRED)
-mind_mlir_add_library(doubling SHARED FILE "the program.mind" BINDINGS n=4 THREADS 1)
+mind_mlir_add_library(doubling OBJECT FILE "the program.mind" BINDINGS n=4 THREADS 1)
 add_executable(main main.c)
 target_link_libraries(main PRIVATE doubling)
 """
@@ -76,7 +76,8 @@ def test_the_c_program_computes_what_python_does(tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     for name, shape in SHAPES.items():
         np.save(weights / f"{name}.npy", random.standard_normal(shape, dtype=np.float32))
-    configure(ROOT / "examples" / "c", tmp_path / "build", f"DIGITS_WEIGHTS={weights}")
+    shared = ("BUILD_SHARED_LIBS=ON", f"DIGITS_WEIGHTS={weights}")
+    configure(ROOT / "examples" / "c", tmp_path / "build", *shared)
     succeed(str(CMAKE), "--build", tmp_path / "build")
     succeed("ctest", "--test-dir", tmp_path / "build", "--output-on-failure")
     assert re.match(r"\d+ of 1797 digits", (tmp_path / "build" / "scores.txt").read_text(encoding="utf-8"))

@@ -1,6 +1,6 @@
 # Runs PROGRAM on DATA: what it prints and computes is to be, bit for bit, what Python did, EXPECTED.txt and
-# EXPECTED.f32. The environment is empty: with no PATH and no path to libraries there is neither Python nor MLIR.
-# LAUNCHER, if any, starts the program.
+# EXPECTED.f32, of which COMPARED lists the ends. The environment is empty: with no PATH and no path to libraries there
+# is neither Python nor MLIR. LAUNCHER, if any, starts the program.
 
 set(launcher "")
 if(LAUNCHER)
@@ -15,7 +15,7 @@ execute_process(
 if(NOT result EQUAL 0)
   message(FATAL_ERROR "${PROGRAM} ends with ${result}")
 endif()
-foreach(suffix IN ITEMS txt f32)
+foreach(suffix IN LISTS COMPARED)
   execute_process(
     COMMAND "${CMAKE_COMMAND}" -E compare_files "${EXPECTED}.${suffix}" "${OUTPUT}.${suffix}"
     RESULT_VARIABLE result)
@@ -24,4 +24,4 @@ foreach(suffix IN ITEMS txt f32)
   endif()
 endforeach()
 file(READ "${OUTPUT}.txt" text)
-message(STATUS "the same as Python, bit for bit: ${text}")
+message(STATUS "the same as Python: ${text}")

@@ -126,7 +126,7 @@ def write(
         written.append(Path(request.header))
         write_file(request.header, artefact.header(Path(request.header).name))
     if request.kind == BUNDLE and not any(each.suffix == ".so" for each in written):
-        sys.stderr.write("note: the bundle has no shared library, for there is no linker for it here\n")
+        sys.stderr.write("note: the bundle has no shared library; --emit=shared says what one takes\n")
     if request.depfile is not None:
         rule = depfile_text([*map(str, written)], request.file, request.constants.values())
         write_file(request.depfile, rule.encode(errors="surrogateescape"))

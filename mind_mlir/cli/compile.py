@@ -117,6 +117,7 @@ def command(
     target_cpu: str | None,
     features: str | None,
     debug: bool,
+    debug_prefixes: tuple[tuple[str, str], ...],
     header: str | None,
     depfile: str | None,
     print_ir_after_all: bool,
@@ -130,8 +131,13 @@ def command(
         raise click.UsageError("--extensions is about derivatives; it needs --autodiff")
     form = _form(emit, core=emit_ir or emit_grad_ir, mind=emit_mlir)
     options = CompileOptions(
-        *(opt_level, threads, target, winograd, disabled_passes), prepares=bool(constants), debug=debug
+        *(opt_level, threads, target, winograd, disabled_passes),
+        prepares=bool(constants),
+        debug=debug,
+        debug_prefixes=debug_prefixes,
     )
+    if debug_prefixes and not debug:
+        raise click.UsageError("--debug-prefix-map is about debug information; it needs --debug")
     _check_options(form)
     if form in ARTEFACTS:
         from mind_mlir.cli.artefacts import Request, write  # noqa: PLC0415 -- loads numpy, which --help and completion do without

@@ -129,6 +129,17 @@ def _extents(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> 
     return found
 
 
+def _prefixes(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """Return what is said for which beginnings of paths."""
+    found = []
+    for value in values:
+        old, equals, new = value.partition("=")
+        if not old or not equals:
+            raise click.BadParameter(f"{value!r} is not of the form OLD=NEW.")
+        found.append((old, new))
+    return tuple(found)
+
+
 def artefact_options(command: Command) -> Command:
     """Add the options of artefacts: ``--name``, ``--target-cpu``, ``--features``, ``--debug`` and others."""
     for decorate in (
@@ -143,6 +154,14 @@ def artefact_options(command: Command) -> Command:
             metavar="PATH",
             shell_complete=complete_file,
             help="Write the header of an artefact to PATH, too.",
+        ),
+        click.option(
+            "--debug-prefix-map",
+            "debug_prefixes",
+            metavar="OLD=NEW",
+            multiple=True,
+            callback=_prefixes,
+            help="Say NEW for OLD where a path in debug information begins with it; may be repeated.",
         ),
         click.option(
             "--debug", is_flag=True, help="Let debuggers and profilers show the lines of the program."

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 #: The machines whose objects are linked, by what ELF calls them.
 MACHINES = {machine.number: machine for machine in (X86_64, AARCH64)}
-#: What unwinders read, and nobody unwinds this code.
+#: What unwinders read. Nothing raises in this code; who ends a thread in it leaves the stack as it is.
 _UNWINDING = (".eh_frame", ".ARM.exidx")
 #: The parts of an image.
 _CODE, _CONSTANTS, _DATA = range(3)

@@ -211,6 +211,7 @@ def _native(manifest: Manifest, code: bytes) -> NativeModule:
     configure = f"{manifest.library}_set_num_threads"
     if configure in functions:
         _POOLS[digest] = native
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(native))  # they wait in it until the process has ended
         follow_threads(ctypes.CFUNCTYPE(None, ctypes.c_int)(native.address_of(configure)))
     return native
 

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
-from cli_harness import invoke, succeed
+from cli_harness import SUM, invoke, succeed
 from made_code import code
 
 from mind_mlir.cache.codes import keep_code
@@ -92,3 +92,28 @@ def test_variables_are_checked(monkeypatch: pytest.MonkeyPatch, name: str, value
     result = invoke("cache", "list")
     assert result.exit_code == 2
     assert f"MIND_MLIR_{name} must be" in result.stderr
+
+
+def test_run_keeps_code_where_it_is_asked_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = tmp_path / "cache"
+    monkeypatch.setenv("MIND_MLIR_CACHE_DIR", str(place))
+    (tmp_path / "model.ir").write_text(SUM)
+
+    def run(*options: str) -> tuple[str, str]:
+        result = invoke("run", tmp_path / "model.ir", "--input=ones", "--timing", *options)
+        assert result.exit_code == 0
+        return result.stdout, result.stderr
+
+    def kept() -> bool:
+        return "main" in succeed("cache", "list")
+
+    expected = run("--no-cache")[0]
+    assert not kept()
+    for compiles in (True, False):
+        output, timings = run("--cache")
+        assert output == expected
+        assert ("codegen" in timings) == compiles
+        assert kept()
+    # Whoever wants to see the stages has the program go through them.
+    assert "codegen" in run("--cache", "--dump-stages", str(tmp_path / "stages"))[1]
+    assert (tmp_path / "stages" / "00-core.ir").exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -12,10 +13,13 @@ from emulated import COMPILER, build_loader, crossed, missing_tool, run_c, run_c
 
 import mind_mlir
 from mind_mlir.code.elf import read_object
+from mind_mlir.code.linking import link
+from mind_mlir.code.loading import Loaded
 from mind_mlir.core.builder import Builder
 from mind_mlir.diagnostics import ArtefactError
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.options import CompileOptions
+from mind_mlir.packaging import cross
 from mind_mlir.packaging.header import header_text
 from mind_mlir.packaging.objects import object_of
 from mind_mlir.target import artefact_target, host_architecture, named_target, runs_here
@@ -27,8 +31,8 @@ if TYPE_CHECKING:
 
 SHAPE = (17, 17, 1000)
 TABLE = np.arange(17 * 1000, dtype=np.float32).reshape(17, 1000) / 8
-#: What ELF calls the machine.
-AARCH64 = 183
+#: What ELF calls the machines.
+AARCH64, X86_64 = 183, 62
 needs_llvmlite = pytest.mark.skipif(missing_tool() == "llvmlite", reason="there is no llvmlite")
 needs_emulator = pytest.mark.skipif(missing_tool() is not None, reason=f"there is no {missing_tool()}")
 on_x86 = pytest.mark.skipif(host_architecture() != "x86_64", reason="llvmlite makes code for other machines")
@@ -146,3 +150,24 @@ def test_an_image_is_linked_here_and_runs_there(tmp_path: Path) -> None:
     expected, totals = mind_mlir.interpret(program(), {"x": x})
     np.testing.assert_allclose(y, expected, rtol=1e-6)
     np.testing.assert_allclose(sums, totals, rtol=1e-5)
+
+
+@on_x86
+@needs_llvmlite
+def test_a_machine_of_another_kind_makes_code_for_the_least_of_x86(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cross, "host_architecture", lambda: "aarch64")
+    plain, options = artefact_target("x86_64-linux"), CompileOptions(threads=1)
+    made = object_of(program(), options, library="lib", target=plain)
+    assert read_object(made.data).machine == X86_64
+    loaded = Loaded(link([made.data]))
+    x = np.linspace(-2, 2, 289_000, dtype=np.float32).reshape(SHAPE)
+    y, sums = np.empty_like(x), np.empty(SHAPE[:2], np.float32)
+    scratch = np.empty(made.entries[0].scratch_bytes + 64, np.uint8)
+    place = -(-scratch.ctypes.data // 64) * 64
+    call = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 4)(loaded.address_of("lib_main"))
+    assert call(x.ctypes.data, y.ctypes.data, sums.ctypes.data, place) == 0
+    theirs = mind_mlir.compile(program(), target="sse")(x=x)
+    assert np.array_equal(y, theirs[0])
+    np.testing.assert_allclose(sums, theirs[1], rtol=1e-6)
+    with pytest.raises(ArtefactError, match="E6504"):
+        object_of(program(), options, library="lib", target=named_target("avx2"))

@@ -407,6 +407,7 @@ def test_a_process_ends_while_a_thread_is_in_a_loop() -> None:
         import threading
         mind_mlir.set_num_threads(2)
         data = words(1000)
+        bodies()  # MLIR's own threads do not like to be ended
         def work():
             while True:
                 region("count", data, 1000)
