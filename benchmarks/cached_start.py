@@ -133,12 +133,14 @@ def _processes(place: Path, text: Path, peers: str) -> Mapping[str, Callable[[in
 
 
 def _row(name: str, samples: Sequence[Mapping[str, float]]) -> Row:
-    medians = {
-        part: statistics.median(each.get(part, 0.0) for each in samples) for part in ("process", *_PARTS)
-    }
-    best = min(each["process"] for each in samples)
-    parts = {f"{part} ms": medians[part] * 1e3 for part in _PARTS}
-    return {"process": name, "median ms": medians["process"] * 1e3, "best ms": best * 1e3, **parts}
+    def median(part: str) -> float | str:
+        """Return milliseconds; nothing where the processes have no such part."""
+        times = [each[part] for each in samples if part in each]
+        return statistics.median(times) * 1e3 if times else ""
+
+    best = min(each["process"] for each in samples) * 1e3
+    parts: Row = {f"{part} ms": median(part) for part in _PARTS}
+    return {"process": name, "median ms": median("process"), "best ms": best, **parts}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
