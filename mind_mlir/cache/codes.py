@@ -9,10 +9,10 @@ digest, that of `labels_digest`, says for which. It is zero where there are no c
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING
 
 from mind_mlir.abi import ALIGNMENT
+from mind_mlir.cache.digests import DIGEST_BYTES, digest_of
 from mind_mlir.code.compiled import CompiledCode
 from mind_mlir.code.errors import CodeError
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from mind_mlir.cache.store import Store
 
-_DIGEST_BYTES = hashlib.sha256().digest_size
+_DIGEST_BYTES = DIGEST_BYTES
 _ANY = bytes(_DIGEST_BYTES)
 
 
@@ -66,4 +66,4 @@ def read_code(content: memoryview) -> CompiledCode:
 
 
 def _own_key(key: str, digest: bytes) -> str:
-    return hashlib.sha256(bytes.fromhex(key) + digest).hexdigest()
+    return digest_of(bytes.fromhex(key) + digest).hexdigest()

@@ -1,6 +1,6 @@
 """What stands around the content of an entry, so that anything else is told from it.
 
-    entry    ::= magic "MINDCODE", version u32, 0 u32, key 32 bytes, sha256 of the content 32 bytes,
+    entry    ::= magic "MINDCODE", version u32, 0 u32, key 32 bytes, digest of the content 32 bytes,
                  size of the content u64, zeros up to `HEADER_BYTES`, content          (little-endian)
 
 The header follows from key and content alone, and is compared as a whole: no bit of an entry can change
@@ -9,28 +9,28 @@ without notice.
 
 from __future__ import annotations
 
-import hashlib
 import struct
 from typing import TYPE_CHECKING
 
 from mind_mlir.abi import ALIGNMENT
+from mind_mlir.cache.digests import digest_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _MAGIC = b"MINDCODE"
 #: The form of entries; those of another one are not read.
-_VERSION = 1
+_VERSION = 2
 _FORM = struct.Struct("<8sII32s32sQ")
 #: Where the content begins: it is aligned where the entry is.
 HEADER_BYTES = 2 * ALIGNMENT
-#: The digits of a key: those of a sha256.
+#: The digits of a key: those of a digest.
 KEY_DIGITS = 64
 
 
 def header(key: str, parts: Iterable[bytes | memoryview]) -> bytes:
     """Return what stands before a content that is these parts, one behind the other."""
-    digest, size = hashlib.sha256(), 0
+    digest, size = digest_of(), 0
     for part in parts:
         digest.update(part)
         size += memoryview(part).nbytes

@@ -6,7 +6,6 @@ All is found without loading the bindings, in a few milliseconds, once in a proc
 from __future__ import annotations
 
 import functools
-import hashlib
 import importlib.util
 import marshal
 import os
@@ -17,6 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from mind_mlir.cache.digests import digest_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -58,14 +59,14 @@ def compiler_fingerprint() -> bytes:
         _record(_PACKAGE) or sorted(_files(_PACKAGE, (".py", ".mlir"), NO_PART)),
         *_bindings(),
     )
-    return hashlib.sha256(marshal.dumps(facts, 2)).digest()
+    return digest_of(marshal.dumps(facts, 2)).digest()
 
 
 @functools.cache
 def machine_fingerprint() -> bytes:
     """Return a digest of this processor: code for the machine at hand uses all that it has."""
     lines = _processor()
-    return hashlib.sha256(marshal.dumps((platform.machine(), sys.platform, lines), 2)).digest()
+    return digest_of(marshal.dumps((platform.machine(), sys.platform, lines), 2)).digest()
 
 
 def _processor() -> list[str]:

@@ -9,13 +9,13 @@ has them, does not; `labels_digest` is about these.
 from __future__ import annotations
 
 import functools
-import hashlib
 import marshal
 import platform
 from dataclasses import astuple, fields
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.analysis.call_graph import operations_of
+from mind_mlir.cache.digests import digest_of
 from mind_mlir.cache.fingerprint import compiler_fingerprint, machine_fingerprint
 from mind_mlir.ir.attributes import Padding
 from mind_mlir.ir.interface import interface_of
@@ -90,7 +90,7 @@ def labels_digest(module: Module) -> bytes:
 
 
 def _digest(data: Any) -> bytes:
-    return hashlib.sha256(marshal.dumps(data, _VERSION)).digest()
+    return digest_of(marshal.dumps(data, _VERSION)).digest()
 
 
 def _place(operation: CoreOperation) -> tuple[str, int, int] | None:
@@ -173,7 +173,7 @@ def _attribute(value: AttributeValue) -> object:
         return ["padding", str(value.mode), value.pairs]
     if len(value.data) < _LARGE:
         return ["literal", _type(value.type), value.data]
-    return ["large literal", _type(value.type), hashlib.sha256(value.data).digest()]
+    return ["large literal", _type(value.type), digest_of(value.data).digest()]
 
 
 def _option(value: object) -> object:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -73,6 +72,8 @@ def read_dtype(name: str, start: int, source: SourceText) -> DType:
     if dtype is not None:
         return dtype
     familiar = _FAMILIAR.get(name.lower())
+    import difflib  # noqa: PLC0415 -- nobody needs it who makes no mistake
+
     close = difflib.get_close_matches(name[:40], [d.core_name for d in DType], n=1)
     guess = familiar.core_name if familiar else close[0] if close else None
     suggestion = f"did you mean {guess}?" if guess else "the dtypes of Core v1 are i1, i32, i64, f32 and f64"

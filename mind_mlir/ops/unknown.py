@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -60,5 +59,7 @@ def nearest_opcode(opcode: str) -> str | None:
     """Return the known opcode that ``opcode`` was most likely meant to be, or None."""
     by_folded = {known.lower(): known for known in registry.by_opcode()}
     by_folded |= {name.lower(): opcode for name, (opcode, _profile) in _aliases().items()}
+    import difflib  # noqa: PLC0415 -- nobody needs it who makes no mistake
+
     near = difflib.get_close_matches(opcode.lower()[:60].replace("_", ""), list(by_folded), n=1)
     return by_folded[near[0]] if near else None

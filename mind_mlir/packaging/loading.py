@@ -21,6 +21,7 @@ from mind_mlir.frozen import FrozenDict
 from mind_mlir.interrupts import held
 from mind_mlir.ir.entry import DEFAULT_ENTRY
 from mind_mlir.packaging.errors import damaged, foreign, missing_tool
+from mind_mlir.packaging.manifest import Manifest
 from mind_mlir.packaging.reading import read_bundle
 from mind_mlir.runtime.call import Called
 from mind_mlir.runtime.function import CompiledFunction, Signature, native_function
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.interface import Parameter
     from mind_mlir.ir.types import TensorType
-    from mind_mlir.packaging.manifest import Manifest
     from mind_mlir.runtime.bound import BoundFunction
 
 #: Code with a pool of threads, by the digest of its object: it stays in memory, for they may be running it.
@@ -65,9 +65,12 @@ class Bundle(Called):
 
         Raises:
             KeyError: The code has no such function as the manifest says.
+            TypeError: An argument is of another kind: only `load_bundle` makes these.
         """
+        border.expect(manifest, Manifest, "manifest", "the manifest of a bundle")
+        border.expect(native, NativeModule, "native", "native code (mind_mlir.load_bundle loads it)")
         super().__init__()
-        self.path = path
+        self.path = border.text(path, "path")
         self.library, self.machine, self.features = manifest.library, manifest.machine, manifest.features
         self.entries: Mapping[str, Entry] = FrozenDict({entry.name: entry for entry in manifest.entries})
         self.functions: Mapping[str, CompiledFunction] = FrozenDict(

@@ -105,11 +105,16 @@ def _renumber(operation: CoreOperation, renamed: Mapping[ValueId, ValueId]) -> C
     operands = [renamed[operand] for operand in operation.operands]
     if record.commutative:
         operands.sort()
+    attributes = normal_attributes(record, operation.attributes, operation.result_type)
+    value_id, read = renamed[operation.value_id], tuple(operands)
+    same = value_id == operation.value_id and read == operation.operands
+    if same and attributes is operation.attributes and not operation.names:
+        return operation  # as nearly all of a program that has been printed in this form
     return CoreOperation.create(
-        renamed[operation.value_id],
+        value_id,
         operation.opcode,
-        operands,
-        normal_attributes(record, operation.attributes, operation.result_type),
+        read,
+        attributes,
         operation.result_type,
         operation.source,
         origin=operation.label,

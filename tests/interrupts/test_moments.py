@@ -141,7 +141,7 @@ def counted_in_tool(tool: str) -> dict[str, int]:
 
 
 PLACES = [
-    ("mind-mlir", "output.replace_file"),
+    ("mind-mlir", "files.replace_file"),
     ("mind-mlir", "output.write_output"),
     ("mind-mlir", "pipeline._timed"),
     ("mind-mlir", "session.guarded"),
