@@ -23,27 +23,22 @@ from mind_mlir.ir.entry import DEFAULT_ENTRY
 from mind_mlir.packaging.errors import damaged, foreign, missing_tool
 from mind_mlir.packaging.manifest import Manifest
 from mind_mlir.packaging.reading import read_bundle
-from mind_mlir.runtime.call import Called
-from mind_mlir.runtime.function import CompiledFunction, Signature, native_function
+from mind_mlir.runtime.function import CompiledFunction, native_function
+from mind_mlir.runtime.function_set import FunctionSet
 from mind_mlir.runtime.native import NativeModule
 from mind_mlir.runtime.threads import follow_threads
 from mind_mlir.target import missing_features
 
 if TYPE_CHECKING:
-    import inspect
     from collections.abc import Callable, Mapping
 
     from mind_mlir.code.entry import Entry
-    from mind_mlir.ir.attributes import Array
-    from mind_mlir.ir.interface import Parameter
-    from mind_mlir.ir.types import TensorType
-    from mind_mlir.runtime.bound import BoundFunction
 
 #: Code with a pool of threads, by the digest of its object: it stays in memory, for they may be running it.
 _POOLS: dict[str, NativeModule] = {}
 
 
-class Bundle(Called):
+class Bundle(FunctionSet):
     """Compiled functions from a bundle; `mind_mlir.load_bundle` returns one.
 
     Called, it is its function ``main``, or the only one; ``bundle["f"]`` is any of them. They are called as
@@ -69,92 +64,19 @@ class Bundle(Called):
         """
         border.expect(manifest, Manifest, "manifest", "the manifest of a bundle")
         border.expect(native, NativeModule, "native", "native code (mind_mlir.load_bundle loads it)")
-        super().__init__()
+        entries = FrozenDict({entry.name: entry for entry in manifest.entries})
+        functions = FrozenDict({name: _callable(entry, native, path) for name, entry in entries.items()})
+        alone = next(iter(functions.values())) if len(functions) == 1 else None
+        super().__init__(functions, functions.get(DEFAULT_ENTRY, alone))
         self.path = border.text(path, "path")
         self.library, self.machine, self.features = manifest.library, manifest.machine, manifest.features
-        self.entries: Mapping[str, Entry] = FrozenDict({entry.name: entry for entry in manifest.entries})
-        self.functions: Mapping[str, CompiledFunction] = FrozenDict(
-            {name: _callable(entry, native, path) for name, entry in self.entries.items()}
-        )
-        alone = next(iter(self.functions.values())) if len(self.functions) == 1 else None
-        self.default: CompiledFunction | None = self.functions.get(DEFAULT_ENTRY, alone)
+        self.entries: Mapping[str, Entry] = entries
 
     def __repr__(self) -> str:
         return f"<Bundle {brief(self.path)}: {self._names()}>"
 
-    __signature__ = Signature()
-
-    @property
-    def parameters(self) -> tuple[Parameter, ...]:
-        """Return the inputs of the function that a call runs; a `ValueError` where there is none."""
-        return self._called().parameters
-
-    @property
-    def results(self) -> tuple[TensorType, ...]:
-        """Return the types of its outputs; a `ValueError` where there is none."""
-        return self._called().results
-
-    def signature(self) -> inspect.Signature:
-        """Return what a call takes and returns (see `CompiledFunction.signature`)."""
-        return self._called().signature()
-
     def __reduce__(self) -> tuple[Callable[[str], Bundle], tuple[str]]:
         return load_bundle, (self.path,)
-
-    def __copy__(self) -> Bundle:
-        return self  # nothing about it can be changed
-
-    def __deepcopy__(self, memo: object) -> Bundle:
-        return self
-
-    def __getitem__(self, name: str) -> CompiledFunction:
-        """Return the function called ``name``.
-
-        Raises:
-            KeyError: There is none.
-            TypeError: ``name`` is no string.
-        """
-        function = self.functions.get(border.text(name, "name"))
-        if function is None:
-            raise KeyError(f"no function is called {brief(repr(name))}; the functions are: {self._names()}")
-        return function
-
-    def __call__(self, /, *args: object, **kwargs: object) -> tuple[Array, ...]:
-        """Run ``main``, or the only function, on numpy arrays, given by position or by input name.
-
-        With ``out=``, an array or a tuple with one for each output, results are written there (see
-        `CompiledFunction.__call__`).
-
-        Returns:
-            One fresh C-contiguous array for each output, or those given, always as a tuple.
-
-        Raises:
-            ArgumentError: The arguments do not fit the inputs, or ``out`` the outputs (E61xx).
-            ExecutionError: E6001, an index was out of bounds; E6004, the memory for outputs or intermediate
-                values could not be had; E6009, an integer was divided by zero.
-            ValueError: There are several functions, and none is called ``main``.
-        """
-        function = self._called()
-        results = function._call(args, kwargs)
-        self._words = function._words
-        return results
-
-    _call_python = __call__
-
-    def bind(self, /, *args: object, **kwargs: object) -> BoundFunction:
-        """Return ``main``, or the only function, bound to its arguments (see `CompiledFunction.bind`)."""
-        return self._called().bind(*args, **kwargs)
-
-    def _called(self) -> CompiledFunction:
-        if self.default is None:
-            raise ValueError(
-                f"no function is called '{DEFAULT_ENTRY}': say which one to run, as in "
-                f"bundle[{next(iter(self.functions), 'name')!r}](...); the functions are: {self._names()}"
-            )
-        return self.default
-
-    def _names(self) -> str:
-        return brief(", ".join(self.functions) or "none")
 
 
 def load_bundle(path: object) -> Bundle:

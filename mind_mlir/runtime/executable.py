@@ -14,13 +14,13 @@ from mind_mlir.diagnostics import InternalError
 from mind_mlir.diagnostics.display import brief
 from mind_mlir.frozen import FrozenDict
 from mind_mlir.interrupts import held
-from mind_mlir.ir.entry import DEFAULT_ENTRY, default_entry
+from mind_mlir.ir.entry import default_entry
 from mind_mlir.ir.module import MODULE, Module
 from mind_mlir.options import CompileOptions
 from mind_mlir.passes.pass_names import checked_names
-from mind_mlir.runtime.call import Called
 from mind_mlir.runtime.compiled_code import code_of
-from mind_mlir.runtime.function import CompiledFunction, Signature, native_function
+from mind_mlir.runtime.function import CompiledFunction, native_function
+from mind_mlir.runtime.function_set import FunctionSet
 from mind_mlir.runtime.memory import pool
 from mind_mlir.runtime.native import NativeModule
 from mind_mlir.runtime.places import Places
@@ -29,21 +29,17 @@ from mind_mlir.stages import FORMS
 from mind_mlir.target import TARGETS, runnable_target
 
 if TYPE_CHECKING:
-    import inspect
     from collections.abc import Callable, Mapping
 
     from mind_mlir.code.compilation import Compilation
     from mind_mlir.ir.attributes import Array
-    from mind_mlir.ir.interface import Parameter
-    from mind_mlir.ir.types import TensorType
     from mind_mlir.pipeline import Observer
-    from mind_mlir.runtime.bound import BoundFunction
     from mind_mlir.target import Target
 
 OPT_LEVELS = range(4)
 
 
-class Executable(Called):
+class Executable(FunctionSet):
     """A module compiled to native code: its exported functions.
 
     Called, it is its function ``main``, or the only one; ``executable["f"]`` is any of them. Calls check
@@ -55,6 +51,8 @@ class Executable(Called):
         functions: The exported functions by name, in the module's order.
         timings: Seconds that each stage of the compilation took.
     """
+
+    _word = "executable"
 
     def __init__(
         self,
@@ -74,7 +72,6 @@ class Executable(Called):
             observer: Sees every stage's form as it appears.
             entry: The function that a call runs, where that is not ``main`` or the only one.
         """
-        super().__init__()
         border.expect(module, Module, "module", MODULE)
         self._options = options = checked_options(CompileOptions() if options is None else options)
         # Before anything is done, for what the environment says may be wrong.
@@ -85,11 +82,11 @@ class Executable(Called):
         self._source = module = restricted(module, function)
         self._named_entry = entry
         found = code_of(module, options, target=machine, threads=limit, observer=observer)
-        self.functions: Mapping[str, CompiledFunction] = FrozenDict(self._load(found))
-        self.timings: Mapping[str, float] = MappingProxyType(dict(found.timings))
+        functions = FrozenDict(self._load(found))
         default = default_entry(module)
         entry = default.name if entry is None and default is not None else entry
-        self._entry = None if entry is None else self.functions[entry]
+        super().__init__(functions, None if entry is None else functions[entry])
+        self.timings: Mapping[str, float] = MappingProxyType(dict(found.timings))
         pool.leftover = True
 
     @held()
@@ -111,78 +108,10 @@ class Executable(Called):
         return str(self._source)
 
     def __repr__(self) -> str:
-        return f"<Executable {brief(str(self._entry or f'of {self._names()}'))}>"
-
-    __signature__ = Signature()
-
-    @property
-    def parameters(self) -> tuple[Parameter, ...]:
-        """Return the inputs of the function that a call runs; a `ValueError` where there is none."""
-        return self._called().parameters
-
-    @property
-    def results(self) -> tuple[TensorType, ...]:
-        """Return the types of its outputs; a `ValueError` where there is none."""
-        return self._called().results
-
-    def signature(self) -> inspect.Signature:
-        """Return what a call takes and returns (see `CompiledFunction.signature`)."""
-        return self._called().signature()
+        return f"<Executable {brief(str(self.default or f'of {self._names()}'))}>"
 
     def __reduce__(self) -> tuple[Callable[..., Executable], tuple[object, ...]]:
         return _recompile, (self._source, self._options, self._named_entry)
-
-    def __copy__(self) -> Executable:
-        return self  # nothing about it can be changed
-
-    def __deepcopy__(self, memo: object) -> Executable:
-        return self
-
-    def __getitem__(self, name: str) -> CompiledFunction:
-        """Return the exported function called ``name``.
-
-        Raises:
-            KeyError: There is none.
-            TypeError: ``name`` is no string.
-        """
-        function = self.functions.get(border.text(name, "name"))
-        if function is None:
-            raise KeyError(f"no function is called {brief(repr(name))}; the functions are: {self._names()}")
-        return function
-
-    def __call__(self, /, *args: object, **kwargs: object) -> tuple[Array, ...]:
-        """Run ``main``, or the only function, on numpy arrays, given by position or by input name.
-
-        With ``out=``, an array or a tuple with one for each output, results are written there (see
-        `CompiledFunction.__call__`).
-
-        Returns:
-            One fresh C-contiguous array for each output, or those given, always as a tuple.
-
-        Raises:
-            ArgumentError: The arguments do not fit the inputs, or ``out`` the outputs (E61xx).
-            ExecutionError: E6001, an index was out of bounds; E6004, the memory for outputs or intermediate
-                values could not be had; E6009, an integer was divided by zero.
-            ValueError: There are several functions, and none is called ``main``.
-        """
-        function = self._called()
-        results = function._call(args, kwargs)
-        self._words = function._words
-        return results
-
-    _call_python = __call__
-
-    def bind(self, /, *args: object, **kwargs: object) -> BoundFunction:
-        """Return ``main``, or the only function, bound to its arguments and outputs.
-
-        It is for loops that use the same arrays again (see `CompiledFunction.bind`).
-
-        Raises:
-            ArgumentError: The arguments do not fit the inputs, or ``out`` the outputs (E61xx).
-            ExecutionError: E6004, there is no memory for the outputs.
-            ValueError: There are several functions, and none is called ``main``.
-        """
-        return self._called().bind(*args, **kwargs)
 
     def staged_words(self, *, single: bool) -> Array:
         """Return a native record of the function that a call runs, for a `StagedFunction` that calls it.
@@ -207,18 +136,6 @@ class Executable(Called):
         from mind_mlir.runtime.stage_text import stage_text  # noqa: PLC0415 -- loads MLIR, which calls do without
 
         return stage_text(self._source, stage, self._options)
-
-    def _called(self) -> CompiledFunction:
-        """Return the function that a call runs."""
-        if self._entry is None:
-            raise ValueError(
-                f"no function is called '{DEFAULT_ENTRY}': say which one to run, as in "
-                f"executable[{next(iter(self.functions), 'name')!r}](...); the functions are: {self._names()}"
-            )
-        return self._entry
-
-    def _names(self) -> str:
-        return brief(", ".join(self.functions) or "none")
 
 
 def _recompile(module: Module, options: CompileOptions, entry: str | None) -> Executable:
