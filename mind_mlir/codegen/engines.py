@@ -8,13 +8,14 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
+import platform
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.bindings import Handle, StringRef, c_function, handle_of, ir
 from mind_mlir.codegen.ahead import Ahead, making
-from mind_mlir.diagnostics import InternalError
+from mind_mlir.diagnostics import Diagnostic, InternalError, UnsupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -38,8 +39,12 @@ class Engine:
             pic: Whether the code is position-independent, as objects for linkers are.
 
         Raises:
+            UnsupportedError: E7001, objects of this system are not ELF files: it is not Linux.
             InternalError: LLVM does not take the module; what it has to say is on standard error.
         """
+        if not hasattr(os, "memfd_create"):
+            words = f"code is made from ELF files, on Linux alone, and this system is {platform.system()}"
+            raise UnsupportedError(Diagnostic("E7001", words, help="interpret the program, or use Linux"))
         numbers, flags = [ctypes.c_int] * 2, [ctypes.c_bool] * 2
         create = _function("Create", Handle, Handle, *numbers, ctypes.c_void_p, *flags)
         self._handle = create(handle_of(module), opt_level, 0, None, True, pic)
