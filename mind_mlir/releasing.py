@@ -1,11 +1,20 @@
-"""What gives memory back that waits to be used again, wherever it is kept."""
+"""What gives memory back that waits to be used again, wherever it is kept; and what is never given back."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import ctypes
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+T = TypeVar("T")
+
 #: Called by `mind_mlir.release_memory`; whoever keeps something adds itself.
 at_release: list[Callable[[], object]] = []
+
+
+def for_ever(thing: T) -> T:
+    """Keep what native code refers to alive until the process ends, also while the interpreter shuts down."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
+    return thing

@@ -6,7 +6,6 @@ There is no C compiler where we are installed, but there is LLVM. The texts (`*.
 
 from __future__ import annotations
 
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir, llvm, new_context
@@ -23,9 +22,8 @@ if TYPE_CHECKING:
 
 #: Where the addresses of functions are that nothing else refers to.
 ADDRESSES = "mind.addresses"
-_FOLDER = "mind_mlir.runtime"
 
-_begun: dict[tuple[str, ...], Code] = {}
+_begun: dict[str, Code] = {}
 
 
 class Code:
@@ -59,14 +57,14 @@ class Code:
 
 
 @held()
-def begin(*names: str, opt_level: int = 2) -> Code:
-    """Begin to make the code of ``<name>.mlir``, or return it if that has been done.
+def begin(text: str, *, opt_level: int = 2) -> Code:
+    """Begin to make the code of a text, operations of the LLVM dialect, or return it if that has been done.
 
-    Its functions are C functions of the types that the text says. Several files are one text: what they
-    define, they have in common. It is compiled once in a process; any thread may call this.
+    Its functions are C functions of the types that the text says. It is compiled once in a process; any
+    thread may call this.
 
     Args:
-        names: The files, without their suffix.
+        text: The operations.
         opt_level: LLVM's optimisation level; the first call decides.
 
     Raises:
@@ -74,14 +72,9 @@ def begin(*names: str, opt_level: int = 2) -> Code:
         InternalError: LLVM does not.
     """
     with making:
-        if names not in _begun:
-            _begun[names] = _begin_text(library_text(*names), opt_level=opt_level)
-        return _begun[names]
-
-
-def library_text(*names: str) -> str:
-    """Return the texts ``<name>.mlir``, one behind the other."""
-    return "\n".join(files(_FOLDER).joinpath(f"{name}.mlir").read_text(encoding="utf-8") for name in names)
+        if text not in _begun:
+            _begun[text] = _begin_text(text, opt_level=opt_level)
+        return _begun[text]
 
 
 @held()

@@ -23,6 +23,7 @@ from mind_mlir.ir.entry import DEFAULT_ENTRY
 from mind_mlir.packaging.errors import damaged, foreign, missing_tool
 from mind_mlir.packaging.manifest import Manifest
 from mind_mlir.packaging.reading import read_bundle
+from mind_mlir.releasing import for_ever
 from mind_mlir.runtime.function import CompiledFunction, native_function
 from mind_mlir.runtime.function_set import FunctionSet
 from mind_mlir.runtime.native import NativeModule
@@ -136,7 +137,7 @@ def _native(manifest: Manifest, code: bytes) -> NativeModule:
     configure = f"{manifest.library}_set_num_threads"
     if configure in functions:
         _POOLS[digest] = native
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(native))  # they wait in it until the process has ended
+        for_ever(native)  # they wait in it until the process has ended
         follow_threads(ctypes.CFUNCTYPE(None, ctypes.c_int)(native.address_of(configure)))
     return native
 

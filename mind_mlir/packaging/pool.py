@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from importlib.resources import files
 
 from mind_mlir.abi import PARALLEL_SYMBOL
+from mind_mlir.runtime.kept_images import runtime_text
 
 #: What C calls to set the number of threads: ``void (i32)``.
 SET_THREADS = "mind.pool.set_num_threads"
@@ -23,8 +23,8 @@ def pool_text(machine: str) -> str:
     made internal.
     """
     names = ("threads", "threads_workers", f"threads_{machine}")
-    text = "\n".join(_read(name) for name in names).replace(f"@{PARALLEL_SYMBOL}(", "@parallel(")
-    text += _read(_C_TEXT)
+    text = runtime_text(*names).replace(f"@{PARALLEL_SYMBOL}(", "@parallel(")
+    text += runtime_text(_C_TEXT)
     for name in sorted({function or data for function, data in _DEFINED.findall(text)} - {PARALLEL_SYMBOL}):
         text = re.sub(rf"@{name}\b", f"@{_PREFIX}{name}", text)
     return text
@@ -33,7 +33,3 @@ def pool_text(machine: str) -> str:
 def called_functions(machine: str) -> tuple[str, ...]:
     """Return the functions of the C library that the pool calls."""
     return tuple(sorted(set(_DECLARED.findall(pool_text(machine)))))
-
-
-def _read(name: str) -> str:
-    return files("mind_mlir.runtime").joinpath(f"{name}.mlir").read_text(encoding="utf-8")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from mind_mlir.code.loading import Loaded, process_symbol
 from mind_mlir.interrupts import held
+from mind_mlir.releasing import for_ever
 from mind_mlir.runtime.call_abi import addresses, layout
 from mind_mlir.runtime.call_record import WORDS
 from mind_mlir.runtime.kept_images import find_image, keep_image, runtime_text
@@ -123,8 +124,8 @@ def _load(text: str) -> int:
     if image is None:
         image = _compile(text)
         keep_image(text, None, image)
-    objects = {**addresses(), "mind.python_method": id(_forever(sys.intern(_PYTHON_METHOD)))}
-    return _forever(Loaded(image, lambda name: objects.get(name) or _function(name))).address_of("mind_call")
+    objects = {**addresses(), "mind.python_method": id(for_ever(sys.intern(_PYTHON_METHOD)))}
+    return for_ever(Loaded(image, lambda name: objects.get(name) or _function(name))).address_of("mind_call")
 
 
 def _compile(text: str) -> Image:
@@ -154,11 +155,5 @@ def _install(kind: type[Called], address: int) -> None:
     new_method = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object, ctypes.c_void_p)(
         ("PyDescr_NewMethod", ctypes.pythonapi)
     )
-    method = new_method(kind, ctypes.addressof(_forever(definition)))
+    method = new_method(kind, ctypes.addressof(for_ever(definition)))
     setattr(kind, "__call__", method)  # noqa: B010 -- mypy wants no assignments to methods
-
-
-def _forever(thing: T) -> T:
-    """Keep what native code refers to alive until the process ends, also while the interpreter shuts down."""
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
-    return thing

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 _FOLDER = Path(__file__).parent
 
 
+@functools.cache
 def runtime_text(*names: str) -> str:
     """Return the texts ``<name>.mlir``, one behind the other."""
     return "\n".join((_FOLDER / f"{name}.mlir").read_text(encoding="utf-8") for name in names)

@@ -13,6 +13,7 @@ from mind_mlir import border
 from mind_mlir.abi import PARALLEL_SYMBOL
 from mind_mlir.cores import usable_cores
 from mind_mlir.diagnostics.display import brief
+from mind_mlir.releasing import for_ever
 from mind_mlir.runtime.kept_images import find_image, keep_image, runtime_text
 
 if TYPE_CHECKING:
@@ -46,8 +47,7 @@ class _Pool:
     def __init__(self, image: Image) -> None:
         from mind_mlir.code.loading import Loaded  # noqa: PLC0415 -- loads numpy, which the number of threads does without
 
-        loaded = Loaded(image)
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(loaded))
+        loaded = for_ever(Loaded(image))
         self.address = loaded.address_of(PARALLEL_SYMBOL)
         configure = loaded.address_of("mind_threads_configure")
         self._configure = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 3)(configure)
@@ -192,7 +192,7 @@ def parallel_address() -> int:
     found = _kept()
     if found is None:
         found = _begin().image()
-        keep_image(runtime_text(*_texts()), None, found)
+        keep_image(_text(), None, found)
     with _State.lock:
         if _State.pool is None:
             count = get_num_threads()
@@ -205,18 +205,18 @@ def parallel_address() -> int:
 def _begin() -> Code:
     from mind_mlir.codegen.library import begin  # noqa: PLC0415 -- MLIR, which the number of threads does without
 
-    return begin(*_texts(), opt_level=0)
+    return begin(_text(), opt_level=0)
 
 
 def _kept() -> Image | None:
     """Return the code of the pool where that has been kept."""
     if _State.image is None:
-        _State.image = find_image(runtime_text(*_texts()), None)
+        _State.image = find_image(_text(), None)
     return _State.image
 
 
-def _texts() -> tuple[str, ...]:
-    return *_TEXTS, _MACHINES[os.uname().machine]
+def _text() -> str:
+    return runtime_text(*_TEXTS, _MACHINES[os.uname().machine])
 
 
 def _default() -> int:
