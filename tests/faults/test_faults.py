@@ -1,0 +1,32 @@
+"""What the system refuses is an error with words, and the next call works, whichever system call it is."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from faults import kernel, scenario
+
+#: How many calls of each kind fail in turn; all of them where random tests search further.
+_COUNT = [] if "MIND_MLIR_FUZZ" in os.environ else ["3"]
+_TESTS = Path(__file__).parents[1]
+
+
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("step", [each.__name__ for each in scenario.STEPS])
+def test_refused_system_calls(step: str) -> None:
+    if not kernel.can_notify():
+        pytest.skip("this system does not let a process answer the system calls of another")
+    command = [sys.executable, "-m", "faults.runner", step, *_COUNT]
+    paths = os.pathsep.join([str(_TESTS), str(_TESTS.parent)])
+    done = subprocess.run(
+        command, env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True, check=False
+    )
+    assert not done.returncode, done.stderr
+    outcomes = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    assert outcomes[0]["during"] == "right"
+    assert [each for each in outcomes if each["trouble"] or each["after"] != "right"] == []
