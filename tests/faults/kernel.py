@@ -1,7 +1,7 @@
 """System calls of a child process that a parent lets fail: seccomp's user notifications.
 
-The child asks the kernel to report some system calls rather than make them. The parent answers each: it is to be
-made, or to fail. No compiler and no other program is needed; Linux 5.5 and x86-64 are.
+The child asks the kernel to report some system calls rather than make them. The parent answers each: it is to
+be made, or to fail. No compiler and no other program is needed; Linux 5.6 and x86-64 are.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import select
 import struct
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -67,8 +68,7 @@ def can_notify() -> bool:
     if sys.platform != "linux" or platform.machine() != "x86_64":
         return False
     try:
-        with open("/proc/sys/kernel/seccomp/actions_avail") as file:
-            return "user_notif" in file.read().split()
+        return "user_notif" in Path("/proc/sys/kernel/seccomp/actions_avail").read_text("ascii").split()
     except OSError:
         return False
 
@@ -155,6 +155,5 @@ def answer(listener: int, names: tuple[str, ...], fails: Callable[[str], bool], 
 
 def _heap_end(thread: int) -> int:
     """Return where the heap of a process ends, at the end of a page."""
-    with open(f"/proc/{thread}/maps") as file:
-        ends = [line.split()[0].split("-")[1] for line in file if line.endswith("[heap]\n")]
-    return int(ends[-1], 16)
+    lines = Path(f"/proc/{thread}/maps").read_text("utf-8").splitlines()
+    return int([line for line in lines if line.endswith("[heap]")][-1].split()[0].split("-")[1], 16)

@@ -1,9 +1,9 @@
-"""Runs a step of `scenario` again and again, with another system call that fails; prints a line of JSON a run.
+"""Runs a step of `scenario` again and again, with another system call that fails; prints a line of JSON each.
 
     python -m faults.runner STEP [COUNT]
 
-Calls are of several kinds (`KINDS`). First none fails, which tells how many calls of a kind there are; then for
-each number n the n-th fails alone, and once more with all after it. COUNT draws so many numbers, evenly.
+Calls are of several kinds (`KINDS`). First none fails, which tells how many calls of a kind there are; then
+for each number n the n-th fails alone, and once more with all after it. COUNT draws so many numbers, evenly.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from faults import kernel, scenario
+
 from mind_mlir.diagnostics import MindError
 
 if TYPE_CHECKING:
@@ -146,7 +147,7 @@ def _outcome(step: Callable[[Path], bool], folder: Path) -> tuple[str, str]:
         return ("right", "") if step(folder) else ("wrong", "the results are wrong")
     except (MindError, MemoryError) as error:
         return f"{type(error).__name__}: {error}", ""
-    except BaseException as error:  # noqa: BLE001 -- whatever it is, it is told
+    except BaseException as error:
         return f"{type(error).__name__}: {error}", traceback.format_exc()
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +12,7 @@ import mind_mlir.numpy as mnp
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 TEXT = """
 %x = Input {name="x"} : tensor<f32[96, 96]>
