@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import TYPE_CHECKING, Any, overload
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from mind_mlir import border, trees
 from mind_mlir.arguments import viewed
@@ -52,6 +53,7 @@ class JitFunction(StagedFunction):
         *,
         static: Sequence[str] = (),
         max_signatures: int = DEFAULT_MAX_SIGNATURES,
+        promotes: bool | None = None,
     ) -> None:
         """Hold what is to be traced.
 
@@ -60,6 +62,7 @@ class JitFunction(StagedFunction):
             options: How it is compiled.
             static: The names of the parameters whose values are part of the program.
             max_signatures: For how many forms, dtypes and shapes of arguments code is kept.
+            promotes: Whether operands of several dtypes are converted to one; None for as what calls it does.
 
         Raises:
             TypeError: ``function`` cannot be called.
@@ -71,7 +74,7 @@ class JitFunction(StagedFunction):
         name = name if type(name) is str else type(function).__name__
         super().__init__(name, _signature(function), options, static=static, max_signatures=max_signatures)
         functools.update_wrapper(self, function, updated=())
-        self._function = function
+        self._function, self._promotes = function, promotes
 
     def stage(self, unit: Unit, form: Form, types: Sequence[TensorType]) -> Instance:
         """Trace the function for arguments of a form and of types; see `StagedFunction.stage`.
@@ -81,7 +84,7 @@ class JitFunction(StagedFunction):
             VerificationError: An operation breaks a rule.
             Exception: What the function raises.
         """
-        trace = Trace(unit, TracedArray)
+        trace = Trace(unit, TracedArray, promotes=self._promotes)
         with trace.running():
             args, kwargs = form.unflatten([trace.parameter(type_) for type_ in types])
             returned = self._function(
@@ -101,7 +104,8 @@ class JitFunction(StagedFunction):
         def build(name: str) -> Function:
             return trace.builder.function(name, values, public=False)
 
-        return unit.define(brief(self.name), build, returned_form)
+        made = unit.define(brief(self.name), build, returned_form)
+        return replace(made, weak=tuple([isinstance(leaf, TracedValue) and leaf.weak for leaf in leaves]))
 
     def _result(self, trace: Trace, leaf: Any) -> Value:
         if not isinstance(leaf, TracedValue):
@@ -147,6 +151,7 @@ def jit(
     function: Callable[..., Any],
     *,
     static_argnames: Collection[str] | str = (),
+    promotion: Literal["standard", "strict"] = "standard",
     opt_level: int = DEFAULT_OPT_LEVEL,
     threads: int | None = None,
     target: str | None = None,
@@ -160,6 +165,7 @@ def jit(
 def jit(
     *,
     static_argnames: Collection[str] | str = (),
+    promotion: Literal["standard", "strict"] = "standard",
     opt_level: int = DEFAULT_OPT_LEVEL,
     threads: int | None = None,
     target: str | None = None,
@@ -174,6 +180,7 @@ def jit(
     entry: str | None = None,
     *,
     static_argnames: Collection[str] | str = (),
+    promotion: Literal["standard", "strict"] = "standard",
     opt_level: int = DEFAULT_OPT_LEVEL,
     threads: int | None = None,
     target: str | None = None,
@@ -194,6 +201,8 @@ def jit(
         entry: The function of a program; not needed where that has one function that no other one calls.
         static_argnames: Parameters whose arguments are hashable values rather than arrays: the program is
             made for each of their values.
+        promotion: ``"standard"`` converts operands of several dtypes to the one that the rules of
+            `docs/python.md` give them; ``"strict"`` makes them errors (E2004).
         opt_level: As of `mind_mlir.compile`.
         threads: As of `mind_mlir.compile`.
         target: As of `mind_mlir.compile`.
@@ -206,8 +215,8 @@ def jit(
 
     Raises:
         TypeError: An argument is not of the type above.
-        ValueError: ``static_argnames`` names no parameter, ``max_signatures`` is below 1, ``entry`` is given
-            for a function of Python; or as `mind_mlir.compile`.
+        ValueError: ``static_argnames`` names no parameter, ``max_signatures`` is below 1, ``promotion`` is
+            none of the two, ``entry`` is given for a function of Python; or as `mind_mlir.compile`.
         VerificationError: A program breaks a rule, has no function ``entry`` (E2002), or several (E2102).
     """
     disabled = checked_names(disabled_passes, "disabled_passes")
@@ -215,16 +224,20 @@ def jit(
         *(opt_level, threads, target, winograd, disabled), debug=debug, cache=checked_choice(cache)
     )
     static = border.names(static_argnames, "static_argnames")
+    # What does not say it does as the function that calls it.
+    promotes = None if border.choice(promotion, ("standard", "strict"), "promotion") == "standard" else False
 
     if isinstance(function, SurfaceProgram):
         if static:
             raise ValueError("static_argnames must be left out for a program, whose parameters say it")
+        if promotes is False:
+            raise ValueError("promotion must be left out for a program, which converts with astype alone")
         chosen = entry_of(function, entry if entry is None else border.text(entry, "entry"))
         return SurfaceFunction(function, chosen, options, max_signatures=max_signatures)
     if entry is not None:
         raise ValueError("entry must be left out for a function of Python: it is the function of a program")
 
     def wrap(function: Callable[..., Any]) -> JitFunction:
-        return JitFunction(function, options, static=static, max_signatures=max_signatures)
+        return JitFunction(function, options, static=static, max_signatures=max_signatures, promotes=promotes)
 
     return wrap if function is None else wrap(function)
