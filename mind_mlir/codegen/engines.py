@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from mind_mlir.bindings import Handle, StringRef, c_function, handle_of, ir
 from mind_mlir.codegen.ahead import Ahead, making
 from mind_mlir.diagnostics import Diagnostic, InternalError, UnsupportedError
+from mind_mlir.float_mode import fixed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -59,7 +60,8 @@ class Engine:
     def make(self, symbol: str) -> bool:
         """Make the code, by looking up something that the module defines; return whether that went well."""
         look_up = _function("Lookup", ctypes.c_void_p, Handle, StringRef)
-        return bool(look_up(self._handle, StringRef.of(symbol)))
+        with fixed():  # LLVM folds with the C library's functions
+            return bool(look_up(self._handle, StringRef.of(symbol)))
 
     def object(self) -> bytes:
         """Return the object that `make` has made; nothing where that failed."""

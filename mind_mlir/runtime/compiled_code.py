@@ -12,6 +12,7 @@ from mind_mlir.cache.directory import store_for
 from mind_mlir.cache.key import key_of, labels_digest
 from mind_mlir.code.compilation import Compilation
 from mind_mlir.cores import usable_cores
+from mind_mlir.float_mode import fixed
 from mind_mlir.passes.canonical_form import canonical_form, timed
 from mind_mlir.runtime.threads import begin_pool, get_num_threads
 from mind_mlir.target import named_target, runs_here
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from mind_mlir.target import Target
 
 
+@fixed()
 def code_of(
     module: Module,
     options: CompileOptions,
