@@ -11,6 +11,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from mind_mlir.cores import usable_cores
+from mind_mlir.speed_ups import attempted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,9 +38,8 @@ class Ahead:
         if usable_cores() < 2:
             return
         thread = threading.Thread(target=self._run, name="mind-mlir")
-        try:
-            thread.start()
-        except RuntimeError:  # the process may have no more threads, or is about to end
+        # The process may have no more threads or memory, or is about to end.
+        if attempted(lambda: (thread.start(),)) is None:
             return
         _running[:] = [thread, *(each for each in _running if each.is_alive())]
         self._thread = thread

@@ -105,18 +105,27 @@ class Making:
         Raises:
             InternalError: LLVM does not take the module; what it has to say is on standard error.
         """
+        self._module: Module | None = module
         self._engine = Engine(module, opt_level=opt_level)
         self._making = Ahead(partial(self._engine.make, symbol))
         self._data = b""
+        self._error: InternalError | None = None
 
     def object(self) -> bytes:
-        """Return the object; any thread may call this."""
-        if not self._data:
-            self._making.wait()
-            with making:
-                if not self._data:
-                    self._data = self._engine.object()
-                    Engine.close(self._engine)
+        """Return the object; any thread may call this, again where the system had no descriptor for it.
+
+        Raises:
+            InternalError: LLVM makes no code of the module.
+        """
+        self._making.wait()
+        with making:
+            if self._module is not None:
+                self._data = self._engine.object()
+                self._error = None if self._data else _refused(self._module)
+                self._module = None
+                Engine.close(self._engine)
+        if self._error is not None:
+            raise self._error
         return self._data
 
 
@@ -131,19 +140,18 @@ def make_objects(units: Sequence[tuple[Module, str, int]], *, pic: bool = False)
         InternalError: LLVM does not take a module; what it has to say is on standard error.
     """
     objects = [b""] * len(units)
-    errors: list[InternalError] = []
+    errors: list[Exception] = []
     engines: list[Engine] = []
 
     def make(number: int) -> None:
         module, symbol, level = units[number]
         try:
             engine = Engine(module, opt_level=level, pic=pic)
-        except InternalError as error:
+            engines.append(engine)
+            if engine.make(symbol):
+                objects[number] = engine.object()
+        except Exception as error:  # whichever thread this is, it is the caller's
             errors.append(error)
-            return
-        engines.append(engine)
-        if engine.make(symbol):
-            objects[number] = engine.object()
 
     with _several(units[0][0], len(units)):
         with making:
@@ -152,9 +160,11 @@ def make_objects(units: Sequence[tuple[Module, str, int]], *, pic: bool = False)
         for other in others:
             other.wait()
     Engine.close(*engines)
+    if errors:
+        raise errors[0]
     for (module, _, _), data in zip(units, objects, strict=True):
         if not data:
-            raise errors[0] if errors else _refused(module)
+            raise _refused(module)
     return objects
 
 

@@ -6,6 +6,8 @@ import functools
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mind_mlir.speed_ups import attempted
+
 if TYPE_CHECKING:
     from mind_mlir.cache.directory import Choice
     from mind_mlir.code.image import Image
@@ -20,12 +22,21 @@ def runtime_text(*names: str) -> str:
 
 
 def find_image(text: str, cache: Choice) -> Image | None:
-    """Return the image of a text, or None where none is kept.
+    """Return the image of a text, or None where none is kept; nothing here raises.
 
     Args:
         text: The text, and what else its code depends on.
         cache: Where code is kept, as callers of `mind_mlir.compile` say it.
     """
+    return attempted(lambda: _find(text, cache))
+
+
+def keep_image(text: str, cache: Choice, image: Image) -> None:
+    """Keep the image of a text, as `find_image` takes it; nothing here raises."""
+    attempted(lambda: _keep(text, cache, image))
+
+
+def _find(text: str, cache: Choice) -> Image | None:
     from mind_mlir.cache.codes import find_code  # noqa: PLC0415 -- loads numpy, which the number of threads does without
     from mind_mlir.cache.directory import store_for  # noqa: PLC0415 -- as above
     from mind_mlir.cache.key import key_of_text  # noqa: PLC0415 -- as above
@@ -35,8 +46,7 @@ def find_image(text: str, cache: Choice) -> Image | None:
     return None if found is None else found.image
 
 
-def keep_image(text: str, cache: Choice, image: Image) -> None:
-    """Keep the image of a text, as `find_image` takes it."""
+def _keep(text: str, cache: Choice, image: Image) -> None:
     from mind_mlir.cache.codes import keep_code  # noqa: PLC0415 -- as above
     from mind_mlir.cache.directory import store_for  # noqa: PLC0415 -- as above
     from mind_mlir.cache.key import key_of_text  # noqa: PLC0415 -- as above
