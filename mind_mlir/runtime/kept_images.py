@@ -41,8 +41,8 @@ def _find(text: str, cache: Choice) -> Image | None:
     from mind_mlir.cache.directory import store_for  # noqa: PLC0415 -- as above
     from mind_mlir.cache.key import key_of_text  # noqa: PLC0415 -- as above
 
-    store = store_for(cache)
-    found = None if store is None else find_code(store, key_of_text(text), bytes)
+    store, key = store_for(cache), key_of_text(text)
+    found = None if store is None or key is None else find_code(store, key, bytes)
     return None if found is None else found.image
 
 
@@ -52,6 +52,6 @@ def _keep(text: str, cache: Choice, image: Image) -> None:
     from mind_mlir.cache.key import key_of_text  # noqa: PLC0415 -- as above
     from mind_mlir.code.compiled import CompiledCode  # noqa: PLC0415 -- as above
 
-    store = store_for(cache)
-    if store is not None:
-        keep_code(store, key_of_text(text), bytes, CompiledCode(image, ()))
+    store, key = store_for(cache), key_of_text(text)
+    if store is not None and key is not None:
+        keep_code(store, key, bytes, CompiledCode(image, ()))
