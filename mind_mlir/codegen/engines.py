@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.bindings import Handle, StringRef, c_function, handle_of, ir
+from mind_mlir.code.pages import forbidden, may_become_code
 from mind_mlir.codegen.ahead import Ahead, making
 from mind_mlir.diagnostics import Diagnostic, InternalError, UnsupportedError
 from mind_mlir.float_mode import fixed
@@ -40,12 +41,20 @@ class Engine:
             pic: Whether the code is position-independent, as objects for linkers are.
 
         Raises:
-            UnsupportedError: E7001, objects of this system are not ELF files: it is not Linux.
+            UnsupportedError: E7001, objects of this system are not ELF files: it is not Linux. E7103, a
+                policy of the system lets no memory become code.
             InternalError: LLVM does not take the module; what it has to say is on standard error.
         """
         if not hasattr(os, "memfd_create"):
             words = f"code is made from ELF files, on Linux alone, and this system is {platform.system()}"
             raise UnsupportedError(Diagnostic("E7001", words, help="interpret the program, or use Linux"))
+        if (
+            not may_become_code()
+        ):  # LLVM makes code of what it never runs, and does not survive that it may not
+            raise forbidden(
+                "LLVM cannot compile",
+                "compile in a process without it, with the same cache or into a bundle: both run here",
+            )
         numbers, flags = [ctypes.c_int] * 2, [ctypes.c_bool] * 2
         create = _function("Create", Handle, Handle, *numbers, ctypes.c_void_p, *flags)
         self._handle = create(handle_of(module), opt_level, 0, None, True, pic)

@@ -95,8 +95,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     return found
 
 
-@pytest.mark.parametrize("mode", [FLUSHING, TRUNCATING], ids=["flushing", "truncating"])
-@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize(("when", "mode"), [("before", TRUNCATING), ("after", FLUSHING)])
 def test_what_is_kept_does_not_depend_on_it(
     expected: dict[str, bytes], tmp_path: Path, when: str, mode: int
 ) -> None:

@@ -108,11 +108,14 @@ STEPS = {
 }
 
 
+ERRORS = (OSError(24, "Too many open files"), ValueError("no such setting"), MemoryError())
+#: Each step with one error, and one step with all.
+FAULTS = [(step, ERRORS[place % 3]) for place, step in enumerate(STEPS)]
+FAULTS += [("loading it", error) for error in ERRORS if ("loading it", error) not in FAULTS]
+
+
 @needs_native
-@pytest.mark.parametrize(
-    "error", [OSError(24, "Too many open files"), ValueError("no such setting"), MemoryError()]
-)
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize(("step", "error"), FAULTS)
 @pytest.mark.usefixtures("anew")
 def test_calls_go_on_in_python_and_are_native_later(
     step: str, error: Exception, monkeypatch: pytest.MonkeyPatch
