@@ -25,6 +25,11 @@ def attempted(make: Callable[[], T]) -> T | None:
         return None
 
 
+def went_well(make: Callable[[], object]) -> bool:
+    """Call ``make`` as `attempted` does, and return whether it has not raised."""
+    return attempted(lambda: (make(),)) is not None
+
+
 class Attempts:
     """The attempts to have one thing: after each that fails, the next comes twice as late as that one did."""
 
@@ -46,5 +51,5 @@ class Attempts:
             return
         pause = self._pause
         self._left, self._pause = pause, 2 * pause
-        if attempted(lambda: (make(),)) is not None:
+        if went_well(make):
             self._left, self._pause = 1, pause

@@ -11,7 +11,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from mind_mlir.cores import usable_cores
-from mind_mlir.speed_ups import attempted
+from mind_mlir.speed_ups import went_well
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,7 +39,7 @@ class Ahead:
             return
         thread = threading.Thread(target=self._run, name="mind-mlir")
         # The process may have no more threads or memory, or is about to end.
-        if attempted(lambda: (thread.start(),)) is None:
+        if not went_well(thread.start):
             return
         _running[:] = [thread, *(each for each in _running if each.is_alive())]
         self._thread = thread
