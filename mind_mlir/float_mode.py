@@ -37,8 +37,8 @@ def fixed() -> Iterator[None]:
     read, write = functions
     before = ctypes.create_string_buffer(_ENVIRONMENT_BYTES)
     read(before)
-    write(_DEFAULT)
     try:
+        write(_DEFAULT)
         yield
     finally:
         write(before)

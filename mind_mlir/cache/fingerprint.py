@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mind_mlir.cache.digests import digest_of
-from mind_mlir.version import LOADED_NS
+from mind_mlir.version import is_older
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -51,8 +51,6 @@ _FACTS = frozenset(
     )
 )
 _READ_BYTES = 1 << 14
-#: How much too early the time may be that a file system writes down: it is that of the clock's last tick.
-_TICK_NS = 20 * 10**6
 
 
 @functools.cache
@@ -87,8 +85,7 @@ def _look() -> tuple[bytes | None, Seen]:
         _record(_PACKAGE, seen) or sorted(_files(_PACKAGE, (".py", ".mlir"), NO_PART, seen)),
         *_bindings(seen),
     )
-    changed = max((when for when, _ in seen.values()), default=0)
-    if changed >= LOADED_NS - _TICK_NS:
+    if not all(is_older(changed) for changed, _ in seen.values()):
         return None, seen
     return digest_of(marshal.dumps(facts, 2)).digest(), seen
 

@@ -6,7 +6,9 @@ import functools
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mind_mlir.diagnostics import Diagnostic, UnsupportedError
 from mind_mlir.speed_ups import attempted
+from mind_mlir.version import is_older
 
 if TYPE_CHECKING:
     from mind_mlir.cache.directory import Choice
@@ -17,8 +19,17 @@ _FOLDER = Path(__file__).parent
 
 @functools.cache
 def runtime_text(*names: str) -> str:
-    """Return the texts ``<name>.mlir``, one behind the other."""
-    return "\n".join((_FOLDER / f"{name}.mlir").read_text(encoding="utf-8") for name in names)
+    """Return the texts ``<name>.mlir``, one behind the other.
+
+    Raises:
+        UnsupportedError: E7102, they are of another release than what this process has loaded.
+    """
+    paths = [_FOLDER / f"{name}.mlir" for name in names]
+    text = "\n".join(path.read_text(encoding="utf-8") for path in paths)
+    if not all(is_older(path.stat().st_ctime_ns) for path in paths):
+        reason = "the files of mind-mlir have changed since this process has loaded it"
+        raise UnsupportedError(Diagnostic("E7102", reason, help="start the process anew"))
+    return text
 
 
 def find_image(text: str, cache: Choice) -> Image | None:

@@ -10,11 +10,16 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 import mind_mlir
+from mind_mlir import version
 from mind_mlir.cache import fingerprint
 from mind_mlir.cache.key import key_of_text
+from mind_mlir.runtime import call, kept_images, threads
+from mind_mlir.runtime.call import CALLS_BEFORE
+from mind_mlir.speed_ups import Attempts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -118,7 +123,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     source.parent.mkdir(parents=True)
     source.write_text("1")
     monkeypatch.setattr(fingerprint, "_PACKAGE", tmp_path / "mind_mlir")
-    monkeypatch.setattr(fingerprint, "LOADED_NS", time.time_ns() + 3600 * 10**9)
+    monkeypatch.setattr(version, "LOADED_NS", time.time_ns() + 3600 * 10**9)
     caches = (fingerprint._look, fingerprint.compiler_fingerprint)
     for each in caches:
         each.cache_clear()
@@ -147,6 +152,36 @@ def test_what_is_gone_is_noticed(installed: Path) -> None:
 def test_what_has_changed_since_loading_began_has_no_key(
     installed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fingerprint, "LOADED_NS", installed.stat().st_ctime_ns)
+    monkeypatch.setattr(version, "LOADED_NS", installed.stat().st_ctime_ns)
     assert fingerprint.compiler_fingerprint() is None
     assert key_of_text("text") is None
+
+
+@pytest.fixture
+def other_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Put the runtime's texts of another release where this process looks for its own."""
+    for path in (PACKAGE / "runtime").glob("*.mlir"):
+        shutil.copy(path, tmp_path)
+    monkeypatch.setattr(kept_images, "_FOLDER", tmp_path)
+    monkeypatch.setattr(threads._State, "pool", None)
+    monkeypatch.setattr(threads._State, "image", None)
+    monkeypatch.setattr(call._State, "available", None)
+    monkeypatch.setattr(call._State, "attempts", Attempts(CALLS_BEFORE, CALLS_BEFORE))
+    kept_images.runtime_text.cache_clear()
+    yield
+    kept_images.runtime_text.cache_clear()
+
+
+@pytest.mark.usefixtures("other_texts")
+def test_texts_of_another_release_become_no_code() -> None:
+    """They say where release 1 keeps what calls read, in the words of release 2."""
+    with pytest.raises(mind_mlir.UnsupportedError, match="start the process anew"):
+        call.enable()
+    module = mind_mlir.parse(
+        '%0 = Input {name="x"} : tensor<f32[1048576]>\n%1 = Neg (%0) : tensor<f32[1048576]>\noutputs: %1\n'
+    )
+    x, run = np.ones(1 << 20, np.float32), mind_mlir.compile(module, cache=False)
+    for _ in range(CALLS_BEFORE + 1):
+        assert run(x)[0][-1] == -1
+    assert run._words is None
+    assert threads._State.pool is None
