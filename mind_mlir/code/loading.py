@@ -69,7 +69,7 @@ class Loaded:
 
         Raises:
             LoadingError: It is for another machine, or refers to what ``resolve`` does not know.
-            UnsupportedError: E7103, a policy of the system lets no new code run.
+            UnsupportedError: E7104, a policy of the system lets no new code run.
             MemoryError: There is no memory for it.
             OSError: There is no descriptor for a file that it takes under such a policy.
             ValueError: The variable ``MIND_MLIR_PERF`` is wrong (see `perf`).

@@ -52,7 +52,7 @@ def make_code(address: int, size: int) -> None:
         size: Its bytes, whole pages; all of them are private, and writable as yet.
 
     Raises:
-        UnsupportedError: E7103, a policy of the system forbids both.
+        UnsupportedError: E7104, a policy of the system forbids both.
         MemoryError: There is no memory for it.
         OSError: There is no descriptor for the file.
     """
@@ -78,7 +78,7 @@ def forbidden(what: str, help: str) -> UnsupportedError:
         f"{what}: the system forbids that memory which has been written becomes code (PR_SET_MDWE, "
         "MemoryDenyWriteExecute of systemd, or execmem of SELinux)"
     )
-    return UnsupportedError(Diagnostic("E7103", words, help=help))
+    return UnsupportedError(Diagnostic("E7104", words, help=help))
 
 
 def _protected(address: int, size: int, protection: int) -> int:

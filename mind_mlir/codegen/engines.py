@@ -41,7 +41,7 @@ class Engine:
             pic: Whether the code is position-independent, as objects for linkers are.
 
         Raises:
-            UnsupportedError: E7001, objects of this system are not ELF files: it is not Linux. E7103, a
+            UnsupportedError: E7001, objects of this system are not ELF files: it is not Linux. E7104, a
                 policy of the system lets no memory become code.
             InternalError: LLVM does not take the module; what it has to say is on standard error.
         """

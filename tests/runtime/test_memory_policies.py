@@ -69,7 +69,7 @@ for _ in range(3):
     try:
         mind_mlir.compile(gradient, cache=cache)
     except mind_mlir.UnsupportedError as error:
-        assert error.diagnostics[0].code == "E7103" and "PR_SET_MDWE" in str(error)
+        assert error.diagnostics[0].code == "E7104" and "PR_SET_MDWE" in str(error)
     else:
         raise AssertionError("it compiled")
 check(run)
@@ -164,7 +164,7 @@ def test_nothing_may_be_run_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
     image = loaded_code().image
     monkeypatch.setattr(pages, "_protected", refusing(errno.EACCES))
     monkeypatch.setattr(pages, "_replaced", lambda *_: errno.EACCES)
-    with pytest.raises(mind_mlir.UnsupportedError, match=r"E7103.*MemoryDenyWriteExecute"):
+    with pytest.raises(mind_mlir.UnsupportedError, match=r"E7104.*MemoryDenyWriteExecute"):
         Loaded(image)
 
 
@@ -178,7 +178,7 @@ def test_there_is_no_memory_for_more_mappings(monkeypatch: pytest.MonkeyPatch) -
 def test_llvm_is_not_asked_where_it_would_not_survive(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pages, "_protected", refusing(errno.EACCES))
     for _ in range(2):
-        with pytest.raises(mind_mlir.UnsupportedError, match="E7103"):
+        with pytest.raises(mind_mlir.UnsupportedError, match="E7104"):
             doubled()
     monkeypatch.undo()
     assert doubled()(np.ones(4, np.float32))[0].tolist() == [2] * 4

@@ -319,7 +319,7 @@ write_file(os.devnull, b"")
         context=("stage", "reason"),
     ),
     Entry(
-        code="E7103",
+        code="E7104",
         title="the system lets no memory become code",
         explanation=(
             "Policies such as PR_SET_MDWE of Linux, MemoryDenyWriteExecute of systemd and execmem of SELinux "
