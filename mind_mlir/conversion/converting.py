@@ -9,6 +9,7 @@ from mind_mlir.analysis.call_graph import callee_of
 from mind_mlir.conversion.legality import as_target, bound, findings_of
 from mind_mlir.conversion.names import distinct, entry_point_names
 from mind_mlir.diagnostics import UnsupportedError
+from mind_mlir.float_mode import fixed
 from mind_mlir.ir.entry import exported
 from mind_mlir.ir.interface import interface_of
 from mind_mlir.ir.module import Functions, Module
@@ -61,6 +62,7 @@ class Conversion:
     entry_points: tuple[EntryPoint, ...]
 
 
+@fixed()
 def convert(
     program: AnyProgram,
     target: str | ConversionTarget,
