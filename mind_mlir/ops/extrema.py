@@ -55,7 +55,7 @@ def _minimum_vjp(context: VjpContext) -> Sequence[Value | None]:
 
 
 def _shared(context: VjpContext, op: str) -> Sequence[Value | None]:
-    """Return the cotangent for rhs where ``lhs <op> rhs``, half of it for each where they are equal, else for lhs.
+    """Return the cotangent for rhs where ``lhs <op> rhs``, halves where they are equal, else for lhs.
 
     Halves make smooth what is smooth: `max(x, y) + log1p(exp(-abs(x - y)))` has a derivative where x is y.
     """

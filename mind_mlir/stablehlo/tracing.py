@@ -11,7 +11,7 @@ from mind_mlir.stablehlo.importing import from_stablehlo
 from mind_mlir.stablehlo.rules.control import STOP_GRADIENT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable
 
     from mind_mlir.ir.module import Module
 
@@ -26,7 +26,8 @@ def from_jax(function: Callable[..., Any], *examples: Any) -> Module:
     returns those of the result.
 
     Args:
-        function: What `jax.jit` takes.
+        function: What `jax.jit` takes, or what it returns: arguments that it is told are static are none of
+            the module's, all others are, used or not.
         examples: Arrays, or trees of them; `jax.ShapeDtypeStruct` does as well.
 
     Raises:
@@ -41,26 +42,22 @@ def from_jax(function: Callable[..., Any], *examples: Any) -> Module:
         raise UnsupportedError(
             Diagnostic("E7003", "jax is not installed", help="run: pip install jax")
         ) from None
-    jitted = function if hasattr(function, "lower") else jax.jit(function, keep_unused=True)
-    return from_stablehlo(_lowered(jitted, examples).as_text(), name="<jax>")
+    # What is jitted already would drop the arguments that it does not use, were it lowered itself.
+    traced = (function if hasattr(function, "trace") else jax.jit(function)).trace(*examples).jaxpr
+    marked = jax.jit(_with_barriers(traced), keep_unused=True)
+    shapes = [jax.ShapeDtypeStruct(each.shape, each.dtype) for each in traced.in_avals]
+    return from_stablehlo(marked.lower(*shapes).as_text(), name="<jax>")
 
 
-def _lowered(jitted: Any, examples: Sequence[Any]) -> Any:
-    """Return what jax lowers ``jitted`` to, with a custom call where gradients stop: jax itself writes nothing.
+def _with_barriers(traced: Any) -> Callable[..., Any]:
+    """Return the function that ``traced`` is, with a custom call where gradients stop: jax writes nothing.
 
-    Without these calls, `differentiate` would know nothing of the barriers that the function names.
+    Without these calls `differentiate` would know nothing of the barriers that a function names.
     """
     from jax.extend import core  # noqa: PLC0415 -- as in `from_jax`
 
-    if not hasattr(jitted, "trace"):  # what `jax.pmap` makes can be lowered alone
-        return jitted.lower(*examples)
-    traced = jitted.trace(*examples)
-    if all(equation.primitive.name != _STOPS for equation in _equations(traced.jaxpr, core)):
-        return traced.lower()
-    import jax  # noqa: PLC0415 -- as in `from_jax`
-
-    marked = jax.jit(core.jaxpr_as_fun(_marked(traced.jaxpr, core, _barrier())), keep_unused=True)
-    return marked.lower(*traced.jaxpr.in_avals)
+    function: Callable[..., Any] = core.jaxpr_as_fun(_marked(traced, core, _barrier()))
+    return function
 
 
 @cache
@@ -76,21 +73,8 @@ def _barrier() -> Any:
     return barrier
 
 
-def _equations(part: Any, core: Any) -> Iterator[Any]:
-    """Yield the equations of whatever jaxprs ``part`` is or holds, those of inner ones too."""
-    if isinstance(part, core.ClosedJaxpr):
-        yield from _equations(part.jaxpr, core)
-    elif isinstance(part, core.Jaxpr):
-        for equation in part.eqns:
-            yield equation
-            yield from _equations(tuple(equation.params.values()), core)
-    elif type(part) in (tuple, list):
-        for each in part:
-            yield from _equations(each, core)
-
-
 def _marked(part: Any, core: Any, barrier: Any) -> Any:
-    """Return ``part`` with ``barrier`` in the place of each `stop_gradient` in the jaxprs that it is or holds."""
+    """Return ``part`` with ``barrier`` for each `stop_gradient` in the jaxprs that it is or holds."""
     if isinstance(part, core.ClosedJaxpr):
         return part.replace(jaxpr=_marked(part.jaxpr, core, barrier))
     if isinstance(part, core.Jaxpr):
@@ -103,6 +87,5 @@ def _marked(part: Any, core: Any, barrier: Any) -> Any:
 def _marked_equation(equation: Any, core: Any, barrier: Any) -> Any:
     if equation.primitive.name == _STOPS:
         return equation.replace(primitive=barrier)
-    return equation.replace(
-        params={name: _marked(value, core, barrier) for name, value in equation.params.items()}
-    )
+    inner = {name: _marked(value, core, barrier) for name, value in equation.params.items()}
+    return equation.replace(params=inner)

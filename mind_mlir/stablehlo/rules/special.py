@@ -1,4 +1,4 @@
-"""Functions whose steps, as StableHLO has them, have slopes that are out of range where the function's is not."""
+"""Functions whose steps, as StableHLO has them, have slopes out of range where the function has not."""
 
 from __future__ import annotations
 
