@@ -118,4 +118,6 @@ def convolutions(draw: Callable[..., Any]) -> Convolution:
     turned = tuple(draw(st.booleans()) for _ in sliding)
     image, filters, result = (tuple(order) for order in orders)
     batch, channels, count = draw(sizes), draw(sizes), draw(sizes)
-    return Convolution(sliding, turned, batch, channels, count, *groups, (image, filters, result))
+    return Convolution(
+        sliding, turned, batch, channels, count, groups[0], groups[1], (image, filters, result)
+    )
