@@ -175,7 +175,7 @@ class _Body:
             deliver()
             operation = each.operation
             if operation.name in _ENDS:
-                return tuple([self._value(value, lift) for value in operation.operands])
+                return tuple([self.value(value, lift) for value in operation.operands])
             self._operation(operation, lift)
         raise Unsupported("a block without an end")
 
@@ -196,7 +196,7 @@ class _Body:
         self, operation: Operation, lift: tuple[int, ...] | None, source: SourceInfo | None
     ) -> Iterable[Value]:
         name = str(operation.name)
-        operands = tuple([self._value(value, lift) for value in operation.operands])
+        operands = tuple([self.value(value, lift) for value in operation.operands])
         rule = RULES.get(name)
         if rule is None and name.startswith("chlo.") and lift is None:
             return self.decomposed(operation, operands)
@@ -208,7 +208,8 @@ class _Body:
         found = rule.emit(use)
         return found if isinstance(found, tuple | list) else (found,)
 
-    def _value(self, value: Any, lift: tuple[int, ...] | None) -> Value:
+    def value(self, value: Any, lift: tuple[int, ...] | None) -> Value:
+        """Return what a value of MLIR is here, in the shape that scalars have."""
         found = self.values.get(value)
         if found is None:
             raise Unsupported("it reads what could not be read")

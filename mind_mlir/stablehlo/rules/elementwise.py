@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.types import DType, DTypeKind
+from mind_mlir.stablehlo.rules.special import logistic_argument
 from mind_mlir.stablehlo.rules.types import constant_of
 from mind_mlir.stablehlo.rules.use import Rule
 
@@ -28,6 +29,7 @@ _SAME = {
     "is_finite": "IsFinite",
     "log": "Log",
     "log_plus_one": "Log1p",
+    "logistic": "Logistic",
     "negate": "Neg",
     "not": "Not",
     "popcnt": "PopulationCount",
@@ -96,6 +98,8 @@ def _constant(use: Use) -> Value:
 def _divide(use: Use) -> Value:
     """Division; of integers by zero, every bit of the quotient is set, as XLA has it."""
     left, right = use.operands
+    if (argument := logistic_argument(use)) is not None:
+        return use.emit("Logistic", argument)
     if not right.type.dtype.is_integer:
         return use.emit("Div", left, right)
     divisor, is_zero = _divisor(use, right)
@@ -213,12 +217,6 @@ def _reduce_precision(use: Use) -> Value:
     return value
 
 
-def _logistic(use: Use) -> Value:
-    (value,) = use.operands
-    total = use.emit("Add", use.emit("Exp", use.emit("Neg", value)), use.like(1, value))
-    return use.emit("Reciprocal", total)
-
-
 def _square(use: Use) -> Value:
     return use.emit("Mul", use.operands[0], use.operands[0])
 
@@ -232,7 +230,6 @@ _EMITS: Mapping[str, Emit] = {
     "stablehlo.constant": _constant,
     "stablehlo.convert": _convert,
     "stablehlo.divide": _divide,
-    "stablehlo.logistic": _logistic,
     "stablehlo.reduce_precision": _reduce_precision,
     "stablehlo.remainder": _remainder,
     "stablehlo.select": _select,

@@ -25,7 +25,10 @@ def _broadcast_in_dim(use: Use) -> Value:
     for place, each in enumerate(sorted(axes)):
         placed[each] = extents[place]
     first = min(axes, default=result.rank)
-    return use.stretched(use.reshaped(value, placed[first:]), result.extents)
+    found = use.stretched(use.reshaped(value, placed[first:]), result.extents)
+    if (known := use.known(use.operands[0])) is not None:
+        use.imports.note(found, known)
+    return found
 
 
 def _reshape(use: Use) -> Value:

@@ -30,6 +30,9 @@ class Imports(Protocol):
     def call(self, name: str, arguments: Sequence[Value]) -> tuple[Value, ...]:
         """Append a call of a function of the program."""
 
+    def value(self, value: Any, lift: tuple[int, ...] | None) -> Value:
+        """Return what a value of MLIR is here, in the shape that scalars have."""
+
     def note(self, value: Value, number: Any) -> None:
         """Remember the number that all elements of a value are."""
 
