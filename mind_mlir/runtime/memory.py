@@ -9,8 +9,8 @@ allocation in any thread, also in the middle of another function of the pool. Al
 whose single operations are atomic, and every block is in exactly one place.
 
 No finalizer runs Python code: a signal's handler would run in it, and what it raises be lost. So what comes
-back is put into a deque of bounded length, one for each size, and no more; what all sizes have together beyond
-the limit goes when memory is asked for again.
+back is put into a deque of bounded length, one for each size, and no more; what all sizes have together
+beyond the limit goes when memory is asked for again.
 """
 
 from __future__ import annotations
