@@ -104,6 +104,8 @@ class Manifest:
         Raises:
             CodeError: It is no manifest, or damaged.
         """
+        if len(data) > MOST_BYTES:
+            raise CodeError(f"{MANIFEST} has {len(data)} bytes instead of at most {MOST_BYTES}")
         fields = unsealed(data)
         if fields.get("format") != _FORMAT:
             raise CodeError(f"{MANIFEST} does not describe a bundle")
