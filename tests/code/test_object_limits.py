@@ -99,6 +99,39 @@ def test_an_image_of_hardly_any_bytes() -> None:
 def line_table(directories: bytes, files: bytes, program: bytes = b"") -> bytes:
     """Return a line table of version 2."""
     lengths = bytes((0, 1, 1, 1, 1, 0, 0, 0, 1))
+    header = b"\x01\x01\xfb\x0e\x0a" + lengths + directories + b"\0" + files + b"\0"
+    body = b"\x02\0" + len(header).to_bytes(4, "little") + header + program
+    return len(body).to_bytes(4, "little") + body
+
+
+def read_lines(table: bytes) -> object:
+    data = object_of(code(), symbols(MAIN), Part(".debug_line", data=table))
+    return lines_of(read_object(data), lambda *_: 0)
+
+
+def test_files_that_repeat_a_directory() -> None:
+    table = line_table(b"d" * 20_000 + b"\0", b"f\0\x01\0\0" * 20_000)
+    assert peak(lambda: read_lines(table)) < SHARE * len(table)
+
+
+def test_numbers_of_a_line_table_are_no_longer_than_words() -> None:
+    table = line_table(b"", b"", b"\x02" + b"\xff" * 200_000 + b"\x01")
+    assert peak(lambda: read_lines(table)) < SHARE * len(table)
+
+
+def test_units_whose_names_never_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each unit was read to the end of all."""
+    looked = [0]
+    text = lines._Reader.text
+
+    def counted(reader: lines._Reader) -> str:
+        start = reader.at
+        try:
+            return text(reader)
+        finally:
+            looked[0] += reader.at - start
+
+    monkeypatch.setattr(lines._Reader, "text", counted)
     header = b"\x01\x01\xfb\x0e\x01"  # of no opcodes; directories follow, up to an empty one
     size = 0x020207  # whose bytes are not zero, and no more are those of the size of the header
     start = size.to_bytes(4, "little") + b"\x02\0" + (size - 6).to_bytes(4, "little") + header
