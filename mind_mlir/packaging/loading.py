@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir import border
 from mind_mlir.artefact_kinds import OBJECT
+from mind_mlir.code.entry import check_entries
 from mind_mlir.code.errors import CodeError, LoadingError
 from mind_mlir.code.linking import link
 from mind_mlir.code.loading import host_machine
@@ -130,9 +131,8 @@ def _native(manifest: Manifest, code: bytes) -> NativeModule:
     if digest in _POOLS:
         return _POOLS[digest]
     image = link([code])
-    functions = {symbol.name: symbol.offset for symbol in image.symbols}
-    for entry in manifest.entries:
-        _check(entry, functions, image.text)
+    check_entries(manifest.entries, image)
+    functions = {symbol.name for symbol in image.symbols}
     native = NativeModule(image)
     configure = f"{manifest.library}_set_num_threads"
     if configure in functions:
@@ -140,11 +140,6 @@ def _native(manifest: Manifest, code: bytes) -> NativeModule:
         for_ever(native)  # they wait in it until the process has ended
         follow_threads(ctypes.CFUNCTYPE(None, ctypes.c_int)(native.address_of(configure)))
     return native
-
-
-def _check(entry: Entry, functions: Mapping[str, int], text: int) -> None:
-    if not 0 <= functions.get(entry.symbol, text) < text:
-        raise CodeError(f"it has no function {entry.symbol}")
 
 
 def _callable(entry: Entry, native: NativeModule, path: str) -> CompiledFunction:
