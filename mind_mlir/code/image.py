@@ -107,6 +107,11 @@ class Image:
             if not 0 <= symbol.offset <= symbol.offset + symbol.size <= self.size:
                 raise CodeError("a function lies outside of its image")
 
+    @property
+    def writable(self) -> int:
+        """Return where the part begins that is written to."""
+        return self.text + self.constants
+
     def offset_of(self, symbol: str) -> int:
         """Return where a symbol begins.
 

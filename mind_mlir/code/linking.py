@@ -313,9 +313,15 @@ class _Linker:
             Symbol(symbol.name, self._address(key), symbol.size)
             for key, symbol in self._all_symbols()
             if symbol.name and symbol.section is not None and (key[0], symbol.section) in self._places
-            if symbol.kind == elf.FUNCTION or (symbol.kind == elf.OBJECT and symbol.binding != elf.LOCAL)
+            if symbol.kind == elf.FUNCTION or (symbol.kind == elf.OBJECT and self._is_shown(key))
         ]
         return tuple(sorted(shown, key=lambda each: (each.offset, each.name)))
+
+    def _is_shown(self, key: tuple[int, int]) -> bool:
+        """Return whether data is for others: the object shows it, or it can be written to."""
+        symbol = self._symbol(key)
+        section = self._files[key[0]].sections[symbol.section or 0]
+        return symbol.binding != elf.LOCAL or bool(section.flags & elf.WRITE)
 
 
 def _is_loaded(section: Section) -> bool:

@@ -28,7 +28,7 @@ _ROLES = (OBJECT, HEADER, SHARED)
 _NEEDED = (OBJECT, HEADER)
 
 _FORMAT = "mind_mlir bundle"
-_VERSION = 1
+_VERSION = 2
 _HEAD = f'{{\n "format": "{_FORMAT}",\n'.encode("ascii")
 _HEX = 64
 #: How a manifest ends: the digest of all bytes before this.
