@@ -21,7 +21,9 @@ def groups_of(system: Path, controller: str) -> Iterator[tuple[int, Path]]:
             the outermost one alone.
     """
     mounted = system / "sys/fs/cgroup"
-    for line in text_of(system / "proc/self/cgroup").splitlines():
+    # Where nothing says which groups those are, a container still shows its own as the outermost.
+    named = text_of(system / "proc/self/cgroup") or f"0::/\n1:{controller}:/"
+    for line in named.splitlines():
         _, controllers, path = line.split(":", 2) if line.count(":") > 1 else ("", None, "")
         if controllers == "":
             for folder in _around(mounted, path):

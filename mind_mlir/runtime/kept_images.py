@@ -6,6 +6,8 @@ import functools
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mind_mlir.outputs.errors import refused
+
 if TYPE_CHECKING:
     from mind_mlir.cache.directory import Choice
     from mind_mlir.code.image import Image
@@ -15,8 +17,15 @@ _FOLDER = Path(__file__).parent
 
 @functools.cache
 def runtime_text(*names: str) -> str:
-    """Return the texts ``<name>.mlir``, one behind the other."""
-    return "\n".join((_FOLDER / f"{name}.mlir").read_text(encoding="utf-8") for name in names)
+    """Return the texts ``<name>.mlir``, one behind the other.
+
+    Raises:
+        UnsupportedError: E7102, the system does not let them be read.
+    """
+    try:
+        return "\n".join((_FOLDER / f"{name}.mlir").read_text(encoding="utf-8") for name in names)
+    except OSError as error:
+        raise refused("codegen", error) from error
 
 
 def find_image(text: str, cache: Choice) -> Image | None:

@@ -74,6 +74,7 @@ def system(root: Path, groups: str, files: dict[str, str]) -> Path:
             *(None, 1),
             id="no limit",
         ),
+        pytest.param("", {f"{V2}/memory.max": f"{8 * MB}\n"}, *(8, None), id="no /proc"),
         pytest.param("0::/\n", {f"{V2}/memory.max": "much\n"}, *(None, None), id="nonsense"),
         pytest.param(
             "3:cpu:/\n", {f"{V1}/memory.limit_in_bytes": "5\n"}, *(None, None), id="another controller"
