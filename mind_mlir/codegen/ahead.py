@@ -35,7 +35,8 @@ class Ahead:
         self._thread: threading.Thread | None = None
         if usable_cores() < 2:
             return
-        thread = threading.Thread(target=self._run, name="mind-mlir")
+        # One that ends with the process would do so in LLVM: daemon threads start threads of their kind.
+        thread = threading.Thread(target=self._run, name="mind-mlir", daemon=False)
         try:
             thread.start()
         except RuntimeError:  # the process may have no more threads, or is about to end

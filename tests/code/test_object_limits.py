@@ -52,7 +52,7 @@ def test_sections_that_are_one_name_each() -> None:
     data = bytearray(object_of(code(), symbols(MAIN), *parts, names=names))
     table = np.frombuffer(data, elf._SECTION, 4004, len(data) - 4004 * 64)
     table["name"] = 1
-    assert peak(lambda: read_object(data)) < SHARE * len(data)
+    assert peak(lambda: read_object(bytes(data))) < SHARE * len(data)
 
 
 def test_symbols_that_are_one_name_each() -> None:
@@ -66,7 +66,7 @@ def test_sections_that_share_their_bytes() -> None:
     table = np.frombuffer(data, elf._SECTION, 4004, len(data) - 4004 * 64)
     table["size"][4:] = table["offset"][4:] = 100_000
     with pytest.raises(LinkingError, match="overlap"):
-        read_object(data)
+        read_object(bytes(data))
 
 
 @pytest.mark.parametrize(

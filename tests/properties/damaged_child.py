@@ -185,12 +185,17 @@ def main(seed: str, count: int) -> None:
         whole = (folder / file).read_bytes()
         made: list[CompiledCode] = []
         keep = Executable._load
-        Executable._load = lambda self, found: (made.append(found.code), keep(self, found))[1]  # type: ignore[method-assign]
+
+        def load_and_tell(self: Executable, found: Any) -> Any:
+            made.append(found.code)
+            return keep(self, found)
+
+        Executable._load = load_and_tell  # type: ignore[method-assign] # to see the code
         mind_mlir.compile(module, cache=False)
         parts = [bytes(part) for part in made[0].to_parts()]
         size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (size + ROOM, size + ROOM))
-        loads = {
+        loads: dict[str, Callable[[random.Random], None]] = {
             "manifest": partial(load_manifest, folder, fields),
             "kept": partial(load_kept, parts, module),
             "object": lambda draw: load_object(folder, json.loads(json.dumps(fields)), file, whole, draw),

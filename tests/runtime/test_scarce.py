@@ -80,7 +80,7 @@ def write(path: str) -> None:
 @pytest.mark.parametrize("way", ["memory", "no /proc", "limited files"])
 def test_what_is_written(monkeypatch: pytest.MonkeyPatch, way: str) -> None:
     if way == "no /proc":
-        monkeypatch.setattr(writing.os.path, "exists", lambda _: False)
+        monkeypatch.setattr(os.path, "exists", lambda _: False)
     if way == "limited files":
         monkeypatch.setattr(writing, "_limits_files", lambda: True)
     assert written(write) == b"0123456789" * 100_000
