@@ -318,11 +318,20 @@ inside.wait()
     [
         pytest.param("pass", "time.sleep(0.3)", "left\n", id="it is waited for"),
         pytest.param("pass", "while True: time.sleep(0.001) or deliver()", "left\n", id="it is told"),
-        pytest.param("manager = allowed(); manager.__enter__()", "for_ever.wait()", "", id="not where it runs code of others"),
-        pytest.param("pass", "Ahead(lambda: (time.sleep(0.3), print('late')))",
-            "left\nlate\n", id="those that it has started"),
+        pytest.param(
+            "manager = allowed(); manager.__enter__()",
+            "for_ever.wait()",
+            "",
+            id="not where it runs code of others",
+        ),
+        pytest.param(
+            "pass",
+            "Ahead(lambda: (time.sleep(0.3), print('late')))",
+            "left\nlate\n",
+            id="those that it has started",
+        ),
     ],
-)  # fmt: skip
+)
 def test_daemon_threads_leave_before_the_process_ends(first: str, second: str, said: str) -> None:
     """Python ended them inside of MLIR, and that the process."""
     done = subprocess.run(
