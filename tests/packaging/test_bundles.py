@@ -285,7 +285,7 @@ CHANGES: list[tuple[str, Callable[[Any], object]]] = [
     ("a file must be one in the bundle", lambda fields: fields["files"]["object"].update(name="../net.o")),
     ("one name", lambda fields: fields["files"]["header"].update(name="net.o")),
     ("files of a bundle are", lambda fields: fields["files"].pop("object")),
-    ("version 2,", lambda fields: fields.update(version=2)),
+    ("version 3,", lambda fields: fields.update(version=3)),
     ("does not describe a bundle", lambda fields: fields.update(format="other")),
 ]
 
