@@ -31,6 +31,7 @@ from mind_mlir.passes.expand import expanded
 from mind_mlir.passes.forms import STEPS
 from mind_mlir.passes.optimize import optimize
 from mind_mlir.passes.verify import verify
+from mind_mlir.stack import check_stack
 from mind_mlir.stages import MLIR_FORMS
 from mind_mlir.target import named_target
 
@@ -114,9 +115,10 @@ class Lowering:
 
         Raises:
             VerificationError: The module breaks a rule of its profile; all findings are in it.
-            UnsupportedError: E7004, branches and loops nest too deeply.
+            UnsupportedError: E7004, branches and loops nest too deeply; E7103, this thread has little stack.
             InternalError: A stage failed on a verified module.
         """
+        check_stack()
         with nullcontext() if self.references is None else self.references.offered():
             return self._run(module, until)
 

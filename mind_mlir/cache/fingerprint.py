@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mind_mlir.cache.digests import digest_of
+from mind_mlir.target import host_flags
 from mind_mlir.version import is_older
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def _processor() -> list[str]:
                     break
                 lines.append(line.strip())
     except OSError:
-        return [platform.processor(), platform.version()]
+        return sorted(host_flags())
     return [line for line in lines if line.partition(":")[0].strip() in _FACTS]
 
 

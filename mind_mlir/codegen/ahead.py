@@ -37,7 +37,8 @@ class Ahead:
         self._thread: threading.Thread | None = None
         if usable_cores() < 2:
             return
-        thread = threading.Thread(target=self._run, name="mind-mlir")
+        # One that ends with the process would do so in LLVM: daemon threads start threads of their kind.
+        thread = threading.Thread(target=self._run, name="mind-mlir", daemon=False)
         # The process may have no more threads or memory, or is about to end.
         if not went_well(thread.start):
             return

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from mind_mlir.bindings import Handle, StringRef, c_function, handle_of, ir
 from mind_mlir.code.pages import forbidden, may_become_code
 from mind_mlir.codegen.ahead import Ahead, making
+from mind_mlir.codegen.written import written
 from mind_mlir.diagnostics import Diagnostic, InternalError, UnsupportedError
 from mind_mlir.float_mode import fixed
 
@@ -75,12 +76,7 @@ class Engine:
     def object(self) -> bytes:
         """Return the object that `make` has made; nothing where that failed."""
         dump = _function("DumpToObjectFile", None, Handle, StringRef)
-        file = os.memfd_create("object")
-        try:
-            dump(self._handle, StringRef.of(f"/proc/self/fd/{file}"))
-            return os.pread(file, os.fstat(file).st_size, 0)
-        finally:
-            os.close(file)
+        return written(lambda path: dump(self._handle, StringRef.of(path)))
 
     @staticmethod
     def close(*engines: Engine) -> None:

@@ -13,12 +13,15 @@ from mind_mlir.cache.key import key_of, labels_digest
 from mind_mlir.code.compilation import Compilation
 from mind_mlir.cores import usable_cores
 from mind_mlir.float_mode import fixed
+from mind_mlir.ir.entry import exported
+from mind_mlir.ir.interface import interface_of
 from mind_mlir.passes.canonical_form import canonical_form, timed
 from mind_mlir.runtime.threads import begin_pool, get_num_threads
 from mind_mlir.speed_ups import attempted
 from mind_mlir.target import named_target, runs_here
 
 if TYPE_CHECKING:
+    from mind_mlir.code.compiled import CompiledCode
     from mind_mlir.ir.module import Module
     from mind_mlir.options import CompileOptions
     from mind_mlir.passes.record import Evaluate
@@ -49,6 +52,8 @@ def code_of(
     with timed(timings, "cache"):
         key = attempted(lambda: key_of(canonical, options, target, threads))
         found = None if key is None else attempted(lambda: find_code(store, key, labels))
+        if found is not None and not _is_of(found, canonical):
+            found = None
     if found is not None:
         return Compilation(found, canonical, timings)
     made = compiled(canonical=canonical)
@@ -56,6 +61,13 @@ def code_of(
         with timed(timings, "cache"):
             attempted(lambda: keep_code(store, key, labels, made.code))
     return replace(made, timings={**timings, **made.timings})
+
+
+def _is_of(code: CompiledCode, canonical: Module) -> bool:
+    """Return whether code shows callers the functions of a module."""
+    shown = [(entry.name, entry.parameters, entry.outputs) for entry in code.entries]
+    interfaces = [(function.name, interface_of(function)) for function in exported(canonical)]
+    return shown == [(name, each.parameters, each.outputs) for name, each in interfaces]
 
 
 def _compiled(

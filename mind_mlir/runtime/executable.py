@@ -87,6 +87,13 @@ class Executable(FunctionSet):
         except NoPoolError:  # one thread runs its loops then, with the same results
             found = code_of(module, options, target=machine, threads=1)
             functions = FrozenDict(self._load(found))
+        except LoadingError as error:
+            if "codegen" in found.timings:
+                raise InternalError("codegen", str(error), str(module)) from error
+            # It was kept, and refers to what this process does not have.
+            again = replace(options, cache=False)
+            found = code_of(module, again, target=machine, threads=limit, observer=observer)
+            functions = FrozenDict(self._load(found))
         default = default_entry(module)
         entry = default.name if entry is None and default is not None else entry
         super().__init__(functions, None if entry is None else functions[entry])
@@ -95,11 +102,12 @@ class Executable(FunctionSet):
 
     @held()
     def _load(self, found: Compilation) -> dict[str, CompiledFunction]:
-        """Return the compiled functions by name, ready to be called."""
-        try:
-            native = NativeModule(found.code.image, found.code.data)
-        except LoadingError as error:
-            raise InternalError("codegen", str(error), str(self._source)) from error
+        """Return the compiled functions by name, ready to be called.
+
+        Raises:
+            LoadingError: The code refers to what this process does not have.
+        """
+        native = NativeModule(found.code.image, found.code.data)
         places = Places(found.canonical) if any(entry.checks for entry in found.code.entries) else None
         functions = {}
         for entry in found.code.entries:

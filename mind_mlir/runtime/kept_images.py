@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mind_mlir.diagnostics import Diagnostic, UnsupportedError
+from mind_mlir.outputs.errors import refused
 from mind_mlir.speed_ups import attempted
 from mind_mlir.version import is_older
 
@@ -22,11 +23,16 @@ def runtime_text(*names: str) -> str:
     """Return the texts ``<name>.mlir``, one behind the other.
 
     Raises:
-        UnsupportedError: E7102, they are of another release than what this process has loaded.
+        UnsupportedError: E7102, they are of another release than what this process has loaded, or the system
+            does not let them be read.
     """
     paths = [_FOLDER / f"{name}.mlir" for name in names]
-    text = "\n".join(path.read_text(encoding="utf-8") for path in paths)
-    if not all(is_older(path.stat().st_ctime_ns) for path in paths):
+    try:
+        text = "\n".join(path.read_text(encoding="utf-8") for path in paths)
+        same = all(is_older(path.stat().st_ctime_ns) for path in paths)
+    except OSError as error:
+        raise refused("codegen", error) from error
+    if not same:
         reason = "the files of mind-mlir have changed since this process has loaded it"
         raise UnsupportedError(Diagnostic("E7102", reason, help="start the process anew"))
     return text

@@ -242,7 +242,7 @@ def test_programs_compile_whatever_the_cache_does(
 @pytest.mark.skipif(not threads.is_available(), reason="there is no pool for this system")
 def test_loops_run_on_one_thread_where_there_is_no_pool(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threads._State, "pool", None)
-    fault = break_(monkeypatch, threads, "_Pool", MemoryError())
+    fault = break_(monkeypatch, threads, "_loaded", MemoryError())
     run = doubled(len(LONG), cache=False)
     assert (run(LONG)[0] == 2).all()
     assert fault.count == 1
