@@ -102,7 +102,8 @@ def functions_in_a_row(count: int) -> Module:
         name = "func @main" if step == count else f"internal func @f{step}"
         called = f"  %y = call @f{step - 1} (%x) : tensor<f32[3]>\n"
         texts.append(f"{name} {head}{called}  %z = Sub (%x, %y) : tensor<f32[3]>\n  return %z\n}}")
-    return mind_mlir.parse("\n".join(texts))
+    module: Module = mind_mlir.parse("\n".join(texts))
+    return module
 
 
 @pytest.mark.parametrize("every", [False, True])

@@ -27,7 +27,7 @@ PRODUCTS = [
 
 
 def spelled(dtype: DType) -> str:
-    return dtype.value.replace("si", "i")
+    return str(dtype.value).replace("si", "i")
 
 
 def integers(dtype: DType, shape: tuple[int, ...], seed: int) -> Array:

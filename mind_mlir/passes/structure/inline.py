@@ -104,7 +104,7 @@ class _Plan:
         pending = [(operation, 0) for operation in function.entry.operations]
         while pending:
             operation, level = pending.pop()
-            callee = callee_of(operation)
+            callee = callee_of(operation) or ""
             if callee in small and level + plans[callee].depth <= MAX_NESTING:
                 inlined.add(operation.value_id)
                 size += plans[callee].size

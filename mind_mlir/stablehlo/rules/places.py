@@ -1,4 +1,4 @@
-"""Reductions of numbers together with their places, which find the greatest or the least one: `argmax`, `argmin`.
+"""Reductions of numbers together with their places, which find an extreme one: `argmax`, `argmin`.
 
 What the region of such a reduction does is found by applying it to each case that it can tell apart: it only
 compares and chooses, so that no other numbers than those of `_CASES` need be tried.
@@ -26,8 +26,12 @@ if TYPE_CHECKING:
 _CASES = ((0.0, 1.0), (1.0, 0.0), (0.0, 0.0), (-0.0, 0.0), (0.0, -0.0))
 _UNORDERED = ((math.nan, 0.0), (0.0, math.nan), (math.nan, math.nan))
 _DIRECTIONS: Mapping[str, Callable[[Any, Any], bool]] = {
-    **{"EQ": operator.eq, "NE": operator.ne, "LT": operator.lt},
-    **{"LE": operator.le, "GT": operator.gt, "GE": operator.ge},
+    "EQ": operator.eq,
+    "NE": operator.ne,
+    "LT": operator.lt,
+    "LE": operator.le,
+    "GT": operator.gt,
+    "GE": operator.ge,
 }
 _LOGIC: Mapping[str, Callable[..., bool]] = {
     "stablehlo.and": operator.and_,
@@ -87,8 +91,7 @@ def _applied(block: Block, left: float, here: int, right: float, there: int) -> 
         if operation.name == "stablehlo.return":
             number, place = (arguments[value] for value in operation.operands)
             chosen = {here: left, there: right}.get(place)
-            is_same = number == chosen or (number != number and chosen != chosen)
-            return place if is_same else None
+            return place if number == chosen or number is chosen else None  # NaN equals nothing
         found = _evaluated(operation, [arguments.get(value) for value in operation.operands])
         if found is None:
             return None
