@@ -40,18 +40,6 @@ def reads(operation: CoreOperation) -> tuple[ValueId, ...]:
     return tuple(value for value in found if value not in defined)
 
 
-def depth_of(operation: CoreOperation) -> int:
-    """Return how deep regions nest in an operation: 0 without regions."""
-    deepest, pending = 0, [(operation, 0)]
-    while pending:
-        current, depth = pending.pop()
-        deepest = max(deepest, depth)
-        for region in current.regions:
-            deepest = max(deepest, depth + 1)
-            pending.extend((inner, depth + 1) for inner in region.operations if inner.regions)
-    return deepest
-
-
 def live_operations(operations: Sequence[CoreOperation], roots: Iterable[ValueId]) -> list[CoreOperation]:
     """Return those of the operations of a block that ``roots``, values of it, depend on."""
     live = set(roots)

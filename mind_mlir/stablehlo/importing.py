@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 #: How many places a finding names.
 _MOST_PLACES = 10
 _DECOMPOSED = "builtin.module(func.func(chlo-legalize-to-stablehlo))"
+#: What the names of a module's attributes begin with that say how XLA is to run it, as jax's do.
+_FOR_XLA = "mhlo."
 _ENDS = ("func.return", "stablehlo.return")
 
 
@@ -157,6 +159,11 @@ class _Body:
     builder: Builder
     values: dict[Any, Value] = field(default_factory=dict)
     constants: dict[int, Any] = field(default_factory=dict)
+
+    @property
+    def for_xla(self) -> bool:
+        """Return whether the program is written for XLA, and means what XLA does where StableHLO differs."""
+        return any(name.startswith(_FOR_XLA) for name in self.program.mlir.operation.attributes)
 
     def block(
         self, block: Block, arguments: Sequence[Value], lift: tuple[int, ...] | None = None

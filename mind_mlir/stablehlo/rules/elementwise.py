@@ -176,14 +176,29 @@ def converted(use: Use, value: Value, dtype: DType) -> Value:
     source = value.type.dtype
     if not (source.is_integer and dtype.is_integer):
         return _number(use, value, dtype)
+    if dtype.bits == 4 and source is not dtype:
+        return use.cast(_low_half(use, converted(use, value, with_bits(dtype, 8))), dtype)
     if dtype.bits < source.bits:
         kept = DType[f"UI{source.bits}"]
         bits = value if source is kept else use.emit("Bitcast", value, dtype=kept)
         low = use.emit("And", bits, use.like(2**dtype.bits - 1, bits))
         value = use.cast(low, DType[f"UI{dtype.bits}"])
     elif dtype.bits > source.bits:
-        value = use.cast(value, DType[f"{'UI' if source.kind is DTypeKind.UNSIGNED else 'SI'}{dtype.bits}"])
+        value = use.cast(value, with_bits(source, dtype.bits))
     return value if value.type.dtype is dtype else use.emit("Bitcast", value, dtype=dtype)
+
+
+def _low_half(use: Use, value: Value) -> Value:
+    """Append the lower four bits of bytes, as numbers of four bits."""
+    if value.type.dtype is DType.UI8:
+        return use.emit("And", value, use.like(15, value))
+    four = use.like(4, value)
+    return use.emit("ShiftRightArithmetic", use.emit("ShiftLeft", value, four), four)
+
+
+def with_bits(dtype: DType, bits: int) -> DType:
+    """Return the integers of ``bits`` that are signed where those of ``dtype`` are."""
+    return DType[f"{'UI' if dtype.kind is DTypeKind.UNSIGNED else 'SI'}{bits}"]
 
 
 def _number(use: Use, value: Value, dtype: DType) -> Value:

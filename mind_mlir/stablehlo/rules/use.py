@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 class Imports(Protocol):
     """What reads regions and other functions for a rule."""
 
+    @property
+    def for_xla(self) -> bool:
+        """Return whether the program is written for XLA, and means what XLA does where StableHLO differs."""
+
     def block(
         self, block: Block, arguments: Sequence[Value], lift: tuple[int, ...] | None = None
     ) -> tuple[Value, ...]:
