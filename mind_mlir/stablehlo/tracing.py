@@ -21,7 +21,8 @@ def from_jax(function: Callable[..., Any], *examples: Any) -> Module:
     returns those of the result.
 
     Args:
-        function: What `jax.jit` takes.
+        function: What `jax.jit` takes, or what it returns: arguments that it is told are static are none of
+            the module's, all others are, used or not.
         examples: Arrays, or trees of them; `jax.ShapeDtypeStruct` does as well.
 
     Raises:
@@ -36,5 +37,11 @@ def from_jax(function: Callable[..., Any], *examples: Any) -> Module:
         raise UnsupportedError(
             Diagnostic("E7003", "jax is not installed", help="run: pip install jax")
         ) from None
-    jitted = function if hasattr(function, "lower") else jax.jit(function, keep_unused=True)
+    if hasattr(function, "trace"):  # it is jitted already, and would drop the arguments that it does not use
+        from jax.extend.core import jaxpr_as_fun  # noqa: PLC0415 -- only here
+
+        traced = function.trace(*examples).jaxpr
+        function = jaxpr_as_fun(traced)
+        examples = tuple(jax.ShapeDtypeStruct(each.shape, each.dtype) for each in traced.in_avals)
+    jitted = jax.jit(function, keep_unused=True)
     return from_stablehlo(jitted.lower(*examples).as_text(), name="<jax>")
