@@ -1,4 +1,4 @@
-"""Attention whose masks are reduced, as torch decomposes it: rows in which nothing is seen become zeros."""
+"""Attention with masks that are reduced, as torch decomposes it, and with a number for all scores."""
 
 from __future__ import annotations
 
@@ -61,3 +61,38 @@ def test_rows_of_truth_values(seen: str) -> None:
     (found,) = guarded.call_executable(mind_mlir.compile(module), arguments)
     assert not found[0, 3].any()
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_a_number_for_all_scores() -> None:
+    """A tensor of one element is chosen, and then summed to a number."""
+    one, scores = "tensor<f32[1, 1]>", "tensor<f32[32, 64]>"
+    dot = "accum_dtype=f32, out_dtype=f32, batch_lhs=[], batch_rhs=[]"
+    module = mind_mlir.parse(f"""\
+func @main(%x: tensor<f32[32, 32]>, %y: {scores}, %k: tensor<f32[64, 128]>, %c: tensor<i1[1, 1]>, %a: {one},
+           %b: {one}) -> (tensor<f32[64, 32]>) {{
+^entry:
+  %chosen = Select (%c, %a, %b) : {one}
+  %number = Sum (%chosen) {{axes=[0, 1], keepdims=false}} : tensor<f32[]>
+  %again = Reshape (%number) {{new_shape=[1, 1]}} : {one}
+  %all = BroadcastTo (%again) {{result_shape=[32, 64]}} : {scores}
+  %half = ConstF32 {{value=0.5}} : tensor<f32[]>
+  %q = BroadcastTo (%half) {{result_shape=[32, 128]}} : tensor<f32[32, 128]>
+  %few = ConstTensor {{dtype=f32, shape=[3, 1], value=[[0.5], [1.0], [1.0]]}} : tensor<f32[3, 1]>
+  %sum = Sum (%few) {{axes=[0, 1], keepdims=false}} : tensor<f32[]>
+  %shaped = Reshape (%sum) {{new_shape=[1, 1]}} : {one}
+  %more = BroadcastTo (%shaped) {{result_shape=[32, 64]}} : {scores}
+  %z = DotGeneral (%q, %k) {{{dot}, contract_lhs=[1], contract_rhs=[1]}} : {scores}
+  %s = Add (%more, %z) : {scores}
+  %m = Mul (%y, %all) : {scores}
+  %t = Add (%s, %m) : {scores}
+  %o = DotGeneral (%t, %x) {{{dot}, contract_lhs=[0], contract_rhs=[0]}} : tensor<f32[64, 32]>
+  return %o
+}}
+""")
+    rng = np.random.default_rng(0)
+    shapes = {"x": (32, 32), "y": (32, 64), "k": (64, 128), "a": (1, 1), "b": (1, 1)}
+    arguments = {name: rng.standard_normal(shape, dtype=np.float32) for name, shape in shapes.items()}
+    arguments["c"] = np.full((1, 1), True)
+    (expected,) = mind_mlir.interpret(module, arguments)
+    (found,) = guarded.call_executable(mind_mlir.compile(module), arguments)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-3)

@@ -174,6 +174,8 @@ class Expressions:
             shape = list(op.results[0].type.shape)
             return source, tuple(joined([(access[each], shape[each]) for each in group]) for group in groups)
         shape = list(source.type.shape)
+        if not groups:  # of one element
+            return source, (_ZERO,) * len(shape)
         digits: list[Linear] = []
         for index, group in zip(access, groups, strict=True):
             digits += self.digits(index, tuple(shape[each] for each in group))
