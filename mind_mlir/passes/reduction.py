@@ -18,7 +18,7 @@ from mind_mlir.analysis.call_graph import operations_of
 from mind_mlir.analysis.restriction import restricted
 from mind_mlir.core.printer import print_module
 from mind_mlir.diagnostics import InternalError, MindError
-from mind_mlir.ir.module import CoreOperation, Functions, Parameter, Return
+from mind_mlir.ir.module import CoreOperation, Functions, Parameter, Return, Yield
 from mind_mlir.ir.regions import live_operations, reads
 from mind_mlir.passes.forms import structured_form
 from mind_mlir.passes.verify import verify
@@ -232,7 +232,8 @@ def _without(block: Block, left_out: Collection[ValueId], instead: Mapping[Value
         if each.value_id not in left_out
     ]
     end = block.terminator
-    terminator = type(end)(tuple([instead.get(value, value) for value in end.operands]))
+    leaves = Return if isinstance(end, Return) else Yield
+    terminator = leaves(tuple([instead.get(value, value) for value in end.operands]))
     return replace(block, operations=tuple(operations), terminator=terminator)
 
 

@@ -19,6 +19,7 @@ from click.shell_completion import ShellComplete
 from mind_mlir import __version__, get_num_threads, pipeline
 from mind_mlir.cli import forms, mlir_passes, opt, sources
 from mind_mlir.cli.main import COMMANDS, program
+from mind_mlir.lowering.schedule import schedule as given
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -360,7 +361,6 @@ def test_a_stage_that_fails_leaves_a_reproducer(in_tmp: Path, monkeypatch: pytes
 
 def test_a_reproducer_is_a_small_program(in_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What has no part in the failure is left out, of the program and of what the stage was given."""
-    given = pipeline.schedule
 
     def schedule(module: Module, *rest: Any) -> Any:
         if "linalg.exp" in str(module):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import guarded
 import numpy as np
 import pytest
 
 import mind_mlir
 
+Array = np.ndarray[Any, np.dtype[Any]]
 HEADS, ROWS, DEPTH = 2, 32, 8
 SCORES, ROW, FACTOR = f"{HEADS}, {ROWS}, {ROWS}", f"{HEADS}, {ROWS}, 1", f"{HEADS}, {ROWS}, {DEPTH}"
 
@@ -49,7 +52,7 @@ func @main(%q: {high}, %k: {high}, %v: {high}, %mask: {flags}{more}) -> ({high})
 @pytest.mark.parametrize("seen", ["%mask", "%there", None])
 def test_rows_of_truth_values(seen: str) -> None:
     module, rng = attention(seen), np.random.default_rng(0)
-    arguments = {
+    arguments: dict[str, Array] = {
         name: rng.standard_normal((HEADS, ROWS, DEPTH), dtype=np.float32) for name in ("q", "k", "v")
     }
     arguments["mask"] = rng.random((HEADS, ROWS, ROWS)) < 0.5
@@ -91,7 +94,9 @@ func @main(%x: tensor<f32[32, 32]>, %y: {scores}, %k: tensor<f32[64, 128]>, %c: 
 """)
     rng = np.random.default_rng(0)
     shapes = {"x": (32, 32), "y": (32, 64), "k": (64, 128), "a": (1, 1), "b": (1, 1)}
-    arguments = {name: rng.standard_normal(shape, dtype=np.float32) for name, shape in shapes.items()}
+    arguments: dict[str, Array] = {
+        name: rng.standard_normal(shape, dtype=np.float32) for name, shape in shapes.items()
+    }
     arguments["c"] = np.full((1, 1), True)
     (expected,) = mind_mlir.interpret(module, arguments)
     (found,) = guarded.call_executable(mind_mlir.compile(module), arguments)

@@ -136,15 +136,16 @@ def layers(rng: Random) -> Module:
     rows = (batch, rng.choice([7, 16, 33]), rng.choice([8, 16]))
     network = Network(rng, rng.choice([image, rows, rows]))
     given = network.shape
+    blocks: list[Callable[[], None]] = [network.gated, network.normalised, network.dropped]
     for _ in range(rng.randint(1, 3) if len(given) == 4 else 0):
         network.convolved()
-        rng.choice([network.normalised, network.dropped, network.gated, lambda: None])()
+        rng.choice(blocks)()
     if len(given) == 4:
         flat = (batch, network.shape[1] * network.shape[2], network.shape[3])
         network.layers.append(lambda x, _: np.reshape(x, flat))
         network.shape = flat
     for _ in range(rng.randint(1, 3)):
-        rng.choice([network.attended, network.attended, network.gated, network.normalised, network.dropped])()
+        rng.choice([network.attended, network.attended, *blocks])()
     network.dense(rng.choice([8, 16]))
     mask = network.weight(*network.shape[:-1], dtype=DType.I1)
 

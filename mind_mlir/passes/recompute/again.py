@@ -39,7 +39,9 @@ class Copies:
         while pending:
             value = pending.pop()
             maker = levels.made_by.get(value)
-            if maker in self._numbers and maker not in needed and value not in self._made:
+            if maker is None or maker not in self._numbers or value in self._made:
+                continue
+            if maker not in needed:
                 needed.add(maker)
                 pending += levels.operations[maker].operands
         for number in sorted(needed):
