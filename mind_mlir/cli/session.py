@@ -148,9 +148,9 @@ def report_internal_error(session: Session, error: Exception) -> None:
         internal = InternalError(session.stage, message, source)
         internal.__cause__ = error
         error = internal
-    trace = "".join(traceback.format_exception(error))
-    path = write_reproducer(error, trace)
     sys.stderr.write(f"{_shortened(str(error))}\n")
+    trace = "".join(traceback.format_exception(error))
+    path = write_reproducer(error.reduced(), trace)
     sys.stderr.write("this is a bug of mind-mlir, not of your program; please report it")
     sys.stderr.write(f" with the file {path}\n" if path else "; no reproducer could be written\n")
 

@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any
 from mind_mlir import border
 from mind_mlir.bindings import PassManager, ir
 from mind_mlir.core.builder import Builder
-from mind_mlir.diagnostics import Diagnostic, SourceText, UnsupportedError, VerificationError
+from mind_mlir.diagnostics import (
+    Diagnostic,
+    InternalError,
+    MindError,
+    SourceText,
+    UnsupportedError,
+    VerificationError,
+)
 from mind_mlir.diagnostics.source import pack_offsets
 from mind_mlir.float_mode import fixed
 from mind_mlir.frozen import FrozenDict
@@ -57,13 +64,20 @@ def from_stablehlo(program: str | bytes, *, name: str = "<stablehlo>") -> Module
         ParseError: E1101, it is not well-formed.
         UnsupportedError: E7001, it holds what cannot be read; a finding for each operation and reason.
         VerificationError: What it says breaks a rule of ours.
+        InternalError: A rule failed: a bug of the compiler.
         TypeError: ``program`` is neither a string nor bytes, or ``name`` no string.
     """
     if not isinstance(program, str | bytes):
         border.reject("program", "StableHLO, as a string or as bytes", program)
     source = SourceText(border.text(name, "name"), program if isinstance(program, str) else "")
     with held():
-        module = _Program(read(program, source, new_context()), source).module()
+        mlir = read(program, source, new_context())
+        try:
+            module = _Program(mlir, source).module()
+        except MindError:
+            raise
+        except Exception as error:
+            raise InternalError("import", f"{type(error).__name__}: {error}", str(mlir)) from error
     return verify(module)
 
 
@@ -244,9 +258,12 @@ class _Body:
         return self.constants.get(value.id)
 
     def call(self, name: str, arguments: Sequence[Value]) -> tuple[Value, ...]:
-        """Append a call of a function of the program."""
-        if self.program.signatures.get(name) is None:
+        """Append a call of a function of the program; one without results does nothing."""
+        signature = self.program.signatures.get(name)
+        if signature is None:
             raise Unsupported(f"it calls @{name}, which could not be read")
+        if not signature.results:
+            return ()
         return self.builder.emit_all("Call", *arguments, callee=name)
 
     def decomposed(self, operation: Operation, arguments: Sequence[Value]) -> tuple[Value, ...]:

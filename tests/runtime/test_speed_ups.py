@@ -241,6 +241,7 @@ def test_programs_compile_whatever_the_cache_does(
 
 @pytest.mark.skipif(not threads.is_available(), reason="there is no pool for this system")
 def test_loops_run_on_one_thread_where_there_is_no_pool(monkeypatch: pytest.MonkeyPatch) -> None:
+    setting, before = mind_mlir.get_num_threads(), _tasks()
     monkeypatch.setattr(threads._State, "pool", None)
     fault = break_(monkeypatch, threads, "_loaded", MemoryError())
     run = doubled(len(LONG), cache=False)
@@ -249,6 +250,14 @@ def test_loops_run_on_one_thread_where_there_is_no_pool(monkeypatch: pytest.Monk
     fault.broken = False
     assert (doubled(len(LONG), cache=False)(LONG)[0] == 2).all()
     assert threads._State.pool is not None
+    mind_mlir.set_num_threads(1)  # the workers of this pool end, of which nobody knows afterwards
+    while not _tasks() <= before:
+        pass
+    mind_mlir.set_num_threads(setting)
+
+
+def _tasks() -> set[str]:
+    return {task.name for task in Path("/proc/self/task").iterdir()}
 
 
 def test_a_pool_need_not_be_begun(monkeypatch: pytest.MonkeyPatch) -> None:

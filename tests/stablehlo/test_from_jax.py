@@ -54,6 +54,17 @@ def test_jitted_functions_and_shapes_do() -> None:
     np.testing.assert_array_equal(executable(one, one)[0], 2 * one)
 
 
+@needs_jax
+@pytest.mark.parametrize("static", [(), (2,)], ids=["traced", "static"])
+def test_arguments_that_are_not_used_stay(static: tuple[int, ...]) -> None:
+    one, unused = np.arange(3, dtype=np.float32), np.ones((2, 2), np.float32)
+    function = jax.jit(lambda x, _, factor, y: x - factor * y, static_argnums=static)
+    given = [one, unused, np.float32(3), one]
+    executable = mind_mlir.compile(mind_mlir.from_jax(function, *given))
+    (found,) = executable(*[each for place, each in enumerate(given) if place not in static])
+    np.testing.assert_array_equal(found, -2 * one)
+
+
 def test_without_jax_it_says_so() -> None:
     code = """
 import sys

@@ -49,7 +49,10 @@ def _reverse(use: Use) -> Value:
 
 
 def _concatenate(use: Use) -> Value:
-    values = [each for each in use.operands if 0 not in each.shape] or [use.operands[0]]
+    result = use.result_type()
+    if 0 in result.shape:
+        return use.full(0, result)
+    values = [each for each in use.operands if 0 not in each.shape]
     return values[0] if len(values) == 1 else use.emit("Concat", *values, axis=use.integer("dimension"))
 
 
