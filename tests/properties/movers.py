@@ -39,6 +39,11 @@ class Mover:
     def __str__(self) -> str:
         return f"{self.opcode} {self.name}"
 
+    @property
+    def sort(self) -> str:
+        """What samples have one of each of: the operation, and of slices also the kind."""
+        return self.opcode if self.opcode != "Slice" else f"Slice {self.name.split()[0]}"
+
 
 def _record(opcode: str) -> Callable[..., Any]:
     return function_of(opcode.lower(), by_opcode()[opcode])

@@ -33,7 +33,7 @@ FUZZ = int(os.environ.get("MIND_MLIR_FUZZ", "1"))
 #: Pairs of a module: more of them are compiled in less time, and one that is wrong takes longer to find.
 BATCH = 12
 FRONT, BEHIND = ("given", "made", "shared", "constant", "carried"), ("given", "shared")
-OPCODES = tuple(dict.fromkeys(mover.opcode for mover in MOVERS))
+SORTS = tuple(dict.fromkeys(mover.sort for mover in MOVERS))
 
 
 def test_what_moves_elements_is_a_mover() -> None:
@@ -47,7 +47,7 @@ def test_what_moves_elements_is_a_mover() -> None:
         and not record.vector_operations
     }
     # Of one dtype as it is, of another one another number: those do not move elements.
-    assert moving - {"StopGradient", "Cast", "Compare"} == set(OPCODES)
+    assert moving - {"StopGradient", "Cast", "Compare"} == {mover.opcode for mover in MOVERS}
 
 
 def every(kind: Kind, movers: Sequence[Mover], sizes: Sequence[int]) -> Iterator[Pair]:
@@ -62,11 +62,11 @@ def every(kind: Kind, movers: Sequence[Mover], sizes: Sequence[int]) -> Iterator
 
 
 def sample(kind: Kind) -> Iterator[Pair]:
-    """Iterate over pairs of ``kind``: one for each operation and side."""
+    """Iterate over pairs of ``kind``: one for each operation, of slices each kind, and side."""
     rng = np.random.default_rng(len(kind.name))
     small = range(min(3, len(kind.sizes)))
-    for opcode in OPCODES:
-        movers = [mover for mover in MOVERS if mover.opcode == opcode]
+    for sort in SORTS:
+        movers = [mover for mover in MOVERS if mover.sort == sort]
         found = list(every(kind, movers, [int(rng.choice(small))]))
         for side in (True, False):
             fitting = [pair for pair in found if (pair.place < 0) is side]
