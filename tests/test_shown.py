@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import pydoc
 import re
@@ -15,6 +16,8 @@ import mind_mlir
 from mind_mlir import Builder, Diagnostic, DType, MindError, ParseError, TensorType
 from mind_mlir.ir.attributes import Padding, PaddingMode, TensorLiteral
 from mind_mlir.ir.module import Block, Function, Functions, Module, Parameter, Return
+from mind_mlir.ptir.program import Function as PtirFunction
+from mind_mlir.ptir.program import Program
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -91,6 +94,41 @@ def test_builders_and_values() -> None:
     assert (str(value), repr(value)) == ("%1", "<Value %1 : tensor<f32[]>>")
     assert str(builder) == '%0 = Input {name="x"} : tensor<f32[]>\n%1 = Neg (%0) : tensor<f32[]>'
     assert repr(builder) == "<Builder of 2 operations>"
+
+
+def test_every_public_class_has_a_short_repr() -> None:
+    """The one that `dataclass` makes shows all that is in an object; what can hold much says how much."""
+    small = {"CustomAttribute", "Location", "Lowered", "MemoryInfo", "TensorType"}
+    made = {
+        name
+        for name in mind_mlir.__all__
+        if isinstance(kind := getattr(mind_mlir, name), type)
+        and (
+            kind.__repr__ is BaseException.__repr__
+            or kind.__repr__.__code__.co_filename == dataclasses.__file__
+        )
+    }
+    assert made == small
+    targets = mind_mlir.list_conversion_targets()
+    plan, text = mind_mlir.plan_buffers(MODULE), mind_mlir.convert(MODULE, "c")
+    program = Program(tuple(PtirFunction(str(i), (), (), (), (), ()) for i in range(99)))
+    things = (
+        *targets,
+        *(each.legality for each in targets),
+        plan,
+        text,
+        program,
+        mind_mlir.InternalError("s", "m", TEXT * 99),
+    )
+    for thing in (*things, *targets[0].legality.operations.values()):
+        assert len(repr(thing)) < 200
+        assert repr(thing).isprintable()
+    assert repr(targets[0]) == "<ConversionTarget name='c', summary='C99 without dependencies', suffix='.c'>"
+
+
+def test_the_package_lists_what_is_public() -> None:
+    listed = {name for name in dir(mind_mlir) if not name.startswith("__")}
+    assert listed == {*mind_mlir.__all__, "numpy"}
 
 
 def test_what_is_large_has_a_short_repr() -> None:

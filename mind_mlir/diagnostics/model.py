@@ -139,5 +139,8 @@ class InternalError(Exception):
         self.message = message
         self.reproducer = reproducer
 
+    def __repr__(self) -> str:
+        return f"<InternalError {brief(str(self))}>"
+
     def __str__(self) -> str:
         return f"internal error in stage '{self.stage}': {self.message}"

@@ -115,9 +115,11 @@ def _in_bounds(body: Body, item: nodes.Expression, index: int, value: Value, axi
         return True
     body.report(
         "E6001",
-        f"index {index} is out of bounds for dimension {axis} of extent {extent}",
+        # As it is written: of a dimension with a name, no number is known that messages could name.
+        f"index {body.file.source.text[slice(*item.span)]} is out of bounds for dimension {axis} "
+        f"of extent {extent}",
         item.span,
-        help=f"indices go from 0 to {extent - 1}, or from -{extent} to -1 counted from the end",
+        help=f"an index is less than {extent}; negative ones count from the end, down to -{extent}",
         operation="Index",
         index=index,
         shape=list(value.type.extents),
