@@ -16,7 +16,18 @@ PACKAGE = "mind_mlir"
 
 #: Packages, and modules that stand in the top one, from the bottom up: each may read those before it.
 LAYERS = (
-    *("version", "interrupts", "border", "frozen", "trees", "cores", "releasing", "abi", "stages"),
+    *(
+        "version",
+        "interrupts",
+        "border",
+        "frozen",
+        "suggestions",
+        "trees",
+        "cores",
+        "releasing",
+        "abi",
+        "stages",
+    ),
     *("artefact_kinds", "target", "options"),
     "bindings",
     *("diagnostics.catalogue", "diagnostics", "outputs"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mind_mlir.cli.mlir_names import MLIR_PASSES
-from mind_mlir.diagnostics.suggestions import nearest
+from mind_mlir.suggestions import nearest
 
 #: Ours, in the order of the pipeline.
 PASSES = {

@@ -18,8 +18,8 @@ from mind_mlir.conversion.shipped import GROUP, SHIPPED
 from mind_mlir.conversion.target import ConversionTarget
 from mind_mlir.diagnostics import Diagnostic, UnsupportedError
 from mind_mlir.diagnostics.display import brief
-from mind_mlir.diagnostics.suggestions import did_you_mean
 from mind_mlir.frozen import FrozenDict
+from mind_mlir.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

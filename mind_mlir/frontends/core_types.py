@@ -7,9 +7,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from mind_mlir.diagnostics import Diagnostic, ParseError
-from mind_mlir.diagnostics.suggestions import nearest
 from mind_mlir.frontends.core_tokens import MAX_ELEMENTS
 from mind_mlir.ir.types import DType, SymbolicDim, TensorType
+from mind_mlir.suggestions import nearest
 
 if TYPE_CHECKING:
     from mind_mlir.diagnostics import SourceText

@@ -6,9 +6,9 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir import border
-from mind_mlir.diagnostics.suggestions import did_you_mean
 from mind_mlir.frozen import FrozenDict
 from mind_mlir.ops.contract import MAP_KINDS, Tagged
+from mind_mlir.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

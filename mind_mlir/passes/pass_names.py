@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mind_mlir import border
-from mind_mlir.diagnostics.suggestions import nearest
+from mind_mlir.suggestions import nearest
 
 #: The name that stands for every pass where passes are switched off.
 ALL = "all"

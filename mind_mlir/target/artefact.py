@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from mind_mlir import border
-from mind_mlir.diagnostics.suggestions import nearest
+from mind_mlir.suggestions import nearest
 from mind_mlir.target.features import FEATURES, scheduled_for, with_implied, without
 from mind_mlir.target.host import host_architecture, host_features, host_target
 from mind_mlir.target.named import NATIVE, TARGETS, environment_target, named_target, required_features

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from mind_mlir.diagnostics.suggestions import did_you_mean
+from mind_mlir.suggestions import did_you_mean
 from mind_mlir.surface.elaboration.body import rule
 from mind_mlir.surface.elaboration.builtins import builtins
 from mind_mlir.surface.elaboration.literals import tensor

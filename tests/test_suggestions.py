@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mind_mlir.diagnostics.suggestions import did_you_mean, nearest
+from mind_mlir.suggestions import did_you_mean, nearest
 
 NAMES = ("requantize", "relu", "max", "mean", "maximum", "Transpose", "concatenate", "x", "int", "low")
 
