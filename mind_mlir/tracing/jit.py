@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import functools
 import inspect
+from functools import partial
+from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, overload
+from weakref import WeakKeyDictionary
 
 from mind_mlir import border, trees
 from mind_mlir.arguments import viewed
@@ -15,14 +18,17 @@ from mind_mlir.options import DEFAULT_OPT_LEVEL, CompileOptions
 from mind_mlir.passes.pass_names import checked_names
 from mind_mlir.runtime.staged import DEFAULT_MAX_SIGNATURES, StagedFunction
 from mind_mlir.runtime.staged_arguments import Static
+from mind_mlir.runtime.staged_method import Held, StagedMethod
 from mind_mlir.runtime.surface_function import SurfaceFunction, entry_of
 from mind_mlir.surface.program import SurfaceProgram
 from mind_mlir.tracing.array import TracedArray
 from mind_mlir.tracing.conversion import as_value
 from mind_mlir.tracing.errors import refuse
 from mind_mlir.tracing.places import location_of
+from mind_mlir.tracing.subjects import Reading, is_plain
 from mind_mlir.tracing.trace import Trace
 from mind_mlir.tracing.value import TracedValue
+from mind_mlir.trees import stood_for
 
 if TYPE_CHECKING:
     import os
@@ -72,6 +78,19 @@ class JitFunction(StagedFunction):
         super().__init__(name, _signature(function), options, static=static, max_signatures=max_signatures)
         functools.update_wrapper(self, function, updated=())
         self._function = function
+        self._watched: WeakKeyDictionary[type, bool | None] = WeakKeyDictionary()
+
+    def watches(self, cls: type) -> bool | None:
+        """Return whether what is read of objects of ``cls`` is noted; None where they are containers."""
+        known = self._watched.get(cls, ...)
+        if known is ...:
+            is_leaf = trees.is_leaf_class(cls)
+            known = self._watched[cls] = is_plain(stood_for(cls)) if is_leaf else None
+        return known
+
+    def reading(self, subject: object) -> Reading:
+        """Return what notes what is read of objects."""
+        return Reading(subject)
 
     def stage(self, unit: Unit, form: Form, types: Sequence[TensorType]) -> Instance:
         """Trace the function for arguments of a form and of types; see `StagedFunction.stage`.
@@ -84,9 +103,10 @@ class JitFunction(StagedFunction):
         trace = Trace(unit, TracedArray)
         with trace.running():
             args, kwargs = form.unflatten([trace.parameter(type_) for type_ in types])
-            returned = self._function(
-                *map(_plain, args), **{key: _plain(value) for key, value in kwargs.items()}
-            )
+            if unit.reading is not None:
+                unit.reading.begin(trace)
+            given = partial(_given, unit.reading)
+            returned = self._function(*map(given, args), **{key: given(each) for key, each in kwargs.items()})
             leaves, returned_form = trees.flatten(returned, f"the result of {self.name}")
             values = [self._result(trace, leaf) for leaf in leaves]
             if not values:
@@ -116,8 +136,26 @@ class JitFunction(StagedFunction):
         return as_value(trace, leaf)
 
 
-def _plain(value: Any) -> Any:
+def _given(reading: Reading | None, value: Any) -> Any:
+    """Return what the function is given for an argument."""
+    if type(value) is Held:
+        return value.get() if reading is None else reading.of(value.get())
     return value.value if type(value) is Static else value
+
+
+def unbound(function: Any) -> tuple[Any, object]:
+    """Return a method as its function and the object, which decides anew at each call; else it, and None.
+
+    An object whose class has a method `__call__` is that method, bound.
+    """
+    if isinstance(function, StagedMethod):
+        return function.__func__, function.__self__
+    if isinstance(function, MethodType):
+        return function.__func__, function.__self__
+    called = vars(type(function)).get("__call__")
+    if isinstance(called, FunctionType) and not isinstance(function, StagedFunction):
+        return called, function
+    return function, None
 
 
 def _signature(function: Callable[..., Any]) -> inspect.Signature:
@@ -224,7 +262,9 @@ def jit(
     if entry is not None:
         raise ValueError("entry must be left out for a function of Python: it is the function of a program")
 
-    def wrap(function: Callable[..., Any]) -> JitFunction:
-        return JitFunction(function, options, static=static, max_signatures=max_signatures)
+    def wrap(function: Callable[..., Any]) -> Any:
+        plain, subject = unbound(function)
+        made = JitFunction(plain, options, static=static, max_signatures=max_signatures)
+        return made if subject is None else StagedMethod(made, subject)
 
     return wrap if function is None else wrap(function)

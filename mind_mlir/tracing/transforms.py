@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from mind_mlir import border
 from mind_mlir.runtime.staged import StagedFunction
-from mind_mlir.tracing.jit import JitFunction
+from mind_mlir.runtime.staged_method import StagedMethod
+from mind_mlir.tracing.jit import JitFunction, unbound
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,10 +65,15 @@ def vjp(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> tuple[Any
     return _staged(function).vjp(*args, **kwargs)
 
 
-def _staged(function: object) -> StagedFunction:
+def _staged(function: object) -> StagedFunction | StagedMethod:
     """Return a function as one that is compiled, the same each time."""
-    if isinstance(function, StagedFunction):
+    if isinstance(function, (StagedFunction, StagedMethod)):
         return function
+    plain, subject = unbound(function)
+    if subject is not None:
+        made = _staged(plain)
+        assert isinstance(made, StagedFunction), "functions are bound once"
+        return StagedMethod(made, subject)
     if not callable(function):
         border.reject("function", "callable", function)
     if not isinstance(function, FunctionType):
