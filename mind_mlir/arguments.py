@@ -227,10 +227,10 @@ def viewed(value: object) -> tuple[Array | None, str]:
     """Return ``value`` as numpy sees it, or None and why it cannot."""
     if is_masked(value):
         return None, "elements of it are masked"
-    array = as_array(value)
-    if array is not None:
-        return array, ""
     try:
+        array = as_array(value)
+        if array is not None:
+            return array, ""
         shape, elements = flattened(value)
         return np.asarray(elements).reshape(shape), ""
     except Problem as problem:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from mind_mlir import border
 from mind_mlir.ir.module import MODULE, Module
@@ -20,6 +21,8 @@ class Lowered:
             ``params.w``, ``layers.0.b``; its outputs those of the result, in order.
         options: How it is compiled.
     """
+
+    BORDER_NOTE: ClassVar = ", whose attribute module is one"
 
     module: Module
     options: CompileOptions

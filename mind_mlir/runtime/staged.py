@@ -51,6 +51,8 @@ class StagedFunction(Called):
     """
 
     closes = False
+    #: What a message adds where another thing is wanted.
+    BORDER_NOTE = ", which becomes a program for arguments, arrays or their types: f.lower(x).module"
 
     def __init__(
         self,

@@ -24,6 +24,8 @@ class StagedMethod:
     class is not written in Python must be hashable: the program is made for that object.
     """
 
+    BORDER_NOTE = ", which becomes a program for arguments, arrays or their types: f.lower(x).module"
+
     def __init__(self, function: StagedFunction, instance: object) -> None:
         """Bind ``function`` to ``instance``."""
         self.__func__, self.__self__ = function, instance
