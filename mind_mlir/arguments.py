@@ -229,8 +229,11 @@ def viewed(value: object) -> tuple[Array | None, str]:
         return None, "elements of it are masked"
     try:
         array = as_array(value)
-        if array is not None:
-            return array, ""
+    except Problem as problem:
+        return None, problem.message
+    if array is not None:
+        return array, ""
+    try:
         shape, elements = flattened(value)
         return np.asarray(elements).reshape(shape), ""
     except Problem as problem:

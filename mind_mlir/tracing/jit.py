@@ -24,6 +24,7 @@ from mind_mlir.surface.program import SurfaceProgram
 from mind_mlir.tracing.array import TracedArray
 from mind_mlir.tracing.conversion import as_value
 from mind_mlir.tracing.errors import refuse
+from mind_mlir.tracing.pickling import copy_of, reduced
 from mind_mlir.tracing.places import location_of
 from mind_mlir.tracing.subjects import Reading, is_plain
 from mind_mlir.tracing.trace import Trace
@@ -79,6 +80,14 @@ class JitFunction(StagedFunction):
         functools.update_wrapper(self, function, updated=())
         self._function = function
         self._watched: WeakKeyDictionary[type, bool | None] = WeakKeyDictionary()
+
+    @functools.cached_property
+    def plain_function(self) -> FunctionType:
+        """Return a copy of a plain function that is compiled, for pickles (`mind_mlir.tracing.pickling`)."""
+        return copy_of(self, self._function)
+
+    def __reduce__(self) -> Any:
+        return reduced(self, self._function)
 
     def watches(self, cls: type) -> bool | None:
         """Return whether what is read of objects of ``cls`` is noted; None where they are containers."""
