@@ -51,7 +51,7 @@ class Form:
         container: Container | None = None,
         keys: tuple[str, ...] = (),
         parts: tuple[Form, ...] = (),
-        fixed: tuple[tuple[str, Hashable], ...] = (),
+        fixed: tuple[tuple[str, Any], ...] = (),
         order: tuple[str, ...] = (),
     ) -> None:
         self.container, self.keys, self.parts, self.fixed, self.order = container, keys, parts, fixed, order

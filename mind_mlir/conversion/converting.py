@@ -10,6 +10,7 @@ from mind_mlir.conversion.legality import as_target, bound, findings_of
 from mind_mlir.conversion.names import distinct, entry_point_names
 from mind_mlir.diagnostics import UnsupportedError
 from mind_mlir.diagnostics.display import short_repr
+from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.ir.entry import exported
 from mind_mlir.ir.interface import interface_of
 from mind_mlir.ir.module import Functions, Module
@@ -64,6 +65,7 @@ class Conversion:
     __repr__ = short_repr
 
 
+@public
 def convert(
     program: AnyProgram,
     target: str | ConversionTarget,

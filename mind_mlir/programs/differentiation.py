@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir import border
+from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.passes import autodiff
 from mind_mlir.programs.kinds import as_module
 from mind_mlir.ptir.program import Program
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from mind_mlir.programs.kinds import AnyProgram
 
 
+@public
 def differentiate(
     module: AnyProgram,
     function: str | None = None,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from mind_mlir import border
 from mind_mlir import frontends as core
 from mind_mlir.diagnostics import SourceText
+from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.frontends.source import read_source
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ def parse(
     format: None = ...,
     functions: Mapping[str, Any] | None = ...,
 ) -> Any: ...
+@public
 def parse(
     text: str | SourceText,
     name: str = "<string>",
@@ -112,6 +114,7 @@ def load(
 def load(
     path: str | os.PathLike[str], *, format: None = ..., functions: Mapping[str, Any] | None = ...
 ) -> Any: ...
+@public
 def load(
     path: str | os.PathLike[str],
     *,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, overload
 from mind_mlir import border
 from mind_mlir.analysis.restriction import restricted as restricted_module
 from mind_mlir.cache.directory import checked_choice
+from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.ir.module import Module
 from mind_mlir.options import DEFAULT_MAX_BINDINGS, DEFAULT_OPT_LEVEL, CompileOptions
 from mind_mlir.passes.pass_names import checked_names
@@ -73,6 +74,7 @@ def compile(
     bindings: Mapping[str, int] | None = None,
     max_bindings: int = DEFAULT_MAX_BINDINGS,
 ) -> SurfaceFunction: ...
+@public
 def compile(
     module: AnyProgram,
     *,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from mind_mlir import border
+from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.ir.module import MODULE, Module
 from mind_mlir.options import CompileOptions
 from mind_mlir.runtime.executable import Executable
@@ -34,6 +35,7 @@ class Lowered:
     def __str__(self) -> str:
         return str(self.module)
 
+    @public
     def as_text(self, stage: str = "core") -> str:
         """Return the program in the form that ``stage`` leaves it in (see `mind_mlir.Executable.as_text`).
 
@@ -47,6 +49,7 @@ class Lowered:
 
         return stage_text(self.module, stage, self.options)
 
+    @public
     def compile(self) -> Executable:
         """Return the program compiled: it takes the arrays one by one, and returns a tuple of arrays."""
         return Executable(self.module, self.options)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from mind_mlir import border, trees
 from mind_mlir.diagnostics import VerificationError
+from mind_mlir.diagnostics.tracebacks import public, trim
 from mind_mlir.options import CompileOptions
 from mind_mlir.profiles import EXTENDED_FUNCTIONS
 from mind_mlir.runtime.binding_cache import BindingCache
@@ -174,6 +175,16 @@ class StagedFunction(Called):
                     return call(placed)
                 except Mismatch:
                     continue
+        try:
+            return self._call_with_care(args, kwargs)
+        except Exception as error:
+            trim(error)
+            raise
+
+    _call_python = __call__
+
+    def _call_with_care(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """Run the function on arguments that no program is at hand for."""
         leaves, form = self.flatten(args, kwargs)
         stage = STAGE.get()
         if any(isinstance(leaf, StagedValue) for leaf in leaves):
@@ -191,8 +202,6 @@ class StagedFunction(Called):
         if program not in self._recent and wants_record():
             self._prefer(program)
         return results[0] if program.returned.container is None else program.returned.unflatten(results)
-
-    _call_python = __call__
 
     def flatten(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[list[Any], Form]:
         """Return the leaves of a call's arguments, and the form of ``(args, kwargs)`` bound to the signature.
@@ -226,6 +235,7 @@ class StagedFunction(Called):
             found += part.names(name)
         return found
 
+    @public
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """Return the program for arguments, without running it.
 
@@ -245,6 +255,7 @@ class StagedFunction(Called):
             raise leaked() from None
         return Lowered(module, self.options)
 
+    @public
     def compile_for(self, form: Form, types: Sequence[TensorType]) -> None:
         """Compile it now for arguments of a form and of types, so that a call need not."""
         self._program(form, types, tuple([(type_.dtype.numpy, type_.shape) for type_ in types]))
@@ -257,6 +268,7 @@ class StagedFunction(Called):
         """Return the function that returns its result and gradients (see `mind_mlir.value_and_grad`)."""
         return self._gradient(argnums, with_value=True)
 
+    @public
     def vjp(self, *args: Any, **kwargs: Any) -> tuple[Any, Pullback]:
         """Return the result, and what takes its cotangents to the arguments' (see `mind_mlir.vjp`)."""
         from mind_mlir.runtime.staged_gradient import Pullback  # noqa: PLC0415 -- it is one of these

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mind_mlir.diagnostics.tracebacks import WRITTEN
 from mind_mlir.runtime.call import Called
 from mind_mlir.runtime.staged_method import StagedMethod
 from mind_mlir.runtime.staged_reads import Mismatch
@@ -142,7 +143,7 @@ def _written(program: Program, static: Sequence[bool]) -> Callable[[Sequence[Any
     writer.lines.append(f" return {writer.make(result, iter(results))}")
     space: dict[str, Any] = {"Mismatch": Mismatch, "program": NativeProgram(program.words), "array": np.array}
     space.update(writer.names)
-    exec("\n".join(writer.lines), space)  # noqa: S102 -- written above; of a caller's, only quoted keys
+    exec(compile("\n".join(writer.lines), WRITTEN, "exec"), space)  # noqa: S102 -- written above; of a caller's, only quoted keys
     found: Callable[[Sequence[Any]], Any] = space["call"]
     return found
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mind_mlir import border, trees
 from mind_mlir.diagnostics import AutodiffError, Diagnostic
+from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.runtime.staged import StagedFunction
 from mind_mlir.runtime.staged_values import WeakType
 
@@ -123,6 +124,7 @@ class Pullback:
     def __repr__(self) -> str:
         return f"<Pullback of {self._pulling.function.name}>"
 
+    @public
     def __call__(self, cotangent: Any) -> tuple[Any, ...]:
         """Return the cotangent of each positional argument, in the form of that; None for one without floats.
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from mind_mlir import border, trees
+from mind_mlir.diagnostics.tracebacks import public, trim
 from mind_mlir.runtime.staged_arguments import as_static
 
 if TYPE_CHECKING:
@@ -15,7 +16,11 @@ if TYPE_CHECKING:
     from mind_mlir.trees import Form
 
 
-class StagedMethod:
+P = ParamSpec("P")
+R_co = TypeVar("R_co", covariant=True)
+
+
+class StagedMethod(Generic[P, R_co]):
     """A function of a class, bound to an object of it.
 
     An object that is a container of arrays (a dataclass) is an argument like any other. Of another one,
@@ -33,22 +38,29 @@ class StagedMethod:
     def __repr__(self) -> str:
         return f"<bound method {self.__func__.name} of {border.describe(self.__self__)}>"
 
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R_co:
         """Call the function, the object first."""
-        return self.__func__(self._first(), *args, **kwargs)
+        try:
+            found: R_co = self.__func__(self._first(), *args, **kwargs)
+        except Exception as error:
+            trim(error)
+            raise
+        return found
 
+    @public
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """Return the program (see `StagedFunction.lower`); arrays of the object are its last inputs."""
         return self.__func__.lower(self._first(), *args, **kwargs)
 
-    def grad(self, argnums: Any = 0) -> StagedMethod:
+    def grad(self, argnums: Any = 0) -> StagedMethod[P, Any]:
         """Return the gradients; arguments are counted without the object (see `StagedFunction.grad`)."""
         return StagedMethod(self.__func__.grad(_behind_self(argnums)), self.__self__)
 
-    def value_and_grad(self, argnums: Any = 0) -> StagedMethod:
+    def value_and_grad(self, argnums: Any = 0) -> StagedMethod[P, Any]:
         """Return result and gradients, counted as `grad` does (see `StagedFunction.value_and_grad`)."""
         return StagedMethod(self.__func__.value_and_grad(_behind_self(argnums)), self.__self__)
 
+    @public
     def vjp(self, *args: Any, **kwargs: Any) -> tuple[Any, Pullback]:
         """Return the result and what takes cotangents back (see `StagedFunction.vjp`)."""
         from mind_mlir.runtime.staged_gradient import Pullback  # noqa: PLC0415 -- its base class knows methods

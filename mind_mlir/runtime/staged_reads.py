@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.arguments import viewed
+from mind_mlir.diagnostics.tracebacks import WRITTEN
 from mind_mlir.ir.types import DType, TensorType
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def reads_of(subject: object, roots: Sequence[Subject], leaves: Sequence[Leaf]) 
     arrays = ", ".join(writer.places[leaf] for leaf in leaves)
     text = ["def fetch(subject):", " try:", "  pass", *writer.lines, *writer.told_apart()]
     text += [" except (AttributeError, KeyError):", "  raise Mismatch from None", f" return [{arrays}]"]
-    exec("\n".join(text), writer.names)  # noqa: S102 -- written above; of a caller's, only quoted names
+    exec(compile("\n".join(text), WRITTEN, "exec"), writer.names)  # noqa: S102 -- written above; of a caller's, only quoted names
     return Reads(writer.names["fetch"], [leaf.name for leaf in leaves], [leaf.type for leaf in leaves])
 
 

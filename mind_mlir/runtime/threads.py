@@ -13,6 +13,7 @@ from mind_mlir import border
 from mind_mlir.abi import PARALLEL_SYMBOL
 from mind_mlir.cores import usable_cores
 from mind_mlir.diagnostics.display import brief
+from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.releasing import for_ever
 from mind_mlir.runtime.kept_images import find_image, keep_image, runtime_text
 
@@ -78,6 +79,7 @@ if hasattr(os, "register_at_fork"):  # not on Windows
     os.register_at_fork(before=_State.lock.acquire, **_after)
 
 
+@public
 def set_num_threads(threads: int) -> None:
     """Set how many threads of this process compiled code may use at any time, those of callers included.
 
@@ -111,6 +113,7 @@ def follow_threads(follow: Callable[[int], object]) -> None:
         _State.followers.append(follow)
 
 
+@public
 def get_num_threads() -> int:
     """Return how many threads compiled code may use.
 

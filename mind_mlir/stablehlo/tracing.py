@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from mind_mlir import border
 from mind_mlir.diagnostics import Diagnostic, UnsupportedError
+from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.stablehlo.importing import from_stablehlo
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from mind_mlir.ir.module import Module
 
 
+@public
 def from_jax(function: Callable[..., Any], *examples: Any) -> Module:
     """Return what ``function`` does with arguments of the types of ``examples``, as a module.
 

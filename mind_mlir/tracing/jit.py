@@ -6,13 +6,14 @@ import functools
 import inspect
 from functools import partial
 from types import FunctionType, MethodType
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar, cast, overload
 from weakref import WeakKeyDictionary
 
 from mind_mlir import border, trees
 from mind_mlir.arguments import viewed
 from mind_mlir.cache.directory import checked_choice
 from mind_mlir.diagnostics.display import brief
+from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.ir.types import DType
 from mind_mlir.options import DEFAULT_OPT_LEVEL, CompileOptions
 from mind_mlir.passes.pass_names import checked_names
@@ -42,7 +43,12 @@ if TYPE_CHECKING:
     from mind_mlir.trees import Form
 
 
-class JitFunction(StagedFunction):
+P = ParamSpec("P")
+Q = ParamSpec("Q")
+R = TypeVar("R")
+
+
+class JitFunction(StagedFunction, Generic[P, R]):
     """A function of Python that runs compiled; `mind_mlir.jit` makes one.
 
     Called with arrays, and containers of arrays, it runs the function once on stand-ins for them, for each
@@ -52,9 +58,23 @@ class JitFunction(StagedFunction):
 
     closes = True
 
+    if TYPE_CHECKING:  # what it takes and returns is what the function does
+
+        def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
+            """Run the function (see `StagedFunction.__call__`)."""
+
+        @overload
+        def __get__(self, instance: None, owner: type | None = None) -> Self: ...
+        @overload
+        def __get__(
+            self: JitFunction[Concatenate[Any, Q], R], instance: object, owner: type | None = None
+        ) -> StagedMethod[Q, R]: ...
+        def __get__(self, instance: object, owner: type | None = None) -> Any:
+            """Return it bound to an object, as functions of a class are."""
+
     def __init__(
         self,
-        function: Callable[..., Any],
+        function: Callable[P, R],
         options: CompileOptions | None = None,
         *,
         static: Sequence[str] = (),
@@ -84,7 +104,7 @@ class JitFunction(StagedFunction):
     @functools.cached_property
     def plain_function(self) -> FunctionType:
         """Return a copy of a plain function that is compiled, for pickles (`mind_mlir.tracing.pickling`)."""
-        return copy_of(self, self._function)
+        return copy_of(self, cast("FunctionType", self._function))
 
     def __reduce__(self) -> Any:
         return reduced(self, self._function)
@@ -191,7 +211,7 @@ def jit(
 ) -> SurfaceFunction: ...
 @overload
 def jit(
-    function: Callable[..., Any],
+    function: Callable[P, R],
     *,
     static_argnames: Collection[str] | str = (),
     opt_level: int = DEFAULT_OPT_LEVEL,
@@ -202,7 +222,7 @@ def jit(
     debug: bool = False,
     cache: bool | str | os.PathLike[str] | None = None,
     max_signatures: int = DEFAULT_MAX_SIGNATURES,
-) -> JitFunction: ...
+) -> JitFunction[P, R]: ...
 @overload
 def jit(
     *,
@@ -215,7 +235,8 @@ def jit(
     debug: bool = False,
     cache: bool | str | os.PathLike[str] | None = None,
     max_signatures: int = DEFAULT_MAX_SIGNATURES,
-) -> Callable[[Callable[..., Any]], JitFunction]: ...
+) -> Callable[[Callable[P, R]], JitFunction[P, R]]: ...
+@public
 def jit(
     function: Callable[..., Any] | SurfaceProgram | None = None,
     entry: str | None = None,
@@ -229,7 +250,7 @@ def jit(
     debug: bool = False,
     cache: bool | str | os.PathLike[str] | None = None,
     max_signatures: int = DEFAULT_MAX_SIGNATURES,
-) -> StagedFunction | Callable[[Callable[..., Any]], JitFunction]:
+) -> StagedFunction | Callable[[Callable[P, R]], JitFunction[P, R]]:
     """Return a function of Python as one that runs compiled; also a decorator, with or without arguments.
 
     Of a program of the surface language it returns a function, for Python to call.

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 ATTRIBUTE = "plain_function"
 
 #: The functions of which the keys are copies.
-_OWNERS: WeakKeyDictionary[Any, JitFunction] = WeakKeyDictionary()
+_OWNERS: WeakKeyDictionary[Any, JitFunction[..., Any]] = WeakKeyDictionary()
 
 
-def reduced(function: JitFunction, wrapped: Any) -> Any:
+def reduced(function: JitFunction[..., Any], wrapped: Any) -> Any:
     """Return what `JitFunction.__reduce__` does."""
     name = str(getattr(function, "__qualname__", function.name))
     module = getattr(function, "__module__", None)
@@ -33,7 +33,7 @@ def reduced(function: JitFunction, wrapped: Any) -> Any:
     return restored, (plain, function.options, tuple(sorted(function.static)), function.max_signatures)
 
 
-def copy_of(owner: JitFunction, wrapped: FunctionType) -> FunctionType:
+def copy_of(owner: JitFunction[..., Any], wrapped: FunctionType) -> FunctionType:
     """Return a copy of the function that ``owner`` compiles, called as an attribute of that."""
     made = FunctionType(
         wrapped.__code__, wrapped.__globals__, wrapped.__name__, wrapped.__defaults__, wrapped.__closure__
@@ -45,7 +45,7 @@ def copy_of(owner: JitFunction, wrapped: FunctionType) -> FunctionType:
     return made
 
 
-def restored(plain: Any, options: Any, static: tuple[str, ...], max_signatures: int) -> JitFunction:
+def restored(plain: Any, options: Any, static: tuple[str, ...], max_signatures: int) -> JitFunction[..., Any]:
     """Return the function that a pickle holds: the one that there is, or another one."""
     from mind_mlir.tracing.jit import JitFunction  # noqa: PLC0415 -- which pickles by these
 

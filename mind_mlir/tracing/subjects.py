@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from mind_mlir.border import describe
 from mind_mlir.runtime.call import Called
 from mind_mlir.runtime.staged_reads import Constant, Leaf, Node, Parts, Reads, Subject, array_type, reads_of
-from mind_mlir.runtime.staged_values import StagedValue
+from mind_mlir.runtime.staged_values import Captured, StagedValue
 from mind_mlir.tracing.errors import refuse
 from mind_mlir.trees import STANDS_FOR
 
@@ -94,8 +94,6 @@ class Reading:
         state = _state(value) if isinstance(type(value).__dict__.get(STANDS_FOR), type) else None
         if state is not None:
             if state.reading is not self:
-                from mind_mlir.runtime.staged_values import Captured  # noqa: PLC0415 -- only then
-
                 raise Captured
             return value
         known = id(value) in self._known
@@ -128,8 +126,9 @@ class Reading:
         assert isinstance(node, Parts), "there are four kinds"
         parts = [self.shown(part) for part in node.parts]
         if issubclass(node.cls, dict):
-            return node.cls(zip(node.keys, parts, strict=True))
-        return node.cls._make(parts) if hasattr(node.cls, "_make") else node.cls(parts)
+            return dict(zip(node.keys, parts, strict=True))
+        cls: Any = node.cls
+        return cls._make(parts) if hasattr(cls, "_make") else cls(parts)
 
     def _node(self, value: Any, name: str) -> Node:
         cls = type(value)
@@ -184,7 +183,7 @@ class _State:
         if name == "__dict__":
             return {key: self.get(stand_in, key) for key in own}
         found = next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), _MISSING)
-        kind = type(found)
+        kind: Any = type(found)
         if hasattr(kind, "__set__") and not isinstance(found, (MemberDescriptorType, GetSetDescriptorType)):
             return kind.__get__(found, stand_in, cls)
         if name in own or (found is not _MISSING and not hasattr(kind, "__get__")):
@@ -204,7 +203,7 @@ def is_plain(cls: type) -> bool:
     """Return whether objects of a class are what their attributes are: all of it is written in Python."""
     return (
         all(base.__flags__ & _HEAP_TYPE for base in cls.__mro__[:-1])
-        and cls.__getattribute__ is object.__getattribute__
+        and not any("__getattribute__" in vars(base) for base in cls.__mro__[:-1])
         and not issubclass(cls, (type, enum.Enum, Called, StagedValue))
     )
 

@@ -100,7 +100,8 @@ def test_it_is_traced_once_for_each_signature() -> None:
 
 def test_calls_never_take_arrays_of_another_signature() -> None:
     """Neither the native call nor the code for a form takes what it is not for."""
-    flat, nested = jit(lambda x, y: x * 2 + y), jit(lambda p: {"y": p["x"] * 2})
+    flat: Any = jit(lambda x, y: x * 2 + y)
+    nested: Any = jit(lambda p: {"y": p["x"] * 2})
     for _ in range(150):
         flat(X, X)
         nested({"x": X})
@@ -132,8 +133,8 @@ def test_code_is_kept_for_the_signatures_that_were_used_last() -> None:
 
 
 def test_arguments_by_position_by_name_and_by_default() -> None:
-    f = jit(lambda x, y=2.0, z=X: (x * y, z - y))
-    g = jit(lambda x, *more: x + sum(more))
+    f: Any = jit(lambda x, y=2.0, z=X: (x * y, z - y))
+    g: Any = jit(lambda x, *more: x + sum(more))
     for _ in range(120):
         for found in (f(X), f(X, 2.0), f(X, z=X), f(z=X, x=X), f(X, 2.0, X)):
             np.testing.assert_array_equal(found[0], X * 2)
@@ -160,7 +161,7 @@ def test_static_arguments_are_part_of_the_program() -> None:
     assert f(X, 1, "max") == X.max() * 2
     assert f(X, count=True) == X.sum() * 2
     with pytest.raises(TypeError, match="the static argument count must be hashable"):
-        f(X, [1])
+        f(X, [1])  # type: ignore[arg-type]  # that is what is tested
     with pytest.raises(ValueError, match="static_argnames must be parameters of f"):
         jit(f, static_argnames="nosuch")
 
@@ -259,7 +260,7 @@ def test_numpys_functions_are_ours() -> None:
 
     np.testing.assert_allclose(jit(f)(X), f(X), rtol=1e-6)
     with pytest.raises(TracingError, match=r"numpy\.unwrap is not known"):
-        jit(np.unwrap)(X)
+        jit(np.unwrap)(X)  # type: ignore[arg-type]  # it is not for f32
     with pytest.raises(TracingError, match=r"numpy\.linalg\.inv is not known"):
         jit(np.linalg.inv)(X)
     with pytest.raises(TracingError, match=r"numpy\.exp with where= is not known"):
@@ -371,7 +372,7 @@ def test_a_long_program_is_traced_in_linear_time() -> None:
 def test_copies_and_pickles() -> None:
     assert copy.deepcopy(doubled) is doubled
     assert pickle.loads(pickle.dumps(doubled)) is doubled  # noqa: S301 -- our own
-    with pytest.raises((pickle.PicklingError, AttributeError), match=r"Can't (pickle|get local object) .*lambda"):
+    with pytest.raises((pickle.PicklingError, AttributeError), match=r"Can't (pickle|get) .*lambda"):
         pickle.dumps(jit(lambda x: x))
     with pytest.raises(TracingError, match="a pickle asks for the numbers"):
         jit(lambda x: pickle.dumps([x]))(X)

@@ -14,6 +14,7 @@ from mind_mlir import border
 from mind_mlir.abi import ALIGNMENT, symbol_of
 from mind_mlir.analysis.restriction import restricted
 from mind_mlir.diagnostics.display import short_repr
+from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.ir.entry import exported
 from mind_mlir.ir.interface import interface_of
 from mind_mlir.ir.module import MODULE, Module
@@ -107,6 +108,7 @@ class BufferPlan:
         return table(self)
 
 
+@public
 def plan_buffers(
     program: AnyProgram,
     *,

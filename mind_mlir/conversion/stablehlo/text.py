@@ -10,6 +10,7 @@ from mind_mlir.conversion.stablehlo.emit import emit
 from mind_mlir.conversion.stablehlo.support import require_support
 from mind_mlir.core.printer import print_module
 from mind_mlir.diagnostics import InternalError
+from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.interrupts import held
 from mind_mlir.ir.entry import default_entry
 from mind_mlir.ir.module import MODULE, Module
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from mind_mlir.programs.kinds import AnyProgram
 
 
+@public
 def to_stablehlo(program: AnyProgram, *, bindings: Mapping[str, int] | None = None) -> str:
     """Return ``program`` as StableHLO (ptir-v0.4.md, "Conversion infrastructure").
 
