@@ -177,7 +177,7 @@ OPERATIONS = (
             (
                 tuple(dtype for dtype in EVERY if dtype not in (DType.F32, DType.F64)),
                 "its target says what it takes, and those that ship take f32 and f64: register your own "
-                "(docs/custom_calls.md)",
+                "(mind_mlir.register_custom_call)",
             ),
         ),
         contract=Contract(

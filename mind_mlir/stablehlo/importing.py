@@ -133,7 +133,7 @@ class _Program:
             "E7001",
             f"{name} is not read ({count}{where}): {reason}",
             None if source is None else source.statement,
-            help="docs/stablehlo.md lists what is read",
+            help="the page on StableHLO programs lists what is read",
             context=FrozenDict({"operation": name, "reason": reason, "count": len(places)}),
         )
 

@@ -52,8 +52,7 @@ class JitFunction(StagedFunction, Generic[P, R]):
     """A function of Python that runs compiled; `mind_mlir.jit` makes one.
 
     Called with arrays, and containers of arrays, it runs the function once on stand-ins for them, for each
-    form of its arguments, their dtypes and shapes; what that records is compiled, and run. See
-    `docs/python.md`.
+    form of its arguments, their dtypes and shapes; what that records is compiled, and run.
     """
 
     closes = True

@@ -36,7 +36,7 @@ def to_stablehlo(program: AnyProgram, *, bindings: Mapping[str, int] | None = No
     It is a module of MLIR with one `func.func` a function; the entry, if there is one, is called `main`.
     Shapes and dtypes are the program's, tuples their elements; functions that draw random numbers have a last
     parameter, the seed. The same program gives the same text. What is checked when a program runs here,
-    StableHLO does not check (docs/stablehlo-target.md).
+    StableHLO does not check.
 
     Args:
         program: A module of any profile, or a PTIR program; it is verified first.
