@@ -87,6 +87,9 @@ class Tagged:
         # Tuples hold what is the same object for equal; dataclasses no longer compare by them in Python 3.13.
         return (self.kind, self.value) == (other.kind, other.value)
 
+    def __hash__(self) -> int:
+        return hash((self.kind, self.value))
+
 
 @dataclass(frozen=True, slots=True)
 class Field:
