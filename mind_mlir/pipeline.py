@@ -15,6 +15,7 @@ from mind_mlir.analysis.call_graph import operations_of
 from mind_mlir.bindings import new_context
 from mind_mlir.core.printer import print_module
 from mind_mlir.dialect.emit import emit
+from mind_mlir.float_mode import fixed
 from mind_mlir.interrupts import allowed, deliver, held
 from mind_mlir.lowering.bufferize import bufferize
 from mind_mlir.lowering.buffers.arena import Plans
@@ -104,6 +105,7 @@ class Lowering:
     _opcodes: Callable[[], Opcodes] = dict
 
     @held()
+    @fixed()
     def run(self, module: Module, until: str = "llvm") -> str | None:
         """Lower ``module`` up to and including stage ``until``.
 
@@ -146,6 +148,7 @@ class Lowering:
         return self.schedule_text() if until == "schedule" else None
 
     @held()
+    @fixed()
     def lower_mlir(self, until: str = "llvm", *, after: str) -> None:
         """Take `mlir`, which is in form ``after``, down to form ``until``."""
         steps: dict[str, Callable[[], None]] = {

@@ -16,19 +16,8 @@ PACKAGE = "mind_mlir"
 
 #: Packages, and modules that stand in the top one, from the bottom up: each may read those before it.
 LAYERS = (
-    *(
-        "version",
-        "interrupts",
-        "border",
-        "frozen",
-        "suggestions",
-        "trees",
-        "cores",
-        "releasing",
-        "abi",
-        "stages",
-    ),
-    *("artefact_kinds", "target", "options"),
+    *("version", "interrupts", "border", "frozen", "suggestions", "trees", "cores", "releasing"),
+    *("float_mode", "speed_ups", "abi", "stages", "artefact_kinds", "target", "options"),
     "bindings",
     *("diagnostics.catalogue", "diagnostics", "outputs"),
     "ir",

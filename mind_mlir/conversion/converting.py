@@ -11,6 +11,7 @@ from mind_mlir.conversion.names import distinct, entry_point_names
 from mind_mlir.diagnostics import UnsupportedError
 from mind_mlir.diagnostics.display import short_repr
 from mind_mlir.diagnostics.tracebacks import public
+from mind_mlir.float_mode import fixed
 from mind_mlir.ir.entry import exported
 from mind_mlir.ir.interface import interface_of
 from mind_mlir.ir.module import Functions, Module
@@ -66,6 +67,7 @@ class Conversion:
 
 
 @public
+@fixed()
 def convert(
     program: AnyProgram,
     target: str | ConversionTarget,

@@ -6,6 +6,7 @@ an exception that is a bug of ours.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 from pathlib import Path
@@ -37,7 +38,10 @@ def trim(error: Exception) -> None:
         return
     kept = trace
     while kept.tb_next is not None:
-        if kept.tb_next.tb_frame.f_code.co_filename.startswith(PACKAGE):
+        name = kept.tb_next.tb_frame.f_code.co_filename
+        if (
+            name.startswith(PACKAGE) or name == contextlib.__file__
+        ):  # which calls what is decorated by a context
             kept.tb_next = kept.tb_next.tb_next
         else:
             kept = kept.tb_next

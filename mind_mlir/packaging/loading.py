@@ -95,6 +95,7 @@ def load_bundle(path: object) -> Bundle:
         ArtefactError: E6501, it is no bundle, or a byte of it was changed, lost or added; E6502, it is for
             another machine, or this processor lacks instructions that it uses; E6503, its dtypes need
             ml_dtypes, which is not installed.
+        UnsupportedError: E7104, a policy of the system lets no new code run.
         TypeError: ``path`` is no path.
         ValueError: The variable ``MIND_MLIR_NUM_THREADS`` is wrong.
         MemoryError: There is no memory for it.

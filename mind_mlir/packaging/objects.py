@@ -16,6 +16,7 @@ from mind_mlir.codegen.compiling import entries_of
 from mind_mlir.codegen.engines import make_objects
 from mind_mlir.codegen.entries import add_entries
 from mind_mlir.codegen.units import level_of
+from mind_mlir.float_mode import fixed
 from mind_mlir.interrupts import held
 from mind_mlir.ir.entry import entry_function, exported
 from mind_mlir.mlir.references import References
@@ -68,6 +69,7 @@ class ObjectFile:
 
 
 @held()
+@fixed()
 def object_of(module: Module, options: CompileOptions, *, library: str, target: Target) -> ObjectFile:
     """Return a module as an object file: position-independent code, with all constants inside.
 

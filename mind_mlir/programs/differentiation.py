@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir import border
 from mind_mlir.diagnostics.tracebacks import public
+from mind_mlir.float_mode import fixed
 from mind_mlir.passes import autodiff
 from mind_mlir.programs.kinds import as_module
 from mind_mlir.ptir.program import Program
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 
 @public
+@fixed()
 def differentiate(
     module: AnyProgram,
     function: str | None = None,

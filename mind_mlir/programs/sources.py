@@ -9,6 +9,7 @@ from mind_mlir import border
 from mind_mlir import frontends as core
 from mind_mlir.diagnostics import SourceText
 from mind_mlir.diagnostics.tracebacks import public
+from mind_mlir.float_mode import fixed
 from mind_mlir.frontends.source import read_source
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ def parse(
     functions: Mapping[str, Any] | None = ...,
 ) -> Any: ...
 @public
+@fixed()
 def parse(
     text: str | SourceText,
     name: str = "<string>",
@@ -115,6 +117,7 @@ def load(
     path: str | os.PathLike[str], *, format: None = ..., functions: Mapping[str, Any] | None = ...
 ) -> Any: ...
 @public
+@fixed()
 def load(
     path: str | os.PathLike[str],
     *,

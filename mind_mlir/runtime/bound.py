@@ -9,7 +9,7 @@ from mind_mlir.arguments import fits
 from mind_mlir.diagnostics.display import brief
 from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.runtime.buffers import output_fits
-from mind_mlir.runtime.call import Called, wants_record
+from mind_mlir.runtime.call import Called
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,10 +73,13 @@ class BoundFunction(Called):
         ):
             function._accept_in_place(self.inputs, self.outputs)
         function._run(self.inputs, self.outputs)
-        if self._words is None and wants_record():
-            self._records.append(record := function._new_record((self.inputs, self.outputs)))
-            self._words = record.words
+        if self._words is None:
+            self.speed_up(self._take_record)
         return self.outputs
+
+    def _take_record(self) -> None:
+        self._records.append(record := self.function._new_record((self.inputs, self.outputs)))
+        self._words = record.words
 
     _call_python = __call__
 

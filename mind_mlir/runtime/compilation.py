@@ -133,6 +133,8 @@ def compile(
         VerificationError: The module breaks a rule; the exception holds all findings. E2002, E2101: there
             is no such function, or it is not exported.
         ExecutionError: E6004, intermediate values need more scratch memory than any address space has.
+        UnsupportedError: E7104, a policy of the system lets no memory become code, which LLVM needs; what is
+            in the cache is loaded there.
         ArgumentError: E6102, ``constants`` names no parameter, or one of a function that others call; E6103,
             E6104, E6105, an array does not fit its parameter.
         TypeError: An argument is not of the type above.

@@ -9,6 +9,7 @@ from mind_mlir import border
 from mind_mlir.analysis.call_graph import operations_of
 from mind_mlir.arguments import bind
 from mind_mlir.diagnostics import ArgumentError, Diagnostic
+from mind_mlir.float_mode import fixed
 from mind_mlir.ir.attributes import Attributes, TensorLiteral
 from mind_mlir.ir.entry import exported
 from mind_mlir.ir.interface import interface_of
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from mind_mlir.ir.module import Function, Module
 
 
+@fixed()
 def with_constants(module: Module, constants: object) -> Module:
     """Return a verified module whose exported functions have literals in the place of some parameters.
 

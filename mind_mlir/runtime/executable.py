@@ -24,7 +24,7 @@ from mind_mlir.runtime.function_set import FunctionSet
 from mind_mlir.runtime.memory import pool
 from mind_mlir.runtime.native import NativeModule
 from mind_mlir.runtime.places import Places
-from mind_mlir.runtime.threads import check_threads, loop_threads
+from mind_mlir.runtime.threads import NoPoolError, check_threads, loop_threads
 from mind_mlir.stages import FORMS
 from mind_mlir.target import TARGETS, runnable_target
 
@@ -82,7 +82,11 @@ class Executable(FunctionSet):
         self._source = module = restricted(module, function)
         self._named_entry = entry
         found = code_of(module, options, target=machine, threads=limit, observer=observer)
-        functions = FrozenDict(self._load(found))
+        try:
+            functions = FrozenDict(self._load(found))
+        except NoPoolError:  # one thread runs its loops then, with the same results
+            found = code_of(module, options, target=machine, threads=1)
+            functions = FrozenDict(self._load(found))
         default = default_entry(module)
         entry = default.name if entry is None and default is not None else entry
         super().__init__(functions, None if entry is None else functions[entry])

@@ -16,7 +16,7 @@ from mind_mlir.diagnostics.tracebacks import public, trim
 from mind_mlir.options import CompileOptions
 from mind_mlir.profiles import EXTENDED_FUNCTIONS
 from mind_mlir.runtime.binding_cache import BindingCache
-from mind_mlir.runtime.call import Called, wants_record
+from mind_mlir.runtime.call import Called
 from mind_mlir.runtime.executable import Executable, checked_options
 from mind_mlir.runtime.lowered import Lowered
 from mind_mlir.runtime.staged_arguments import Order, as_arrays, as_static, distinct, leaked, type_of
@@ -199,8 +199,8 @@ class StagedFunction(Called):
                 raise
             return stage.call(self, form, leaves)
         results = program.executable(*arrays, *more)
-        if program not in self._recent and wants_record():
-            self._prefer(program)
+        if program not in self._recent:
+            self.speed_up(lambda: self._prefer(program))
         return results[0] if program.returned.container is None else program.returned.unflatten(results)
 
     def flatten(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[list[Any], Form]:
@@ -331,8 +331,9 @@ class StagedFunction(Called):
         # The native method has no defaults: what leaves one out comes to Python.
         skipped = is_native and not order.defaults
         calls = [each.call(order.static(each, self.static)) for each in recent[skipped:]]
+        words = program.words if is_native else None
         self._recent, self._calls = recent, tuple([call for call in calls if call is not None])
-        self._words = program.words if is_native else None
+        self._words = words
 
     def _program(
         self, form: Form, leaves: Sequence[Any], kinds: tuple[Hashable, ...]

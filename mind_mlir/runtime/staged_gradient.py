@@ -102,9 +102,13 @@ class GradientFunction(StagedFunction):
         derivative = unit.derivative(instance, wrt)
         forms = [part for _, part in chosen]
         gradients = _tuple_form(forms) if self.several else forms[0]
+        weak = _weak(types, wrt)
         if self.with_value:
-            return replace(derivative, form=_tuple_form([instance.form, gradients]))
-        return unit.without_first(derivative, f"grad_{self.function.name}", gradients)
+            of_value = instance.weak or (False,)
+            form = _tuple_form([instance.form, gradients])
+            return replace(derivative, form=form, weak=(*of_value, *weak))
+        made = unit.without_first(derivative, f"grad_{self.function.name}", gradients)
+        return replace(made, weak=weak)
 
 
 def _gradient(function: StagedFunction, argnums: Any, with_value: bool) -> GradientFunction:
@@ -205,7 +209,8 @@ class PullbackFunction(StagedFunction):
             results = unit.call(builder, derivative, [*parameters, *weights])
             return builder.function(name, results[len(instance.results) :], public=False)
 
-        return unit.define(self.name, build, _tuple_form([part for _, part in kept]))
+        made = unit.define(self.name, build, _tuple_form([part for _, part in kept]))
+        return replace(made, weak=_weak(given, wrt))
 
     def _check(self, instance: Instance, form: Form, types: Sequence[TensorType]) -> None:
         """Check that the cotangents are what the result is."""
@@ -261,6 +266,11 @@ def _tuple_form(parts: Sequence[Form]) -> Form:
     """Return the form of a tuple of values of some forms."""
     shape = trees.flatten((None,) * len(parts))[1]
     return trees.Form(shape.container, parts=tuple(parts))
+
+
+def _weak(types: Sequence[TensorType], wrt: Sequence[int]) -> tuple[bool, ...]:
+    """Return of each gradient whether it takes the dtype of what it meets, as its argument does."""
+    return tuple([isinstance(types[place], WeakType) for place in wrt])
 
 
 _EMPTY = trees.flatten(None)[1]

@@ -42,6 +42,10 @@ sigfillset syscall
 _AT_FORK = ("__register_atfork", "pthread_atfork")
 
 
+class NoPoolError(RuntimeError):
+    """Code has loops that threads share, and there is no pool of them: compile it for one thread."""
+
+
 class _Pool:
     """The pool of this process; it stays until that ends, for threads may be running its code."""
 
@@ -184,13 +188,19 @@ def parallel_address() -> int:
     """Return where ``mind_parallel`` is, after making the pool if there is none yet.
 
     Raises:
-        RuntimeError: There is no pool for this system.
-        ValueError: The variable ``MIND_MLIR_NUM_THREADS`` is wrong, and nothing else is set.
+        NoPoolError: There is none for this system, or what making it takes cannot be had now.
     """
     if not is_available():
-        raise RuntimeError("there is no pool of threads for this system: lower with threads=1")
+        raise NoPoolError("there is no pool of threads for this system: lower with threads=1")
+    try:
+        return _made_pool().address
+    except Exception as error:
+        raise NoPoolError(f"there is no pool of threads now: {error}") from error
+
+
+def _made_pool() -> _Pool:
     if _State.pool is not None:
-        return _State.pool.address
+        return _State.pool
     # Making code has a lock of its own. A fork takes all locks, in another order than doing this below would.
     found = _kept()
     if found is None:
@@ -202,7 +212,7 @@ def parallel_address() -> int:
             pool = _Pool(found)
             pool.configure(count)
             _State.setting, _State.pool = count, pool
-        return _State.pool.address
+        return _State.pool
 
 
 def _begin() -> Code:

@@ -16,6 +16,7 @@ from mind_mlir.core.builder import Builder
 from mind_mlir.diagnostics import Diagnostic, SourceText, UnsupportedError, VerificationError
 from mind_mlir.diagnostics.source import pack_offsets
 from mind_mlir.diagnostics.tracebacks import public
+from mind_mlir.float_mode import fixed
 from mind_mlir.frozen import FrozenDict
 from mind_mlir.interrupts import deliver, held
 from mind_mlir.ir.module import Functions, Module
@@ -44,6 +45,7 @@ _ENDS = ("func.return", "stablehlo.return")
 
 
 @public
+@fixed()
 def from_stablehlo(program: str | bytes, *, name: str = "<stablehlo>") -> Module:
     """Return a StableHLO program as a verified module, whose functions are called as the program's.
 

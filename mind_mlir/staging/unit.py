@@ -48,12 +48,14 @@ class Instance:
         parameters: The types of its arguments.
         results: The types of its results.
         form: What its maker has to know of how arguments and results are put together.
+        weak: Of each result, whether it takes the dtype of what it meets; empty where none does.
     """
 
     name: str
     parameters: tuple[TensorType, ...]
     results: tuple[TensorType, ...]
     form: Any = None
+    weak: tuple[bool, ...] = ()
 
 
 @dataclass(slots=True, eq=False)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import inspect
+from dataclasses import replace
 from functools import partial
 from types import FunctionType, MethodType
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, Self, TypeVar, cast, overload
 from weakref import WeakKeyDictionary
 
 from mind_mlir import border, trees
@@ -78,6 +79,7 @@ class JitFunction(StagedFunction, Generic[P, R]):
         *,
         static: Sequence[str] = (),
         max_signatures: int = DEFAULT_MAX_SIGNATURES,
+        promotes: bool | None = None,
     ) -> None:
         """Hold what is to be traced.
 
@@ -86,6 +88,7 @@ class JitFunction(StagedFunction, Generic[P, R]):
             options: How it is compiled.
             static: The names of the parameters whose values are part of the program.
             max_signatures: For how many forms, dtypes and shapes of arguments code is kept.
+            promotes: Whether operands of several dtypes are converted to one; None for as what calls it does.
 
         Raises:
             TypeError: ``function`` cannot be called.
@@ -97,7 +100,7 @@ class JitFunction(StagedFunction, Generic[P, R]):
         name = name if type(name) is str else type(function).__name__
         super().__init__(name, _signature(function), options, static=static, max_signatures=max_signatures)
         functools.update_wrapper(self, function, updated=())
-        self._function = function
+        self._function, self._promotes = function, promotes
         self._watched: WeakKeyDictionary[type, bool | None] = WeakKeyDictionary()
 
     @functools.cached_property
@@ -106,7 +109,7 @@ class JitFunction(StagedFunction, Generic[P, R]):
         return copy_of(self, cast("FunctionType", self._function))
 
     def __reduce__(self) -> Any:
-        return reduced(self, self._function)
+        return reduced(self, self._function, promotes=self._promotes)
 
     def watches(self, cls: type) -> bool | None:
         """Return whether what is read of objects of ``cls`` is noted; None where they are containers."""
@@ -128,7 +131,7 @@ class JitFunction(StagedFunction, Generic[P, R]):
             VerificationError: An operation breaks a rule.
             Exception: What the function raises.
         """
-        trace = Trace(unit, TracedArray)
+        trace = Trace(unit, TracedArray, promotes=self._promotes)
         with trace.running():
             args, kwargs = form.unflatten([trace.parameter(type_) for type_ in types])
             if unit.reading is not None:
@@ -149,7 +152,8 @@ class JitFunction(StagedFunction, Generic[P, R]):
         def build(name: str) -> Function:
             return trace.builder.function(name, values, public=False)
 
-        return unit.define(brief(self.name), build, returned_form)
+        made = unit.define(brief(self.name), build, returned_form)
+        return replace(made, weak=tuple([isinstance(leaf, TracedValue) and leaf.weak for leaf in leaves]))
 
     def _result(self, trace: Trace, leaf: Any) -> Value:
         if not isinstance(leaf, TracedValue):
@@ -213,6 +217,7 @@ def jit(
     function: Callable[P, R],
     *,
     static_argnames: Collection[str] | str = (),
+    promotion: Literal["standard", "strict"] = "standard",
     opt_level: int = DEFAULT_OPT_LEVEL,
     threads: int | None = None,
     target: str | None = None,
@@ -226,6 +231,7 @@ def jit(
 def jit(
     *,
     static_argnames: Collection[str] | str = (),
+    promotion: Literal["standard", "strict"] = "standard",
     opt_level: int = DEFAULT_OPT_LEVEL,
     threads: int | None = None,
     target: str | None = None,
@@ -241,6 +247,7 @@ def jit(
     entry: str | None = None,
     *,
     static_argnames: Collection[str] | str = (),
+    promotion: Literal["standard", "strict"] = "standard",
     opt_level: int = DEFAULT_OPT_LEVEL,
     threads: int | None = None,
     target: str | None = None,
@@ -261,6 +268,8 @@ def jit(
         entry: The function of a program; not needed where that has one function that no other one calls.
         static_argnames: Parameters whose arguments are hashable values rather than arrays: the program is
             made for each of their values.
+        promotion: ``"standard"`` converts operands of several dtypes to the one that the rules of
+            `docs/python.md` give them; ``"strict"`` makes them errors (E2004).
         opt_level: As of `mind_mlir.compile`.
         threads: As of `mind_mlir.compile`.
         target: As of `mind_mlir.compile`.
@@ -273,8 +282,8 @@ def jit(
 
     Raises:
         TypeError: An argument is not of the type above.
-        ValueError: ``static_argnames`` names no parameter, ``max_signatures`` is below 1, ``entry`` is given
-            for a function of Python; or as `mind_mlir.compile`.
+        ValueError: ``static_argnames`` names no parameter, ``max_signatures`` is below 1, ``promotion`` is
+            none of the two, ``entry`` is given for a function of Python; or as `mind_mlir.compile`.
         VerificationError: A program breaks a rule, has no function ``entry`` (E2002), or several (E2102).
     """
     disabled = checked_names(disabled_passes, "disabled_passes")
@@ -282,10 +291,14 @@ def jit(
         *(opt_level, threads, target, winograd, disabled), debug=debug, cache=checked_choice(cache)
     )
     static = border.names(static_argnames, "static_argnames")
+    # What does not say it does as the function that calls it.
+    promotes = None if border.choice(promotion, ("standard", "strict"), "promotion") == "standard" else False
 
     if isinstance(function, SurfaceProgram):
         if static:
             raise ValueError("static_argnames must be left out for a program, whose parameters say it")
+        if promotes is False:
+            raise ValueError("promotion must be left out for a program, which converts with astype alone")
         chosen = entry_of(function, entry if entry is None else border.text(entry, "entry"))
         return SurfaceFunction(function, chosen, options, max_signatures=max_signatures)
     if entry is not None:
@@ -293,7 +306,7 @@ def jit(
 
     def wrap(function: Callable[..., Any]) -> Any:
         plain, subject = unbound(function)
-        made = JitFunction(plain, options, static=static, max_signatures=max_signatures)
+        made = JitFunction(plain, options, static=static, max_signatures=max_signatures, promotes=promotes)
         return made if subject is None else StagedMethod(made, subject)
 
     return wrap if function is None else wrap(function)

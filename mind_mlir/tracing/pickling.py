@@ -23,14 +23,20 @@ ATTRIBUTE = "plain_function"
 _OWNERS: WeakKeyDictionary[Any, JitFunction[..., Any]] = WeakKeyDictionary()
 
 
-def reduced(function: JitFunction[..., Any], wrapped: Any) -> Any:
+def reduced(function: JitFunction[..., Any], wrapped: Any, *, promotes: bool | None) -> Any:
     """Return what `JitFunction.__reduce__` does."""
     name = str(getattr(function, "__qualname__", function.name))
     module = getattr(function, "__module__", None)
     if module != "__main__" and _found(module, name) is function:
         return name
     plain = function.plain_function if isinstance(wrapped, FunctionType) else wrapped
-    return restored, (plain, function.options, tuple(sorted(function.static)), function.max_signatures)
+    return restored, (
+        plain,
+        function.options,
+        tuple(sorted(function.static)),
+        function.max_signatures,
+        promotes,
+    )
 
 
 def copy_of(owner: JitFunction[..., Any], wrapped: FunctionType) -> FunctionType:
@@ -45,7 +51,9 @@ def copy_of(owner: JitFunction[..., Any], wrapped: FunctionType) -> FunctionType
     return made
 
 
-def restored(plain: Any, options: Any, static: tuple[str, ...], max_signatures: int) -> JitFunction[..., Any]:
+def restored(
+    plain: Any, options: Any, static: tuple[str, ...], max_signatures: int, promotes: bool
+) -> JitFunction[..., Any]:
     """Return the function that a pickle holds: the one that there is, or another one."""
     from mind_mlir.tracing.jit import JitFunction  # noqa: PLC0415 -- which pickles by these
 
@@ -54,7 +62,7 @@ def restored(plain: Any, options: Any, static: tuple[str, ...], max_signatures: 
         return known
     if isinstance(plain, FunctionType):
         plain.__qualname__ = plain.__qualname__.removesuffix(f".{ATTRIBUTE}")
-    return JitFunction(plain, options, static=static, max_signatures=max_signatures)
+    return JitFunction(plain, options, static=static, max_signatures=max_signatures, promotes=promotes)
 
 
 def _found(module: str | None, name: str) -> object:

@@ -240,9 +240,11 @@ def test_gradients(function: Callable[[Any], Any]) -> None:
             "upper of fori_loop is tensor<f64[]>, no integer scalar",
         ),
         (
-            lambda: fori_loop(np.int32(0), np.array(2), lambda i, c: c, X),
+            lambda: mind_mlir.jit(lambda n: fori_loop(0, n, lambda i, c: c, X), promotion="strict")(
+                np.ones(2)
+            ),
             "E2325",
-            "lower of fori_loop is tensor<i32[]> and upper",
+            "upper of fori_loop is tensor<f64[2]>, no integer scalar",
         ),
     ],
 )

@@ -318,4 +318,14 @@ write_file(os.devnull, b"")
         ),
         context=("stage", "reason"),
     ),
+    Entry(
+        code="E7104",
+        title="the system lets no memory become code",
+        explanation=(
+            "Policies such as PR_SET_MDWE of Linux, MemoryDenyWriteExecute of systemd and execmem of SELinux "
+            "forbid that memory which has been written is run. LLVM, which makes the machine code, does not "
+            "work under one. What is compiled does: programs in the cache, and bundles, are loaded from a "
+            "file in memory there. So compile in another process, into a bundle or with the same cache."
+        ),
+    ),
 )
