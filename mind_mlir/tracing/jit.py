@@ -269,7 +269,7 @@ def jit(
         static_argnames: Parameters whose arguments are hashable values rather than arrays: the program is
             made for each of their values.
         promotion: ``"standard"`` converts operands of several dtypes to the one that the rules of
-            `docs/python.md` give them; ``"strict"`` makes them errors (E2004).
+            the page on functions of Python gives them; ``"strict"`` makes them errors (E2004).
         opt_level: As of `mind_mlir.compile`.
         threads: As of `mind_mlir.compile`.
         target: As of `mind_mlir.compile`.
