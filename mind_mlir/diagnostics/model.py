@@ -142,6 +142,9 @@ class InternalError(Exception):
         self.program = program
         self._reduce: Callable[[], InternalError] | None = None
 
+    def __repr__(self) -> str:
+        return f"<InternalError {brief(str(self))}>"
+
     def __str__(self) -> str:
         return f"internal error in stage '{self.stage}': {self.message}"
 

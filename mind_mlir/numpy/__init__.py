@@ -36,11 +36,11 @@ from numpy import (
     uint64,
 )
 
-from mind_mlir.diagnostics.suggestions import did_you_mean
 from mind_mlir.numpy import creation, einstein, elementwise, indexing, products, reductions, shaping
 from mind_mlir.numpy.arrays import Array
 from mind_mlir.numpy.generated import function_of
 from mind_mlir.numpy.spellings import spellings
+from mind_mlir.suggestions import did_you_mean
 
 newaxis = None
 

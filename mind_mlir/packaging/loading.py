@@ -19,6 +19,7 @@ from mind_mlir.code.image import WORD
 from mind_mlir.code.linking import link
 from mind_mlir.code.loading import host_machine
 from mind_mlir.diagnostics.display import brief, display_path
+from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.frozen import FrozenDict
 from mind_mlir.interrupts import held
 from mind_mlir.ir.entry import DEFAULT_ENTRY
@@ -79,6 +80,7 @@ class Bundle(FunctionSet):
         return load_bundle, (self.path,)
 
 
+@public
 def load_bundle(path: object) -> Bundle:
     """Load a bundle, which `mind_mlir.package` or ``mind-mlir compile --emit=bundle`` has written.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from mind_mlir import border
 from mind_mlir import frontends as core
 from mind_mlir.diagnostics import SourceText
+from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.float_mode import fixed
 from mind_mlir.frontends.source import read_source
 
@@ -58,6 +59,7 @@ def parse(
     format: None = ...,
     functions: Mapping[str, Any] | None = ...,
 ) -> Any: ...
+@public
 @fixed()
 def parse(
     text: str | SourceText,
@@ -114,6 +116,7 @@ def load(
 def load(
     path: str | os.PathLike[str], *, format: None = ..., functions: Mapping[str, Any] | None = ...
 ) -> Any: ...
+@public
 @fixed()
 def load(
     path: str | os.PathLike[str],

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NoReturn
 from mind_mlir import border
 from mind_mlir.arguments import fits
 from mind_mlir.diagnostics.display import brief
+from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.runtime.buffers import output_fits
 from mind_mlir.runtime.call import Called
 
@@ -55,6 +56,7 @@ class BoundFunction(Called):
     def __repr__(self) -> str:
         return f"<BoundFunction {brief(str(self.function))}>"
 
+    @public
     def __call__(self) -> tuple[Array, ...]:
         """Run the function on what `inputs` hold now, and return `outputs`.
 

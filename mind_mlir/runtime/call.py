@@ -70,6 +70,7 @@ class Called:
 
     def __init_subclass__(cls) -> None:
         """Give a class that comes later the native method, too."""
+        super().__init_subclass__()
         if Called in cls.__bases__ and _State.address is not None:
             _install(cls, _State.address)
 

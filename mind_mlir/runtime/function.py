@@ -13,6 +13,7 @@ from mind_mlir.arguments import address, bind
 from mind_mlir.code.entry import Entry
 from mind_mlir.diagnostics import ArgumentError, ExecutionError
 from mind_mlir.diagnostics.display import brief
+from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.ir.interface import Interface
 from mind_mlir.ir.types import DType
 from mind_mlir.ops.contexts import allocation_failed
@@ -127,6 +128,7 @@ class CompiledFunction(Called):
     def __deepcopy__(self, memo: object) -> CompiledFunction:
         return self
 
+    @public
     def __call__(self, /, *args: object, **kwargs: object) -> tuple[Array, ...]:
         """Run the function on numpy arrays, given by position or by input name.
 
@@ -147,6 +149,7 @@ class CompiledFunction(Called):
 
     _call_python = __call__
 
+    @public
     def bind(self, /, *args: object, **kwargs: object) -> BoundFunction:
         """Return this function bound to its arguments and outputs, for loops that use the same arrays again.
 

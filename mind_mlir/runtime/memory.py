@@ -32,6 +32,7 @@ import numpy as np
 
 from mind_mlir import border
 from mind_mlir.abi import ALIGNMENT
+from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.memory_limits import memory_left, memory_limit
 from mind_mlir.releasing import at_release
 
@@ -321,11 +322,13 @@ def trim_heap() -> None:
 pool = Pool()
 
 
+@public
 def memory_info() -> MemoryInfo:
     """Return how much memory outputs and intermediate values of compiled functions take at the moment."""
     return pool.info()
 
 
+@public
 def release_memory() -> None:
     """Give all memory back to the system that waits to be used again; also what compiling has left behind."""
     pool.trim(0)
@@ -335,6 +338,7 @@ def release_memory() -> None:
     trim_heap()
 
 
+@public
 def set_memory_limit(limit: int) -> None:
     """Set how many bytes may wait to be used again in this process.
 

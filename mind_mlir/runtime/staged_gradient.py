@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mind_mlir import border, trees
 from mind_mlir.diagnostics import AutodiffError, Diagnostic
+from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.runtime.staged import StagedFunction
 from mind_mlir.runtime.staged_values import WeakType
 
@@ -62,6 +63,14 @@ class GradientFunction(StagedFunction):
     def __reduce__(self) -> Any:
         argnums = tuple([name if place is None else place for place, name in self.paths])
         return _gradient, (self.function, argnums if self.several else argnums[0], self.with_value)
+
+    def watches(self, cls: type) -> bool | None:
+        """Return whether what is read of objects of ``cls`` is noted, as of the function's."""
+        return self.function.watches(cls)
+
+    def reading(self, subject: object) -> Any:
+        """Return what notes what is read of objects, as of the function's."""
+        return self.function.reading(subject)
 
     def flatten(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[list[Any], Form]:
         """Return the leaves of a call's arguments, and their form, as the function has them."""
@@ -119,6 +128,7 @@ class Pullback:
     def __repr__(self) -> str:
         return f"<Pullback of {self._pulling.function.name}>"
 
+    @public
     def __call__(self, cotangent: Any) -> tuple[Any, ...]:
         """Return the cotangent of each positional argument, in the form of that; None for one without floats.
 
@@ -143,6 +153,14 @@ class PullbackFunction(StagedFunction):
         kind = _KINDS.POSITIONAL_ONLY
         signature = inspect.Signature([_KINDS(name, kind) for name in ("cotangent", "args", "kwargs")])
         super().__init__(f"vjp_{function.name}", signature, function.options)
+
+    def reading(self, subject: object) -> Any:
+        """Return what notes what is read of objects, as of the function's."""
+        return self.function.reading(subject)
+
+    def subject(self, form: Form) -> Any:
+        """Return the object whose method is differentiated, if it is watched."""
+        return self.function.subject(form.parts[0].parts[1])
 
     def flatten(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[list[Any], Form]:
         """Return the leaves of the cotangents and the arguments."""

@@ -15,6 +15,7 @@ from mind_mlir import border
 from mind_mlir.abi import PARALLEL_SYMBOL
 from mind_mlir.cores import usable_cores
 from mind_mlir.diagnostics.display import brief
+from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.releasing import for_ever
 from mind_mlir.runtime.kept_images import find_image, keep_image, runtime_text
 
@@ -93,6 +94,7 @@ if hasattr(os, "register_at_fork"):  # not on Windows
     os.register_at_fork(before=_State.lock.acquire, **_after)
 
 
+@public
 def set_num_threads(threads: int) -> None:
     """Set how many threads of this process compiled code may use at any time, those of callers included.
 
@@ -113,6 +115,7 @@ def set_num_threads(threads: int) -> None:
             _State.pool.configure(count)
 
 
+@public
 def get_num_threads() -> int:
     """Return how many threads compiled code may use.
 

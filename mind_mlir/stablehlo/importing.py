@@ -22,6 +22,7 @@ from mind_mlir.diagnostics import (
     VerificationError,
 )
 from mind_mlir.diagnostics.source import pack_offsets
+from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.float_mode import fixed
 from mind_mlir.frozen import FrozenDict
 from mind_mlir.interrupts import deliver, held
@@ -52,6 +53,7 @@ _FOR_XLA = "mhlo."
 _ENDS = ("func.return", "stablehlo.return")
 
 
+@public
 @fixed()
 def from_stablehlo(program: str | bytes, *, name: str = "<stablehlo>") -> Module:
     """Return a StableHLO program as a verified module, whose functions are called as the program's.
@@ -149,7 +151,7 @@ class _Program:
             "E7001",
             f"{name} is not read ({count}{where}): {reason}",
             None if source is None else source.statement,
-            help="docs/stablehlo.md lists what is read",
+            help="the page on StableHLO programs lists what is read",
             context=FrozenDict({"operation": name, "reason": reason, "count": len(places)}),
         )
 

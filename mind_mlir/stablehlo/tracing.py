@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mind_mlir import border
 from mind_mlir.diagnostics import Diagnostic, UnsupportedError
+from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.stablehlo.importing import from_stablehlo
 from mind_mlir.stablehlo.rules.control import STOP_GRADIENT
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 _STOPS = "stop_gradient"
 
 
+@public
 def from_jax(function: Callable[..., Any], *examples: Any) -> Module:
     """Return what ``function`` does with arguments of the types of ``examples``, as a module.
 

@@ -66,10 +66,12 @@ class Unit:
         functions: The functions by name, each after those that it calls.
         profile: The rules that they are built by. A module that obeys those of Core IR is one of Core IR,
             whatever they are.
+        reading: What notes which attributes of objects functions of Python read, if that is noted.
     """
 
     profile: Profile = CORE_FUNCTIONS
     functions: dict[str, Function] = field(default_factory=dict)
+    reading: Any = None
     _signatures: dict[str, Signature | None] = field(default_factory=dict)
     _instances: dict[Hashable, Instance | None] = field(default_factory=dict)
     _used: dict[str, int] = field(default_factory=dict)

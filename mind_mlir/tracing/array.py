@@ -258,7 +258,7 @@ class TracedArray(TracedValue):
         return numpy_functions.universal(ufunc, method, inputs, kwargs)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        return numpy_functions.named(function.__name__)(*args, **kwargs)
+        return numpy_functions.function_of(function)(*args, **kwargs)
 
     def __copy__(self) -> TracedArray:
         return self

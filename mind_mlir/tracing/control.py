@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mind_mlir import border
+from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.runtime.staged_values import STAGE, WeakType
 from mind_mlir.tracing.conversion import as_value, common_node, node_of, type_of
@@ -42,6 +43,7 @@ X = TypeVar("X")
 Y = TypeVar("Y")
 
 
+@public
 def cond(pred: Any, true_fn: Callable[..., T], false_fn: Callable[..., T], *operands: Any) -> T:
     """Return ``true_fn(*operands)`` where ``pred`` is true, else ``false_fn(*operands)``; one of them runs.
 
@@ -91,6 +93,7 @@ def cond(pred: Any, true_fn: Callable[..., T], false_fn: Callable[..., T], *oper
     return found
 
 
+@public
 def while_loop(cond_fun: Callable[[T], Any], body_fun: Callable[[T], T], init: T) -> T:
     """Return what is carried once ``cond_fun`` is false of it: ``init``, ``body_fun(init)``, and so on.
 
@@ -126,6 +129,7 @@ def while_loop(cond_fun: Callable[[T], Any], body_fun: Callable[[T], T], init: T
     return found
 
 
+@public
 def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, T], T], init: T) -> T:
     """Return what is carried after ``body_fun(i, carried)`` for ``i`` from ``lower`` to before ``upper``.
 
@@ -167,6 +171,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, T], T], init: T) 
     return found
 
 
+@public
 def scan(
     f: Callable[[C, X], tuple[C, Y]], init: C, xs: X, length: int | None = None, reverse: bool = False
 ) -> tuple[C, Y]:

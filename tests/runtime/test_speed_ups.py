@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +20,6 @@ from mind_mlir.speed_ups import Attempts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 X = np.arange(4, dtype=np.float32)
 #: A loop that threads share.

@@ -153,7 +153,7 @@ def test_a_step_is_traced_again_where_a_number_becomes_an_array() -> None:
     with pytest.raises(TracingError, match="init is tensor<f64"):
         shape_changes()
     seen.clear()
-    found = mind_mlir.jit(lambda x: fori_loop(0, 2, lambda i, s: step(i, s).sum() * x[i, i] + s, 0))(X)
+    found: Any = mind_mlir.jit(lambda x: fori_loop(0, 2, lambda i, s: step(i, s).sum() * x[i, i] + s, 0))(X)
     assert seen == [np.int64, np.float32]
     assert found.dtype == np.float32
 
