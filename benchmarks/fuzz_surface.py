@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import mind_mlir
 from benchmarks.command import parser
 from benchmarks.mutations import mutated
-from mind_mlir.diagnostics import MindError
+from mind_mlir.diagnostics import InternalError, MindError
 from mind_mlir.diagnostics.codes import CATALOGUE, samples
 from mind_mlir.diagnostics.render import render
 from mind_mlir.frontends.source import decode_source
@@ -41,6 +41,8 @@ _ROOT = Path(__file__).parent.parent
 LIMIT = 20.0
 #: Bytes of address space that a child may use.
 _MEMORY = 6 << 30
+#: What the compiler itself takes for its bug is told so.
+_INTERNAL = "InternalError:"
 _BLOCK = re.compile(r"```mind\n(.*?)```", re.DOTALL)
 
 
@@ -62,7 +64,7 @@ def texts() -> list[bytes]:
 
 
 def outcome(data: bytes, *, compiles: bool = False) -> str:
-    """Return what becomes of a text: ``unread``, ``refused``, ``accepted``, ``lowered`` or ``compiled``.
+    """Return what becomes of a text: ``unread``, ``refused``, ``accepted``, ``lowered``, or ``compiled``.
 
     Raises:
         Exception: Anything but a `MindError` is a mistake of the compiler; so is a finding without a place.
@@ -93,6 +95,7 @@ def _lowered(program: SurfaceProgram, *, compiles: bool) -> str:
         mind_mlir.compile(module)
     except MindError as error:
         _look_at(error.diagnostics)
+        return "refused when compiled"
     return "compiled"
 
 
@@ -123,9 +126,15 @@ def run(seed: int, numbers: range, every: int, seconds: float) -> tuple[Tally, i
             position = number + 1
             if what.startswith("!"):
                 tally.failures.append((number, what[1:]))
-            tally.outcomes[what if not what.startswith("!") else "failed"] += 1
+            tally.outcomes[_counted_as(what)] += 1
             tally.slowest = max(tally.slowest, (took, number))
     return tally, position
+
+
+def _counted_as(what: str) -> str:
+    if not what.startswith("!"):
+        return what
+    return "internal errors" if what[1:].startswith(_INTERNAL) else "otherwise failed"
 
 
 def _child(
@@ -163,6 +172,8 @@ def _work(pipe: Connection, seed: int, numbers: range, every: int, programs: lis
         text, started = mutated(seed, number, programs), time.perf_counter()
         try:
             what = outcome(text, compiles=number % every == 0)
+        except InternalError as error:
+            what = f"!{_INTERNAL} {error}, in the program\n{error.reduced().program}"
         except BaseException:  # whatever it is, it is what is looked for
             what = "!" + traceback.format_exc(limit=-6)
         pipe.send((number, what, time.perf_counter() - started))

@@ -616,7 +616,8 @@ irdl.dialect @mind {
     %attr_start_index_map = irdl.base "#builtin.dense_array"
     %attr_index_vector_dim = irdl.base "#builtin.integer"
     %attr_slice_sizes = irdl.base "#builtin.dense_array"
-    irdl.attributes { "offset_dims" = %attr_offset_dims, "collapsed_slice_dims" = %attr_collapsed_slice_dims, "operand_batching_dims" = %attr_operand_batching_dims, "start_indices_batching_dims" = %attr_start_indices_batching_dims, "start_index_map" = %attr_start_index_map, "index_vector_dim" = %attr_index_vector_dim, "slice_sizes" = %attr_slice_sizes }
+    %attr_checked = irdl.base "#builtin.integer"
+    irdl.attributes { "offset_dims" = %attr_offset_dims, "collapsed_slice_dims" = %attr_collapsed_slice_dims, "operand_batching_dims" = %attr_operand_batching_dims, "start_indices_batching_dims" = %attr_start_indices_batching_dims, "start_index_map" = %attr_start_index_map, "index_vector_dim" = %attr_index_vector_dim, "slice_sizes" = %attr_slice_sizes, "checked" = %attr_checked }
     %result = irdl.base "!builtin.tensor"
     irdl.results(result: %result)
   }
@@ -632,7 +633,8 @@ irdl.dialect @mind {
     %attr_scatter_dims_to_operand_dims = irdl.base "#builtin.dense_array"
     %attr_index_vector_dim = irdl.base "#builtin.integer"
     %attr_reduce = irdl.base "#builtin.string"
-    irdl.attributes { "update_window_dims" = %attr_update_window_dims, "inserted_window_dims" = %attr_inserted_window_dims, "input_batching_dims" = %attr_input_batching_dims, "scatter_indices_batching_dims" = %attr_scatter_indices_batching_dims, "scatter_dims_to_operand_dims" = %attr_scatter_dims_to_operand_dims, "index_vector_dim" = %attr_index_vector_dim, "reduce" = %attr_reduce }
+    %attr_checked = irdl.base "#builtin.integer"
+    irdl.attributes { "update_window_dims" = %attr_update_window_dims, "inserted_window_dims" = %attr_inserted_window_dims, "input_batching_dims" = %attr_input_batching_dims, "scatter_indices_batching_dims" = %attr_scatter_indices_batching_dims, "scatter_dims_to_operand_dims" = %attr_scatter_dims_to_operand_dims, "index_vector_dim" = %attr_index_vector_dim, "reduce" = %attr_reduce, "checked" = %attr_checked }
     %result = irdl.base "!builtin.tensor"
     irdl.results(result: %result)
   }

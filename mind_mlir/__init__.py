@@ -245,4 +245,6 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    # What else is here is the package's own: names that this file uses, and modules that have been loaded.
+    own = (name for name in globals() if name.startswith("__"))
+    return sorted({*own, *__all__, "numpy"})

@@ -227,7 +227,10 @@ def viewed(value: object) -> tuple[Array | None, str]:
     """Return ``value`` as numpy sees it, or None and why it cannot."""
     if is_masked(value):
         return None, "elements of it are masked"
-    array = as_array(value)
+    try:
+        array = as_array(value)
+    except Problem as problem:
+        return None, problem.message
     if array is not None:
         return array, ""
     try:

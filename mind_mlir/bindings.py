@@ -14,6 +14,7 @@ import os
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mind_mlir.interrupts import held
+from mind_mlir.stack import check_stack
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -52,6 +53,7 @@ def _load(name: str) -> Any:
 
 
 _check_version()
+check_stack()
 
 ir: Any = _load("ir")
 passmanager: Any = _load("passmanager")

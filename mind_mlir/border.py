@@ -37,7 +37,8 @@ def describe(value: object) -> str:
         return f"the {kind.__name__} {plain[:_SHOWN]!r}"
     if kind in (bool, float, complex) or (kind is int and abs(plain) < _LIMIT):
         return f"the {kind.__name__} {plain!r}"
-    return f"an object of type {kind.__name__}"
+    note = getattr(kind, "BORDER_NOTE", "") if str(kind.__module__).startswith("mind_mlir.") else ""
+    return f"an object of type {kind.__name__}{note}"
 
 
 def reject(parameter: str, expected: str, value: object) -> NoReturn:

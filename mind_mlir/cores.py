@@ -9,13 +9,13 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
+
+from mind_mlir.control_groups import SYSTEM, groups_of, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-_SYSTEM = Path("/")
+    from pathlib import Path
 
 
 def usable_cores() -> int:
@@ -32,7 +32,7 @@ def quota_cores() -> int | None:
 
     That is read once in a process.
     """
-    return read_quota(_SYSTEM)
+    return read_quota(SYSTEM)
 
 
 def read_quota(system: Path) -> int | None:
@@ -43,34 +43,15 @@ def read_quota(system: Path) -> int | None:
 
 def _limits(system: Path) -> Iterator[tuple[int, int]]:
     """Yield quotas and periods in microseconds, those of all groups that the process is in."""
-    mounted = system / "sys/fs/cgroup"
-    for line in _text(system / "proc/self/cgroup").splitlines():
-        _, controllers, path = line.split(":", 2) if line.count(":") > 1 else ("", None, "")
-        if controllers == "":  # version 2
-            for folder in _groups(mounted, path):
-                yield from _pair(_text(folder / "cpu.max").split())
-        elif controllers is not None and "cpu" in controllers.split(","):
-            for name in dict.fromkeys((controllers, "cpu")):
-                for folder in _groups(mounted / name, path):
-                    files = (folder / "cpu.cfs_quota_us", folder / "cpu.cfs_period_us")
-                    yield from _pair([_text(file).strip() for file in files])
-
-
-def _groups(mounted: Path, path: str) -> Iterator[Path]:
-    """Yield the folders of a group and of all around it, of which a container may see the outermost alone."""
-    group = PurePosixPath(path.lstrip("/"))
-    for each in (group, *group.parents):
-        yield mounted / each
+    for version, folder in groups_of(system, "cpu"):
+        if version == 1:
+            files = (folder / "cpu.cfs_quota_us", folder / "cpu.cfs_period_us")
+            yield from _pair([text_of(file).strip() for file in files])
+        else:
+            yield from _pair(text_of(folder / "cpu.max").split())
 
 
 def _pair(words: list[str]) -> Iterator[tuple[int, int]]:
     """Yield a quota and its period; nothing where there is no quota, which is ``max`` or -1."""
     if len(words) == 2 and all(word.isascii() and word.isdecimal() for word in words):
         yield int(words[0]), int(words[1])
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""

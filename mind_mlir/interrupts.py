@@ -7,11 +7,14 @@ process or comes back as a failure of MLIR. `held` keeps all handlers that are w
 `deliver` lets those run whose signals came, at a place where the caller can be left. No signal is lost, and
 handlers see what they would see otherwise: they may return, raise anything, or install other handlers.
 
-Only the main thread runs handlers. In other threads nothing here has an effect.
+Only the main thread runs handlers. Other threads are waited for when the process ends: Python ends daemon
+threads at whatever point they next want its lock, and C++ ends the process where that is one of MLIR's.
 """
 
 from __future__ import annotations
 
+import atexit
+import os
 import signal
 import threading
 from contextlib import contextmanager
@@ -30,9 +33,66 @@ class _Local(threading.local):
     """The hold of this thread: never one but in the main thread, and none in a child that a worker forks."""
 
     hold: _Hold | None = None
+    #: Whether this is another thread than the main one, inside of `held`.
+    is_apart: bool = False
 
 
 _local = _Local()
+
+
+class _Apart:
+    """How many threads besides the main one are inside of `held`, and whether the process is about to end."""
+
+    def __init__(self) -> None:
+        self.changed = threading.Condition()
+        self.count = 0
+        self.is_ending = False
+
+    def enter(self) -> None:
+        """Count this thread in; a `SystemExit` where it is too late for that."""
+        with self.changed:
+            if self.is_ending:
+                raise SystemExit
+            self.count += 1
+        _local.is_apart = True
+
+    def leave(self) -> None:
+        """Count this thread out, unless it has been refused."""
+        if not _local.is_apart:
+            return
+        _local.is_apart = False
+        with self.changed:
+            self.count -= 1
+            self.changed.notify_all()
+
+    def end(self) -> None:
+        """Let nobody in, and return when all have left, and the threads that they have started have ended."""
+        with self.changed:
+            self.is_ending = True
+            while self.count:
+                self.changed.wait()
+        for thread in threading.enumerate():
+            if not thread.daemon and thread is not threading.current_thread():
+                thread.join()
+
+
+_apart = _Apart()
+
+
+@atexit.register
+def _end() -> None:
+    _apart.end()
+
+
+def _forked() -> None:
+    """Begin anew in a child, which has but the thread that forked."""
+    global _apart  # noqa: PLW0603 -- the lock of the other may be held by a thread that is not there
+    _apart = _Apart()
+    _apart.count = int(_local.is_apart)
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_forked)
 
 
 class _Delivered(BaseException):
@@ -120,8 +180,15 @@ def held() -> Iterator[None]:
     Raises:
         BaseException: Whatever a handler raises that ran in `deliver`, or runs at the end of the block.
     """
-    if _local.hold is not None or threading.current_thread() is not threading.main_thread():
+    if _local.hold is not None or _local.is_apart:
         yield
+        return
+    if threading.current_thread() is not threading.main_thread():
+        _apart.enter()
+        try:
+            yield
+        finally:
+            _apart.leave()
         return
     hold = _Hold()
     try:
@@ -137,9 +204,15 @@ def deliver() -> None:
     """Run the handlers of the signals that came during `held` until now.
 
     This is to be called often, wherever exceptions may leave: not from a function that C++ calls. What a
-    handler raises leaves the outermost `held` as it is; up to there it is no `Exception`.
+    handler raises leaves the outermost `held` as it is; up to there it is no `Exception`. In another thread
+    than the main one, it is where this ends when the process is about to.
+
+    Raises:
+        SystemExit: This is another thread than the main one, and the process is about to end.
     """
     hold = _local.hold
+    if _local.is_apart and _apart.is_ending:
+        raise SystemExit
     if hold is None or not hold.arrived:
         return
     try:
@@ -155,6 +228,13 @@ def allowed() -> Iterator[None]:
     """Let handlers run at any moment of the block, which calls code that is not ours, inside of `held`."""
     deliver()
     hold = _local.hold
+    if _local.is_apart:
+        _apart.leave()
+        try:
+            yield
+        finally:
+            _apart.enter()
+        return
     if hold is None:
         yield
         return

@@ -7,7 +7,7 @@ observer sees every form as it appears; nothing is printed unless somebody looks
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
@@ -15,6 +15,7 @@ from mind_mlir.analysis.call_graph import operations_of
 from mind_mlir.bindings import new_context
 from mind_mlir.core.printer import print_module
 from mind_mlir.dialect.emit import emit
+from mind_mlir.float_mode import fixed
 from mind_mlir.interrupts import allowed, deliver, held
 from mind_mlir.lowering.bufferize import bufferize
 from mind_mlir.lowering.buffers.arena import Plans
@@ -24,13 +25,15 @@ from mind_mlir.lowering.schedule.emission.decision import Decisions
 from mind_mlir.lowering.schedule.listing import listing
 from mind_mlir.lowering.to_linalg import to_linalg
 from mind_mlir.lowering.to_llvm import linked, to_llvm
+from mind_mlir.mlir.references import References
 from mind_mlir.options import CompileOptions
-from mind_mlir.passes.canonical_form import timed
+from mind_mlir.passes.canonical_form import reducible, timed
 from mind_mlir.passes.expand import expanded
 from mind_mlir.passes.forms import STEPS
 from mind_mlir.passes.optimize import optimize
 from mind_mlir.passes.verify import verify
-from mind_mlir.stages import MLIR_FORMS
+from mind_mlir.stack import check_stack
+from mind_mlir.stages import FORMS, MLIR_FORMS
 from mind_mlir.target import named_target
 
 if TYPE_CHECKING:
@@ -45,7 +48,6 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.contraction.library import Kernel
     from mind_mlir.lowering.schedule.listing import Opcodes
     from mind_mlir.mlir.context import Outcome
-    from mind_mlir.mlir.references import References
     from mind_mlir.passes.optimize.driver import PassObserver
     from mind_mlir.passes.record import Evaluate
     from mind_mlir.target import Target
@@ -104,6 +106,7 @@ class Lowering:
     _opcodes: Callable[[], Opcodes] = dict
 
     @held()
+    @fixed()
     def run(self, module: Module, until: str = "llvm") -> str | None:
         """Lower ``module`` up to and including stage ``until``.
 
@@ -112,11 +115,28 @@ class Lowering:
 
         Raises:
             VerificationError: The module breaks a rule of its profile; all findings are in it.
-            UnsupportedError: E7004, branches and loops nest too deeply.
+            UnsupportedError: E7004, branches and loops nest too deeply; E7103, this thread has little stack.
             InternalError: A stage failed on a verified module.
         """
-        with nullcontext() if self.references is None else self.references.offered():
+        check_stack()
+        offered = nullcontext() if self.references is None else self.references.offered()
+        with reducible(module, self._repeat), offered:
             return self._run(module, until)
+
+    def _repeat(self, module: Module, stage: str) -> None:
+        """Lower another module up to ``stage`` as this one, unseen."""
+        again = replace(
+            self,
+            observer=None,
+            pass_observer=None,
+            kernels=None if self.kernels is None else lambda _: None,
+            references=None if self.references is None else References(),
+            context=None,
+            timings={},
+            canonical=None,
+            mlir=None,
+        )
+        again.run(module, stage if stage in FORMS else "canonical")
 
     def _run(self, module: Module, until: str) -> str | None:
         self._see("core", lambda: print_module(module))
@@ -146,6 +166,7 @@ class Lowering:
         return self.schedule_text() if until == "schedule" else None
 
     @held()
+    @fixed()
     def lower_mlir(self, until: str = "llvm", *, after: str) -> None:
         """Take `mlir`, which is in form ``after``, down to form ``until``."""
         steps: dict[str, Callable[[], None]] = {

@@ -51,7 +51,7 @@ class Form:
         container: Container | None = None,
         keys: tuple[str, ...] = (),
         parts: tuple[Form, ...] = (),
-        fixed: tuple[tuple[str, Hashable], ...] = (),
+        fixed: tuple[tuple[str, Any], ...] = (),
         order: tuple[str, ...] = (),
     ) -> None:
         self.container, self.keys, self.parts, self.fixed, self.order = container, keys, parts, fixed, order
@@ -161,6 +161,9 @@ if TYPE_CHECKING:
 
 LEAF = Form()
 
+#: The attribute of a class whose objects stand in for those of another one, which it says.
+STANDS_FOR = "__mind_mlir_stands_for__"
+
 _ARRAYS = ("__array__", "__array_interface__", "__dlpack__")
 
 
@@ -185,12 +188,28 @@ def flatten(value: Any, parameter: str = "value") -> tuple[list[Any], Form]:
 
 def is_leaf(value: Any) -> bool:
     """Return whether ``value`` is no container."""
-    return _container(type(value)) is None
+    return is_leaf_class(type(value))
+
+
+def is_leaf_class(cls: type) -> bool:
+    """Return whether objects of a class are no containers."""
+    return _container(cls) is None
 
 
 def register_leaf(cls: type) -> None:
     """Make objects of a class leaves that is a dataclass or a class of named tuples."""
     _OWN[cls] = _known[cls] = None
+
+
+def register(container: Container) -> None:
+    """Make objects of a class containers, as `container` says."""
+    _OWN[container.cls] = _known[container.cls] = container
+
+
+def stood_for(cls: type) -> type:
+    """Return the class that objects of ``cls`` stand in for, or ``cls``."""
+    found: type = cls.__dict__.get(STANDS_FOR, cls)
+    return found
 
 
 class _Taking:
@@ -262,6 +281,8 @@ def _container(cls: type) -> Container | None:
 
 def _meet(cls: type) -> Container | None:
     """Return how values of a class are taken apart that is met for the first time."""
+    if stood_for(cls) is not cls:  # which is there for one trace
+        return _container(stood_for(cls))
     if len(_known) >= _MAX_KNOWN:
         for known in [known for known in list(_known) if known not in _OWN]:
             _known.pop(known, None)

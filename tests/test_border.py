@@ -27,6 +27,7 @@ Padding: Any = attributes.Padding
 
 F32 = DType.F32
 MATRIX = TensorType(F32, (2, 3))
+JITTED = mind_mlir.jit(lambda x: x + 1)
 
 
 def sums() -> Any:
@@ -49,6 +50,18 @@ class Failing:
         (lambda: mind_mlir.load(3), TypeError, "path must be a string or an os.PathLike, not the int 3"),
         (lambda: compile("x"), TypeError, "module must be a Module"),
         (lambda: print_module(None), TypeError, "module must be a Module"),
+        (
+            lambda: mind_mlir.package(JITTED, "x"),
+            TypeError,
+            "JitFunction, which becomes a program",
+        ),
+        (lambda: mind_mlir.convert(JITTED, "c"), TypeError, "f.lower(x).module"),
+        (lambda: compile(JITTED.lower(1.0)), TypeError, "Lowered, whose attribute module is one"),
+        (
+            lambda: compile(mind_mlir.differentiate(sums())),
+            TypeError,
+            "Gradient, whose attribute module is one",
+        ),
         (lambda: mind_mlir.verify([]), TypeError, "module must be a Module"),
         (lambda: mind_mlir.canonicalize([]), TypeError, "module must be a Module"),
         (

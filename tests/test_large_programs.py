@@ -6,6 +6,7 @@ Work is counted in calls of Python functions, which do not depend on the machine
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,13 +15,16 @@ import pytest
 
 import mind_mlir
 from benchmarks.large_programs import FAMILIES, products, repeated_output
-from mind_mlir import differentiate, interpret
+from mind_mlir import differentiate, interpret, verify
 from mind_mlir.abi import TABLE_ATTRIBUTE
 from mind_mlir.bindings import func, ir
+from mind_mlir.ir.module import Functions
 from mind_mlir.lowering import parts
 from mind_mlir.lowering.buffers.destination import pass_destinations
 from mind_mlir.lowering.schedule.emission.constants import ROW_PROGRAM_GROUPS
 from mind_mlir.mlir.passes import find_all
+from mind_mlir.passes.structure.inline import inline_calls
+from mind_mlir.passes.structure.module import structure_function
 from mind_mlir.pipeline import Lowering
 
 if TYPE_CHECKING:
@@ -88,6 +92,40 @@ def test_work_is_in_proportion_to_size(name: str) -> None:
     Lowering().run(small)  # fills what is cached for good
     work = [python_calls(partial(Lowering().run, module)) for module in (small, large)]
     assert work[1] < 2.5 * work[0]
+
+
+def functions_in_a_row(count: int) -> Module:
+    """Return ``count`` functions, each of which calls the one before it, once."""
+    head = "(%x: tensor<f32[3]>) -> (tensor<f32[3]>) {\n^entry:\n"
+    texts = [f"internal func @f0 {head}  return %x\n}}"]
+    for step in range(1, count + 1):
+        name = "func @main" if step == count else f"internal func @f{step}"
+        called = f"  %y = call @f{step - 1} (%x) : tensor<f32[3]>\n"
+        texts.append(f"{name} {head}{called}  %z = Sub (%x, %y) : tensor<f32[3]>\n  return %z\n}}")
+    module: Module = mind_mlir.parse("\n".join(texts))
+    return module
+
+
+@pytest.mark.parametrize("every", [False, True])
+def test_functions_in_a_row_are_written_once(every: bool) -> None:
+    small, large = (structured(functions_in_a_row(count)) for count in (100, 200))
+    work = [python_calls(partial(inline_calls, module, every=every)) for module in (small, large)]
+    assert work[1] < 2.5 * work[0]
+    inlined = verify(inline_calls(large, every=every))
+    assert [function.name for function in inlined.functions] == ["main"]
+    assert len(inlined.functions["main"].entry.operations) == 200
+
+
+def structured(module: Module) -> Module:
+    """Return ``module`` in structured form, with its calls."""
+    return replace(module, functions=Functions(map(structure_function, module.functions)))
+
+
+def test_a_thousand_functions_in_a_row_are_right() -> None:
+    module = functions_in_a_row(1000)
+    argument = np.array([0.1, -0.0, 7.5], np.float32)
+    (found,) = mind_mlir.compile(module)(argument)
+    np.testing.assert_array_equal(found, interpret(module, {"x": argument})[0])
 
 
 class Function(NamedTuple):

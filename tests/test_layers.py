@@ -16,10 +16,11 @@ PACKAGE = "mind_mlir"
 
 #: Packages, and modules that stand in the top one, from the bottom up: each may read those before it.
 LAYERS = (
-    *("version", "interrupts", "border", "frozen", "trees", "cores", "releasing", "abi", "stages"),
-    *("artefact_kinds", "target", "options"),
-    "bindings",
+    *("version", "interrupts", "border", "frozen", "suggestions", "trees", "control_groups", "cores"),
+    *("memory_limits", "releasing", "float_mode", "speed_ups", "abi", "stages", "artefact_kinds"),
+    *("target", "options"),
     *("diagnostics.catalogue", "diagnostics", "outputs"),
+    *("stack", "bindings"),
     "ir",
     "code",
     "profiles",

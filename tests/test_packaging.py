@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
 import subprocess
 import sys
@@ -29,6 +31,29 @@ def test_the_sdist_holds_the_tree(tmp_path: Path) -> None:
     with tarfile.open(archive) as file:
         names = [member.name.split("/", 1)[1] for member in file if member.isfile()]
     assert {name for name in names if ".egg-info/" not in name} - MADE == expected - MADE
+
+
+def test_what_is_met_first_needs_no_checkout(tmp_path: Path) -> None:
+    """The first program of the README runs from the wheel alone."""
+    tree, site, elsewhere = tmp_path / "tree", tmp_path / "site", tmp_path / "elsewhere"
+    shutil.copytree(ROOT, tree, ignore=shutil.ignore_patterns(*LEFTOVERS, "tests", "lit_tests", "benchmarks"))
+    elsewhere.mkdir()
+    build = f"from setuptools import build_meta; build_meta.build_wheel({str(tmp_path)!r})"
+    subprocess.run([sys.executable, "-c", build], cwd=tree, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    shutil.unpack_archive(wheel, site, "zip")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    program, printed = re.findall(r"```(?:python|text)\n(.*?)```", readme, re.DOTALL)[:2]
+    where = "import mind_mlir; print(mind_mlir.__file__)\n"
+    found = subprocess.run(
+        [sys.executable, "-c", where + program],
+        cwd=elsewhere,
+        env={**os.environ, "PYTHONPATH": str(site)},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert found.stdout == f"{site / 'mind_mlir' / '__init__.py'}\n{printed}"
 
 
 def test_every_extra_installs_something() -> None:

@@ -7,17 +7,23 @@ import pydoc
 import re
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 import mind_mlir
 from mind_mlir import Builder, Diagnostic, DType, MindError, ParseError, TensorType
+from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.ir.attributes import Padding, PaddingMode, TensorLiteral
 from mind_mlir.ir.module import Block, Function, Functions, Module, Parameter, Return
+from mind_mlir.ptir.program import Function as PtirFunction
+from mind_mlir.ptir.program import Program
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable
 
 TEXT = """\
 %x = Input {name="x"} : tensor<f32[2]>
@@ -27,6 +33,7 @@ outputs: %y
 """
 MODULE = mind_mlir.parse(TEXT, "net.ir")
 F32 = TensorType(DType.F32)
+PUBLIC = public(len).__code__
 
 
 def test_modules_and_operations_are_their_text() -> None:
@@ -91,6 +98,37 @@ def test_builders_and_values() -> None:
     assert (str(value), repr(value)) == ("%1", "<Value %1 : tensor<f32[]>>")
     assert str(builder) == '%0 = Input {name="x"} : tensor<f32[]>\n%1 = Neg (%0) : tensor<f32[]>'
     assert repr(builder) == "<Builder of 2 operations>"
+
+
+def test_every_public_class_has_a_short_repr() -> None:
+    """The one that `dataclass` makes shows all that is in an object; what can hold much says how much."""
+    small = {"CustomAttribute", "Location", "Lowered", "MemoryInfo", "TensorType"}
+    classes: Any = {
+        name: kind for name in mind_mlir.__all__ if isinstance(kind := getattr(mind_mlir, name), type)
+    }
+    codes = {name: getattr(kind.__repr__, "__code__", None) for name, kind in classes.items()}
+    made = {name for name, code in codes.items() if not (code and "mind_mlir" in code.co_filename)}
+    assert made == small
+    targets = mind_mlir.list_conversion_targets()
+    plan, text = mind_mlir.plan_buffers(MODULE), mind_mlir.convert(MODULE, "c")
+    program = Program(tuple(PtirFunction(str(i), (), (), (), (), ()) for i in range(99)))
+    things = (
+        *targets,
+        *(each.legality for each in targets),
+        plan,
+        text,
+        program,
+        mind_mlir.InternalError("s", "m", TEXT * 99),
+    )
+    for thing in (*things, *targets[0].legality.operations.values()):
+        assert len(repr(thing)) < 200
+        assert repr(thing).isprintable()
+    assert repr(targets[0]) == "<ConversionTarget name='c', summary='C99 without dependencies', suffix='.c'>"
+
+
+def test_the_package_lists_what_is_public() -> None:
+    listed = {name for name in dir(mind_mlir) if not name.startswith("__")}
+    assert listed == {*mind_mlir.__all__, "numpy"}
 
 
 def test_what_is_large_has_a_short_repr() -> None:
@@ -165,3 +203,56 @@ def test_every_public_method_has_help() -> None:
     for class_ in (mind_mlir.Builder, mind_mlir.Executable, mind_mlir.Module, mind_mlir.CoreOperation):
         public = [member for name, member in inspect.getmembers(class_, callable) if not name.startswith("_")]
         assert all(inspect.getdoc(member) for member in public)
+
+
+def frames(call: Callable[[], object]) -> list[str]:
+    """Return the functions in the traceback of what a call raises, behind this one and what calls it."""
+    try:
+        call()
+    except Exception as error:
+        names = [each.name for each in traceback.extract_tb(error.__traceback__)]
+        return names[names.index("<lambda>") + 1 :]
+    raise AssertionError("it raises nothing")
+
+
+def test_tracebacks_show_the_frames_of_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    def inner(x: Any) -> Any:
+        return x + np.ones(4)
+
+    @mind_mlir.jit
+    def f(x: Any) -> Any:
+        return mind_mlir.cond(x.sum() > 0, lambda: inner(x), lambda: x)
+
+    @mind_mlir.jit
+    def broken(x: Any) -> Any:
+        raise KeyError("mine")
+
+    compiled: Any = mind_mlir.compile(MODULE)
+    calls: list[tuple[Callable[[], object], list[str]]] = [
+        (lambda: f(np.ones(3)), ["__call__", "f", "<lambda>", "inner"]),
+        (lambda: mind_mlir.grad(f)(np.ones(3)), ["__call__", "f", "<lambda>", "inner"]),
+        (lambda: f.lower(np.ones(3)), ["trimming", "f", "<lambda>", "inner"]),
+        (lambda: broken(np.ones(3)), ["__call__", "broken"]),
+        (lambda: mind_mlir.parse("%0 = Foo"), ["trimming"]),
+        (lambda: mind_mlir.parse(7), ["trimming"]),  # type: ignore[call-overload]  # that is what is tested
+        (lambda: mind_mlir.numpy.tanh("x"), ["trimming"]),
+        (lambda: compiled(3, 4), ["trimming"]),
+    ]
+    for call, wanted in calls:
+        assert frames(call) == wanted
+    monkeypatch.setenv("MIND_MLIR_TRACEBACK", "full")
+    for call, wanted in calls:
+        assert len(frames(call)) > len(wanted)
+
+
+def test_a_bug_of_ours_shows_all_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mind_mlir.frontends.core_text.parse", lambda text: {}[text])
+    monkeypatch.setattr("mind_mlir.diagnostics.tracebacks.PACKAGE", str(Path(__file__).parents[1]))
+    assert len(frames(lambda: mind_mlir.parse("%0 = Foo"))) > 2
+
+
+def test_all_public_functions_trim() -> None:
+    functions = [getattr(mind_mlir, name) for name in mind_mlir.__all__]
+    plain = [each.__name__ for each in functions if inspect.isfunction(each)]
+    trimming = [each.__name__ for each in functions if getattr(each, "__code__", None) is PUBLIC]
+    assert plain == trimming

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.abi import ALIGNMENT
 from mind_mlir.cache.digests import DIGEST_BYTES, digest_of
+from mind_mlir.cache.fingerprint import is_as_loaded
 from mind_mlir.code.compiled import CompiledCode
 from mind_mlir.code.errors import CodeError
 
@@ -45,7 +46,12 @@ def find_code(store: Store, key: str, labels: Callable[[], bytes]) -> CompiledCo
 
 
 def keep_code(store: Store, key: str, labels: Callable[[], bytes], code: CompiledCode) -> bool:
-    """Keep the code of ``key``, which `find_code` has not found; return whether that went well."""
+    """Keep the code of ``key``, which `find_code` has not found; return whether that went well.
+
+    It is not kept where another release of the compiler has come since ``key`` was made.
+    """
+    if not is_as_loaded():
+        return False
     digest = labels() if any(entry.checks for entry in code.entries) else _ANY
     if digest != _ANY:
         first = store.get(key)

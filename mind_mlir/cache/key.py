@@ -46,6 +46,8 @@ _ATOMS = frozenset((bool, int, float, str))
 def key_of(module: Module, options: CompileOptions, target: Target, threads: int | None) -> str | None:
     """Return the key of the code of a module; None where it is for this process, or one text, alone.
 
+    Nothing is kept either by a process that has not loaded what the files are now (see `fingerprint`).
+
     Args:
         module: In canonical form.
         options: How it is compiled.
@@ -61,9 +63,12 @@ def key_of(module: Module, options: CompileOptions, target: Target, threads: int
         functions = [_function(function) for function in module.functions]
     except _NoKeyError:
         return None
+    compiler = compiler_fingerprint()
+    if compiler is None:
+        return None
     chosen = [each.name for each in fields(options) if each.name not in _NO_PART]
     surroundings = (
-        compiler_fingerprint(),
+        compiler,
         _processor(target),
         threads,
         [(name, _option(getattr(options, name))) for name in chosen],
@@ -71,9 +76,10 @@ def key_of(module: Module, options: CompileOptions, target: Target, threads: int
     return _digest((surroundings, module.profile, functions)).hex()
 
 
-def key_of_text(text: str) -> str:
-    """Return the key of the code of a text of the runtime, for the machine at hand."""
-    return _digest((compiler_fingerprint(), machine_fingerprint(), text)).hex()
+def key_of_text(text: str) -> str | None:
+    """Return the key of the code of a text of the runtime, for the machine at hand; None as `key_of` does."""
+    compiler = compiler_fingerprint()
+    return None if compiler is None else _digest((compiler, machine_fingerprint(), text)).hex()
 
 
 def labels_digest(module: Module) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 #: A file that has been in the making for longer is nobody's any more.
 _ABANDONED_NS = 3600 * 10**9
+#: Clocks differ by less; what is dated further in the future was dated by one that was wrong.
+_AHEAD_NS = 3600 * 10**9
 #: What is left where something had to go: else the next entry would have something go again.
 _LEFT = 7 / 8
 _ENTRY_NAME = re.compile(rf"[0-9a-f]{{{KEY_DIGITS}}}{re.escape(ENTRY)}")
@@ -85,6 +87,7 @@ def remove_least_used(directory: Path, limit: int, now_ns: int) -> None:
         files = list(files_of(directory))
     except OSError:
         return
+    files = [_dated(file, now_ns) for file in files]
     entries = [file for file in files if file.is_entry]
     remove([file for file in files if not file.is_entry and now_ns - file.used_ns > _ABANDONED_NS])
     total = sum(file.size for file in entries)
@@ -96,3 +99,12 @@ def remove_least_used(directory: Path, limit: int, now_ns: int) -> None:
             return
         total -= file.size
         remove([file])
+
+
+def _dated(file: File, now_ns: int) -> File:
+    """Return a file, dated now where it was dated in the future: so it ages from now on."""
+    if file.used_ns <= now_ns + _AHEAD_NS:
+        return file
+    with suppress(OSError):
+        os.utime(file.path, ns=(now_ns, now_ns), follow_symlinks=False)
+    return replace(file, used_ns=now_ns)

@@ -9,9 +9,9 @@ import click
 from mind_mlir.cli.array_output import check_output_name, deliver
 from mind_mlir.cli.inputs import InputSpecs, make_inputs
 from mind_mlir.cli.interruptible import interruptible
-from mind_mlir.diagnostics.suggestions import did_you_mean
 from mind_mlir.ir.interface import Interface
 from mind_mlir.packaging.loading import load_bundle
+from mind_mlir.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from mind_mlir.cli.session import Session

@@ -32,7 +32,7 @@ from mind_mlir.stages import FORMS, MLIR_FORMS, STAGES
 from mind_mlir.target import TARGETS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from mind_mlir.cli.session import Session
 
@@ -45,13 +45,18 @@ _OF_FORMS = (
 )
 
 
+def _columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """Return a line a row, each of whose cells stands two blanks right of the widest before it."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+
+
 def _help() -> str:
-    cells = [f"{stage.name:<12}{stage.summary:<28}" for stage in STAGES]
-    half = (len(cells) + 1) // 2
-    rows = [
-        f"{left}{right}".rstrip() for left, right in zip_longest(cells[:half], cells[half:], fillvalue="")
-    ]
-    artefacts = [f"{kind:<12}{what}" for kind, what in ARTEFACTS.items()]
+    stages = [(stage.name, stage.summary) for stage in STAGES]
+    half = (len(stages) + 1) // 2
+    pairs = zip_longest(stages[:half], stages[half:], fillvalue=("", ""))
+    rows = _columns([(*left, *right) for left, right in pairs])
+    artefacts = _columns(list(ARTEFACTS.items()))
     return "\n".join(
         [
             "Print a program in the form that any stage leaves it in, or write its machine code.",

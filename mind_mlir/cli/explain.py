@@ -7,7 +7,7 @@ import click
 from mind_mlir.cli.completion import complete_code
 from mind_mlir.cli.output import write_output
 from mind_mlir.diagnostics.codes import CATALOGUE, explain, lookup, phase_of
-from mind_mlir.diagnostics.suggestions import did_you_mean
+from mind_mlir.suggestions import did_you_mean
 
 
 @click.command(name="explain")

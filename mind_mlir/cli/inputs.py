@@ -25,10 +25,10 @@ from mind_mlir.cli.literals import LiteralError, looks_like_literal, parse_liter
 from mind_mlir.cli.value_uses import ValueUses
 from mind_mlir.diagnostics import ArgumentError, Diagnostic
 from mind_mlir.diagnostics.display import display_path
-from mind_mlir.diagnostics.suggestions import did_you_mean
 from mind_mlir.frontends.core_numbers import convert_elements
 from mind_mlir.ir.elements import Problem
 from mind_mlir.ptir.seeding import is_seed
+from mind_mlir.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -8,8 +8,8 @@ import click
 
 from mind_mlir import __version__
 from mind_mlir.cli.session import GuardedCommand, Session
-from mind_mlir.diagnostics.suggestions import did_you_mean
 from mind_mlir.interrupts import held
+from mind_mlir.suggestions import did_you_mean
 
 #: Subcommand -> one line of help. Each lives in the module of its name and is imported when it is used,
 #: so that ``--help`` is quick and a command loads only what it needs.

@@ -11,7 +11,7 @@ from mind_mlir.cli.completion import complete_opcode
 from mind_mlir.cli.opcode_names import OPCODES
 from mind_mlir.cli.options import output_option
 from mind_mlir.cli.output import write_output
-from mind_mlir.diagnostics.suggestions import did_you_mean
+from mind_mlir.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from mind_mlir.ops.opdef import OpDef

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
-
 from mind_mlir.cli.mlir_names import MLIR_PASSES
+from mind_mlir.suggestions import nearest
 
 #: Ours, in the order of the pipeline.
 PASSES = {
@@ -22,5 +21,5 @@ def known_passes() -> tuple[str, ...]:
 
 def suggestion(name: str, among: tuple[str, ...] | list[str]) -> str:
     """Return ``; did you mean 'x'?`` with the name that ``name`` is most like, or nothing."""
-    close = difflib.get_close_matches(name[:100], among, n=1, cutoff=0.7)
-    return f"; did you mean '{close[0]}'?" if close else ""
+    near = nearest(name, among)
+    return f"; did you mean '{near}'?" if near else ""

@@ -19,8 +19,12 @@ if TYPE_CHECKING:
 def write_reproducer(error: InternalError, trace: str) -> Path | None:
     """Write a reproducer to the current directory or, failing that, to the one for temporary files.
 
-    The file is the text of the module that the stage was given, under a head of comments; its name comes
-    from its content, so that the same failure leaves one file.
+    The file is the text of the module that the stage was given, under a head of comments, which hold the
+    program where the text is MLIR; its name comes from its content, so that the same failure leaves one file.
+
+    Args:
+        error: The error, of a program as small as it can be had.
+        trace: Where it was raised.
 
     Returns:
         Where the file is, or None where neither directory can be written to.
@@ -32,6 +36,7 @@ def write_reproducer(error: InternalError, trace: str) -> Path | None:
         f"stage: {error.stage}",
         f"python {platform.python_version()} on {platform.system()} {platform.machine()}",
         *trace.rstrip().splitlines(),
+        *(("the program:", *error.program.rstrip().splitlines()) if is_mlir and error.program else ()),
     )
     comments = "\n".join(f"{mark} {line}".rstrip() for line in head)
     data = f"{comments}\n{error.reproducer.rstrip()}\n".encode(errors="replace")

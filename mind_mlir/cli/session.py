@@ -15,7 +15,6 @@ from __future__ import annotations
 import sys
 import traceback
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
@@ -24,10 +23,9 @@ from mind_mlir.cli.reproducer import write_reproducer
 from mind_mlir.cli.start import EXIT_INTERRUPTED, Interrupted, raising_on_interrupt
 from mind_mlir.cli.streams import prepare_streams, use_color
 from mind_mlir.diagnostics import Diagnostic, InternalError, MindError
-from mind_mlir.diagnostics.display import display_path
 from mind_mlir.diagnostics.findings import limited
 from mind_mlir.diagnostics.render import render
-from mind_mlir.outputs.errors import ReaderGoneError
+from mind_mlir.outputs.errors import ReaderGoneError, refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -136,13 +134,10 @@ def _surroundings(session: Session, error: ImportError | MemoryError | OSError) 
         return Diagnostic("E6002", str(root))
     if isinstance(error, MemoryError):
         return Diagnostic("E6004", f"out of memory in stage '{session.stage}': {error}".rstrip(": "))
-    reason = error.strerror or str(error)  # no descriptors left, no directory for temporary files, ...
-    place = f": '{display_path(str(error.filename))}'" if error.filename else ""
-    return Diagnostic(
-        "E7102",
-        f"the system refuses what stage '{session.stage}' needs: {reason}{place}",
-        context=MappingProxyType({"stage": session.stage, "reason": reason}),
-    )
+    (diagnostic,) = refused(
+        session.stage, error
+    ).diagnostics  # no descriptors left, no place for temporary files
+    return diagnostic
 
 
 def report_internal_error(session: Session, error: Exception) -> None:
@@ -153,9 +148,9 @@ def report_internal_error(session: Session, error: Exception) -> None:
         internal = InternalError(session.stage, message, source)
         internal.__cause__ = error
         error = internal
-    trace = "".join(traceback.format_exception(error))
-    path = write_reproducer(error, trace)
     sys.stderr.write(f"{_shortened(str(error))}\n")
+    trace = "".join(traceback.format_exception(error))
+    path = write_reproducer(error.reduced(), trace)
     sys.stderr.write("this is a bug of mind-mlir, not of your program; please report it")
     sys.stderr.write(f" with the file {path}\n" if path else "; no reproducer could be written\n")
 

@@ -50,9 +50,12 @@ def supervise(tool: str, run: Callable[[], object]) -> None:
         return
     _stage = mmap.mmap(-1, _STAGE_BYTES)
     alive, watched = os.pipe()
+    # Where it is ignored, as some who start processes leave it, nobody is told that a child has ended.
+    told = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {*_FORWARDED, signal.SIGCHLD})
     child = os.fork()
     if child == 0:
+        signal.signal(signal.SIGCHLD, told)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         os.close(watched)
         _die_with_parent(alive)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.abi import ALIGNMENT
-from mind_mlir.code.entry import Entry, count, item, items
+from mind_mlir.code.entry import Entry, check_entries, count, item, items
 from mind_mlir.code.errors import CodeError
 from mind_mlir.code.image import Image, Import, Symbol, as_places
 
@@ -98,6 +98,7 @@ class CompiledCode:
         image = _image(header, pieces)
         kept = tuple(_data(each, pieces) for each in items(header, "data"))
         entries = tuple(Entry.from_json(each) for each in items(header, "entries"))
+        check_entries(entries, image)
         features = tuple(_text(each) for each in items(header, "features"))
         return cls(image, entries, kept, features)
 

@@ -1,7 +1,8 @@
 """ELF relocatable objects, as LLVM writes them: sections, symbols and relocations.
 
 Only what linking needs is read, of objects for 64-bit machines with the least significant byte first. Each
-offset and length is checked: a damaged object is an error and nothing worse.
+offset and length is checked: a damaged object is an error and nothing worse. Reading takes time and memory in
+proportion to the object: no two sections share bytes, and names hardly do.
 """
 
 from __future__ import annotations
@@ -51,6 +52,9 @@ _SECTION = np.dtype(
 _SYMBOL = np.dtype(
     [("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("value", "<u8"), ("size", "<u8")]
 )
+#: Names may share their ends; together they have no more than so many bytes for each of the object's.
+_NAMES_SHARE = 64
+
 _RELOCATION = np.dtype([("place", "<u8"), ("kind", "<u4"), ("symbol", "<u4"), ("addend", "<i8")])
 
 
@@ -145,13 +149,14 @@ def read_object(data: bytes | memoryview) -> ObjectFile:
     if header["section_size"] != _SECTION.itemsize:
         raise LinkingError("the sections of the object have another form")
     table = _records(view, _SECTION, int(header["sections"]), int(header["section_count"]))
-    names = _section_data(view, table, int(header["names"]))
+    _check_apart(view, table)
+    names = _Names(view, table, int(header["names"]))
     sections = tuple(_section(view, table, number, names) for number in range(len(table)))
     found = [number for number, each in enumerate(sections) if each.kind == _SYMTAB]
     if len(found) != 1:
         raise LinkingError("the object has no table of symbols, or several")
-    strings = _section_data(view, table, int(table[found[0]]["link"]))
-    symbols = _symbols(_whole(sections[found[0]].data, _SYMBOL), strings, len(sections))
+    spellings = _Names(view, table, int(table[found[0]]["link"]))
+    symbols = _symbols(_whole(sections[found[0]].data, _SYMBOL), spellings, sections)
     if any(each.kind == _REL for each in sections):
         raise LinkingError("the object has relocations without addends")
     relocations = tuple(
@@ -183,13 +188,37 @@ def _section_data(view: memoryview, table: npt.NDArray[Any], number: int) -> mem
     return view[offset : offset + size]
 
 
-def _section(view: memoryview, table: npt.NDArray[Any], number: int, names: memoryview) -> Section:
+def _check_apart(view: memoryview, table: npt.NDArray[Any]) -> None:
+    filled = table[table["kind"] != NOBITS]
+    if sum(filled["size"].tolist()) > len(view):
+        raise LinkingError("the sections of the object overlap")
+
+
+class _Names:
+    """The names in a section."""
+
+    def __init__(self, view: memoryview, table: npt.NDArray[Any], number: int) -> None:
+        self._data = bytes(_section_data(view, table, number))
+        self._left = _NAMES_SHARE * len(view)
+
+    def at(self, offset: int) -> str:
+        """Return the name that begins there."""
+        end = self._data.find(b"\0", offset)
+        if end < 0:
+            raise LinkingError("a name lies outside of its object")
+        self._left -= end - offset
+        if self._left < 0:
+            raise LinkingError("the names of the object overlap")
+        return self._data[offset:end].decode("utf-8", "replace")
+
+
+def _section(view: memoryview, table: npt.NDArray[Any], number: int, names: _Names) -> Section:
     entry = table[number]
     alignment = max(1, int(entry["alignment"]))
     if alignment & (alignment - 1):
         raise LinkingError("the alignment of a section is no power of two")
     return Section(
-        _text(names, int(entry["name"])),
+        names.at(int(entry["name"])),
         int(entry["kind"]),
         int(entry["flags"]),
         _section_data(view, table, number),
@@ -198,27 +227,19 @@ def _section(view: memoryview, table: npt.NDArray[Any], number: int, names: memo
     )
 
 
-def _text(strings: memoryview, offset: int) -> str:
-    end = bytes(strings[offset:]).find(b"\0") if offset < len(strings) else -1
-    if end < 0:
-        raise LinkingError("a name lies outside of its object")
-    return bytes(strings[offset : offset + end]).decode("utf-8", "replace")
-
-
-def _symbols(table: npt.NDArray[Any], strings: memoryview, sections: int) -> tuple[ObjectSymbol, ...]:
-    text = bytes(strings)
+def _symbols(
+    table: npt.NDArray[Any], names: _Names, sections: tuple[Section, ...]
+) -> tuple[ObjectSymbol, ...]:
     found = []
     for name, info, _, section, value, size in table.tolist():
-        end = text.find(b"\0", name)
-        if end < 0:
-            raise LinkingError("a name lies outside of its object")
         if section >= _RESERVED and section != _ABSOLUTE:
             raise LinkingError("a symbol has no section of its own")
-        if sections <= section < _RESERVED:
+        if len(sections) <= section < _RESERVED:
             raise LinkingError("a symbol refers to a section that the object does not have")
         home = None if section == _ABSOLUTE else section
-        spelled = text[name:end].decode("utf-8", "replace")
-        found.append(ObjectSymbol(spelled, home, value, size, info >> 4, info & 15))
+        if home and value + size > sections[home].size:
+            raise LinkingError("a symbol lies outside of its section")
+        found.append(ObjectSymbol(names.at(name), home, value, size, info >> 4, info & 15))
     return tuple(found)
 
 

@@ -13,6 +13,7 @@ from mind_mlir.ir.types import MAX_RANK, DType, TensorType
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from mind_mlir.code.image import Image
     from mind_mlir.diagnostics.checks import Check
 
 T = TypeVar("T")
@@ -66,14 +67,29 @@ class Entry:
         Raises:
             CodeError: It made something else.
         """
+        parameters = tuple(
+            Parameter(item(each, "name", str), _read_type(each)) for each in items(data, "parameters")
+        )
+        if len({parameter.name for parameter in parameters}) != len(parameters):
+            raise CodeError("two inputs of a function have one name")
         return cls(
             item(data, "name", str),
             item(data, "symbol", str),
-            tuple(Parameter(item(each, "name", str), _read_type(each)) for each in items(data, "parameters")),
+            parameters,
             tuple(Output(item(each, "name", str), _read_type(each)) for each in items(data, "outputs")),
             tuple(_read_check(each) for each in items(data, "checks")),
             count(data, "scratch_bytes"),
         )
+
+
+def check_entries(entries: Sequence[Entry], image: Image) -> None:
+    """Raise a `CodeError` where a function that callers see is none of an image, or another has its name."""
+    if len({entry.name for entry in entries}) != len(entries):
+        raise CodeError("two functions have one name")
+    functions = {symbol.name: symbol.offset for symbol in image.symbols}
+    for entry in entries:
+        if not 0 <= functions.get(entry.symbol, image.text) < image.text:
+            raise CodeError(f"it has no function {entry.symbol}")
 
 
 def item(data: object, name: str, kind: type[T]) -> T:
@@ -106,7 +122,10 @@ def _read_type(data: object) -> TensorType:
     shape = items(data, "shape")
     if dtype is None or len(shape) > MAX_RANK or not all(_is_count(extent) for extent in shape):
         raise CodeError("a type must have a dtype and a shape")
-    return TensorType(dtype, tuple(shape))
+    type_ = TensorType(dtype, tuple(shape))
+    if not type_.is_addressable:
+        raise CodeError("an array takes more memory than there are addresses")
+    return type_
 
 
 def _is_count(value: object) -> bool:

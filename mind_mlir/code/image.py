@@ -23,7 +23,9 @@ WORD = 8
 #: The largest pages of memory that each machine may have: what is protected in its own way begins on one.
 PAGES = {"x86_64": 1 << 12, "aarch64": 1 << 16}
 #: No image is larger: the distance between any two places in it then fits an instruction.
-MOST_BYTES = 1 << 27
+MOST_BYTES = (1 << 31) - 1
+#: No image has more bytes than this that nothing fills: what code writes to, and what lies between its parts.
+MOST_ZEROS = 1 << 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,8 @@ class Image:
             raise CodeError(f"there is no machine {self.machine!r}")
         if not 0 <= self.text <= self.text + self.constants <= self.size <= MOST_BYTES:
             raise CodeError("the parts of an image do not fit into it")
+        if self.size - len(self.memory) > MOST_ZEROS:
+            raise CodeError("an image is mostly empty")
         if self.text % page or self.constants % page or len(self.memory) > self.size:
             raise CodeError("the parts of an image are not whole pages")
         for places in (self.rebased, *(each.places for each in self.imports)):
@@ -102,6 +106,11 @@ class Image:
         for symbol in self.symbols:
             if not 0 <= symbol.offset <= symbol.offset + symbol.size <= self.size:
                 raise CodeError("a function lies outside of its image")
+
+    @property
+    def writable(self) -> int:
+        """Return where the part begins that is written to."""
+        return self.text + self.constants
 
     def offset_of(self, symbol: str) -> int:
         """Return where a symbol begins.

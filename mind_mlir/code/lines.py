@@ -31,6 +31,10 @@ _EXTENDED, _COPY, _ADVANCE_PC, _ADVANCE_LINE, _SET_FILE, _CONST_ADD_PC, _FIXED_A
     9,
 )
 _END_SEQUENCE, _SET_ADDRESS = 1, 2
+#: What numbers of variable length have at most, in bits.
+_MOST_BITS = 64
+#: The names of files have no more than so many bytes in all for each of the table: they repeat directories.
+_NAMES_SHARE = 64
 
 
 class Row(NamedTuple):
@@ -96,15 +100,24 @@ def _offset(row: Row) -> int:
 
 
 class _Reader:
-    """Reads numbers and texts one after the other; past the end it raises an `IndexError`."""
+    """Reads numbers and texts one after the other; past the end it raises an `IndexError` or `ValueError`.
+
+    Attributes:
+        data: The bytes.
+        at: Where the next number or text begins.
+        end: Where the unit ends that is read.
+        names: How many more bytes names of files may have.
+    """
 
     def __init__(self, data: bytes) -> None:
         self.data = data
         self.at = 0
+        self.end = len(data)
+        self.names = _NAMES_SHARE * len(data)
 
     def number(self, size: int, *, signed: bool = False) -> int:
         start, self.at = self.at, self.at + size
-        if self.at > len(self.data):
+        if self.at > self.end:
             raise IndexError(self.at)
         return int.from_bytes(self.data[start : self.at], "little", signed=signed)
 
@@ -112,21 +125,24 @@ class _Reader:
         value = shift = 0
         byte = 0x80
         while byte & 0x80:
+            if shift >= _MOST_BITS:
+                raise ValueError(shift)
             byte = self.number(1)
             value |= (byte & 0x7F) << shift
             shift += 7
         return value - (1 << shift) if signed and byte & 0x40 else value
 
     def text(self) -> str:
-        start, end = self.at, self.data.index(b"\0", self.at)
+        start, end = self.at, self.data.index(b"\0", self.at, self.end)
         self.at = end + 1
         return self.data[start:end].decode("utf-8", "replace")
 
 
 def _unit(reader: _Reader, addresses: Mapping[int, int | None]) -> list[Row]:
     """Read the table of one compilation unit."""
+    reader.end = len(reader.data)
     length = reader.number(4)
-    end = reader.at + length
+    reader.end = end = reader.at + length
     if length == _LONG or end > len(reader.data):
         raise ValueError(length)
     version = reader.number(2)
@@ -151,6 +167,9 @@ def _unit(reader: _Reader, addresses: Mapping[int, int | None]) -> list[Row]:
         reader.leb()  # when it was changed
         reader.leb()  # its size
         files.append(f"{directory}/{name}" if directory else name)
+        reader.names -= len(files[-1])
+        if reader.names < 0:
+            raise ValueError(name)
     reader.at = start
     program = _Program(reader, addresses, files, step, base, span, first, operands)
     while reader.at < end:

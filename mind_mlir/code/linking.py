@@ -15,7 +15,7 @@ import numpy as np
 from mind_mlir.code import elf
 from mind_mlir.code.elf import read_object
 from mind_mlir.code.errors import LinkingError
-from mind_mlir.code.image import MOST_BYTES, PAGES, WORD, Image, Import, Symbol, as_places
+from mind_mlir.code.image import MOST_BYTES, MOST_ZEROS, PAGES, WORD, Image, Import, Symbol, as_places
 from mind_mlir.code.lines import lines_of, sorted_rows
 from mind_mlir.code.relocations import Needs, Terms
 from mind_mlir.code.relocations_aarch64 import AARCH64
@@ -58,6 +58,15 @@ def link(objects: Sequence[bytes | memoryview], library: Sequence[bytes | memory
     return _Linker(machine, files, len(objects)).image()
 
 
+def check_limits(data: bytes | memoryview) -> None:
+    """Raise the `LinkingError` that `link` would raise of an object that is too large for an image."""
+    file = read_object(data)
+    machine = MACHINES.get(file.machine)
+    if machine is None:
+        raise LinkingError(f"there is no linking objects of machines {[file.machine]}")
+    _Linker(machine, [file], 1).lay_out()
+
+
 #: A symbol: the number of its object, and its own there; or the name of one that no object defines.
 _Key: TypeAlias = tuple[int, int] | str
 _STRENGTHS = {elf.GLOBAL: 0, elf.WEAK: 1}
@@ -85,7 +94,7 @@ class _Linker:
 
     def image(self) -> Image:
         """Link."""
-        size, used = self._lay_out(*self._needed())
+        size, used = self.lay_out()
         for (number, index), start in self._places.items():
             data = self._files[number].sections[index].data
             self._memory[start : start + len(data)] = np.frombuffer(data, np.uint8)
@@ -193,9 +202,10 @@ class _Linker:
                         jumps[key] = slots[key] = None
         return list(jumps), list(slots)
 
-    def _lay_out(self, jumps: Sequence[str], slots: Sequence[_Key]) -> tuple[int, int]:
+    def lay_out(self) -> tuple[int, int]:
         """Give everything its place; return the size of the image, and up to where it has bytes."""
-        page, at, used = PAGES[self._machine.name], 0, 0
+        jumps, slots = self._needed()
+        page, at, used, filled = PAGES[self._machine.name], 0, 0, 0
         for part in (_CODE, _CONSTANTS, _DATA):
             if part == _CODE:
                 for name in jumps:
@@ -206,14 +216,19 @@ class _Linker:
                     self._slots[key], at = at, at + WORD
             used = max(used, at) if jumps or slots else used
             for key, section in self._sections(part):
+                if section.alignment > page:
+                    raise LinkingError(f"a section is to be aligned to {section.alignment}, more than a page")
                 at = -(-at // section.alignment) * section.alignment
                 self._places[key] = at
                 at += section.size
                 used = at if section.kind == elf.PROGBITS else used
+                filled += len(section.data)
+            at = -(-at // page) * page
             if at > MOST_BYTES:
                 raise LinkingError(f"the code and its data take more than {MOST_BYTES} bytes")
-            at = -(-at // page) * page
             self._ends.append(at)
+        if at - filled > MOST_ZEROS:
+            raise LinkingError("the code takes much more memory than it has bytes")
         self._memory = np.zeros(at, np.uint8)
         return at, used
 
@@ -298,9 +313,15 @@ class _Linker:
             Symbol(symbol.name, self._address(key), symbol.size)
             for key, symbol in self._all_symbols()
             if symbol.name and symbol.section is not None and (key[0], symbol.section) in self._places
-            if symbol.kind == elf.FUNCTION or (symbol.kind == elf.OBJECT and symbol.binding != elf.LOCAL)
+            if symbol.kind == elf.FUNCTION or (symbol.kind == elf.OBJECT and self._is_shown(key))
         ]
         return tuple(sorted(shown, key=lambda each: (each.offset, each.name)))
+
+    def _is_shown(self, key: tuple[int, int]) -> bool:
+        """Return whether data is for others: the object shows it, or it can be written to."""
+        symbol = self._symbol(key)
+        section = self._files[key[0]].sections[symbol.section or 0]
+        return symbol.binding != elf.LOCAL or bool(section.flags & elf.WRITE)
 
 
 def _is_loaded(section: Section) -> bool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mind_mlir.code.errors import LoadingError
+from mind_mlir.code.pages import make_code, make_read_only
 from mind_mlir.code.perf import announce
 from mind_mlir.code.words import load_64, store_64
 
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 _MACHINES = {"x86_64": "x86_64", "AMD64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
 #: Where the functions are that code generators call: the process itself mostly has them.
 _LIBRARIES = (None, "libm.so.6", "libm.so")
+
+#: The machines whose cache of instructions does not see what is written to memory, and who tells it.
+_SEPARATE, _RUNTIME = ("aarch64",), "libgcc_s.so.1"
 
 #: What is written to is not shared with a child of this process.
 _PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
@@ -65,7 +69,9 @@ class Loaded:
 
         Raises:
             LoadingError: It is for another machine, or refers to what ``resolve`` does not know.
-            MemoryError: There is no memory for it, or the system lets no new code run.
+            UnsupportedError: E7104, a policy of the system lets no new code run.
+            MemoryError: There is no memory for it.
+            OSError: There is no descriptor for a file that it takes under such a policy.
             ValueError: The variable ``MIND_MLIR_PERF`` is wrong (see `perf`).
         """
         if image.machine != host_machine():
@@ -88,22 +94,28 @@ class Loaded:
             with np.errstate(over="ignore"):  # addresses are numbers modulo 2^64
                 store_64(memory, places, load_64(memory, places) + np.uint64(found).astype(np.int64))
         del memory
-        self._protect(0, image.text, mmap.PROT_READ | mmap.PROT_EXEC)
-        self._protect(image.text, image.constants, mmap.PROT_READ)
+        make_code(self.address, image.text)
+        make_read_only(self.address + image.text, image.constants)
+        if image.machine in _SEPARATE:
+            _flush()(self.address, self.address + image.text)
         announce(self)
 
     def address_of(self, symbol: str) -> int:
         """Return where a symbol is; a `KeyError` where there is none."""
         return self.address + self.image.offset_of(symbol)
 
-    def _protect(self, offset: int, size: int, protection: int) -> None:
-        if size and _mprotect()(self.address + offset, size, protection):
-            raise MemoryError(f"the system does not let {size} bytes become code: {ctypes.get_errno()}")
-
 
 @functools.cache
-def _mprotect() -> Callable[[int, int, int], int]:
-    function = ctypes.CDLL(None, use_errno=True).mprotect
-    function.argtypes, function.restype = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int), ctypes.c_int
-    call: Callable[[int, int, int], int] = function
+def _flush() -> Callable[[int, int], object]:
+    """Return what has a processor with separate caches run what has been written, from an address to another.
+
+    That is a function of GCC's run-time library, which Linux installs with the C library or with C++'s. Where
+    there is none, the system alone sees to it: it does where a page first becomes code.
+    """
+    try:
+        flush = ctypes.CDLL(_RUNTIME).__clear_cache
+    except (AttributeError, OSError):
+        return lambda start, end: None
+    flush.argtypes, flush.restype = (ctypes.c_void_p, ctypes.c_void_p), None
+    call: Callable[[int, int], object] = flush
     return call

@@ -126,7 +126,7 @@ class _State:
             if writer is None:
                 writer = self.writers[kind] = _WRITERS[kind]()
             writer.add(code)
-        except OSError as error:
+        except Exception as error:
             self.failed = True
             warnings.warn(
                 f"{VARIABLE}={kind}: perf is told of no code: {error}", RuntimeWarning, stacklevel=4

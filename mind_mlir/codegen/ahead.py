@@ -11,6 +11,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from mind_mlir.cores import usable_cores
+from mind_mlir.speed_ups import went_well
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,28 +33,32 @@ class Ahead:
             work: Takes no lock, and may be done again.
         """
         self._work = work
+        self._done = False
         self._thread: threading.Thread | None = None
         if usable_cores() < 2:
             return
-        thread = threading.Thread(target=self._run, name="mind-mlir")
-        try:
-            thread.start()
-        except RuntimeError:  # the process may have no more threads, or is about to end
+        # One that ends with the process would do so in LLVM: daemon threads start threads of their kind.
+        thread = threading.Thread(target=self._run, name="mind-mlir", daemon=False)
+        # The process may have no more threads or memory, or is about to end.
+        if not went_well(thread.start):
             return
         _running[:] = [thread, *(each for each in _running if each.is_alive())]
         self._thread = thread
 
     def wait(self) -> None:
-        """Return when the work has been done; any thread may call this."""
-        if self._thread is None:
-            self._work()
-        else:
+        """Return when the work has been done; any number of threads may call this."""
+        if self._thread is not None:
             self._thread.join()
+            return
+        with making:  # one does it, the others wait, and so does a fork
+            if not self._done:
+                self._work()
+                self._done = True
 
     def leave(self) -> None:
         """Have the work done without waiting for it, unless there is no thread that could do it."""
         if self._thread is None:
-            self._work()
+            self.wait()
 
     def _run(self) -> None:
         # Python handles signals in the main thread, which is to notice them.

@@ -17,6 +17,7 @@ from mind_mlir.interrupts import deliver, held
 from mind_mlir.ir.entry import exported
 from mind_mlir.ir.interface import interface_of
 from mind_mlir.mlir.references import References
+from mind_mlir.passes.canonical_form import reducible
 from mind_mlir.pipeline import Lowering
 
 if TYPE_CHECKING:
@@ -74,9 +75,11 @@ def compile_module(
         )
         lowering.run(module)
         start = time.perf_counter()
-        made = machine_code(
-            lowering.mlir, opt_level=options.opt_level, target=target, references=references, most=most
-        )
+        alike = partial(compile_module, options=options, target=target, threads=threads, most=most)
+        with reducible(module, lambda other, _: alike(other)):
+            made = machine_code(
+                lowering.mlir, opt_level=options.opt_level, target=target, references=references, most=most
+            )
         lowering.timings["codegen"] = time.perf_counter() - start
     assert lowering.canonical is not None, "a lowering that went through has a canonical module"
     features = tuple(each.removeprefix("+") for each in target.features)

@@ -14,8 +14,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.bindings import Handle, StringRef, c_function, handle_of, ir
+from mind_mlir.code.pages import forbidden, may_become_code
 from mind_mlir.codegen.ahead import Ahead, making
+from mind_mlir.codegen.written import written
 from mind_mlir.diagnostics import Diagnostic, InternalError, UnsupportedError
+from mind_mlir.float_mode import fixed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -39,12 +42,20 @@ class Engine:
             pic: Whether the code is position-independent, as objects for linkers are.
 
         Raises:
-            UnsupportedError: E7001, objects of this system are not ELF files: it is not Linux.
+            UnsupportedError: E7001, objects of this system are not ELF files: it is not Linux. E7104, a
+                policy of the system lets no memory become code.
             InternalError: LLVM does not take the module; what it has to say is on standard error.
         """
         if not hasattr(os, "memfd_create"):
             words = f"code is made from ELF files, on Linux alone, and this system is {platform.system()}"
             raise UnsupportedError(Diagnostic("E7001", words, help="interpret the program, or use Linux"))
+        if (
+            not may_become_code()
+        ):  # LLVM makes code of what it never runs, and does not survive that it may not
+            raise forbidden(
+                "LLVM cannot compile",
+                "compile in a process without it, with the same cache or into a bundle: both run here",
+            )
         numbers, flags = [ctypes.c_int] * 2, [ctypes.c_bool] * 2
         create = _function("Create", Handle, Handle, *numbers, ctypes.c_void_p, *flags)
         self._handle = create(handle_of(module), opt_level, 0, None, True, pic)
@@ -59,17 +70,13 @@ class Engine:
     def make(self, symbol: str) -> bool:
         """Make the code, by looking up something that the module defines; return whether that went well."""
         look_up = _function("Lookup", ctypes.c_void_p, Handle, StringRef)
-        return bool(look_up(self._handle, StringRef.of(symbol)))
+        with fixed():  # LLVM folds with the C library's functions
+            return bool(look_up(self._handle, StringRef.of(symbol)))
 
     def object(self) -> bytes:
         """Return the object that `make` has made; nothing where that failed."""
         dump = _function("DumpToObjectFile", None, Handle, StringRef)
-        file = os.memfd_create("object")
-        try:
-            dump(self._handle, StringRef.of(f"/proc/self/fd/{file}"))
-            return os.pread(file, os.fstat(file).st_size, 0)
-        finally:
-            os.close(file)
+        return written(lambda path: dump(self._handle, StringRef.of(path)))
 
     @staticmethod
     def close(*engines: Engine) -> None:
@@ -103,18 +110,27 @@ class Making:
         Raises:
             InternalError: LLVM does not take the module; what it has to say is on standard error.
         """
+        self._module: Module | None = module
         self._engine = Engine(module, opt_level=opt_level)
         self._making = Ahead(partial(self._engine.make, symbol))
         self._data = b""
+        self._error: InternalError | None = None
 
     def object(self) -> bytes:
-        """Return the object; any thread may call this."""
-        if not self._data:
-            self._making.wait()
-            with making:
-                if not self._data:
-                    self._data = self._engine.object()
-                    Engine.close(self._engine)
+        """Return the object; any thread may call this, again where the system had no descriptor for it.
+
+        Raises:
+            InternalError: LLVM makes no code of the module.
+        """
+        self._making.wait()
+        with making:
+            if self._module is not None:
+                self._data = self._engine.object()
+                self._error = None if self._data else _refused(self._module)
+                self._module = None
+                Engine.close(self._engine)
+        if self._error is not None:
+            raise self._error
         return self._data
 
 
@@ -129,19 +145,18 @@ def make_objects(units: Sequence[tuple[Module, str, int]], *, pic: bool = False)
         InternalError: LLVM does not take a module; what it has to say is on standard error.
     """
     objects = [b""] * len(units)
-    errors: list[InternalError] = []
+    errors: list[Exception] = []
     engines: list[Engine] = []
 
     def make(number: int) -> None:
         module, symbol, level = units[number]
         try:
             engine = Engine(module, opt_level=level, pic=pic)
-        except InternalError as error:
+            engines.append(engine)
+            if engine.make(symbol):
+                objects[number] = engine.object()
+        except Exception as error:  # whichever thread this is, it is the caller's
             errors.append(error)
-            return
-        engines.append(engine)
-        if engine.make(symbol):
-            objects[number] = engine.object()
 
     with _several(units[0][0], len(units)):
         with making:
@@ -150,9 +165,11 @@ def make_objects(units: Sequence[tuple[Module, str, int]], *, pic: bool = False)
         for other in others:
             other.wait()
     Engine.close(*engines)
+    if errors:
+        raise errors[0]
     for (module, _, _), data in zip(units, objects, strict=True):
         if not data:
-            raise errors[0] if errors else _refused(module)
+            raise _refused(module)
     return objects
 
 

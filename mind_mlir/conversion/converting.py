@@ -9,6 +9,9 @@ from mind_mlir.analysis.call_graph import callee_of
 from mind_mlir.conversion.legality import as_target, bound, findings_of
 from mind_mlir.conversion.names import distinct, entry_point_names
 from mind_mlir.diagnostics import UnsupportedError
+from mind_mlir.diagnostics.display import short_repr
+from mind_mlir.diagnostics.tracebacks import public
+from mind_mlir.float_mode import fixed
 from mind_mlir.ir.entry import exported
 from mind_mlir.ir.interface import interface_of
 from mind_mlir.ir.module import Functions, Module
@@ -60,7 +63,11 @@ class Conversion:
     suffix: str
     entry_points: tuple[EntryPoint, ...]
 
+    __repr__ = short_repr
 
+
+@public
+@fixed()
 def convert(
     program: AnyProgram,
     target: str | ConversionTarget,

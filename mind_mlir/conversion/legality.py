@@ -17,6 +17,7 @@ from mind_mlir.conversion.target import ConversionTarget, OperationRule
 from mind_mlir.conversion.walk import Visit, VisitKind, walk_program
 from mind_mlir.diagnostics import Diagnostic
 from mind_mlir.diagnostics.findings import Findings
+from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.frozen import FrozenDict
 from mind_mlir.interrupts import deliver
 from mind_mlir.ir.module import MODULE, Function, Module
@@ -39,6 +40,7 @@ FORM_OPERATIONS = ("Input", CALL)
 _ANY = OperationRule()
 
 
+@public
 def check_program_legality(
     program: AnyProgram,
     target: str | ConversionTarget,

@@ -18,8 +18,9 @@ from mind_mlir.conversion.shipped import GROUP, SHIPPED
 from mind_mlir.conversion.target import ConversionTarget
 from mind_mlir.diagnostics import Diagnostic, UnsupportedError
 from mind_mlir.diagnostics.display import brief
-from mind_mlir.diagnostics.suggestions import did_you_mean
+from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.frozen import FrozenDict
+from mind_mlir.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -30,6 +31,7 @@ _registered: dict[str, ConversionTarget] = {}
 _loaded: dict[str, ConversionTarget | Diagnostic] = {}
 
 
+@public
 def register_conversion_target(target: ConversionTarget) -> ConversionTarget:
     """Make ``target`` known in this process, and return it.
 
@@ -47,6 +49,7 @@ def register_conversion_target(target: ConversionTarget) -> ConversionTarget:
         return _registered.setdefault(given.name, given)
 
 
+@public
 def get_conversion_target(name: str) -> ConversionTarget:
     """Return the target called ``name``.
 
@@ -66,6 +69,7 @@ def get_conversion_target(name: str) -> ConversionTarget:
     raise ValueError(f"name must be one of {', '.join(names)}; not '{brief(name)}'{guess}")
 
 
+@public
 def list_conversion_targets() -> tuple[ConversionTarget, ...]:
     """Return all targets, in order of their names; those that cannot be loaded are left out."""
     found = [_find(name) for name in conversion_target_names()]

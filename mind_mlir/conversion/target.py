@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir import border
+from mind_mlir.diagnostics.display import short_repr
 from mind_mlir.frozen import FrozenDict
 from mind_mlir.ir.types import MAX_RANK, DType
 
@@ -35,6 +36,8 @@ class OperationRule:
     dtypes: tuple[DType, ...] = tuple(DType)
     reason: str = ""
     unless: Callable[[Visit], str | None] | None = None
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         given = border.items(self.dtypes, "dtypes", "a sequence of DTypes")
@@ -72,6 +75,8 @@ class LegalityTable:
     calls: bool = True
     functions: bool = True
     tuples: bool = True
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         given = border.mapping(self.operations, "operations", "a mapping from opcodes to OperationRules")
@@ -132,6 +137,8 @@ class ConversionTarget:
     convert: Callable[[Module], str | bytes]
     convert_program: Callable[[Program], str | bytes] | None = None
     symbols: Callable[[Module, Mapping[str, str]], Mapping[str, str]] | None = None
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(border.text(self.name, "name")):

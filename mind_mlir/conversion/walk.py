@@ -7,6 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mind_mlir import border
+from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.frozen import FrozenDict
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.module import MODULE, Block, CoreOperation, Module
@@ -78,6 +79,7 @@ class Visit:
         return self.path.rpartition(" / ")[2]
 
 
+@public
 def walk_program(program: AnyProgram) -> Iterator[Visit]:
     """Yield every function, block, operation and region of ``program``, each before what stands in it.
 

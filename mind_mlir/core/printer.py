@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir import border
 from mind_mlir.core.readable_names import flat_names, function_names
+from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.ir.attributes import Padding, TensorLiteral
 from mind_mlir.ir.module import MODULE, Block, Branch, CoreOperation, Module, Return, Yield
 from mind_mlir.ir.numbers import format_elements, format_float
@@ -45,6 +46,7 @@ _SYMBOL = re.compile(r"\w+(?:\.\w+)*\Z")
 _WORD = re.compile(r"[^\W\d]\w*(?:\.\w+)*\Z")
 
 
+@public
 def print_module(module: Module) -> str:
     """Return the text of a module, with a line feed at its end.
 

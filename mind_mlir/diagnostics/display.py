@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from collections.abc import Sized
+from dataclasses import dataclass, fields
+from typing import Any
 
 _TAB = "    "
 _ELLIPSIS = "..."
 _LONGEST_REMARK = 400
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LONGEST_REPR = 120
+_LONGEST_WORD = 60
 #: Controls, formatting marks (among them the bidirectional ones), surrogates, private use, unassigned, and
 #: the separators other than the space.
 _HIDDEN = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
@@ -45,6 +48,24 @@ def clipped(text: str) -> str:
 def brief(text: str) -> str:
     """Return visible text of at most a line, for the `repr` of something."""
     return visible(text if len(text) <= _LONGEST_REPR else text[:_LONGEST_REPR] + _ELLIPSIS)
+
+
+def short_repr(thing: Any) -> str:
+    """Return the fields of a dataclass that are a word or a number, and how much is in the others, on a line.
+
+    A dataclass whose fields may hold much has it for its method `__repr__`.
+    """
+    parts = []
+    for each in fields(thing):
+        value = getattr(thing, each.name)
+        if isinstance(value, str):
+            word = value if len(value) <= _LONGEST_WORD else value[:_LONGEST_WORD] + _ELLIPSIS
+            parts.append(f"{each.name}={word!r}")
+        elif isinstance(value, int):
+            parts.append(f"{each.name}={value}")
+        elif isinstance(value, Sized):
+            parts.append(f"{len(value)} {each.name}")
+    return f"<{type(thing).__name__} {brief(', '.join(parts))}>"
 
 
 def width(text: str) -> int:

@@ -10,7 +10,7 @@ from mind_mlir.diagnostics.display import brief
 from mind_mlir.frozen import FrozenDict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from mind_mlir.diagnostics.source import Location
 
@@ -131,13 +131,34 @@ class InternalError(Exception):
         stage: The stage that failed.
         message: What happened there.
         reproducer: The text of the module that the stage was given, to attach to a report.
+        program: The program, as Core IR; empty where the stage's text is all that is known.
     """
 
-    def __init__(self, stage: str, message: str, reproducer: str) -> None:
-        super().__init__(stage, message, reproducer)
+    def __init__(self, stage: str, message: str, reproducer: str, program: str = "") -> None:
+        super().__init__(stage, message, reproducer, program)
         self.stage = stage
         self.message = message
         self.reproducer = reproducer
+        self.program = program
+        self._reduce: Callable[[], InternalError] | None = None
+
+    def __repr__(self) -> str:
+        return f"<InternalError {brief(str(self))}>"
 
     def __str__(self) -> str:
         return f"internal error in stage '{self.stage}': {self.message}"
+
+    def __reduce__(self) -> tuple[type[InternalError], tuple[str, ...]]:
+        return type(self), (self.stage, self.message, self.reproducer, self.program)
+
+    def reducible(self, program: str, reduce: Callable[[], InternalError]) -> None:
+        """Note the program that the compiler was given, and what finds a smaller one that fails so."""
+        self.program, self._reduce = program, reduce
+
+    def reduced(self) -> InternalError:
+        """Return the error of a smaller program in which the same bug shows, or this one where none is found.
+
+        Parts of the program are left out, which is compiled each time: for some seconds, and never where this
+        error has come from another process.
+        """
+        return self if self._reduce is None else self._reduce()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.diagnostics import Diagnostic, ParseError
 from mind_mlir.frontends.core_tokens import MAX_ELEMENTS
 from mind_mlir.ir.types import DType, SymbolicDim, TensorType
+from mind_mlir.suggestions import nearest
 
 if TYPE_CHECKING:
     from mind_mlir.diagnostics import SourceText
@@ -72,10 +73,7 @@ def read_dtype(name: str, start: int, source: SourceText) -> DType:
     if dtype is not None:
         return dtype
     familiar = _FAMILIAR.get(name.lower())
-    import difflib  # noqa: PLC0415 -- nobody needs it who makes no mistake
-
-    close = difflib.get_close_matches(name[:40], [d.core_name for d in DType], n=1)
-    guess = familiar.core_name if familiar else close[0] if close else None
+    guess = familiar.core_name if familiar else nearest(name, [dtype.core_name for dtype in DType])
     suggestion = f"did you mean {guess}?" if guess else "the dtypes of Core v1 are i1, i32, i64, f32 and f64"
     message, end = f"unknown dtype '{name[:40]}'", start + len(name)
     raise _error(source, "E1104", message, start, end, suggestion, name=name)

@@ -15,6 +15,7 @@ import numpy as np
 from mind_mlir import border
 from mind_mlir.arguments import bind, viewed
 from mind_mlir.diagnostics import ExecutionError
+from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.interpreter.machine import execute, too_large
 from mind_mlir.interpreter.plan import context_of, plan
 from mind_mlir.ir.entry import entry_function
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from mind_mlir.programs.kinds import AnyProgram
 
 
+@public
 def interpret(
     module: AnyProgram,
     arguments: Mapping[str, object],

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from mind_mlir import border
 from mind_mlir.diagnostics import Diagnostic, VerificationError
+from mind_mlir.float_mode import fixed
 from mind_mlir.frozen import FrozenDict
 from mind_mlir.ir.elements import Problem, convert_array, convert_numbers
 from mind_mlir.ir.nested import MAX_DEPTH, as_array, flattened, is_masked
@@ -225,6 +226,7 @@ def _are_plain(values: tuple[Any, ...]) -> bool:
     )
 
 
+@fixed()
 def _converted(data: object, dtype: DType) -> Array:
     if is_masked(data):
         raise Problem(0, "E4005", "elements of the array are masked", "fill them: array.filled(0)")

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mind_mlir.ir.elements import Problem
+from mind_mlir.ir.types import DType
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -81,6 +82,9 @@ def as_array(data: object) -> Array | None:
 
     numpy would take a sequence apart too, but it never ends where one holds itself. What numpy itself finds
     wrong with an object is None; an exception out of the caller's own code arrives unchanged.
+
+    Raises:
+        Problem: E6105, it is an array of another library, which does not give its elements as it is.
     """
     if isinstance(data, np.ndarray):
         return np.asarray(data)
@@ -93,8 +97,27 @@ def as_array(data: object) -> Array | None:
             return None
     try:
         return np.asarray(data)
-    except (TypeError, ValueError) as error:
+    except Exception as error:
+        if hasattr(type(data), "__dlpack__"):
+            return _foreign(data, error)
         trace = error.__traceback__
-        if trace is not None and trace.tb_next is not None:
-            raise
-        return None
+        if isinstance(error, (TypeError, ValueError)) and trace is not None and trace.tb_next is None:
+            return None  # numpy's own words
+        raise
+
+
+def _foreign(data: Any, error: Exception) -> Array:
+    """Return an array of another library, such as torch, whose method ``__array__`` has failed.
+
+    Raises:
+        Problem: E6105, it needs gradients, or the library has another reason.
+    """
+    if getattr(data, "requires_grad", False):
+        message = "it needs gradients, which another library computes; pass x.detach()"
+        raise Problem(0, "E6105", message) from None
+    library, _, name = str(getattr(data, "dtype", "")).rpartition(".")
+    dtype = next((each for each in DType if each.numpy_name == f"ml_dtypes.{name}"), None)
+    if library in sys.modules and dtype is not None and hasattr(data, "view"):  # numpy has its bits
+        bits = getattr(sys.modules[library], "uint8" if dtype.itemsize == 1 else "int16")
+        return cast("Array", np.asarray(data.view(bits)).view(dtype.numpy))
+    raise Problem(0, "E6105", " ".join(str(error).split()).rstrip(".")) from None

@@ -40,18 +40,6 @@ def reads(operation: CoreOperation) -> tuple[ValueId, ...]:
     return tuple(value for value in found if value not in defined)
 
 
-def depth_of(operation: CoreOperation) -> int:
-    """Return how deep regions nest in an operation: 0 without regions."""
-    deepest, pending = 0, [(operation, 0)]
-    while pending:
-        current, depth = pending.pop()
-        deepest = max(deepest, depth)
-        for region in current.regions:
-            deepest = max(deepest, depth + 1)
-            pending.extend((inner, depth + 1) for inner in region.operations if inner.regions)
-    return deepest
-
-
 def live_operations(operations: Sequence[CoreOperation], roots: Iterable[ValueId]) -> list[CoreOperation]:
     """Return those of the operations of a block that ``roots``, values of it, depend on."""
     live = set(roots)
@@ -61,3 +49,30 @@ def live_operations(operations: Sequence[CoreOperation], roots: Iterable[ValueId
             live.update(reads(operation))
             kept.append(operation)
     return kept[::-1]
+
+
+def read_too_soon(block: Block) -> ValueId | None:
+    """Return a value that is read where it is not defined, in the block of a function in structured form.
+
+    The blocks of regions may read what is defined around them, before their operation. None if all is well.
+    """
+    return _read_too_soon(block, set())
+
+
+def _read_too_soon(block: Block, known: set[ValueId]) -> ValueId | None:
+    defined = [parameter.value_id for parameter in block.parameters]
+    known.update(defined)
+    for operation in block.operations:
+        if not known.issuperset(operation.operands):
+            return next(value for value in operation.operands if value not in known)
+        for region in operation.regions:
+            found = _read_too_soon(region, known)
+            if found is not None:
+                return found
+        known.update(operation.result_ids)
+        defined += operation.result_ids
+    for value in block.terminator.operands:
+        if value not in known:
+            return value
+    known.difference_update(defined)
+    return None

@@ -8,7 +8,7 @@ import numpy as np
 
 from mind_mlir.bindings import ir, raw_elements
 from mind_mlir.ir.attributes import TensorLiteral
-from mind_mlir.mlir.references import referenced
+from mind_mlir.mlir.references import is_compiling, referenced
 from mind_mlir.mlir.types import dense_elements, element_type, from_mlir_element, from_mlir_tensor
 
 if TYPE_CHECKING:
@@ -31,7 +31,8 @@ def decode_literal(attribute: Attribute) -> TensorLiteral:
     if type_ is None:
         raise ValueError(f"{attribute.type} is not a tensor type of the dialect")
     size = type_.element_count * type_.dtype.itemsize
-    if size > MAX_LITERAL_BYTES:  # a few characters spell a splat of any size
+    # A few characters spell a splat of any size. What is being compiled has been in memory as it is.
+    if size > MAX_LITERAL_BYTES and not is_compiling():
         raise ValueError(f"a literal of type {attribute.type} takes {size} bytes; use mind.broadcast_to")
     return TensorLiteral.of(_elements(attribute, type_), type_.dtype)
 

@@ -86,6 +86,11 @@ def reference(literal: TensorLiteral, type_: Type, *, aligned: bool = False) -> 
     return references.add(literal, type_, aligned=aligned)
 
 
+def is_compiling() -> bool:
+    """Return whether this is inside of `References.offered`: all literals come from a module in memory."""
+    return _offered.get() is not None
+
+
 def referenced(attribute: Attribute) -> TensorLiteral | None:
     """Return the literal that ``attribute`` stands for, or None if it is no reference."""
     references = _offered.get()

@@ -9,8 +9,8 @@
 
 Where numpy has a function, it has numpy's name and arguments here; all other operations have a function that
 takes the operands by place and the attributes as keywords: ``help(mnp.dot_general)``. Within a function that
-is traced, they take traced arrays beside numpy's; outside of one, they run at once, compiled. Dtypes are not
-promoted: operands have one dtype, which numbers of Python take.
+is traced, they take traced arrays beside numpy's; outside of one, they run at once, compiled. Operands
+of several dtypes are converted to the one that they have together; see `docs/python.md`.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from numpy import (
     uint64,
 )
 
-from mind_mlir.diagnostics.suggestions import did_you_mean
 from mind_mlir.numpy import creation, einstein, elementwise, indexing, products, reductions, shaping
 from mind_mlir.numpy.arrays import Array
 from mind_mlir.numpy.generated import function_of
 from mind_mlir.numpy.spellings import spellings
+from mind_mlir.suggestions import did_you_mean
 
 newaxis = None
 

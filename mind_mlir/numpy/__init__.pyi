@@ -291,6 +291,7 @@ def gather_windows(
     slice_sizes: Sequence[int],
     operand_batching_dims: Sequence[int] = (),
     start_indices_batching_dims: Sequence[int] = (),
+    checked: bool = False,
 ) -> Array:
     """Reads windows of a tensor at given positions."""
 
@@ -477,6 +478,7 @@ def scatter_windows(
     reduce: Literal["Add", "Mul", "Max", "Min", "Replace"],
     input_batching_dims: Sequence[int] = (),
     scatter_indices_batching_dims: Sequence[int] = (),
+    checked: bool = False,
 ) -> Array:
     """Combines windows with those of a tensor at given positions, as far as these exist."""
 

@@ -14,11 +14,12 @@ from mind_mlir.ops.opdef import COMPLEX
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.tracing.array import TracedArray
 from mind_mlir.tracing.conversion import as_dtype, as_value, as_values
-from mind_mlir.tracing.operators import broadcast_to
+from mind_mlir.tracing.operators import broadcast_to, conversion_for
+from mind_mlir.tracing.promotion import FLOAT, Node
 from mind_mlir.tracing.trace import Trace, current_trace
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -43,7 +44,7 @@ def traced(x: ArrayLike) -> TracedArray:
 
 
 def together(*xs: ArrayLike) -> list[TracedArray]:
-    """Return arguments of one dtype as arrays of the trace; numbers take that of the first array."""
+    """Return arguments as arrays of the trace, of the dtype that they have together."""
     trace = current_trace()
     values, weak = as_values(trace, *xs)
     return [trace.wrap(value, weak=weak) for value in values]
@@ -64,6 +65,14 @@ def filled(shape: Sequence[int], number: float, dtype: DType) -> TracedArray:
     trace = current_trace()
     one = bool(number) if dtype is DType.I1 else number
     return stretched(trace.wrap(as_value(trace, one, dtype)), shape)
+
+
+def constructed(dtype: DTypeLike | None, make: Callable[[DType], TracedArray]) -> TracedArray:
+    """Return what ``make`` makes of a dtype; of none, floats that take the dtype of the arrays they meet."""
+    if dtype is not None:
+        return make(as_dtype(dtype))
+    trace = current_trace()
+    return trace.wrap(make(FLOAT.dtype).value, weak=trace.promotes)
 
 
 def shape_of(shape: Any, parameter: str = "shape") -> tuple[int, ...]:
@@ -93,7 +102,10 @@ def apply(record: OpDef, operands: Sequence[Any], attributes: Mapping[str, Any])
         VerificationError: It breaks a rule of its record.
     """
     trace = current_trace()
-    values, weak = _values(trace, record, operands)
+    values, groups = _values(trace, record, operands)
+    opcode = conversion_for(trace, record, values[0].type.dtype)[0] if values else record.opcode
+    if opcode is None:
+        return (trace.wrap(values[0], weak=groups[0].weak),)
     given = {name: value for name, value in attributes.items() if value is not None}
     for attribute in record.attributes:
         name = attribute.name
@@ -103,35 +115,37 @@ def apply(record: OpDef, operands: Sequence[Any], attributes: Mapping[str, Any])
             given[name] = default_accumulator(values[0].type.dtype)
         elif name == OUTPUT.name and name not in given:
             given[name] = values[0].type.dtype
-    results = trace.emit_all(record.opcode, *values, **given)
-    if weak and len(results) == 1:
-        (result,) = results
-        # What is computed of numbers alone is a number.
-        is_number = not result.ndim and result.value.type.dtype is values[0].type.dtype
-        return (trace.wrap(result.value, weak=is_number),)
-    return results
+    results = trace.emit_all(opcode, *values, **given)
+    if len(results) != 1:
+        return results
+    (result,) = results
+    # What is computed of numbers alone is a number.
+    alike = [node.weak for node in groups if node.dtype is result.value.type.dtype]
+    weak = bool(alike) and all(alike if trace.promotes else [node.weak for node in groups])
+    return (trace.wrap(result.value, weak=weak and (trace.promotes or not result.ndim)),)
 
 
-def _values(trace: Trace, record: OpDef, operands: Sequence[Any]) -> tuple[list[Value], bool]:
-    """Return the operands as values, and whether all are numbers without a dtype of their own.
-
-    Numbers take the dtype of an array among the operands that are of the same dtypes in the schema.
-    """
+def _values(trace: Trace, record: OpDef, operands: Sequence[Any]) -> tuple[list[Value], list[Node]]:
+    """Return the operands as values, and what those of the same dtypes in the schema have together."""
+    nodes = []
     groups: dict[object, list[int]] = {}
     for index in range(len(operands)):
         alike = True if record.same_dtype or not record.operands else record.operand(index).dtypes
         groups.setdefault(alike, []).append(index)
     found: dict[int, Value] = {}
-    weak = bool(operands)
     for places in groups.values():
         values, are_weak = as_values(trace, *(operands[place] for place in places))
         allowed = record.operand(places[0]).dtypes if record.operands else ()
-        if are_weak and allowed and values[0].type.dtype not in allowed:
+        dtype = values[0].type.dtype
+        taken = conversion_for(trace, record, dtype)[1] if 0 in places else dtype
+        if taken is not dtype:
+            values, are_weak = [as_value(trace, operands[place], taken) for place in places], True
+        elif are_weak and allowed and dtype not in allowed:
             like = _widest(allowed)
             values = [as_value(trace, operands[place], like) for place in places]
-        weak = weak and are_weak
+        nodes.append(Node(values[0].type.dtype, are_weak))
         found |= dict(zip(places, values, strict=True))
-    return [found[index] for index in range(len(operands))], weak
+    return [found[index] for index in range(len(operands))], nodes
 
 
 def _widest(allowed: Sequence[DType]) -> DType:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 import numpy as np
 
 from mind_mlir import border
+from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.ir.attributes import frozen
 from mind_mlir.numpy.documentation import described
 from mind_mlir.ops.registry import by_opcode
@@ -66,12 +67,12 @@ def callable_anywhere(function: Callable[..., Any]) -> Callable[..., Any]:
     ]
 
     @functools.cache
-    def jitted() -> JitFunction:
+    def jitted() -> JitFunction[..., Any]:
         static = [name for name in signature.parameters if name not in arrays]
         return JitFunction(function, static=static, max_signatures=_MAX_SIGNATURES)
 
     @functools.cache
-    def of_arrays(count: int) -> JitFunction:
+    def of_arrays(count: int) -> JitFunction[..., Any]:
         """Return the function of its first arrays alone, calls of which are native."""
 
         def first(*args: Any) -> Any:
@@ -82,6 +83,7 @@ def callable_anywhere(function: Callable[..., Any]) -> Callable[..., Any]:
         facts.__signature__ = inspect.Signature(places[:count])
         return JitFunction(first, max_signatures=_MAX_SIGNATURES)
 
+    @public
     @functools.wraps(function)
     def anywhere(*args: Any, **kwargs: Any) -> Any:
         if isinstance(STAGE.get(), Trace):

@@ -9,7 +9,7 @@ import numpy as np
 
 from mind_mlir import border
 from mind_mlir.ir.types import DType
-from mind_mlir.numpy.arrays import filled, op, shape_of, stretched, together, traced
+from mind_mlir.numpy.arrays import constructed, filled, op, shape_of, stretched, together, traced
 from mind_mlir.numpy.calling import spelled
 from mind_mlir.numpy.shaping import diagonals
 from mind_mlir.tracing.array import TracedArray
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 def asarray(a: ArrayLike, /, dtype: DTypeLike | None = None) -> Array:
     """Return ``a``, a number, nested lists or an array, as an array of ``dtype``, by default its own."""
     x = _stacked(a)
-    found = current_trace().wrap(x.value)
-    return found if dtype is None else found.astype(as_dtype(dtype))
+    return _own(x) if dtype is None else x.astype(as_dtype(dtype))
 
 
 @spelled("BroadcastTo")
@@ -34,19 +33,19 @@ def full(shape: Shape, fill_value: ArrayLike, dtype: DTypeLike | None = None) ->
     x = traced(fill_value)
     if dtype is not None:
         x = x.astype(as_dtype(dtype))
-    return current_trace().wrap(stretched(x, shape_of(shape)).value)
+    return _own(stretched(x, shape_of(shape)))
 
 
 @spelled("BroadcastTo")
-def zeros(shape: Shape, dtype: DTypeLike = "f64") -> Array:
+def zeros(shape: Shape, dtype: DTypeLike | None = None) -> Array:
     """Return an array of zeros."""
-    return filled(shape_of(shape), 0, as_dtype(dtype))
+    return constructed(dtype, lambda wanted: filled(shape_of(shape), 0, wanted))
 
 
 @spelled("BroadcastTo")
-def ones(shape: Shape, dtype: DTypeLike = "f64") -> Array:
+def ones(shape: Shape, dtype: DTypeLike | None = None) -> Array:
     """Return an array of ones."""
-    return filled(shape_of(shape), 1, as_dtype(dtype))
+    return constructed(dtype, lambda wanted: filled(shape_of(shape), 1, wanted))
 
 
 @spelled("BroadcastTo")
@@ -70,16 +69,16 @@ def full_like(a: ArrayLike, /, fill_value: ArrayLike, dtype: DTypeLike | None = 
 
 
 @spelled("Iota", "Compare")
-def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike = "f64") -> Array:  # noqa: N803 -- numpy's names
+def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None) -> Array:  # noqa: N803 -- numpy's names
     """Return a matrix of ``N`` rows and ``M`` columns, or as many, with ones on diagonal ``k``, and zeros."""
     rows, columns = (border.integer(each, name) for each, name in ((N, "N"), (N if M is None else M, "M")))
-    return (diagonals(rows, columns) == border.integer(k, "k")).astype(as_dtype(dtype))
+    return constructed(dtype, (diagonals(rows, columns) == border.integer(k, "k")).astype)
 
 
 @spelled("Iota", "Compare")
-def identity(n: int, dtype: DTypeLike = "f64") -> Array:
+def identity(n: int, dtype: DTypeLike | None = None) -> Array:
     """Return the square matrix of ``n`` rows with ones on the diagonal."""
-    return (diagonals(border.integer(n, "n"), n) == 0).astype(as_dtype(dtype))
+    return constructed(dtype, (diagonals(border.integer(n, "n"), n) == 0).astype)
 
 
 @spelled("Iota")
@@ -90,7 +89,7 @@ def arange(start: float, stop: float | None = None, step: float = 1, dtype: DTyp
         start: The first number; where it stands alone, that is ``stop``, and the first number 0.
         stop: What the numbers do not reach.
         step: How far they are apart.
-        dtype: Their dtype; by default i64 for integers, else f64.
+        dtype: Their dtype; by default i64 for integers, else floats that take that of what they meet.
     """
     first, last = (0, start) if stop is None else (start, stop)
     for name, each in (("start", first), ("stop", last), ("step", step)):
@@ -98,9 +97,9 @@ def arange(start: float, stop: float | None = None, step: float = 1, dtype: DTyp
     if not step:
         raise ValueError("step must not be 0")
     is_float = any(isinstance(each, (float, np.floating)) for each in (first, last, step))
-    wanted = (DType.F64 if is_float else DType.SI64) if dtype is None else as_dtype(dtype)
     count = max(0, math.ceil((last - first) / step))
-    return _line(count, first, step, wanted)
+    wanted = DType.SI64 if dtype is None and not is_float else dtype
+    return constructed(wanted, lambda found: _line(count, first, step, found))
 
 
 @spelled("Iota")
@@ -114,7 +113,7 @@ def linspace(
         stop: The last number, or with ``endpoint=False`` the one that would follow.
         num: How many.
         endpoint: Whether ``stop`` is among them.
-        dtype: Their dtype; by default f64. Integers are rounded down.
+        dtype: Their dtype; by default floats that take that of what they meet. Integers are rounded down.
     """
     first, last = float(_number(start, "start")), float(_number(stop, "stop"))
     count = border.integer(num, "num")
@@ -123,8 +122,13 @@ def linspace(
     if endpoint and steps > 0:
         is_last = op("Iota", shape=(count,), dtype="i64", axis=0) == steps
         x = op("Select", is_last, filled((count,), last, DType.F64), x)
-    wanted = DType.F64 if dtype is None else as_dtype(dtype)
-    return (op("Floor", x) if wanted.is_integer else x).astype(wanted)
+    return constructed(dtype, lambda wanted: (op("Floor", x) if wanted.is_integer else x).astype(wanted))
+
+
+def _own(x: TracedArray) -> TracedArray:
+    """Return an array that is made of ``x``: of floats without a dtype, it has none of its own either."""
+    trace = current_trace()
+    return trace.wrap(x.value, weak=x.weak and trace.promotes and not x.value.type.dtype.is_integer)
 
 
 def _line(count: int, first: float, step: float, dtype: DType) -> TracedArray:
@@ -145,11 +149,19 @@ def _number(value: Any, parameter: str) -> Any:
 
 
 def _stacked(a: Any) -> TracedArray:
-    """Return nested lists that hold traced arrays as one array."""
+    """Return nested lists as one array, which may hold traced arrays."""
     if not isinstance(a, (list, tuple)) or not _holds_traced(a):
-        return traced(a)
+        x = traced(a)
+        return current_trace().wrap(x.value, weak=x.weak or _is_plain(a))
     parts = together(*[_stacked(part) if isinstance(part, (list, tuple)) else part for part in a])
     return op("Concat", *(op("ExpandDims", part, axes=[0]) for part in parts), axis=0)
+
+
+def _is_plain(a: Any) -> bool:
+    """Return whether nested lists hold nothing but numbers of Python."""
+    if isinstance(a, (list, tuple)):
+        return all(map(_is_plain, a))
+    return isinstance(a, (bool, int, float, complex)) and not isinstance(a, np.generic)
 
 
 def _holds_traced(a: Any) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from mind_mlir import border
 from mind_mlir.numpy.arrays import op, together
 from mind_mlir.numpy.calling import spelled
+from mind_mlir.tracing.reductions import reduce
 
 if TYPE_CHECKING:
     from mind_mlir.numpy.arrays import Array, ArrayLike
@@ -30,7 +31,7 @@ def einsum(subscripts: str, /, *operands: ArrayLike) -> Array:
         subscripts: Letters for the dimensions of each operand, and of the result: ``"bij,bjk->bik"``. Without
             ``->``, the result has the letters that occur once, in alphabetical order. No operand has a letter
             twice, and there is no ellipsis.
-        operands: Arrays of one dtype, multiplied from the left to the right.
+        operands: Arrays, multiplied from the left to the right.
     """
     arrays = together(*operands)
     labels, result = _parsed(border.text(subscripts, "subscripts"), [array.ndim for array in arrays])
@@ -70,9 +71,8 @@ def _summed(operand: _Labelled, needed: set[str]) -> _Labelled:
     axes = [axis for axis, letter in enumerate(operand.labels) if letter not in needed]
     if not axes:
         return operand
-    return _Labelled(
-        operand.array.sum(tuple(axes)), "".join(each for each in operand.labels if each in needed)
-    )
+    total = reduce(operand.array, "Sum", axes, keepdims=False)
+    return _Labelled(total, "".join(each for each in operand.labels if each in needed))
 
 
 def _product(left: _Labelled, right: _Labelled, needed: set[str]) -> _Labelled:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @spelled("Div")
 def divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Divide floats elementwise, as ``x1 / x2``; integers are refused (E2005): see floor_divide and div."""
+    """Divide elementwise, as ``x1 / x2``; integers are floats in it: see floor_divide and div."""
     return operators.divide(x1, x2)
 
 
@@ -145,6 +145,8 @@ def isinf(x: ArrayLike, /) -> Array:
 def trunc(x: ArrayLike, /) -> Array:
     """Round floats to integers, towards zero."""
     found = traced(x)
+    if found.value.type.dtype.is_integer:
+        return found
     return operators.choose(operators.compare("Less", found, 0.0), op("Ceil", found), op("Floor", found))
 
 

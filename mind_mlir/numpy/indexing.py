@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from mind_mlir import border
 from mind_mlir.numpy.arrays import op, traced
 from mind_mlir.numpy.calling import spelled
+from mind_mlir.tracing.indexing import as_places
 from mind_mlir.tracing.operators import choose
 from mind_mlir.tracing.reductions import axes_of
 
@@ -15,24 +16,20 @@ if TYPE_CHECKING:
     from mind_mlir.tracing.array import TracedArray
 
 
-@spelled("Gather", "Take")
+@spelled("Gather", "Take", "GatherWindows")
 def take(a: ArrayLike, indices: ArrayLike, /, axis: int | None = None) -> Array:
     """Return the slices of ``a`` at ``indices`` of an axis, or for None elements in row-major order.
 
     Args:
         a: The array.
-        indices: Integers of i32 or i64; negative ones count from the end, others than the axis has are E6001.
+        indices: Integers; negative ones count from the end, others than the axis has are E6001.
         axis: The axis; its place in the result is that of all dimensions of ``indices``.
     """
     x, places = traced(a), traced(indices)
     if axis is None:
-        return op("Gather", x.reshape(-1), places)
+        return x.reshape(-1)[places]
     (along,) = axes_of(border.integer(axis, "axis"), x.ndim)
-    order = [along, *(each for each in range(x.ndim) if each != along)]
-    rows = op("Gather", x.transpose(order) if along else x, places)
-    inside = list(range(places.ndim))
-    others = list(range(places.ndim, rows.ndim))
-    return rows.transpose(others[:along] + inside + others[along:]) if along else rows
+    return x[(*[slice(None)] * along, places)]
 
 
 @spelled("GatherElements")
@@ -41,10 +38,10 @@ def take_along_axis(a: ArrayLike, indices: ArrayLike, /, axis: int | None = -1) 
 
     Args:
         a: The array.
-        indices: Integers of i32 or i64, an array of the rank of ``a``; negative ones count from the end.
+        indices: Integers, an array of the rank of ``a``; negative ones count from the end.
         axis: The axis; None takes ``a`` as a vector.
     """
-    x, places = traced(a), traced(indices)
+    x, places = traced(a), as_places(traced(indices))
     if axis is None:
         x, axis = x.reshape(-1), 0
     (along,) = axes_of(border.integer(axis, "axis"), x.ndim)

@@ -19,9 +19,9 @@ _HEAD = """\
 
 Functions of arrays for every operation, for use in functions that `mind_mlir.jit` is given, and outside of
 them, where each runs at once, compiled. `help(mnp.dot_general)` says all about one; the
-[op reference](../dialect/ops.md) has examples of the operations in Core IR. Dtypes are not promoted: operands
-have one dtype, which numbers of Python take. Branches and loops are `mind_mlir.cond`, `while_loop`,
-`fori_loop` and `scan`.
+[op reference](../dialect/ops.md) has examples of the operations in Core IR. Operands of several
+dtypes take [the one that they have together](python.md#dtypes), and floats that are made without a `dtype`
+that of the arrays they meet. Branches and loops are `mind_mlir.cond`, `while_loop`, `fori_loop` and `scan`.
 
 """
 

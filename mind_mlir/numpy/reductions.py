@@ -10,7 +10,7 @@ from mind_mlir.numpy.arrays import apply, op, traced
 from mind_mlir.numpy.calling import spelled
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.tracing.conversion import as_dtype
-from mind_mlir.tracing.reductions import axes_of
+from mind_mlir.tracing.reductions import axes_of, counted
 
 if TYPE_CHECKING:
     from mind_mlir.numpy.arrays import Array, ArrayLike, Axes, DTypeLike
@@ -24,9 +24,10 @@ def sum(  # noqa: A001 -- numpy's name
     """Add the elements along ``axis``, one or several, or all of them.
 
     Args:
-        a: The array; truth values are counted, in i64.
+        a: The array; truth values are counted.
         axis: The axes to reduce, negative ones from the end; None for all.
-        dtype: What to add in, which is the dtype of the result; by default that of ``a``.
+        dtype: What to add in, which is the dtype of the result; by default that of ``a``, and for integers
+            and truth values i64, or ui64.
         keepdims: Whether the axes stay with extent 1.
     """
     x = traced(a)
@@ -40,7 +41,7 @@ def sum(  # noqa: A001 -- numpy's name
 
 @spelled("Mean")
 def mean(a: ArrayLike, /, axis: Axes = None, *, keepdims: bool = False) -> Array:
-    """Return the mean of floats along ``axis``, one or several, or of all; integers are refused (E2005)."""
+    """Return the mean along ``axis``, one or several, or of all; integers and truth values are floats."""
     return traced(a).mean(axis, keepdims=keepdims)
 
 
@@ -82,7 +83,7 @@ def count_nonzero(a: ArrayLike, /, axis: Axes = None, *, keepdims: bool = False)
 
 @spelled("Mean")
 def var(a: ArrayLike, /, axis: Axes = None, *, ddof: float = 0, keepdims: bool = False) -> Array:
-    """Return the mean of the squared distances of floats from their mean.
+    """Return the mean of the squared distances of numbers from their mean.
 
     Args:
         a: The array.
@@ -177,8 +178,7 @@ def cumsum(a: ArrayLike, /, axis: int | None = None) -> Array:
     many there are, and the work is n log2(n) additions.
     """
     x, place = _along(a, axis)
-    if x.value.type.dtype is DType.I1:
-        x = x.astype(DType.SI64)
+    x = counted(x)
     extent, reach = x.shape[place], 1
     while reach < extent:
         x = x + _moved(x, place, reach)

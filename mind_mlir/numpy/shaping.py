@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir import border
-from mind_mlir.numpy.arrays import filled, op, shape_of, stretched, together, traced
+from mind_mlir.numpy.arrays import op, shape_of, stretched, together, traced
 from mind_mlir.numpy.calling import spelled
+from mind_mlir.tracing.operators import choose
 from mind_mlir.tracing.reductions import axes_of
 
 if TYPE_CHECKING:
@@ -232,7 +233,7 @@ def _triangle(x: TracedArray, k: int, *, lower: bool) -> TracedArray:
         raise ValueError(f"m must be an array of rank 2 or more, not {x.ndim}")
     places = diagonals(*x.shape[-2:])
     kept = places <= k if lower else places >= k
-    return op("Select", stretched(kept, x.shape), x, filled(x.shape, 0, x.value.type.dtype))
+    return choose(kept, x, False)
 
 
 concat = concatenate

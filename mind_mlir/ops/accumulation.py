@@ -81,7 +81,11 @@ def term_magnitudes(
         array if record.operand(place).domain in _INDICES else _magnitude(array)
         for place, array in enumerate(operands)
     ]
-    return evaluate(finite) if record.magnitude is None else record.magnitude(operands, attributes)
+    if record.magnitude is not None:
+        return record.magnitude(operands, attributes)
+    found = evaluate(finite)
+    # The greatest of no elements is less than zero.
+    return found if found.dtype.kind == "c" else np.abs(found)
 
 
 def _magnitude(array: Array) -> Array:

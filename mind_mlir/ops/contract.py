@@ -81,6 +81,15 @@ class Tagged:
     kind: str
     value: bool | int | float | complex | str | tuple[bool | int | float | str, ...]
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Tagged):
+            return NotImplemented
+        # Tuples hold what is the same object for equal; dataclasses no longer compare by them in Python 3.13.
+        return (self.kind, self.value) == (other.kind, other.value)
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.value))
+
 
 @dataclass(frozen=True, slots=True)
 class Field:

@@ -6,9 +6,10 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir import border
-from mind_mlir.diagnostics.suggestions import did_you_mean
+from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.frozen import FrozenDict
 from mind_mlir.ops.contract import MAP_KINDS, Tagged
+from mind_mlir.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -125,6 +126,7 @@ def _value(target: CustomTarget, name: str, definition: CustomAttribute, given: 
     return value
 
 
+@public
 def custom_attributes(values: Mapping[str, Any]) -> str:
     """Return ``attrs`` of a custom call for plain values of Python, as `Builder.emit` takes it.
 

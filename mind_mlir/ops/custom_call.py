@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.abi import CUSTOM_CALL_ATTRIBUTE
-from mind_mlir.diagnostics.suggestions import did_you_mean
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops import custom_library
 from mind_mlir.ops import stablehlo_control as hlo
@@ -18,6 +17,7 @@ from mind_mlir.ops.custom_attributes import AttributesError, custom_attributes, 
 from mind_mlir.ops.custom_records import record_target
 from mind_mlir.ops.custom_targets import custom_target, custom_targets, finders
 from mind_mlir.ops.opdef import EVERY, AttributeDef, Example, NotDifferentiable, OpDef, OperandDef, Rounding
+from mind_mlir.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -177,7 +177,7 @@ OPERATIONS = (
             (
                 tuple(dtype for dtype in EVERY if dtype not in (DType.F32, DType.F64)),
                 "its target says what it takes, and those that ship take f32 and f64: register your own "
-                "(docs/custom_calls.md)",
+                "(mind_mlir.register_custom_call)",
             ),
         ),
         contract=Contract(

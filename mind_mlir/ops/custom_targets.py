@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mind_mlir import border
+from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.frozen import FrozenDict
 from mind_mlir.ops.contract import MAP_KINDS
 
@@ -86,6 +87,7 @@ _targets: dict[str, CustomTarget] = {}
 finders: list[Callable[[str], CustomTarget | None]] = []
 
 
+@public
 def register_custom_call(
     target: str,
     *,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
@@ -39,7 +39,7 @@ from mind_mlir.ops.opdef import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mind_mlir.ir.attributes import Array, AttributeValue
     from mind_mlir.ir.value import Value
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from mind_mlir.ops.opdef import DTypeSet
     from mind_mlir.ops.vjp import VjpContext
 
+_Product: TypeAlias = "Callable[[Array, Array], Array]"
 _LISTS = ("batch_lhs", "batch_rhs", "contract_lhs", "contract_rhs")
 _SIDES = ("lhs", "rhs")
 #: What is multiplied, accumulated in, and given; complex numbers among themselves.
@@ -140,15 +141,18 @@ def _evaluate(context: EvalContext) -> Array:
     first = left.transpose(*lhs.batch, *lhs.free, *lhs.contracted).reshape(batch, rows, depth)
     second = right.transpose(*rhs.batch, *rhs.contracted, *rhs.free).reshape(batch, depth, columns)
     factors = [numbers.widened(cast_array(factor, accumulator)) for factor in (first, second)]
-    multiply = _complex_product if accumulator in COMPLEX else np.matmul
-    product = numbers.rounded(multiply(*factors), accumulator)
-    return cast_array(product, attributes["out_dtype"]).reshape(context.result_type.extents)
+    # Columns by rows where nothing is summed: a sum, which begins with 0.0, would lose the sign of -0.0.
+    multiply: _Product = np.matmul if lhs.contracted else np.multiply
+    product = _complex_product(multiply, *factors) if accumulator in COMPLEX else multiply(*factors)
+    return cast_array(numbers.rounded(product, accumulator), attributes["out_dtype"]).reshape(
+        context.result_type.extents
+    )
 
 
-def _complex_product(left: Array, right: Array) -> Array:
+def _complex_product(multiply: _Product, left: Array, right: Array) -> Array:
     """Return products of complex matrices, made of those of their parts."""
     a, b, c, d = left.real, left.imag, right.real, right.imag
-    return joined(np.matmul(a, c) - np.matmul(b, d), np.matmul(a, d) + np.matmul(b, c))
+    return joined(multiply(a, c) - multiply(b, d), multiply(a, d) + multiply(b, c))
 
 
 # Derivative

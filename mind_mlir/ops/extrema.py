@@ -13,6 +13,7 @@ from mind_mlir.ops.opdef import ALL_REAL, NO_NUMBERS, NO_ORDER, Alias, OpDef, Op
 from mind_mlir.ops.pointwise import (
     BROADCAST_EXAMPLES,
     broadcast_type,
+    full_like,
     lower_binary,
     stretched,
     zeros_like,
@@ -46,22 +47,30 @@ def _lesser(left: Array, right: Array) -> Array:
 
 
 def _maximum_vjp(context: VjpContext) -> Sequence[Value | None]:
-    return _chosen(context, "Less")
+    return _shared(context, "Less")
 
 
 def _minimum_vjp(context: VjpContext) -> Sequence[Value | None]:
-    return _chosen(context, "Greater")
+    return _shared(context, "Greater")
 
 
-def _chosen(context: VjpContext, op: str) -> Sequence[Value | None]:
-    """Return the cotangent for rhs where ``lhs <op> rhs``, else for lhs."""
+def _shared(context: VjpContext, op: str) -> Sequence[Value | None]:
+    """Return the cotangent for rhs where ``lhs <op> rhs``, halves where they are equal, else for lhs.
+
+    Halves make smooth what is smooth: `max(x, y) + log1p(exp(-abs(x - y)))` has a derivative where x is y.
+    """
     left, right = (stretched(context, operand) for operand in context.operands)
-    takes_right = context.emit("Compare", left, right, op=op)
     zeros = zeros_like(context, context.result)
-    return (
-        context.emit("Select", takes_right, zeros, context.cotangent) if context.needs[0] else None,
-        context.emit("Select", takes_right, context.cotangent, zeros) if context.needs[1] else None,
-    )
+    are_equal = context.emit("Compare", left, right, op="Equal")
+    half = context.emit("Mul", context.cotangent, full_like(context, 0.5, context.result))
+    share = context.emit("Select", are_equal, half, context.cotangent)
+    of_left = of_right = None
+    if context.needs[0]:
+        of_left = context.emit("Select", context.emit("Compare", left, right, op=op), zeros, share)
+    if context.needs[1]:
+        takes = context.emit("Compare", left, right, op=f"{op}Equal")
+        of_right = context.emit("Select", takes, share, zeros)
+    return of_left, of_right
 
 
 def _lower_maximum(context: LoweringContext) -> Any:
@@ -75,7 +84,9 @@ def _lower_minimum(context: LoweringContext) -> Any:
 _SPEC = "core-ir-page.md, Broadcasting rules; ptir-v0.4.md, ElementwiseBinary"
 _NAN = "Where either operand is NaN, so is the result."
 _ZEROS = "-0.0 is less than +0.0, as for IEEE 754's maximum and minimum."
-_TIES = "Where the operands are equal, or one is NaN, the gradient goes to `lhs` alone."
+_TIES = (
+    "Where the operands are equal, each has half of the gradient; where one is NaN, all of it goes to `lhs`."
+)
 
 OPERATIONS = (
     OpDef(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from mind_mlir.ir.types import MAX_RANK, TensorType
+from mind_mlir.ir.types import MAX_RANK, DTypeKind, TensorType
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contexts import RuleViolation, TypeContext
 
@@ -182,7 +182,14 @@ def _check_dtypes(record: OpDef, context: TypeContext) -> None:
                 f"Dtype mismatch: {record.opcode} of {first.dtype.core_name} and {found.dtype.core_name}",
                 operand=index,
                 notes=(f"{record.operand(0).name} is {first}", f"{record.operand(index).name} is {found}"),
-                help="give both operands the same dtype; there is no implicit promotion",
+                help=f"convert one of them by Cast with dtype={_wider(first.dtype, found.dtype).core_name}; "
+                "there is no implicit promotion",
                 left=first.dtype.core_name,
                 right=found.dtype.core_name,
             )
+
+
+def _wider(*dtypes: DType) -> DType:
+    """Return that of two dtypes whose numbers are of the wider kind, or have more bits."""
+    kinds = list(DTypeKind)
+    return max(dtypes, key=lambda dtype: (kinds.index(dtype.kind), dtype.bits))

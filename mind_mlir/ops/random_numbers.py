@@ -223,8 +223,8 @@ _ATTRIBUTES = (
 )
 _CHOICES = (
     "The generator is Philox 4x32-10. Its key is the seed; block `b` of stream `s` has the counter "
-    "`b + 2^64 s`, and word `j` of the stream is word `j % 4` of block `j // 4` (docs/random.md). So numbers "
-    "depend on the seed, the stream and the place in the tensor alone: they are the same on every machine "
+    "`b + 2^64 s`, and word `j` of the stream is word `j % 4` of block `j // 4`. So numbers depend on "
+    "the seed, the stream and the place in the tensor alone: they are the same on every machine "
     "and for every number of threads.",
     "Element `i`, in row-major order, is made of word `i`; one of a dtype of 64 bits is made of words `2 i`, "
     "its lower half, and `2 i + 1`.",

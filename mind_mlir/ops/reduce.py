@@ -91,6 +91,8 @@ def _evaluate(context: EvalContext) -> Array:
     (operand,), attributes = context.operands, context.attributes
     accumulator: DType = attributes["accum_dtype"]
     axes = kept_axes(attributes, operand.ndim)
+    if not axes:  # nothing is reduced: no sum begins, and -0.0 stays
+        return cast_array(cast_array(operand, accumulator), attributes["out_dtype"])
     kept = tuple(axis for axis in range(operand.ndim) if axis not in axes)
     shape = tuple(operand.shape[axis] for axis in kept)
     count = math.prod(operand.shape[axis] for axis in axes)
@@ -252,6 +254,9 @@ OPERATIONS = (
             "Sums of floats begin with +0.0, and their order depends only on the shape, the instruction set "
             f"and the compiler's version, never on the number of threads. {ACCURACY}",
             "Sums of integers wrap around on overflow (two's complement).",
+            "Elements become numbers of `accum_dtype` as Cast makes them, before anything is added: a "
+            "negative integer is 0 in an unsigned one, and what is beyond its range the greatest or the "
+            "least number.",
             "If an element is NaN, so are the greatest and the least one; -0.0 is less than +0.0.",
             "Truth values have false less than true, so that Max says whether any is true and Min whether "
             "all are; to count them, accumulate in an integer dtype: Sum never accumulates in i1 (E2005).",

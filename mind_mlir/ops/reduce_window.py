@@ -99,7 +99,9 @@ def _lower(context: LoweringContext) -> Any:
         x = context.elementwise(term, [x], source.with_dtype(computed))
     whole = TensorType(computed, tuple(axis.padded for axis in axes))
     kept = [axis.kept for axis in axes]
-    x = padded(context, x, source.with_dtype(computed), whole, kept, identity_number(kind, computed))
+    # What a window of nothing but padding gives is a number of the accumulator's, which may hold fewer.
+    padding = identity_number(kind, accumulator)
+    x = padded(context, x, source.with_dtype(computed), whole, kept, padding)
     total, type_ = x, result.with_dtype(computed)
     for stage in stages(axes):
         total = _reduced(context, total, stage, type_.with_shape(tuple(axis.count for axis in stage)))

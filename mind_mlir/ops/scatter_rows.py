@@ -56,7 +56,7 @@ def scatter_rows(
         combine: From the old element and the update to the new element, of the accumulator's dtype and, but
             for complex numbers, by a single operation; None where the update takes the old element's place.
         lines: Three factors of ``count``, where rows are single elements: updates whose numbers differ in the
-            first or the last of these digits go to different elements.
+            first or the last of these digits go to different elements. None where nothing is known of that.
         skips: Whether a row of updates may have no place: ``row`` gives then how many rows there are.
     """
     result = context.result_type
@@ -73,8 +73,8 @@ def scatter_rows(
     # Vectors hold no complex numbers: theirs stays a loop over single ones.
     if dtype not in (DType.CF32, DType.CF64):
         scattered.owner.attributes[SCATTER_ATTRIBUTE] = context.mlir.ir.UnitAttr.get()
-        if lines is not None:
-            attribute = context.mlir.ir.DenseI64ArrayAttr.get(list(lines))
+        if width == 1:
+            attribute = context.mlir.ir.DenseI64ArrayAttr.get(list(lines or (1, count, 1)))
             scattered.owner.attributes[LINES_ATTRIBUTE] = attribute
     shaped = reshape(context, scattered, flat, result.extents)
     if dtype is result.dtype:

@@ -172,7 +172,7 @@ def _reduced(context: LoweringContext) -> Any:
     if source is not computed:
         values_type = values_type.with_dtype(computed)
         values = context.elementwise(term, [values], values_type)
-    start = context.filled(total_type, identity_number(kind, computed))
+    start = context.filled(total_type, identity_number(kind, accumulator))
     rows = replace(
         context,
         operands=(start, ids, values),

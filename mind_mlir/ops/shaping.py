@@ -131,8 +131,10 @@ def _lower_broadcast_to(context: LoweringContext) -> Any:
     if context.result_type.element_count == 0:
         return context.empty(context.result_type)
     source = operand.owner
-    if getattr(source, "name", "") == "arith.constant" and source.attributes["value"].is_splat:
-        element = source.attributes["value"].get_splat_value()
+    data = source.attributes["value"] if getattr(source, "name", "") == "arith.constant" else None
+    # A large literal, whose attribute has no data, is several numbers.
+    if isinstance(data, context.mlir.ir.DenseElementsAttr) and data.is_splat:
+        element = data.get_splat_value()
         scalar = context.mlir.arith.constant(context.element(type_.dtype), element)
         return context.named("fill", [scalar], context.empty(context.result_type), context.result_type)
     return context.elementwise(lambda element: element)

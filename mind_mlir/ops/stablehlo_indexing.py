@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.ops.accumulators import default_accumulator
 from mind_mlir.ops.extremes import identity_number
 from mind_mlir.ops.stablehlo_conversion import converted
+from mind_mlir.ops.window_numbers import SCATTER, WindowNumbers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,6 +55,10 @@ def gather_windows(context: StablehloContext) -> HloValue:
     """Rule of `GatherWindows`, which is StableHLO's."""
     x, indices = context.operands
     attributes = context.attributes
+    if attributes["checked"]:
+        sizes, indexed = attributes["slice_sizes"], attributes["start_index_map"]
+        extents = [x.shape[dim] if sizes[dim] == 1 else 0 for dim in indexed]
+        indices = _wrapped(context, indices, extents, attributes["index_vector_dim"])
     return context.gather(
         x,
         indices,
@@ -72,6 +77,10 @@ def scatter_windows(context: StablehloContext) -> HloValue:
     """Rule of `ScatterWindows`, which is StableHLO's."""
     operand, indices, updates = context.operands
     attributes = context.attributes
+    if attributes["checked"]:
+        windows = WindowNumbers.of(SCATTER, attributes, operand.shape, updates.shape)
+        extents = [operand.shape[dim] if windows.wraps(dim) else 0 for dim in windows.indexed]
+        indices = _wrapped(context, indices, extents, windows.vector_dim)
     return _scattered(
         context,
         operand,

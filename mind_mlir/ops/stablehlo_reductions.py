@@ -50,7 +50,12 @@ def reduce(context: StablehloContext) -> HloValue:
 
 
 def accumulated(context: StablehloContext, x: HloValue, axes: Sequence[int], kind: str) -> HloValue:
-    """Append a reduction in which floats narrower than f32 are added in f32, and rounded once."""
+    """Append a reduction in which floats narrower than f32 are added in f32, and rounded once.
+
+    Along no axes it is ``x`` itself: a sum that begins with 0.0 would lose the sign of -0.0.
+    """
+    if not axes:
+        return x
     wide = default_accumulator(x.dtype) if kind == "Sum" else x.dtype
     return context.convert(combined(context, context.convert(x, wide), axes, kind), x.dtype)
 

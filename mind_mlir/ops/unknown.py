@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.diagnostics import Diagnostic
 from mind_mlir.ops import registry
+from mind_mlir.suggestions import nearest
 
 if TYPE_CHECKING:
     from mind_mlir.diagnostics import Location
@@ -59,7 +60,5 @@ def nearest_opcode(opcode: str) -> str | None:
     """Return the known opcode that ``opcode`` was most likely meant to be, or None."""
     by_folded = {known.lower(): known for known in registry.by_opcode()}
     by_folded |= {name.lower(): opcode for name, (opcode, _profile) in _aliases().items()}
-    import difflib  # noqa: PLC0415 -- nobody needs it who makes no mistake
-
-    near = difflib.get_close_matches(opcode.lower()[:60].replace("_", ""), list(by_folded), n=1)
-    return by_folded[near[0]] if near else None
+    near = nearest(opcode.replace("_", ""), by_folded)
+    return None if near is None else by_folded[near]

@@ -10,9 +10,16 @@ from mind_mlir.ir.types import TensorType, format_shape
 from mind_mlir.ops import stablehlo_indexing as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.bounds import clamped_position
-from mind_mlir.ops.opdef import INTEGERS, MOVABLE, AttributeDef, Example, OpDef, OperandDef
+from mind_mlir.ops.opdef import INTEGERS, MOVABLE, AttributeDef, Example, OpDef, OperandDef, Program
 from mind_mlir.ops.scatter import index_numbers
-from mind_mlir.ops.window_numbers import GATHER, SCATTER, WindowNumbers, check_numbers
+from mind_mlir.ops.window_numbers import (
+    CHECKED,
+    CHECKED_CHOICE,
+    GATHER,
+    SCATTER,
+    WindowNumbers,
+    check_dimension_numbers,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,7 +35,7 @@ def _type(context: TypeContext) -> TensorType:
     operand, attributes = context.operands[0], context.attributes
     sizes: tuple[int, ...] = attributes["slice_sizes"]
     windows: tuple[int, ...] = attributes["offset_dims"]
-    scattered = check_numbers(context, GATHER)
+    scattered = check_dimension_numbers(context, GATHER)
     if len(sizes) != operand.rank:
         context.fail(
             "E3002",
@@ -60,9 +67,13 @@ def _type(context: TypeContext) -> TensorType:
 def _evaluate(context: EvalContext) -> Array:
     operand, indices = context.operands
     windows = WindowNumbers.of(GATHER, context.attributes, operand.shape, context.result_type.extents)
+    checked: bool = context.attributes["checked"]
+    if checked:
+        windows.require(context, indices)
     if context.result_type.element_count == 0:
         return np.empty(windows.shape, operand.dtype)
-    return np.asarray(operand[tuple(windows.places(indices, clamped=True))]).reshape(windows.shape)
+    places = windows.places(indices, clamped=not checked, checked=checked)
+    return np.asarray(operand[tuple(places)]).reshape(windows.shape)
 
 
 def clamped(
@@ -89,7 +100,8 @@ def scatter_form(attributes: Mapping[str, Any], reduce: str) -> dict[str, Any]:
     """Return the attributes of the ScatterWindows whose windows are those of a GatherWindows."""
     names = ("windows", "thin", "batched", "indices_batched", "indexed")
     form = {getattr(SCATTER, name): attributes[getattr(GATHER, name)] for name in names}
-    return {**form, "index_vector_dim": attributes["index_vector_dim"], "reduce": reduce}
+    same = {name: attributes[name] for name in ("index_vector_dim", "checked")}
+    return {**form, **same, "reduce": reduce}
 
 
 def _vjp(context: VjpContext) -> Sequence[Value | None]:
@@ -99,7 +111,7 @@ def _vjp(context: VjpContext) -> Sequence[Value | None]:
     if 0 in context.cotangent.shape:
         return zeros, None
     indexed, sizes = attributes["start_index_map"], attributes["slice_sizes"]
-    if indexed:
+    if indexed and not attributes["checked"]:
         most = [operand.type.extents[dim] - sizes[dim] for dim in indexed]
         vector_dim = attributes["index_vector_dim"]
         indices = clamped(context.emit, context.builder, indices, [0] * len(most), most, vector_dim)
@@ -109,10 +121,13 @@ def _vjp(context: VjpContext) -> Sequence[Value | None]:
 
 def _lower(context: LoweringContext) -> Any:
     operand, result, mlir = context.operands[0], context.result_type, context.mlir
-    if result.element_count == 0:
-        return context.empty(result)
     windows = WindowNumbers.of(GATHER, context.attributes, context.operand_types[0].extents, result.extents)
     numbers = index_numbers(context, windows.vector_dim, len(windows.indexed))
+    checked: bool = context.attributes["checked"]
+    if checked:
+        windows.check(context, numbers)
+    if result.element_count == 0:
+        return context.empty(result)
 
     def body(*elements: Any) -> Any:
         begins = dict(zip(windows.indexed, elements, strict=False))
@@ -123,7 +138,9 @@ def _lower(context: LoweringContext) -> Any:
                 for source in (windows.sources[dim], windows.batched[dim])
                 if source is not None and windows.shape[source] > 1
             ]
-            if dim in begins and extent > windows.sizes[dim]:
+            if dim in begins and checked:
+                terms.append(windows.begin(context, begins[dim], dim))
+            elif dim in begins and extent > windows.sizes[dim]:
                 terms.append(clamped_position(context, begins[dim], extent - windows.sizes[dim]))
             place.append(_sum(context, terms))
         return mlir.tensor.extract(operand, place)
@@ -160,8 +177,25 @@ def _form(
         "start_index_map": indexed,
         "index_vector_dim": vector_dim,
         "slice_sizes": sizes,
+        "checked": False,
     }
 
+
+_CHECKED = (
+    "func @main(%x: tensor<f32[3, 4]>) -> (tensor<f32[3]>, tensor<f32[2, 3]>) {\n"
+    "^entry:\n"
+    "  %i = ConstTensor {value=[[0, -1, 2], [-4, 3, 0]], dtype=i64, shape=[2, 3]} : "
+    "tensor<i64[2, 3]>\n"
+    "  %a = GatherWindows (%x, %i) {offset_dims=[], collapsed_slice_dims=[0, 1], "
+    "start_index_map=[0, 1], index_vector_dim=0, slice_sizes=[1, 1], checked=true} : "
+    "tensor<f32[3]>\n"
+    "  %j = ConstTensor {value=[-3, 1], dtype=i64, shape=[2]} : tensor<i64[2]>\n"
+    "  %b = GatherWindows (%x, %j) {offset_dims=[1], collapsed_slice_dims=[0], "
+    "start_index_map=[0], index_vector_dim=1, slice_sizes=[1, 3], checked=true} : tensor<f32[2, "
+    "3]>\n"
+    "  return %a, %b\n"
+    "}\n"
+)
 
 OPERATIONS = (
     OpDef(
@@ -201,6 +235,7 @@ OPERATIONS = (
                 "index_vector_dim", AttrKind.I64, "the dimension of indices that holds index vectors"
             ),
             AttributeDef("slice_sizes", AttrKind.I64_LIST, "the extents of a window"),
+            CHECKED,
         ),
         type_rule=_type,
         evaluate=_evaluate,
@@ -212,6 +247,7 @@ OPERATIONS = (
             "PTIR has no such operation; this is StableHLO's.",
             "A window that would not lie within the operand is moved until it does: no index is out of "
             "bounds, unlike those of Gather, Take and DynamicSlice.",
+            CHECKED_CHOICE,
             "Dimensions do not count from the end.",
         ),
         extension=True,
@@ -230,5 +266,6 @@ OPERATIONS = (
             Example(("T[1]", "i64[]"), _form((), (0,), (0,), 0, (1,)), "a single element"),
             Example(("T[5, 3]", "i32[0, 1]"), _form((1,), (0,), (0,), 1, (1, 3)), "no windows"),
         ),
+        programs=(Program(_CHECKED, "numbers that are checked, and count from the end"),),
     ),
 )

@@ -14,13 +14,34 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mind_mlir.diagnostics.checks import IndexCheck, PositionCheck
 from mind_mlir.ir.types import format_shape
+from mind_mlir.ops.attribute_kinds import AttrKind
+from mind_mlir.ops.bounds import check_numbers, clamped_position, require_allowed, safe_position
+from mind_mlir.ops.opdef import AttributeDef
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from mind_mlir.diagnostics.checks import Check
     from mind_mlir.ir.attributes import Array
-    from mind_mlir.ops.contexts import TypeContext
+    from mind_mlir.mlir.context import LoweringContext
+    from mind_mlir.ops.contexts import EvalContext, TypeContext
+
+#: Whether windows are looked for only where they are, as Gather reads and ScatterAdd adds.
+CHECKED = AttributeDef(
+    "checked",
+    AttrKind.BOOL,
+    "whether a window that does not lie within the operand is an error, and negative numbers count from the "
+    "end where windows are one element thick",
+    default=False,
+)
+#: What that is in words.
+CHECKED_CHOICE = (
+    "With `checked`, as numpy has it and XLA not, a window that does not lie within the operand is E6001 "
+    "when the function runs, and no result is returned; a number in `[-extent, -1]` counts from the end "
+    "where a window is one element thick."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,13 +138,49 @@ class WindowNumbers:
             count += 1
         return count
 
-    def places(self, indices: Array, *, clamped: bool) -> list[Array]:
+    def wraps(self, dim: int) -> bool:
+        """Return whether numbers that are checked count from the end in a dimension of the operand."""
+        return self.sizes[dim] == 1
+
+    def checks(self, opcode: str, label: str) -> list[Check]:
+        """Return the checks of the numbers of an index vector, in their order."""
+        return [
+            IndexCheck(opcode, label, dim, self.operand)
+            if self.wraps(dim)
+            else PositionCheck(opcode, label, dim, self.operand, self.sizes[dim])
+            for dim in self.indexed
+        ]
+
+    def require(self, context: EvalContext, indices: Array) -> None:
+        """Raise E6001 unless all windows lie within the operand."""
+        vectors = np.moveaxis(self._vectors(indices), -1, 0)
+        for numbers, check in zip(vectors, self.checks(context.opcode, context.label), strict=True):
+            require_allowed(context, numbers, check)
+
+    def check(self, context: LoweringContext, numbers: Sequence[Any]) -> None:
+        """Append the same; ``numbers`` are a tensor for each number of an index vector."""
+        shape = tuple(self.shape[dim] for dim in self.scattered)
+        type_ = context.operand_types[1].with_shape(shape)
+        for tensor, check in zip(numbers, self.checks(context.opcode, context.label), strict=True):
+            check_numbers(context, tensor, type_, check)
+
+    def begin(self, context: LoweringContext, number: Any, dim: int) -> Any:
+        """Append where a window begins that has been checked, of type `index`."""
+        if self.wraps(dim):
+            return safe_position(context, number, self.operand[dim])
+        return clamped_position(context, number, self.operand[dim] - self.sizes[dim])
+
+    def _vectors(self, indices: Array) -> Array:
+        vectors = indices if self.vector_dim < indices.ndim else indices[..., np.newaxis]
+        return np.moveaxis(vectors, self.vector_dim, -1).astype(np.int64)
+
+    def places(self, indices: Array, *, clamped: bool, checked: bool = False) -> list[Array]:
         """Return where each element of the windows lies in each dimension of the operand, i64.
 
-        With ``clamped`` windows are moved until they lie within it.
+        With ``clamped`` windows are moved until they lie within it; with ``checked`` numbers count from the
+        end where they are negative.
         """
-        vectors = indices if self.vector_dim < indices.ndim else indices[..., np.newaxis]
-        vectors = np.moveaxis(vectors, self.vector_dim, -1).astype(np.int64)
+        vectors = self._vectors(indices)
         spread = [extent if dim in self.scattered else 1 for dim, extent in enumerate(self.shape)]
         counted = np.indices(self.shape, sparse=True)
         found = []
@@ -131,6 +188,8 @@ class WindowNumbers:
             place = np.zeros(self.shape, np.int64)
             if dim in self.indexed:
                 begins = vectors[..., self.indexed.index(dim)].reshape(spread)
+                if checked and self.wraps(dim):
+                    begins = np.where(begins < 0, begins + extent, begins)
                 place += np.clip(begins, 0, extent - self.sizes[dim]) if clamped else begins
             for source in (self.sources[dim], self.batched[dim]):
                 if source is not None:
@@ -139,7 +198,7 @@ class WindowNumbers:
         return found
 
 
-def check_numbers(context: TypeContext, names: Names) -> tuple[int, ...]:
+def check_dimension_numbers(context: TypeContext, names: Names) -> tuple[int, ...]:
     """Report what the dimension numbers have against one another and against the first two operands.
 
     Args:

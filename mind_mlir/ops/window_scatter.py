@@ -11,15 +11,23 @@ from mind_mlir.ir.types import DType, DTypeKind, TensorType, format_shape
 from mind_mlir.ops import stablehlo_indexing as hlo
 from mind_mlir.ops.accumulators import computed_dtype
 from mind_mlir.ops.attribute_kinds import AttrKind
-from mind_mlir.ops.opdef import EVERY, INTEGERS, AttributeDef, Example, OpDef, OperandDef, Rounding
+from mind_mlir.ops.opdef import EVERY, INTEGERS, AttributeDef, Example, OpDef, OperandDef, Program, Rounding
 from mind_mlir.ops.reassociation import reshape
 from mind_mlir.ops.scatter import index_numbers
 from mind_mlir.ops.scatter_reduce import extreme_at
 from mind_mlir.ops.scatter_rows import rounded_once, scatter_rows
-from mind_mlir.ops.window_numbers import SCATTER, WindowNumbers, check_numbers
+from mind_mlir.ops.window_numbers import (
+    CHECKED,
+    CHECKED_CHOICE,
+    SCATTER,
+    WindowNumbers,
+    check_dimension_numbers,
+)
 from mind_mlir.ops.window_scatter_vjp import scatter_windows_vjp
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from mind_mlir.ir.attributes import Array
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
@@ -30,7 +38,7 @@ KINDS = ("Add", "Mul", "Max", "Min", "Replace")
 def _type(context: TypeContext) -> TensorType:
     operand, _, updates = context.operands
     _check_dtypes(context)
-    scattered = check_numbers(context, SCATTER)
+    scattered = check_dimension_numbers(context, SCATTER)
     windows: tuple[int, ...] = context.attributes["update_window_dims"]
     rank = len(scattered) + len(windows)
     if updates.rank != rank:
@@ -104,7 +112,10 @@ def _evaluate(context: EvalContext) -> Array:
     operand, indices, updates = context.operands
     reduce, dtype = context.attributes["reduce"], context.result_type.dtype
     windows = WindowNumbers.of(SCATTER, context.attributes, operand.shape, updates.shape)
-    places = windows.places(indices, clamped=False)
+    checked: bool = context.attributes["checked"]
+    if checked:
+        windows.require(context, indices)
+    places = windows.places(indices, clamped=False, checked=checked)
     inside = np.ones(updates.shape, np.bool_)
     for place, extent in zip(places, operand.shape, strict=True):
         inside &= (place >= 0) & (place < extent)
@@ -125,12 +136,16 @@ def _evaluate(context: EvalContext) -> Array:
 
 def _lower(context: LoweringContext) -> Any:
     operand, _, updates = context.operand_types
+    windows = WindowNumbers.of(SCATTER, context.attributes, operand.extents, updates.extents)
+    numbers = index_numbers(context, windows.vector_dim, len(windows.indexed))
+    checked: bool = context.attributes["checked"]
+    if checked:
+        windows.check(context, numbers)
     if operand.element_count == 0 or updates.element_count == 0:
         return context.operands[0]
-    windows = WindowNumbers.of(SCATTER, context.attributes, operand.extents, updates.extents)
     kept = updates.rank - windows.full_rank
     row_shape, width = updates.extents[:kept], math.prod(updates.extents[kept:])
-    rows = _row_numbers(context, windows, TensorType(DType.SI64, row_shape))
+    rows = _row_numbers(context, windows, numbers, TensorType(DType.SI64, row_shape))
 
     def row(at: Any) -> Any:
         found = context.mlir.tensor.extract(rows, [at])
@@ -145,17 +160,19 @@ def _lower(context: LoweringContext) -> Any:
         "Replace": None,
     }
     kind = combine[context.attributes["reduce"]]
-    return scatter_rows(context, row, math.prod(row_shape), width, kind, skips=True)
+    return scatter_rows(context, row, math.prod(row_shape), width, kind, skips=not checked)
 
 
-def _row_numbers(context: LoweringContext, windows: WindowNumbers, type_: TensorType) -> Any:
+def _row_numbers(
+    context: LoweringContext, windows: WindowNumbers, numbers: Sequence[Any], type_: TensorType
+) -> Any:
     """Append a flat tensor of i64: where each row of the updates goes; the count of rows for nowhere.
 
     Sums of positions may wrap around, which takes them outside as well.
     """
     mlir, arith = context.mlir, context.mlir.arith
     rank = len(windows.operand) - windows.full_rank
-    numbers = index_numbers(context, windows.vector_dim, len(windows.indexed))
+    checked: bool = context.attributes["checked"]
     i64 = context.element(DType.SI64)
     below = arith.CmpIPredicate.ult
 
@@ -164,7 +181,9 @@ def _row_numbers(context: LoweringContext, windows: WindowNumbers, type_: Tensor
         row, inside = context.scalar(0, DType.SI64), context.scalar(1, DType.I1)
         for dim, extent in enumerate(windows.operand[:rank]):
             place = context.scalar(0, DType.SI64)
-            if dim in begins:
+            if dim in begins and checked:
+                place = arith.index_cast(i64, windows.begin(context, begins[dim], dim))
+            elif dim in begins:
                 begin = begins[dim]
                 place = begin if begin.type == i64 else arith.extsi(i64, begin)
             for source in (windows.sources[dim], windows.batched[dim]):
@@ -172,7 +191,7 @@ def _row_numbers(context: LoweringContext, windows: WindowNumbers, type_: Tensor
                     counted = arith.index_cast(i64, mlir.linalg.IndexOp(source).result)
                     place = arith.addi(place, counted)
             end = context.scalar(extent, DType.SI64)
-            if dim in begins:
+            if dim in begins and not checked:
                 inside = arith.andi(inside, arith.cmpi(below, place, end))
             row = arith.addi(arith.muli(row, end), place)
         count = context.scalar(math.prod(windows.operand[:rank]), DType.SI64)
@@ -201,8 +220,26 @@ def _form(
         "scatter_dims_to_operand_dims": indexed,
         "index_vector_dim": vector_dim,
         "reduce": reduce,
+        "checked": False,
     }
 
+
+_CHECKED = (
+    "func @main(%x: tensor<f32[3, 4]>, %y: tensor<f32[3]>, %z: tensor<f32[2, 2]>) -> "
+    "(tensor<f32[3, 4]>) {\n"
+    "^entry:\n"
+    "  %i = ConstTensor {value=[[0, -1, 2], [-4, 3, -1]], dtype=i64, shape=[2, 3]} : "
+    "tensor<i64[2, 3]>\n"
+    "  %a = ScatterWindows (%x, %i, %y) {update_window_dims=[], inserted_window_dims=[0, 1], "
+    "scatter_dims_to_operand_dims=[0, 1], index_vector_dim=0, reduce=Add, checked=true} : "
+    "tensor<f32[3, 4]>\n"
+    "  %j = ConstTensor {value=[[-3, 1], [1, 2]], dtype=i64, shape=[2, 2]} : tensor<i64[2, 2]>\n"
+    "  %b = ScatterWindows (%a, %j, %z) {update_window_dims=[1], inserted_window_dims=[0], "
+    "scatter_dims_to_operand_dims=[0, 1], index_vector_dim=0, reduce=Max, checked=true} : "
+    "tensor<f32[3, 4]>\n"
+    "  return %b\n"
+    "}\n"
+)
 
 OPERATIONS = (
     OpDef(
@@ -252,6 +289,7 @@ OPERATIONS = (
                 "index_vector_dim", AttrKind.I64, "the dimension of indices that holds index vectors"
             ),
             AttributeDef("reduce", AttrKind.ENUM, "how elements are combined", choices=KINDS),
+            CHECKED,
         ),
         type_rule=_type,
         evaluate=_evaluate,
@@ -271,6 +309,7 @@ OPERATIONS = (
             "Max and Min give NaN where any of the numbers is, and -0.0 is less than +0.0.",
             "Gradients are those of ScatterReduce; that of Mul is the product of the other factors of an "
             "element, right where some are zero.",
+            CHECKED_CHOICE,
             "Dimensions do not count from the end.",
         ),
         extension=True,
@@ -295,5 +334,6 @@ OPERATIONS = (
             Example(("T[3]", "i32[2, 0]", "T[2, 3]"), _form((1,), (), (), 1, "Mul"), "no numbers"),
             Example(("T[5, 3]", "i32[0, 1]", "T[0, 3]"), _form((1,), (0,), (0,), 1, "Max"), "nothing"),
         ),
+        programs=(Program(_CHECKED, "numbers that are checked, and count from the end"),),
     ),
 )

@@ -49,15 +49,15 @@ class _Places:
         names = ("windows", "thin", "batched", "indices_batched", "indexed")
         form = {getattr(GATHER, name): attributes[getattr(SCATTER, name)] for name in names}
         margin = tuple(size if dim in windows.indexed else 0 for dim, size in enumerate(windows.sizes))
-        if windows.indexed:
+        checked: bool = attributes["checked"]
+        if windows.indexed and not checked:
             fill = TensorLiteral.of(outside, value.type.dtype)
             between = (0,) * len(margin)
             value = context.emit("Pad", value, low=margin, high=margin, interior=between, pad_value=fill)
             indices = self._in_margin(indices)
         vector_dim = attributes["index_vector_dim"]
-        return context.emit(
-            "GatherWindows", value, indices, **form, index_vector_dim=vector_dim, slice_sizes=windows.sizes
-        )
+        more = {"index_vector_dim": vector_dim, "slice_sizes": windows.sizes, "checked": checked}
+        return context.emit("GatherWindows", value, indices, **form, **more)
 
     def _in_margin(self, indices: Value) -> Value:
         """Append the index vectors in the tensor with the margin."""

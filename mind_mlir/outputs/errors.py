@@ -28,10 +28,35 @@ _HELP = {
     errno.EISDIR: "give the name of a file in it",
     errno.EBADF: "it is closed: leave it open, or write to a file with -o",
 }
+#: What helps where the system does not give something.
+_HELP_OF_REFUSALS = {
+    errno.EMFILE: "close files, or raise the limit of open files; 'ulimit -n' shows it",
+    errno.EAGAIN: "end threads, or raise the limit of them; 'ulimit -u' shows it",
+    errno.ENOSPC: "make room in the directory for temporary files, or name another with TMPDIR",
+}
 
 
 class ReaderGoneError(Exception):
     """Whoever read an output went away: no error, but the end."""
+
+
+def refused(stage: str, error: OSError) -> UnsupportedError:
+    """Return E7102 about what the system does not give, such as another descriptor.
+
+    Args:
+        stage: What needs it.
+        error: What the system says.
+    """
+    reason = error.strerror or str(error)
+    place = f": '{display_path(str(error.filename))}'" if error.filename else ""
+    return UnsupportedError(
+        Diagnostic(
+            "E7102",
+            f"the system refuses what stage '{stage}' needs: {reason}{place}",
+            help=_HELP_OF_REFUSALS.get(error.errno or 0),
+            context=MappingProxyType({"stage": stage, "reason": reason}),
+        )
+    )
 
 
 class OutputError(UnsupportedError):

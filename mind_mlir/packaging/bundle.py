@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.artefact_kinds import HEADER, OBJECT, SHARED
+from mind_mlir.code.errors import CodeError
 from mind_mlir.packaging.directories import replace_directory
+from mind_mlir.packaging.errors import unsupported
 from mind_mlir.packaging.manifest import MANIFEST, File, Manifest, is_manifest
 
 if TYPE_CHECKING:
@@ -45,12 +47,18 @@ def write_bundle(
         contents: What is in its files, by what they are: an object, a header, and perhaps a shared library.
 
     Raises:
+        ArtefactError: E6504, nobody could load it.
         OutputError: It cannot be written, or something is there that is no bundle.
     """
     names = file_names(library)
     files = {role: File.of(names[role], data) for role, data in contents.items()}
     manifest = Manifest(library, compiler, machine, tuple(features), tuple(entries), files)
-    data = {MANIFEST: manifest.to_bytes()} | {names[role]: data for role, data in contents.items()}
+    described = manifest.to_bytes()
+    try:
+        Manifest.from_bytes(described)
+    except CodeError as error:
+        raise unsupported("size", f"no bundle can hold the program: {error}") from None
+    data = {MANIFEST: described} | {names[role]: data for role, data in contents.items()}
     replace_directory(path, data, _is_bundle, "it is there, and is no bundle that could be replaced")
 
 

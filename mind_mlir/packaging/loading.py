@@ -13,30 +13,30 @@ from typing import TYPE_CHECKING
 
 from mind_mlir import border
 from mind_mlir.artefact_kinds import OBJECT
+from mind_mlir.code.entry import check_entries
 from mind_mlir.code.errors import CodeError, LoadingError
+from mind_mlir.code.image import WORD
 from mind_mlir.code.linking import link
 from mind_mlir.code.loading import host_machine
 from mind_mlir.diagnostics.display import brief, display_path
+from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.frozen import FrozenDict
 from mind_mlir.interrupts import held
 from mind_mlir.ir.entry import DEFAULT_ENTRY
 from mind_mlir.packaging.errors import damaged, foreign, missing_tool
 from mind_mlir.packaging.manifest import Manifest
+from mind_mlir.packaging.pool import RUNNER
 from mind_mlir.packaging.reading import read_bundle
-from mind_mlir.releasing import for_ever
 from mind_mlir.runtime.function import CompiledFunction, native_function
 from mind_mlir.runtime.function_set import FunctionSet
 from mind_mlir.runtime.native import NativeModule
-from mind_mlir.runtime.threads import follow_threads
+from mind_mlir.runtime.threads import shared_pool
 from mind_mlir.target import missing_features
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mind_mlir.code.entry import Entry
-
-#: Code with a pool of threads, by the digest of its object: it stays in memory, for they may be running it.
-_POOLS: dict[str, NativeModule] = {}
 
 
 class Bundle(FunctionSet):
@@ -80,6 +80,7 @@ class Bundle(FunctionSet):
         return load_bundle, (self.path,)
 
 
+@public
 def load_bundle(path: object) -> Bundle:
     """Load a bundle, which `mind_mlir.package` or ``mind-mlir compile --emit=bundle`` has written.
 
@@ -93,6 +94,7 @@ def load_bundle(path: object) -> Bundle:
         ArtefactError: E6501, it is no bundle, or a byte of it was changed, lost or added; E6502, it is for
             another machine, or this processor lacks instructions that it uses; E6503, its dtypes need
             ml_dtypes, which is not installed.
+        UnsupportedError: E7104, a policy of the system lets no new code run.
         TypeError: ``path`` is no path.
         ValueError: The variable ``MIND_MLIR_NUM_THREADS`` is wrong.
         MemoryError: There is no memory for it.
@@ -126,25 +128,17 @@ def _native(manifest: Manifest, code: bytes) -> NativeModule:
     Raises:
         CodeError: It cannot be loaded, or is not what the manifest says.
     """
-    digest = manifest.files[OBJECT].digest
-    if digest in _POOLS:
-        return _POOLS[digest]
     image = link([code])
-    functions = {symbol.name: symbol.offset for symbol in image.symbols}
-    for entry in manifest.entries:
-        _check(entry, functions, image.text)
+    check_entries(manifest.entries, image)
     native = NativeModule(image)
-    configure = f"{manifest.library}_set_num_threads"
-    if configure in functions:
-        _POOLS[digest] = native
-        for_ever(native)  # they wait in it until the process has ended
-        follow_threads(ctypes.CFUNCTYPE(None, ctypes.c_int)(native.address_of(configure)))
+    places = {symbol.name: symbol.offset for symbol in image.symbols}
+    if RUNNER in places:
+        configure = f"{manifest.library}_set_num_threads"
+        if not (image.writable <= places[RUNNER] <= image.size - WORD and configure in places):
+            raise CodeError("its pool of threads has another form")
+        runner = ctypes.c_void_p.from_address(native.address_of(RUNNER))
+        runner.value = shared_pool(runner.value or 0, native.address_of(configure), native)
     return native
-
-
-def _check(entry: Entry, functions: Mapping[str, int], text: int) -> None:
-    if not 0 <= functions.get(entry.symbol, text) < text:
-        raise CodeError(f"it has no function {entry.symbol}")
 
 
 def _callable(entry: Entry, native: NativeModule, path: str) -> CompiledFunction:

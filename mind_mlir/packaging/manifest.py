@@ -28,7 +28,7 @@ _ROLES = (OBJECT, HEADER, SHARED)
 _NEEDED = (OBJECT, HEADER)
 
 _FORMAT = "mind_mlir bundle"
-_VERSION = 1
+_VERSION = 2
 _HEAD = f'{{\n "format": "{_FORMAT}",\n'.encode("ascii")
 _HEX = 64
 #: How a manifest ends: the digest of all bytes before this.
@@ -104,6 +104,8 @@ class Manifest:
         Raises:
             CodeError: It is no manifest, or damaged.
         """
+        if len(data) > MOST_BYTES:
+            raise CodeError(f"{MANIFEST} has {len(data)} bytes instead of at most {MOST_BYTES}")
         fields = unsealed(data)
         if fields.get("format") != _FORMAT:
             raise CodeError(f"{MANIFEST} does not describe a bundle")
@@ -116,7 +118,7 @@ class Manifest:
         found = {role: _file(files[role]) for role in _ROLES if role in files}
         if len({MANIFEST, *(file.name for file in found.values())}) != len(found) + 1:
             raise CodeError("two files of the bundle have one name")
-        entries = tuple(_entry(each) for each in items(fields, "functions"))
+        entries = tuple(Entry.from_json(each) for each in items(fields, "functions"))
         if len({entry.name for entry in entries}) != len(entries):
             raise CodeError("two functions of the bundle have one name")
         features = items(fields, "features")
@@ -180,17 +182,6 @@ def _file(data: object) -> File:
     if not _DIGEST.match(file.digest):
         raise CodeError("a digest must have 64 hexadecimal digits")
     return file
-
-
-def _entry(data: object) -> Entry:
-    entry = Entry.from_json(data)
-    names = [parameter.name for parameter in entry.parameters]
-    if len(set(names)) != len(names):
-        raise CodeError("two inputs of a function have one name")
-    types = [each.type for each in entry.parameters] + [each.type for each in entry.outputs]
-    if not all(type_.is_addressable for type_ in types):
-        raise CodeError("an array takes more memory than there are addresses")
-    return entry
 
 
 def _number(value: int) -> str:

@@ -12,10 +12,14 @@ from typing import TYPE_CHECKING
 from mind_mlir.abi import PARALLEL_SYMBOL
 from mind_mlir.analysis.call_graph import operations_of
 from mind_mlir.bindings import ir
+from mind_mlir.code.errors import CodeError
+from mind_mlir.code.image import MOST_BYTES
+from mind_mlir.code.linking import check_limits
 from mind_mlir.codegen.compiling import entries_of
 from mind_mlir.codegen.engines import make_objects
 from mind_mlir.codegen.entries import add_entries
 from mind_mlir.codegen.units import level_of
+from mind_mlir.float_mode import fixed
 from mind_mlir.interrupts import held
 from mind_mlir.ir.entry import entry_function, exported
 from mind_mlir.mlir.references import References
@@ -38,6 +42,7 @@ if TYPE_CHECKING:
     from mind_mlir.bindings import Module as MLIRModule
     from mind_mlir.bindings import Operation
     from mind_mlir.code.entry import Entry
+    from mind_mlir.diagnostics import ArtefactError
     from mind_mlir.diagnostics.checks import Place
     from mind_mlir.ir.module import Module
     from mind_mlir.options import CompileOptions
@@ -68,6 +73,7 @@ class ObjectFile:
 
 
 @held()
+@fixed()
 def object_of(module: Module, options: CompileOptions, *, library: str, target: Target) -> ObjectFile:
     """Return a module as an object file: position-independent code, with all constants inside.
 
@@ -104,6 +110,9 @@ def object_of(module: Module, options: CompileOptions, *, library: str, target: 
     machine, features = target.machine, required_features(target)
     with code.context, ir.Location.unknown():
         constants = empty_constants(code, references)
+        size = sum(len(each.data) for each in constants)
+        if size > MOST_BYTES:
+            raise _too_large(f"its constants have {size} bytes, and there may be {MOST_BYTES}")
         entries = tuple(_anywhere(each) for each in entries_of(lowering, add_entries(code)))
         outside = {name for name, op in _symbols(code).items() if not _is_defined(op)}
         shares_loops = PARALLEL_SYMBOL in outside
@@ -121,6 +130,10 @@ def object_of(module: Module, options: CompileOptions, *, library: str, target: 
         else:
             (data,) = make_objects([(code, shown.message, level)], pic=True)
         data = with_constants(data, constants)
+    try:
+        check_limits(data)
+    except CodeError as error:
+        raise _too_large(str(error)) from None
     return ObjectFile(data, entries, shown, machine, features)
 
 
@@ -137,6 +150,15 @@ def _refuse_functions_of_this_process(module: Module) -> None:
                     f"'{target.name}' is a C function of this process, which no artefact can call",
                     "give the custom call an expansion, or compile the program for this process",
                 )
+
+
+def _too_large(reason: str) -> ArtefactError:
+    """Return E6504 about a program that no loader would take, ours or that of the system."""
+    return unsupported(
+        "size",
+        f"the program is too large for an object: {reason}",
+        "leave large arrays parameters, and give them to each call",
+    )
 
 
 def _anywhere(entry: Entry) -> Entry:

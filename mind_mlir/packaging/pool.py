@@ -9,6 +9,8 @@ from mind_mlir.runtime.kept_images import runtime_text
 
 #: What C calls to set the number of threads: ``void (i32)``.
 SET_THREADS = "mind.pool.set_num_threads"
+#: Where the address of what runs loops is, a pointer that whoever loads the library may replace.
+RUNNER = "mind.pool.runner"
 
 _PREFIX = "mind.pool."
 _C_TEXT = "threads_c"

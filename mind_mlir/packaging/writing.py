@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from mind_mlir import border
 from mind_mlir.artefact_kinds import ARTEFACTS, BUNDLE, HEADER, OBJECT, SHARED
 from mind_mlir.code.loading import host_machine
+from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.options import DEFAULT_OPT_LEVEL, CompileOptions
 from mind_mlir.outputs.files import write_file
 from mind_mlir.packaging.bundle import file_names, write_bundle
@@ -139,6 +140,7 @@ def artefact_of(
     return Artefact(object_of(module, options, library=library, target=target), source, VERSION)
 
 
+@public
 def package(
     program: AnyProgram,
     path: str | os.PathLike[str],

@@ -20,7 +20,7 @@ derivative rules of `Cond`, `While` and `Call` stand in their records as those o
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from mind_mlir import border
 from mind_mlir.core.builder import Builder
@@ -55,6 +55,8 @@ class Gradient:
             input, and every intermediate value through which they reach an output and whose gradient the
             gradient module computes. Of a module that is not flat, it holds the chosen parameters alone.
     """
+
+    BORDER_NOTE: ClassVar = ", whose attribute module is one"
 
     module: Module
     gradients: Mapping[ValueId, ValueId]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from mind_mlir.analysis.call_graph import operations_of
@@ -45,6 +46,23 @@ def timed(
         timings[stage] = timings.get(stage, 0.0) + time.perf_counter() - start
 
 
+@contextmanager
+def reducible(module: Module, run: Callable[[Module, str], object]) -> Iterator[None]:
+    """Let the bugs that show within be reduced: see `InternalError.reduced`.
+
+    Args:
+        module: A verified module.
+        run: Does with a verified module what is done within with ``module``, up to the stage that is named.
+    """
+    try:
+        yield
+    except InternalError as error:
+        from mind_mlir.passes.reduction import reduced_error  # noqa: PLC0415 -- only where there is a bug
+
+        error.reducible(str(module), partial(reduced_error, module, error, run))
+        raise
+
+
 def canonical_form(module: Module, timings: dict[str, float]) -> Module:
     """Return the canonical form of a module, which is verified first, and without custom calls to expand.
 
@@ -62,7 +80,10 @@ def canonical_form(module: Module, timings: dict[str, float]) -> Module:
             from mind_mlir.passes.expand import expanded  # noqa: PLC0415 -- few programs have any
 
             verified = expanded(verified)
-    with timed(timings, "canonical", lambda: str(verified)):
+    with (
+        reducible(verified, lambda other, _: canonical_form(other, {})),
+        timed(timings, "canonical", verified.__str__),
+    ):
         return canonical(verified)
 
 

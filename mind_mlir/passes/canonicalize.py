@@ -26,6 +26,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mind_mlir.diagnostics.tracebacks import public
+from mind_mlir.float_mode import fixed
 from mind_mlir.frozen import FrozenDict
 from mind_mlir.interrupts import deliver
 from mind_mlir.ir.module import Block, CoreOperation, Return
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
     from mind_mlir.ir.module import Module, ValueId
 
 
+@public
+@fixed()
 def canonicalize(module: Module) -> Module:
     """Return the canonical form of a module; it is verified first.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mind_mlir import border
+from mind_mlir.suggestions import nearest
 
 #: The name that stands for every pass where passes are switched off.
 ALL = "all"
@@ -19,16 +20,14 @@ def checked_names(names: object, parameter: str) -> frozenset[str]:
     found = border.items(given, parameter, "a sequence or set of names of passes")
     if not found:
         return frozenset()
-    import difflib  # noqa: PLC0415 -- hardly anybody names passes
-
     from mind_mlir.passes.optimize.table import ALL_PASSES  # noqa: PLC0415 -- kept code needs none of them
 
     known = [each.name for each in ALL_PASSES]
     for name in found:
         word = border.text(name, f"each of {parameter}")
         if word not in known and word != ALL:
-            close = difflib.get_close_matches(word[:60], known, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"the passes are {', '.join(known)}"
+            near = nearest(word, known)
+            hint = f"did you mean {near!r}?" if near else f"the passes are {', '.join(known)}"
             raise ValueError(
                 f"{parameter} must be names of passes, and {border.describe(word)} is none; {hint}"
             )

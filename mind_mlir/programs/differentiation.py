@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir import border
+from mind_mlir.diagnostics.tracebacks import public
+from mind_mlir.float_mode import fixed
 from mind_mlir.passes import autodiff
 from mind_mlir.programs.kinds import as_module
 from mind_mlir.ptir.program import Program
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from mind_mlir.programs.kinds import AnyProgram
 
 
+@public
+@fixed()
 def differentiate(
     module: AnyProgram,
     function: str | None = None,

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from mind_mlir import border
 from mind_mlir import frontends as core
 from mind_mlir.diagnostics import SourceText
+from mind_mlir.diagnostics.tracebacks import public
+from mind_mlir.float_mode import fixed
 from mind_mlir.frontends.source import read_source
 
 if TYPE_CHECKING:
@@ -57,6 +59,8 @@ def parse(
     format: None = ...,
     functions: Mapping[str, Any] | None = ...,
 ) -> Any: ...
+@public
+@fixed()
 def parse(
     text: str | SourceText,
     name: str = "<string>",
@@ -112,6 +116,8 @@ def load(
 def load(
     path: str | os.PathLike[str], *, format: None = ..., functions: Mapping[str, Any] | None = ...
 ) -> Any: ...
+@public
+@fixed()
 def load(
     path: str | os.PathLike[str],
     *,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, overload
 
 from mind_mlir import border
 from mind_mlir.diagnostics import VerificationError
+from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.ir.module import Module
 from mind_mlir.passes import verify as modules
 
@@ -26,6 +27,7 @@ def verify(module: Module, *, bindings: Mapping[str, int] | None = None) -> Modu
 def verify(module: Program, *, bindings: Mapping[str, int] | None = None) -> Program: ...
 @overload
 def verify(module: SurfaceProgram, *, bindings: Mapping[str, int] | None = None) -> SurfaceProgram: ...
+@public
 def verify(module: AnyProgram, *, bindings: Mapping[str, int] | None = None) -> AnyProgram:
     """Return ``module``, a module or a program, when it obeys every rule.
 

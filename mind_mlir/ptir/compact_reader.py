@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.diagnostics.suggestions import did_you_mean
 from mind_mlir.frozen import FrozenDict
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ptir.compact_data import Spans, data_of
@@ -21,6 +20,7 @@ from mind_mlir.ptir.region_results import region_results
 from mind_mlir.ptir.rules import check_functions, check_regions, wrong_version
 from mind_mlir.ptir.schema import compact_names
 from mind_mlir.ptir.text import TextReader, Token, Unreadable, read_whole
+from mind_mlir.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

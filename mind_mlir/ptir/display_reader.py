@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from mind_mlir.diagnostics.suggestions import did_you_mean
 from mind_mlir.ptir.display_data import Spans, read_data, read_struct
 from mind_mlir.ptir.display_hints import HINT, read_hints
 from mind_mlir.ptir.operation_reading import InstructionValues
@@ -16,6 +15,7 @@ from mind_mlir.ptir.region_results import region_results
 from mind_mlir.ptir.rules import check_functions, check_regions, wrong_version
 from mind_mlir.ptir.schema import forms
 from mind_mlir.ptir.text import TextReader, Unreadable, read_whole
+from mind_mlir.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from mind_mlir.diagnostics import Location, SourceText

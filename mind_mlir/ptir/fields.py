@@ -6,12 +6,12 @@ from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.diagnostics.suggestions import did_you_mean
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.types import DType, SymbolicDim
 from mind_mlir.ops import registry
 from mind_mlir.ops.accumulators import default_accumulator
 from mind_mlir.ops.contract import FieldKind, Tagged
+from mind_mlir.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -23,9 +23,9 @@ _TOKEN = re.compile(
     |(?P<word>true|false|null)
     |(?P<python>NaN|-?Infinity)
     |(?P<mark>[\[\]{},:])
-    |(?P<other>"|[^\s"\[\]{},:]++|\S)
+    |(?P<other>[^\s"\[\]{},:]++|.)
     |\Z)""",
-    re.X,
+    re.X | re.S,
 )
 
 
@@ -165,7 +165,8 @@ class _Scan:
             self.fault = Fault(code, message, start, max(self.position, start + 1), path)
 
     def _stop(self, expected: str, spelled: str, start: int) -> _State:
-        found = f"'{spelled[:40]}'" if spelled else "the end of the text"
+        shown = spelled[:40]
+        found = (f"'{shown}'" if shown.isprintable() else repr(shown)) if spelled else "the end of the text"
         if spelled == '"':
             found = "a string that is not closed, or has an escape or a character that none may have"
         self._note("E1101", f"syntax error: expected {expected}, found {found}", start)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mind_mlir.diagnostics import Diagnostic, ParseError
 from mind_mlir.diagnostics.findings import Findings
-from mind_mlir.diagnostics.suggestions import did_you_mean
 from mind_mlir.frozen import FrozenDict
 from mind_mlir.ptir.json_faults import Fault
 from mind_mlir.ptir.json_text import JsonText, Member
@@ -19,6 +18,7 @@ from mind_mlir.ptir.operation_reading import InstructionValues
 from mind_mlir.ptir.program import Function, Instruction, Operation, Program, Region
 from mind_mlir.ptir.reading import Path, Problem, Values, clip, path_text
 from mind_mlir.ptir.rules import check_functions, check_regions, wrong_version
+from mind_mlir.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.diagnostics.suggestions import did_you_mean
 from mind_mlir.frozen import FrozenDict
 from mind_mlir.ops.contract import MAP_KINDS, SCALAR_KINDS, FieldKind, Tagged
 from mind_mlir.ptir.literals import BAD_LITERAL, LiteralProblem, literal_of
 from mind_mlir.ptir.program import Operation, TupleElement, ValueRef
 from mind_mlir.ptir.reading import Path, Values, clip, describe
 from mind_mlir.ptir.schema import OPTIONAL, form_of, forms
+from mind_mlir.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -17,6 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from mind_mlir.diagnostics.display import short_repr
 from mind_mlir.frozen import FrozenDict
 from mind_mlir.ir.attributes import TensorLiteral
 
@@ -150,3 +151,5 @@ class Program:
     regions: tuple[Region, ...] = ()
     entry: str = "main"
     spec_version: str = SPEC_VERSION
+
+    __repr__ = short_repr

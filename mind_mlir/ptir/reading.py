@@ -12,11 +12,11 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from mind_mlir.diagnostics.suggestions import did_you_mean
 from mind_mlir.frozen import FrozenDict
 from mind_mlir.ir.types import DType, SymbolicDim, TensorType, TupleType
 from mind_mlir.ptir.literals import ByteList
 from mind_mlir.ptir.schema import DTYPES
+from mind_mlir.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from mind_mlir import border
 from mind_mlir.diagnostics import Diagnostic, VerificationError
-from mind_mlir.diagnostics.suggestions import did_you_mean
 from mind_mlir.ptir.regions import regions_named
+from mind_mlir.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from mind_mlir.ptir.program import Function, Program

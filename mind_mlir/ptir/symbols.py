@@ -10,10 +10,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir import border
-from mind_mlir.diagnostics.suggestions import did_you_mean
 from mind_mlir.frozen import FrozenDict
 from mind_mlir.ir.types import SymbolicDim, TensorType, TupleType
 from mind_mlir.ptir.program import Operation
+from mind_mlir.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

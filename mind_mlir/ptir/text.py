@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from mind_mlir.diagnostics import Diagnostic, ParseError
 from mind_mlir.diagnostics.findings import Findings
-from mind_mlir.diagnostics.suggestions import did_you_mean
 from mind_mlir.frozen import FrozenDict
 from mind_mlir.ir.types import DType, SymbolicDim, TensorType, TupleType
 from mind_mlir.ptir.reading import MAX_NESTING, Values, clip
 from mind_mlir.ptir.schema import DTYPE_NAMES, DTYPES
+from mind_mlir.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, NoReturn
 from mind_mlir import border
 from mind_mlir.arguments import fits
 from mind_mlir.diagnostics.display import brief
+from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.runtime.buffers import output_fits
-from mind_mlir.runtime.call import Called, wants_record
+from mind_mlir.runtime.call import Called
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,6 +56,7 @@ class BoundFunction(Called):
     def __repr__(self) -> str:
         return f"<BoundFunction {brief(str(self.function))}>"
 
+    @public
     def __call__(self) -> tuple[Array, ...]:
         """Run the function on what `inputs` hold now, and return `outputs`.
 
@@ -71,10 +73,13 @@ class BoundFunction(Called):
         ):
             function._accept_in_place(self.inputs, self.outputs)
         function._run(self.inputs, self.outputs)
-        if self._words is None and wants_record():
-            self._records.append(record := function._new_record((self.inputs, self.outputs)))
-            self._words = record.words
+        if self._words is None:
+            self.speed_up(self._take_record)
         return self.outputs
+
+    def _take_record(self) -> None:
+        self._records.append(record := self.function._new_record((self.inputs, self.outputs)))
+        self._words = record.words
 
     _call_python = __call__
 

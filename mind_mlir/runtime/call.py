@@ -20,8 +20,11 @@ from mind_mlir.releasing import for_ever
 from mind_mlir.runtime.call_abi import addresses, layout
 from mind_mlir.runtime.call_record import WORDS
 from mind_mlir.runtime.kept_images import find_image, keep_image, runtime_text
+from mind_mlir.speed_ups import Attempts
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mind_mlir.code.image import Image
     from mind_mlir.ir.attributes import Array
 
@@ -47,15 +50,27 @@ class Called:
     they may be called natively.
     """
 
-    #: The first slot; `call.mlir` finds it by its place.
-    __slots__ = ("_words",)
+    #: `call.mlir` finds the first slot by its place; CPython has them in the order of their names.
+    __slots__ = ("_words", "_words_attempts")
 
     def __init__(self) -> None:
         #: The record's words, or None.
         self._words: Array | None = None
+        self._words_attempts = Attempts(1, CALLS_BEFORE)
+
+    def speed_up(self, make: Callable[[], object]) -> None:
+        """Have ``make`` give this object its record, if calls are native; what it raises fails no call.
+
+        This is for objects without one, after each call from Python that went well.
+        """
+        if _State.available is None:
+            _State.attempts.take(enable)
+        if _State.available:
+            self._words_attempts.take(make)
 
     def __init_subclass__(cls) -> None:
         """Give a class that comes later the native method, too."""
+        super().__init_subclass__()
         if Called in cls.__bases__ and _State.address is not None:
             _install(cls, _State.address)
 
@@ -74,21 +89,12 @@ class _MethodDefinition(ctypes.Structure):
 class _State:
     """What this process knows of native calls."""
 
-    #: How many calls from Python come before native code is made.
-    left = CALLS_BEFORE
+    #: To make native code: after some calls from Python.
+    attempts = Attempts(CALLS_BEFORE, CALLS_BEFORE)
     #: Whether there are native calls; None before that is known.
     available: bool | None = None
     #: Where the native method is, once there is one.
     address: int | None = None
-
-
-def wants_record() -> bool:
-    """Return whether functions are to have records now; asked after each call from Python that went well."""
-    if _State.available is None:
-        _State.left -= 1
-        if _State.left <= 0:
-            enable()
-    return bool(_State.available)
 
 
 @held()
@@ -96,6 +102,10 @@ def enable() -> bool:
     """Make calls native now, if they can be here, and return whether they can.
 
     Two threads may do so at the same time; then either's code is in use.
+
+    Raises:
+        Exception: The system does not give what making or loading code takes, or a variable of the
+            environment is wrong. Calls go on in Python, and this may be called again.
     """
     if _State.available is None:
         offsets, text = layout(), runtime_text(*_TEXTS)

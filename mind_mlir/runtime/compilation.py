@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, overload
 from mind_mlir import border
 from mind_mlir.analysis.restriction import restricted as restricted_module
 from mind_mlir.cache.directory import checked_choice
+from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.ir.module import Module
 from mind_mlir.options import DEFAULT_MAX_BINDINGS, DEFAULT_OPT_LEVEL, CompileOptions
 from mind_mlir.passes.pass_names import checked_names
@@ -73,6 +74,7 @@ def compile(
     bindings: Mapping[str, int] | None = None,
     max_bindings: int = DEFAULT_MAX_BINDINGS,
 ) -> SurfaceFunction: ...
+@public
 def compile(
     module: AnyProgram,
     *,
@@ -107,14 +109,14 @@ def compile(
         target: The processor, ``native``, ``sse``, ``avx2`` or ``avx512``; by default what the variable
             ``MIND_MLIR_TARGET`` says, or else ``native``, this machine with all that it has.
         winograd: Whether convolutions of floats with filters of 3 x 3 and stride 1 take Winograd's form where
-            it is faster. It has a bound of its own: `docs/schedule.md`.
-        disabled_passes: Passes of the optimiser that are switched off, by the names in `docs/optimiser.md`;
+            it is faster. It has a bound of its own, which the page on schedules says.
+        disabled_passes: Passes of the optimiser that are switched off; ``mind-mlir compile -h`` names them;
             ``["all"]`` for every one.
         debug: Whether machine code says which line of the program it comes from, for debuggers and profilers:
-            `docs/debugging.md`. Results are the same.
+            the page on debugging says how. Results are the same.
         cache: Whether machine code is kept on disk and found again there, or in which directory: True, False
             or a path. Unless given, the variables ``MIND_MLIR_CACHE`` and ``MIND_MLIR_CACHE_DIR`` say it, or
-            else it is, in the user's directory of caches: `docs/artefacts.md`. Where an observer looks, it is
+            else it is, in the user's directory of caches. Where an observer looks, it is
             not.
         constants: Arrays for parameters that are the same in all calls, by name: they become part of the
             code, which no longer takes them. What is made of them alone is computed once, now, and factors of
@@ -131,6 +133,8 @@ def compile(
         VerificationError: The module breaks a rule; the exception holds all findings. E2002, E2101: there
             is no such function, or it is not exported.
         ExecutionError: E6004, intermediate values need more scratch memory than any address space has.
+        UnsupportedError: E7104, a policy of the system lets no memory become code, which LLVM needs; what is
+            in the cache is loaded there.
         ArgumentError: E6102, ``constants`` names no parameter, or one of a function that others call; E6103,
             E6104, E6105, an array does not fit its parameter.
         TypeError: An argument is not of the type above.

@@ -12,11 +12,16 @@ from mind_mlir.cache.directory import store_for
 from mind_mlir.cache.key import key_of, labels_digest
 from mind_mlir.code.compilation import Compilation
 from mind_mlir.cores import usable_cores
+from mind_mlir.float_mode import fixed
+from mind_mlir.ir.entry import exported
+from mind_mlir.ir.interface import interface_of
 from mind_mlir.passes.canonical_form import canonical_form, timed
 from mind_mlir.runtime.threads import begin_pool, get_num_threads
+from mind_mlir.speed_ups import attempted
 from mind_mlir.target import named_target, runs_here
 
 if TYPE_CHECKING:
+    from mind_mlir.code.compiled import CompiledCode
     from mind_mlir.ir.module import Module
     from mind_mlir.options import CompileOptions
     from mind_mlir.passes.record import Evaluate
@@ -24,6 +29,7 @@ if TYPE_CHECKING:
     from mind_mlir.target import Target
 
 
+@fixed()
 def code_of(
     module: Module,
     options: CompileOptions,
@@ -42,17 +48,26 @@ def code_of(
         return compiled()
     timings: dict[str, float] = {}
     canonical = canonical_form(module, timings)
+    labels = functools.cache(partial(labels_digest, canonical))
     with timed(timings, "cache"):
-        key = key_of(canonical, options, target, threads)
-        labels = functools.cache(partial(labels_digest, canonical))
-        found = None if key is None else find_code(store, key, labels)
+        key = attempted(lambda: key_of(canonical, options, target, threads))
+        found = None if key is None else attempted(lambda: find_code(store, key, labels))
+        if found is not None and not _is_of(found, canonical):
+            found = None
     if found is not None:
         return Compilation(found, canonical, timings)
     made = compiled(canonical=canonical)
     if key is not None:
         with timed(timings, "cache"):
-            keep_code(store, key, labels, made.code)
+            attempted(lambda: keep_code(store, key, labels, made.code))
     return replace(made, timings={**timings, **made.timings})
+
+
+def _is_of(code: CompiledCode, canonical: Module) -> bool:
+    """Return whether code shows callers the functions of a module."""
+    shown = [(entry.name, entry.parameters, entry.outputs) for entry in code.entries]
+    interfaces = [(function.name, interface_of(function)) for function in exported(canonical)]
+    return shown == [(name, each.parameters, each.outputs) for name, each in interfaces]
 
 
 def _compiled(
@@ -64,7 +79,7 @@ def _compiled(
     canonical: Module | None = None,
     observer: Observer | None = None,
 ) -> Compilation:
-    begin_pool(threads)
+    attempted(lambda: begin_pool(threads))
     from mind_mlir.codegen.compiling import compile_module  # noqa: PLC0415 -- loads MLIR, which kept code does without
 
     return compile_module(

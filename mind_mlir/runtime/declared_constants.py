@@ -9,12 +9,13 @@ from mind_mlir import border
 from mind_mlir.analysis.call_graph import operations_of
 from mind_mlir.arguments import bind
 from mind_mlir.diagnostics import ArgumentError, Diagnostic
-from mind_mlir.diagnostics.suggestions import did_you_mean
+from mind_mlir.float_mode import fixed
 from mind_mlir.ir.attributes import Attributes, TensorLiteral
 from mind_mlir.ir.entry import exported
 from mind_mlir.ir.interface import interface_of
 from mind_mlir.ir.module import CoreOperation, Functions
 from mind_mlir.ops.constants import constant_form
+from mind_mlir.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from mind_mlir.ir.module import Function, Module
 
 
+@fixed()
 def with_constants(module: Module, constants: object) -> Module:
     """Return a verified module whose exported functions have literals in the place of some parameters.
 

@@ -24,7 +24,7 @@ from mind_mlir.runtime.function_set import FunctionSet
 from mind_mlir.runtime.memory import pool
 from mind_mlir.runtime.native import NativeModule
 from mind_mlir.runtime.places import Places
-from mind_mlir.runtime.threads import check_threads, loop_threads
+from mind_mlir.runtime.threads import NoPoolError, check_threads, loop_threads
 from mind_mlir.stages import FORMS
 from mind_mlir.target import TARGETS, runnable_target
 
@@ -82,7 +82,18 @@ class Executable(FunctionSet):
         self._source = module = restricted(module, function)
         self._named_entry = entry
         found = code_of(module, options, target=machine, threads=limit, observer=observer)
-        functions = FrozenDict(self._load(found))
+        try:
+            functions = FrozenDict(self._load(found))
+        except NoPoolError:  # one thread runs its loops then, with the same results
+            found = code_of(module, options, target=machine, threads=1)
+            functions = FrozenDict(self._load(found))
+        except LoadingError as error:
+            if "codegen" in found.timings:
+                raise InternalError("codegen", str(error), str(module)) from error
+            # It was kept, and refers to what this process does not have.
+            again = replace(options, cache=False)
+            found = code_of(module, again, target=machine, threads=limit, observer=observer)
+            functions = FrozenDict(self._load(found))
         default = default_entry(module)
         entry = default.name if entry is None and default is not None else entry
         super().__init__(functions, None if entry is None else functions[entry])
@@ -91,11 +102,12 @@ class Executable(FunctionSet):
 
     @held()
     def _load(self, found: Compilation) -> dict[str, CompiledFunction]:
-        """Return the compiled functions by name, ready to be called."""
-        try:
-            native = NativeModule(found.code.image, found.code.data)
-        except LoadingError as error:
-            raise InternalError("codegen", str(error), str(self._source)) from error
+        """Return the compiled functions by name, ready to be called.
+
+        Raises:
+            LoadingError: The code refers to what this process does not have.
+        """
+        native = NativeModule(found.code.image, found.code.data)
         places = Places(found.canonical) if any(entry.checks for entry in found.code.entries) else None
         functions = {}
         for entry in found.code.entries:

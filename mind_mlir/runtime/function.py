@@ -13,12 +13,13 @@ from mind_mlir.arguments import address, bind
 from mind_mlir.code.entry import Entry
 from mind_mlir.diagnostics import ArgumentError, ExecutionError
 from mind_mlir.diagnostics.display import brief
+from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.ir.interface import Interface
 from mind_mlir.ir.types import DType
 from mind_mlir.ops.contexts import allocation_failed
 from mind_mlir.runtime.bound import BoundFunction
 from mind_mlir.runtime.buffers import as_outputs, check_outputs, input_problems
-from mind_mlir.runtime.call import Called, wants_record
+from mind_mlir.runtime.call import Called
 from mind_mlir.runtime.call_record import OUT, CallRecord
 from mind_mlir.runtime.memory import pool
 from mind_mlir.runtime.native import NativeFunction
@@ -127,6 +128,7 @@ class CompiledFunction(Called):
     def __deepcopy__(self, memo: object) -> CompiledFunction:
         return self
 
+    @public
     def __call__(self, /, *args: object, **kwargs: object) -> tuple[Array, ...]:
         """Run the function on numpy arrays, given by position or by input name.
 
@@ -147,6 +149,7 @@ class CompiledFunction(Called):
 
     _call_python = __call__
 
+    @public
     def bind(self, /, *args: object, **kwargs: object) -> BoundFunction:
         """Return this function bound to its arguments and outputs, for loops that use the same arrays again.
 
@@ -177,10 +180,13 @@ class CompiledFunction(Called):
         else:
             arrays, outputs = bind(self.parameters, args, kwargs), None
         results = self._run(arrays, outputs)
-        if self._words is None and wants_record():
-            self._records.append(record := self._new_record())
-            self._words = record.words
+        if self._words is None:
+            self.speed_up(self._take_record)
         return results
+
+    def _take_record(self) -> None:
+        self._records.append(record := self._new_record())
+        self._words = record.words
 
     def _split(self, kwargs: Mapping[str, object]) -> tuple[dict[str, object], object]:
         """Return the inputs that are given by name, and what is given for the outputs."""

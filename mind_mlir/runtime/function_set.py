@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from mind_mlir import border
 from mind_mlir.diagnostics.display import brief
+from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.ir.entry import DEFAULT_ENTRY
 from mind_mlir.runtime.call import Called
 from mind_mlir.runtime.function import Signature
@@ -73,6 +74,7 @@ class FunctionSet(Called):
             raise KeyError(f"no function is called {brief(repr(name))}; the functions are: {self._names()}")
         return function
 
+    @public
     def __call__(self, /, *args: object, **kwargs: object) -> tuple[Array, ...]:
         """Run ``main``, or the only function, on numpy arrays, given by position or by input name.
 
@@ -95,6 +97,7 @@ class FunctionSet(Called):
 
     _call_python = __call__
 
+    @public
     def bind(self, /, *args: object, **kwargs: object) -> BoundFunction:
         """Return ``main``, or the only function, bound to its arguments and outputs.
 

@@ -6,6 +6,11 @@ import functools
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mind_mlir.diagnostics import Diagnostic, UnsupportedError
+from mind_mlir.outputs.errors import refused
+from mind_mlir.speed_ups import attempted
+from mind_mlir.version import is_older
+
 if TYPE_CHECKING:
     from mind_mlir.cache.directory import Choice
     from mind_mlir.code.image import Image
@@ -15,33 +20,55 @@ _FOLDER = Path(__file__).parent
 
 @functools.cache
 def runtime_text(*names: str) -> str:
-    """Return the texts ``<name>.mlir``, one behind the other."""
-    return "\n".join((_FOLDER / f"{name}.mlir").read_text(encoding="utf-8") for name in names)
+    """Return the texts ``<name>.mlir``, one behind the other.
+
+    Raises:
+        UnsupportedError: E7102, they are of another release than what this process has loaded, or the system
+            does not let them be read.
+    """
+    paths = [_FOLDER / f"{name}.mlir" for name in names]
+    try:
+        text = "\n".join(path.read_text(encoding="utf-8") for path in paths)
+        same = all(is_older(path.stat().st_ctime_ns) for path in paths)
+    except OSError as error:
+        raise refused("codegen", error) from error
+    if not same:
+        reason = "the files of mind-mlir have changed since this process has loaded it"
+        raise UnsupportedError(Diagnostic("E7102", reason, help="start the process anew"))
+    return text
 
 
 def find_image(text: str, cache: Choice) -> Image | None:
-    """Return the image of a text, or None where none is kept.
+    """Return the image of a text, or None where none is kept; nothing here raises.
 
     Args:
         text: The text, and what else its code depends on.
         cache: Where code is kept, as callers of `mind_mlir.compile` say it.
     """
+    return attempted(lambda: _find(text, cache))
+
+
+def keep_image(text: str, cache: Choice, image: Image) -> None:
+    """Keep the image of a text, as `find_image` takes it; nothing here raises."""
+    attempted(lambda: _keep(text, cache, image))
+
+
+def _find(text: str, cache: Choice) -> Image | None:
     from mind_mlir.cache.codes import find_code  # noqa: PLC0415 -- loads numpy, which the number of threads does without
     from mind_mlir.cache.directory import store_for  # noqa: PLC0415 -- as above
     from mind_mlir.cache.key import key_of_text  # noqa: PLC0415 -- as above
 
-    store = store_for(cache)
-    found = None if store is None else find_code(store, key_of_text(text), bytes)
+    store, key = store_for(cache), key_of_text(text)
+    found = None if store is None or key is None else find_code(store, key, bytes)
     return None if found is None else found.image
 
 
-def keep_image(text: str, cache: Choice, image: Image) -> None:
-    """Keep the image of a text, as `find_image` takes it."""
+def _keep(text: str, cache: Choice, image: Image) -> None:
     from mind_mlir.cache.codes import keep_code  # noqa: PLC0415 -- as above
     from mind_mlir.cache.directory import store_for  # noqa: PLC0415 -- as above
     from mind_mlir.cache.key import key_of_text  # noqa: PLC0415 -- as above
     from mind_mlir.code.compiled import CompiledCode  # noqa: PLC0415 -- as above
 
-    store = store_for(cache)
-    if store is not None:
-        keep_code(store, key_of_text(text), bytes, CompiledCode(image, ()))
+    store, key = store_for(cache), key_of_text(text)
+    if store is not None and key is not None:
+        keep_code(store, key, bytes, CompiledCode(image, ()))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from mind_mlir import border
+from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.ir.module import MODULE, Module
 from mind_mlir.options import CompileOptions
 from mind_mlir.runtime.executable import Executable
@@ -21,6 +23,8 @@ class Lowered:
         options: How it is compiled.
     """
 
+    BORDER_NOTE: ClassVar = ", whose attribute module is one"
+
     module: Module
     options: CompileOptions
 
@@ -31,6 +35,7 @@ class Lowered:
     def __str__(self) -> str:
         return str(self.module)
 
+    @public
     def as_text(self, stage: str = "core") -> str:
         """Return the program in the form that ``stage`` leaves it in (see `mind_mlir.Executable.as_text`).
 
@@ -44,6 +49,7 @@ class Lowered:
 
         return stage_text(self.module, stage, self.options)
 
+    @public
     def compile(self) -> Executable:
         """Return the program compiled: it takes the arrays one by one, and returns a tuple of arrays."""
         return Executable(self.module, self.options)

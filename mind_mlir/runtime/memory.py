@@ -7,6 +7,10 @@ ones not used for longest go back to the system first.
 Nothing here takes a lock: blocks come back in finalizers, which the garbage collector may run at any
 allocation in any thread, also in the middle of another function of the pool. All state is in deques and dicts
 whose single operations are atomic, and every block is in exactly one place.
+
+No finalizer runs Python code: a signal's handler would run in it, and what it raises be lost. So what comes
+back is put into a deque of bounded length, one for each size, and no more; what all sizes have together
+beyond the limit goes when memory is asked for again.
 """
 
 from __future__ import annotations
@@ -15,8 +19,8 @@ import ctypes
 import itertools
 import math
 import mmap
-import os
 import sys
+import weakref
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
@@ -28,6 +32,8 @@ import numpy as np
 
 from mind_mlir import border
 from mind_mlir.abi import ALIGNMENT
+from mind_mlir.diagnostics.tracebacks import public
+from mind_mlir.memory_limits import memory_left, memory_limit
 from mind_mlir.releasing import at_release
 
 if TYPE_CHECKING:
@@ -44,8 +50,10 @@ _HUGE_PAGE = 1 << 21
 #: takes no longer than touching them first.
 _TRIMMING = 1 << 19
 _PRIVATE = getattr(mmap, "MAP_PRIVATE", 0) | getattr(mmap, "MAP_ANONYMOUS", 0)
-#: Where the physical memory is not known.
-_ASSUMED_MEMORY = 1 << 33
+#: The part of the memory that this process may use of which so much may be idle.
+_IDLE_SHARE = 8
+#: How often memory is asked for between two looks at what the system has left: a look takes 50 us.
+_LOOK_EVERY = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,43 +76,39 @@ class _Block:
 
     Attributes:
         address: Where it begins: at a multiple of 64, and of 2 MB if it has huge pages.
-        since: A number that grows from one return of any block to the next.
+        since: A number that grows from one use of any block to the next.
+        lease: The one that has it, or had it last.
     """
 
-    __slots__ = ("_memory", "_sizes", "address", "since")
+    __slots__ = ("__weakref__", "_memory", "address", "lease", "since")
 
-    def __init__(self, size: int, sizes: dict[int, int]) -> None:
-        """Get ``size`` bytes, whose number stands in ``sizes`` by address as long as they are had."""
+    def __init__(self, size: int) -> None:
         align = _HUGE_PAGE if size >= _HUGE_PAGE else ALIGNMENT
         slack = align if align > mmap.PAGESIZE else 0
-        self._sizes = sizes
         self._memory = _map(size + slack)
         start = ctypes.addressof(ctypes.c_char.from_buffer(self._memory))
         self.address = -(-start // align) * align
         self.since = 0
-        sizes[self.address] = size
+        self.lease: Callable[[], _Lease | None] = _nobody
         if slack and hasattr(mmap, "MADV_HUGEPAGE"):
             with suppress(OSError):  # the system may have none
                 self._memory.madvise(mmap.MADV_HUGEPAGE, self.address - start, size // align * align)
 
-    def __del__(self) -> None:
-        self._sizes.pop(getattr(self, "address", 0), None)
+
+def _nobody() -> None:
+    return None
 
 
 class _Lease(ctypes.Array):  # type: ignore[type-arg] # a type argument is the same class while running, and slower
     """The memory of one array: numpy's base of it, which gives the block back when the last view has died.
 
-    Each size has a subclass, since ctypes wants the length of an array in its type.
+    What does so is a function of C, each instance's own. Each size has a subclass, since ctypes wants the
+    length of an array in its type.
     """
 
+    __slots__ = ("__del__", "__weakref__")
     _length_ = 0
     _type_ = ctypes.c_ubyte
-    kind: _Kind
-    block: _Block | None = None  # while it is being made
-
-    def __del__(self) -> None:
-        if self.block is not None:
-            self.kind.give(self.block)
 
 
 class _Kind:
@@ -112,36 +116,42 @@ class _Kind:
 
     Attributes:
         size: Theirs, in bytes.
-        idle: Those that nobody uses, the one used last at the right.
+        idle: Those that nobody uses, the one that came back last at the right. One too many drives out
+            the one at the left.
     """
 
     __slots__ = ("_lease", "_pool", "idle", "size")
 
     def __init__(self, size: int, pool: Pool) -> None:
         self.size = size
-        self.idle: deque[_Block] = deque()
+        self.idle: deque[_Block] = deque(maxlen=pool.limit // size)
         self._pool = pool
-        self._lease: Any = type("_Lease", (_Lease,), {"_length_": size, "kind": self})
+        self._lease: Any = type("_Lease", (_Lease,), {"__slots__": (), "_length_": size})
 
     def take(self) -> Any:
         """Return a lease of a block, as a buffer."""
+        pool = self._pool
         try:
             block = self.idle.pop()
         except IndexError:
-            block = self._pool.fresh(self.size)
-        lease = self._lease.from_address(block.address)
-        lease.block = block
-        return lease
-
-    def give(self, block: _Block) -> None:
-        """Take a block back; this may run anywhere (see the module)."""
-        pool = self._pool
-        if self.size > pool.limit:
-            return
+            block = pool.fresh(self.size)
         block.since = next(pool.ticks)
-        self.idle.append(block)
+        lease = self._lease.from_address(block.address)
+        self.return_to(lease, block)
         if pool.size > pool.limit:
             pool.trim(pool.limit)
+        if not block.since % _LOOK_EVERY:
+            pool.leave_room(0)
+        return lease
+
+    def return_to(self, lease: Any, block: _Block) -> None:
+        """Let ``block`` come back here when ``lease`` dies."""
+        block.lease = weakref.ref(lease)
+        lease.__del__ = partial(self.idle.append, block)
+
+    def resize(self) -> None:
+        """Keep as many blocks as the limit of the pool has room for now."""
+        self.idle = deque(self.idle, self._pool.limit // self.size)
 
 
 class Pool:
@@ -150,18 +160,44 @@ class Pool:
     Attributes:
         limit: How many bytes may be idle.
         size: How many bytes there are, in use and idle, or more: it is counted when blocks are added.
-        ticks: Numbers for blocks that come back.
+        ticks: Numbers for blocks that are used.
         leftover: Whether something has been compiled since the heap has been trimmed: some megabytes of it
             are free then. Compiling again uses these, so they stay until a call needs memory.
     """
 
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
+    def __init__(self, limit: int | None = None) -> None:
+        """Make an empty pool.
+
+        Args:
+            limit: As the attribute; unless given, a part of what this process may use, found when it matters.
+        """
+        self._limit = limit
         self.size = 0
         self.leftover = False
-        self.ticks = itertools.count()
+        self.ticks = itertools.count(1)
         self._kinds: dict[int, _Kind] = {}
-        self._sizes: dict[int, int] = {}  # of all blocks by address
+        # The sizes of all blocks. A block that dies takes itself out, by a function of C.
+        self._sizes: dict[weakref.ref[_Block], int] = {}
+
+    @property
+    def limit(self) -> int:
+        """Return how many bytes may be idle."""
+        if self._limit is None:
+            self._limit = memory_limit() // _IDLE_SHARE
+        return self._limit
+
+    @limit.setter
+    def limit(self, limit: int) -> None:
+        self._limit = limit
+        kinds = self._kinds.copy()
+        for kind in kinds.values():
+            kind.resize()
+        for found, size in self._sizes.copy().items():
+            block = found()
+            lease = None if block is None else block.lease()
+            if block is not None and lease is not None:
+                kinds[size].return_to(lease, block)
+        self.trim(limit)
 
     def allocator(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Callable[[], Array]:
         """Return a function that makes arrays of ``shape`` and ``dtype`` with no particular contents.
@@ -186,6 +222,7 @@ class Pool:
 
     def info(self) -> MemoryInfo:
         """Return how much memory is in use and idle now."""
+        self.trim(self.limit)
         idle = self._idle_bytes()
         return MemoryInfo(max(0, self._counted() - idle), idle, self.limit)
 
@@ -206,14 +243,23 @@ class Pool:
         if self.leftover and size >= _TRIMMING:
             self.leftover = False
             trim_heap()
+        if size >= _TRIMMING:
+            self.leave_room(size)
         try:
-            block = _Block(size, self._sizes)
+            block = _Block(size)
         except MemoryError:
             self.trim(0)
-            block = _Block(size, self._sizes)
+            block = _Block(size)
+        self._sizes[weakref.ref(block, self._sizes.pop)] = size
         while self.size != (size := self._counted()):  # once more if another thread has counted meanwhile
             self.size = size
         return block
+
+    def leave_room(self, size: int) -> None:
+        """Keep no more idle than the system has left besides, once it has given ``size`` bytes."""
+        left = memory_left() if any(kind.idle for kind in self._kinds.copy().values()) else None
+        if left is not None:
+            self.trim(max(0, left - size))
 
     def _kind(self, size: int) -> _Kind:
         rounded = size_class(size)
@@ -254,13 +300,6 @@ def _map(size: int) -> mmap.mmap:
         raise MemoryError(f"{size} bytes could not be had") from error
 
 
-def _physical_memory() -> int:
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):
-        return _ASSUMED_MEMORY
-
-
 def _heap_trimmer() -> Callable[[int], int] | None:
     """Return the function of the C library that gives its free memory back; only glibc has one."""
     try:
@@ -280,14 +319,16 @@ def trim_heap() -> None:
 
 
 #: The pool of this process.
-pool = Pool(_physical_memory() // 8)
+pool = Pool()
 
 
+@public
 def memory_info() -> MemoryInfo:
     """Return how much memory outputs and intermediate values of compiled functions take at the moment."""
     return pool.info()
 
 
+@public
 def release_memory() -> None:
     """Give all memory back to the system that waits to be used again; also what compiling has left behind."""
     pool.trim(0)
@@ -297,8 +338,12 @@ def release_memory() -> None:
     trim_heap()
 
 
+@public
 def set_memory_limit(limit: int) -> None:
-    """Set how many bytes may wait to be used again in this process; an eighth of the memory by default.
+    """Set how many bytes may wait to be used again in this process.
+
+    By default that is an eighth of the memory that it may use: that of the machine, or less where control
+    groups, as containers have, or limits on the process (``ulimit -v``, ``ulimit -d``) leave it less.
 
     Raises:
         TypeError: ``limit`` is not an integer.
@@ -308,4 +353,3 @@ def set_memory_limit(limit: int) -> None:
     if count < 0:
         raise ValueError(f"limit must be a number of bytes, not {count}")
     pool.limit = count
-    pool.trim(count)

@@ -65,7 +65,7 @@ class NativeModule:
             data: The large constants that it imports.
 
         Raises:
-            RuntimeError: Threads are to share its loops, and there is no pool of them for this system.
+            NoPoolError: Threads are to share its loops, and there is no pool of them.
             LoadingError: It is for another machine, or refers to what this process does not have.
             MemoryError: There is no memory for it.
         """

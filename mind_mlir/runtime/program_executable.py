@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir import border
 from mind_mlir.diagnostics.display import brief
+from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.frozen import FrozenDict
 from mind_mlir.ir.types import TensorType
 from mind_mlir.options import CompileOptions
@@ -97,6 +98,7 @@ class ProgramExecutable:
             raise KeyError(f"no function is called {brief(repr(name))}; the functions are: {known}")
         return function
 
+    @public
     def __call__(self, /, *args: object, **kwargs: object) -> tuple[Any, ...]:
         """Run the entry (see `ProgramFunction.__call__`)."""
         return self.functions[self.program.entry](*args, **kwargs)
@@ -157,6 +159,7 @@ class ProgramFunction:
         taken = ", ".join(f"{name}: {type_}" for name, type_ in named)
         return f"{self.name}({taken}) -> ({', '.join(map(str, signature.results))})"
 
+    @public
     def __call__(self, /, *args: object, **kwargs: object) -> tuple[Any, ...]:
         """Run the function on numpy arrays, given by position or by name.
 

@@ -12,15 +12,17 @@ from typing import TYPE_CHECKING, Any, Self
 
 from mind_mlir import border, trees
 from mind_mlir.diagnostics import VerificationError
+from mind_mlir.diagnostics.tracebacks import public, trim
 from mind_mlir.options import CompileOptions
 from mind_mlir.profiles import EXTENDED_FUNCTIONS
 from mind_mlir.runtime.binding_cache import BindingCache
-from mind_mlir.runtime.call import Called, wants_record
+from mind_mlir.runtime.call import Called
 from mind_mlir.runtime.executable import Executable, checked_options
 from mind_mlir.runtime.lowered import Lowered
 from mind_mlir.runtime.staged_arguments import Order, as_arrays, as_static, distinct, leaked, type_of
-from mind_mlir.runtime.staged_calls import Mismatch, Program
-from mind_mlir.runtime.staged_method import StagedMethod
+from mind_mlir.runtime.staged_calls import Program
+from mind_mlir.runtime.staged_method import StagedMethod, subject_of
+from mind_mlir.runtime.staged_reads import Mismatch
 from mind_mlir.runtime.staged_values import STAGE, Captured, StagedValue
 from mind_mlir.staging.unit import Unit, recursion
 
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from mind_mlir.ir.module import Module
     from mind_mlir.ir.types import TensorType
     from mind_mlir.runtime.staged_gradient import GradientFunction, Pullback, PullbackFunction
+    from mind_mlir.runtime.staged_reads import Reads
     from mind_mlir.staging.unit import Instance
     from mind_mlir.trees import Form
 
@@ -49,6 +52,8 @@ class StagedFunction(Called):
     """
 
     closes = False
+    #: What a message adds where another thing is wanted.
+    BORDER_NOTE = ", which becomes a program for arguments, arrays or their types: f.lower(x).module"
 
     def __init__(
         self,
@@ -85,7 +90,7 @@ class StagedFunction(Called):
             if each not in signature.parameters:
                 known = ", ".join(signature.parameters) or "none"
                 raise ValueError(f"static_argnames must be parameters of {name} ({known}), not {each!r}")
-        self._programs: BindingCache[Hashable, Program] = BindingCache(self.max_signatures)
+        self._programs: BindingCache[Hashable, list[Program]] = BindingCache(self.max_signatures)
         #: What is being made, by which thread: a function that runs itself while it is made has no end.
         self._making: set[tuple[int, Hashable]] = set()
         self._order = Order.of(signature)
@@ -100,8 +105,24 @@ class StagedFunction(Called):
         return f"<{type(self).__name__} {self.name}{self.__signature__}>"
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
-        """Return it bound to an object, as functions of a class are; the object is a static argument."""
+        """Return it bound to an object, as functions of a class are."""
         return self if instance is None else StagedMethod(self, instance)
+
+    def watches(self, cls: type) -> bool | None:
+        """Return whether what is read of objects of ``cls`` is noted; None where they are containers."""
+        return False if trees.is_leaf_class(cls) else None
+
+    def reading(self, subject: object) -> Any:
+        """Return what notes what is read of objects while a program is made, if it is noted.
+
+        Args:
+            subject: The object of the method that is called, or None.
+        """
+        return None
+
+    def subject(self, form: Form) -> Any:
+        """Return the object whose method is called with arguments of ``form``, if it is watched."""
+        return subject_of(form)
 
     def stage(self, unit: Unit, form: Form, types: Sequence[TensorType]) -> Instance:
         """Make the function for arguments of one form, and of types; what makes it says how.
@@ -121,10 +142,13 @@ class StagedFunction(Called):
         types = tuple(types)
         stage: Any = STAGE.get()
         pending = getattr(stage, "pending", None)
-        before = len(pending or ())
+        before, reading = len(pending or ()), unit.reading
+        count = reading.count if reading is not None else 0
         key = (self, form, types)
         found = unit.instance(key, lambda: self.stage(unit, form, types))
-        if len(pending or ()) > before:  # it reads what is around it, which may be another value next time
+        if len(pending or ()) > before or (
+            reading is not None and reading.count > count
+        ):  # it reads what is around it, which may be another value next time
             unit.forget(key)
         return found
 
@@ -151,6 +175,16 @@ class StagedFunction(Called):
                     return call(placed)
                 except Mismatch:
                     continue
+        try:
+            return self._call_with_care(args, kwargs)
+        except Exception as error:
+            trim(error)
+            raise
+
+    _call_python = __call__
+
+    def _call_with_care(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """Run the function on arguments that no program is at hand for."""
         leaves, form = self.flatten(args, kwargs)
         stage = STAGE.get()
         if any(isinstance(leaf, StagedValue) for leaf in leaves):
@@ -159,17 +193,15 @@ class StagedFunction(Called):
             return stage.call(self, form, leaves)
         arrays, kinds = as_arrays(leaves, lambda: self.names(form))
         try:
-            program = self._program(form, leaves, kinds)
+            program, more = self._program(form, leaves, kinds)
         except Captured:
             if stage is None:
                 raise
             return stage.call(self, form, leaves)
-        results = program.executable(*arrays)
-        if program not in self._recent and wants_record():
-            self._prefer(program)
+        results = program.executable(*arrays, *more)
+        if program not in self._recent:
+            self.speed_up(lambda: self._prefer(program))
         return results[0] if program.returned.container is None else program.returned.unflatten(results)
-
-    _call_python = __call__
 
     def flatten(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[list[Any], Form]:
         """Return the leaves of a call's arguments, and the form of ``(args, kwargs)`` bound to the signature.
@@ -203,6 +235,7 @@ class StagedFunction(Called):
             found += part.names(name)
         return found
 
+    @public
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """Return the program for arguments, without running it.
 
@@ -217,11 +250,12 @@ class StagedFunction(Called):
         """
         leaves, form = self.flatten(args, kwargs)
         try:
-            module, _ = self._module(form, self.types_of(form, leaves))
+            module, _, _ = self._module(form, self.types_of(form, leaves))
         except Captured:
             raise leaked() from None
         return Lowered(module, self.options)
 
+    @public
     def compile_for(self, form: Form, types: Sequence[TensorType]) -> None:
         """Compile it now for arguments of a form and of types, so that a call need not."""
         self._program(form, types, tuple([(type_.dtype.numpy, type_.shape) for type_ in types]))
@@ -234,6 +268,7 @@ class StagedFunction(Called):
         """Return the function that returns its result and gradients (see `mind_mlir.value_and_grad`)."""
         return self._gradient(argnums, with_value=True)
 
+    @public
     def vjp(self, *args: Any, **kwargs: Any) -> tuple[Any, Pullback]:
         """Return the result, and what takes its cotangents to the arguments' (see `mind_mlir.vjp`)."""
         from mind_mlir.runtime.staged_gradient import Pullback  # noqa: PLC0415 -- it is one of these
@@ -296,10 +331,14 @@ class StagedFunction(Called):
         # The native method has no defaults: what leaves one out comes to Python.
         skipped = is_native and not order.defaults
         calls = [each.call(order.static(each, self.static)) for each in recent[skipped:]]
+        words = program.words if is_native else None
         self._recent, self._calls = recent, tuple([call for call in calls if call is not None])
-        self._words = program.words if is_native else None
+        self._words = words
 
-    def _program(self, form: Form, leaves: Sequence[Any], kinds: tuple[Hashable, ...]) -> Program:
+    def _program(
+        self, form: Form, leaves: Sequence[Any], kinds: tuple[Hashable, ...]
+    ) -> tuple[Program, Sequence[Any]]:
+        """Return the program for a call, and the arrays that it takes beside the arguments."""
         key = (form, kinds)
         running = (get_ident(), key)
         if running in self._making:
@@ -309,14 +348,26 @@ class StagedFunction(Called):
             self._making.add(running)
             try:
                 types = self.types_of(form, leaves)
-                module, returned = self._module(form, types)
-                return Program(Executable(module, self.options), form, types, returned)
+                module, returned, reads = self._module(form, types)
+                return Program(Executable(module, self.options), form, types, returned, reads)
             finally:
                 self._making.discard(running)
 
-        return self._programs.get(key, make)
+        # Programs of one key differ in what they read of objects.
+        programs = self._programs.get(key, lambda: [make()])
+        subject = self.subject(form)
+        for program in programs:
+            more = () if program.reads is None else program.reads.arrays(subject)
+            if more is not None:
+                return program, more
+        made = make()
+        programs[:] = [made, *programs[: self.max_signatures - 1]]
+        return made, made.reads.fetch(subject) if made.reads else ()
 
-    def _module(self, form: Form, types: tuple[TensorType, ...]) -> tuple[Module, Form]:
+    def _module(self, form: Form, types: tuple[TensorType, ...]) -> tuple[Module, Form, Reads | None]:
         unit = Unit(profile=EXTENDED_FUNCTIONS)
+        unit.reading = self.reading(self.subject(form))
         instance = self.instance(unit, form, types)
-        return unit.module(instance, distinct(self.names(form))), instance.form
+        reads = None if unit.reading is None else unit.reading.finished()
+        names = self.names(form) if reads is None else [*self.names(form), *reads.names]
+        return unit.module(instance, distinct(names)), instance.form, reads

@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mind_mlir.diagnostics.tracebacks import WRITTEN
 from mind_mlir.runtime.call import Called
+from mind_mlir.runtime.staged_method import StagedMethod
+from mind_mlir.runtime.staged_reads import Mismatch
 from mind_mlir.runtime.staged_values import NUMBERS, WeakType
 
 if TYPE_CHECKING:
@@ -21,16 +24,13 @@ if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.types import TensorType
     from mind_mlir.runtime.executable import Executable
+    from mind_mlir.runtime.staged_reads import Reads
     from mind_mlir.trees import Form
 
 #: Beyond so many leaves, code for a form is not worth its memory.
 MAX_LEAVES = 2_000
 
 _PYTHON = {weak.dtype: kind for kind, weak in NUMBERS.items() if kind in (bool, int, float, complex)}
-
-
-class Mismatch(Exception):  # noqa: N818 -- a control-flow signal that never reaches a user
-    """The arguments are not of the form, dtypes and shapes that the code is for."""
 
 
 class NativeProgram(Called):
@@ -57,12 +57,14 @@ class Program:
         arguments: The form of its arguments, as ``(args, kwargs)``.
         types: The types of their leaves.
         returned: The form of its result.
+        reads: What it reads of objects.
     """
 
     executable: Executable
     arguments: Form
     types: tuple[TensorType, ...]
     returned: Form
+    reads: Reads | None = None
     _words: Array | None = None
     _call: Callable[[Sequence[Any]], Any] | None = None
 
@@ -75,7 +77,11 @@ class Program:
 
     def is_native(self) -> bool:
         """Return whether arguments and results are arrays alone, which need no Python."""
-        if any(isinstance(type_, WeakType) for type_ in self.types) or not _is_flat(self.arguments.parts[0]):
+        if (
+            self.reads
+            or any(isinstance(type_, WeakType) for type_ in self.types)
+            or not _is_flat(self.arguments.parts[0])
+        ):
             return False
         return self.returned.container is None or (_is_flat(self.returned) and self.returned.count > 1)
 
@@ -102,18 +108,33 @@ def _written(program: Program, static: Sequence[bool]) -> Callable[[Sequence[Any
     writer = _Writer()
     names = [writer.fresh() for _ in arguments.parts]
     writer.lines += ["def call(args):", " try:", f"  [{', '.join(names)}] = args"]
+    subject = "None"
     for name, form, is_static in zip(names, arguments.parts, static, strict=True):
+        if form.container is not None and form.container.cls is StagedMethod:
+            method, cls, subject = (
+                writer.known(StagedMethod),
+                writer.known(form.fixed[0][1].cls),
+                writer.fresh(),
+            )
+            writer.lines.append(f"  if type({name}) is not {method}: raise Mismatch")
+            writer.lines += [
+                f"  {subject} = {name}.__self__",
+                f"  if type({subject}) is not {cls}: raise Mismatch",
+            ]
+            continue
         if not is_static:
             writer.take(name, form)
             continue
         (_, value), (_, kind) = form.fixed
         what, cls = writer.known(value), writer.known(kind)
         writer.lines.append(f"  if type({name}) is not {cls} or {name} != {what}: raise Mismatch")
-    for place, (leaf, type_) in enumerate(zip(writer.leaves, program.types, strict=True)):
+    for place, (leaf, type_) in enumerate(zip(writer.leaves, program.types, strict=False)):
         if isinstance(type_, WeakType):
             kind, made = writer.known(_PYTHON[type_.dtype]), writer.known(type_.dtype.numpy)
             writer.lines.append(f"  if type({leaf}) is not {kind}: raise Mismatch")
             writer.leaves[place] = f"array({leaf}, {made})"
+    if program.reads:
+        writer.leaves.append(f"*{writer.known(program.reads.fetch)}({subject})")
     writer.lines += [" except (AttributeError, KeyError, ValueError):", "  raise Mismatch from None"]
     results = [f"r{number}" for number in range(result.count)]
     target = results[0] if result.count == 1 else f"({', '.join(results)},)"
@@ -122,7 +143,7 @@ def _written(program: Program, static: Sequence[bool]) -> Callable[[Sequence[Any
     writer.lines.append(f" return {writer.make(result, iter(results))}")
     space: dict[str, Any] = {"Mismatch": Mismatch, "program": NativeProgram(program.words), "array": np.array}
     space.update(writer.names)
-    exec("\n".join(writer.lines), space)  # noqa: S102 -- written above; of a caller's, only quoted keys
+    exec(compile("\n".join(writer.lines), WRITTEN, "exec"), space)  # noqa: S102 -- written above; of a caller's, only quoted keys
     found: Callable[[Sequence[Any]], Any] = space["call"]
     return found
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mind_mlir import border, trees
 from mind_mlir.diagnostics import AutodiffError, Diagnostic
+from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.runtime.staged import StagedFunction
 from mind_mlir.runtime.staged_values import WeakType
 
@@ -63,6 +64,14 @@ class GradientFunction(StagedFunction):
         argnums = tuple([name if place is None else place for place, name in self.paths])
         return _gradient, (self.function, argnums if self.several else argnums[0], self.with_value)
 
+    def watches(self, cls: type) -> bool | None:
+        """Return whether what is read of objects of ``cls`` is noted, as of the function's."""
+        return self.function.watches(cls)
+
+    def reading(self, subject: object) -> Any:
+        """Return what notes what is read of objects, as of the function's."""
+        return self.function.reading(subject)
+
     def flatten(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[list[Any], Form]:
         """Return the leaves of a call's arguments, and their form, as the function has them."""
         return self.function.flatten(args, kwargs)
@@ -93,9 +102,13 @@ class GradientFunction(StagedFunction):
         derivative = unit.derivative(instance, wrt)
         forms = [part for _, part in chosen]
         gradients = _tuple_form(forms) if self.several else forms[0]
+        weak = _weak(types, wrt)
         if self.with_value:
-            return replace(derivative, form=_tuple_form([instance.form, gradients]))
-        return unit.without_first(derivative, f"grad_{self.function.name}", gradients)
+            of_value = instance.weak or (False,)
+            form = _tuple_form([instance.form, gradients])
+            return replace(derivative, form=form, weak=(*of_value, *weak))
+        made = unit.without_first(derivative, f"grad_{self.function.name}", gradients)
+        return replace(made, weak=weak)
 
 
 def _gradient(function: StagedFunction, argnums: Any, with_value: bool) -> GradientFunction:
@@ -115,6 +128,7 @@ class Pullback:
     def __repr__(self) -> str:
         return f"<Pullback of {self._pulling.function.name}>"
 
+    @public
     def __call__(self, cotangent: Any) -> tuple[Any, ...]:
         """Return the cotangent of each positional argument, in the form of that; None for one without floats.
 
@@ -139,6 +153,14 @@ class PullbackFunction(StagedFunction):
         kind = _KINDS.POSITIONAL_ONLY
         signature = inspect.Signature([_KINDS(name, kind) for name in ("cotangent", "args", "kwargs")])
         super().__init__(f"vjp_{function.name}", signature, function.options)
+
+    def reading(self, subject: object) -> Any:
+        """Return what notes what is read of objects, as of the function's."""
+        return self.function.reading(subject)
+
+    def subject(self, form: Form) -> Any:
+        """Return the object whose method is differentiated, if it is watched."""
+        return self.function.subject(form.parts[0].parts[1])
 
     def flatten(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[list[Any], Form]:
         """Return the leaves of the cotangents and the arguments."""
@@ -187,7 +209,8 @@ class PullbackFunction(StagedFunction):
             results = unit.call(builder, derivative, [*parameters, *weights])
             return builder.function(name, results[len(instance.results) :], public=False)
 
-        return unit.define(self.name, build, _tuple_form([part for _, part in kept]))
+        made = unit.define(self.name, build, _tuple_form([part for _, part in kept]))
+        return replace(made, weak=_weak(given, wrt))
 
     def _check(self, instance: Instance, form: Form, types: Sequence[TensorType]) -> None:
         """Check that the cotangents are what the result is."""
@@ -243,6 +266,11 @@ def _tuple_form(parts: Sequence[Form]) -> Form:
     """Return the form of a tuple of values of some forms."""
     shape = trees.flatten((None,) * len(parts))[1]
     return trees.Form(shape.container, parts=tuple(parts))
+
+
+def _weak(types: Sequence[TensorType], wrt: Sequence[int]) -> tuple[bool, ...]:
+    """Return of each gradient whether it takes the dtype of what it meets, as its argument does."""
+    return tuple([isinstance(types[place], WeakType) for place in wrt])
 
 
 _EMPTY = trees.flatten(None)[1]

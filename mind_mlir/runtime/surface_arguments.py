@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from mind_mlir import trees
 from mind_mlir.diagnostics import ArgumentError, Diagnostic
 from mind_mlir.diagnostics.display import brief
-from mind_mlir.diagnostics.suggestions import did_you_mean
 from mind_mlir.ir.types import TensorType
+from mind_mlir.suggestions import did_you_mean
 from mind_mlir.surface.elaboration.resolve import fits, shown
 from mind_mlir.surface.elaboration.types import DTYPES, StructOf, SurfaceType, TupleOf, spell
 from mind_mlir.surface.syntax import nodes

@@ -32,8 +32,9 @@ llvm.mlir.global internal @sleepers(0 : i64) {alignment = 128 : i64} : i64
 llvm.mlir.global internal @wake(0 : i32) {alignment = 128 : i64} : i32
 // The fields of the job: body, data, chunks, the most threads, the mode of floating-point arithmetic.
 llvm.mlir.global internal @job(dense<0> : tensor<5xi64>) {alignment = 128 : i64} : !llvm.array<5 x i64>
-// What only owners write, and `mind_threads_configure`.
+// How many there are: owners add to it, and workers that end take away.
 llvm.mlir.global internal @workers(0 : i64) {alignment = 128 : i64} : i64
+// What `mind_threads_configure` writes.
 llvm.mlir.global internal @setting(1 : i64) {alignment = 128 : i64} : i64
 
 llvm.func @sched_yield() -> i32

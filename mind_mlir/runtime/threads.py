@@ -7,12 +7,15 @@ import functools
 import os
 import sys
 import threading
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
 
 from mind_mlir import border
 from mind_mlir.abi import PARALLEL_SYMBOL
 from mind_mlir.cores import usable_cores
 from mind_mlir.diagnostics.display import brief
+from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.releasing import for_ever
 from mind_mlir.runtime.kept_images import find_image, keep_image, runtime_text
 
@@ -38,27 +41,42 @@ _CALLED = """
 aligned_alloc clock_gettime free prctl pthread_create pthread_detach pthread_sigmask sched_yield sigdelset
 sigfillset syscall
 """
+#: What it is told and asked by, besides `PARALLEL_SYMBOL`.
+_CONFIGURE, _FORKED = "mind_threads_configure", "mind_threads_forked"
 _AT_FORK = ("__register_atfork", "pthread_atfork")
 
 
+class NoPoolError(RuntimeError):
+    """Code has loops that threads share, and there is no pool of them: compile it for one thread."""
+
+
+@dataclass(frozen=True, slots=True)
 class _Pool:
-    """The pool of this process; it stays until that ends, for threads may be running its code."""
+    """The pool of this process; its code stays until that ends, for threads may be running it.
 
-    def __init__(self, image: Image) -> None:
-        from mind_mlir.code.loading import Loaded  # noqa: PLC0415 -- loads numpy, which the number of threads does without
+    Attributes:
+        address: Where what runs loops is.
+        configure: Sets how many threads loops may use from now on.
+    """
 
-        loaded = for_ever(Loaded(image))
-        self.address = loaded.address_of(PARALLEL_SYMBOL)
-        configure = loaded.address_of("mind_threads_configure")
-        self._configure = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 3)(configure)
-        process = ctypes.CDLL(None)
-        register = next(getattr(process, name) for name in _AT_FORK if hasattr(process, name))
-        # Three handlers and, for glibc, the library that they stand in: none, since they are never unloaded.
-        register(None, None, ctypes.c_void_p(loaded.address_of("mind_threads_forked")), None)
+    address: int
+    configure: Callable[[int], object]
 
-    def configure(self, threads: int) -> None:
-        """Let loops use so many threads from now on."""
-        self._configure(threads, SPIN_NS, int(threads > usable_cores()))
+
+def _loaded(image: Image) -> _Pool:
+    """Return the pool of an image of the runtime's own texts."""
+    from mind_mlir.code.loading import Loaded  # noqa: PLC0415 -- loads numpy, which the number of threads does without
+
+    loaded = for_ever(Loaded(image))
+    configure = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 3)(loaded.address_of(_CONFIGURE))
+    process = ctypes.CDLL(None)
+    register = next(getattr(process, name) for name in _AT_FORK if hasattr(process, name))
+    # Three handlers and, for glibc, the library that they stand in: none, since they are never unloaded.
+    register(None, None, ctypes.c_void_p(loaded.address_of(_FORKED)), None)
+    return _Pool(
+        loaded.address_of(PARALLEL_SYMBOL),
+        lambda threads: configure(threads, SPIN_NS, int(threads > usable_cores())),
+    )
 
 
 class _State:
@@ -69,8 +87,6 @@ class _State:
     pool: _Pool | None = None
     #: Its code, where that has been kept.
     image: Image | None = None
-    #: What else is told how many threads there are: pools of code that brings its own.
-    followers: ClassVar[list[Callable[[int], object]]] = []
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows
@@ -78,6 +94,7 @@ if hasattr(os, "register_at_fork"):  # not on Windows
     os.register_at_fork(before=_State.lock.acquire, **_after)
 
 
+@public
 def set_num_threads(threads: int) -> None:
     """Set how many threads of this process compiled code may use at any time, those of callers included.
 
@@ -96,21 +113,9 @@ def set_num_threads(threads: int) -> None:
         _State.setting = count
         if _State.pool is not None:
             _State.pool.configure(count)
-        for follow in _State.followers:
-            follow(count)
 
 
-def follow_threads(follow: Callable[[int], object]) -> None:
-    """Tell ``follow`` how many threads compiled code may use, now and whenever that is set.
-
-    Raises:
-        ValueError: The variable ``MIND_MLIR_NUM_THREADS`` is wrong, and nothing else is set.
-    """
-    with _State.lock:
-        follow(get_num_threads())
-        _State.followers.append(follow)
-
-
+@public
 def get_num_threads() -> int:
     """Return how many threads compiled code may use.
 
@@ -181,11 +186,17 @@ def parallel_address() -> int:
     """Return where ``mind_parallel`` is, after making the pool if there is none yet.
 
     Raises:
-        RuntimeError: There is no pool for this system.
-        ValueError: The variable ``MIND_MLIR_NUM_THREADS`` is wrong, and nothing else is set.
+        NoPoolError: There is none for this system, or what making it takes cannot be had now.
     """
     if not is_available():
-        raise RuntimeError("there is no pool of threads for this system: lower with threads=1")
+        raise NoPoolError("there is no pool of threads for this system: lower with threads=1")
+    try:
+        return _made_pool()
+    except Exception as error:
+        raise NoPoolError(f"there is no pool of threads now: {error}") from error
+
+
+def _made_pool() -> int:
     if _State.pool is not None:
         return _State.pool.address
     # Making code has a lock of its own. A fork takes all locks, in another order than doing this below would.
@@ -194,12 +205,40 @@ def parallel_address() -> int:
         found = _begin().image()
         keep_image(_text(), None, found)
     with _State.lock:
-        if _State.pool is None:
-            count = get_num_threads()
-            pool = _Pool(found)
-            pool.configure(count)
-            _State.setting, _State.pool = count, pool
-        return _State.pool.address
+        return _use(partial(_loaded, found))
+
+
+def shared_pool(address: int, configure: int, code: object) -> int:
+    """Return where what runs loops in this process is, for code that brings a pool of its own.
+
+    Where there is none yet, and none is kept, it is that of the code: making one takes MLIR, which loading
+    code does without. The code then stays until the process ends.
+
+    Args:
+        address: Where the code's own `mind_parallel` is.
+        configure: Where its function is that sets the number of threads, ``void (int)``.
+        code: What keeps it in memory.
+
+    Raises:
+        ValueError: The variable ``MIND_MLIR_NUM_THREADS`` is wrong, and nothing else is set.
+    """
+    found = None if _State.pool is not None else _kept()
+    own = _Pool(address, ctypes.CFUNCTYPE(None, ctypes.c_int)(configure))
+    with _State.lock:
+        used = _use(partial(_loaded, found) if found is not None else lambda: own)
+    if used == address:
+        for_ever(code)
+    return used
+
+
+def _use(make: Callable[[], _Pool]) -> int:
+    """Return where what runs loops is, after making the pool if need be; the caller holds the lock."""
+    if _State.pool is None:
+        count = get_num_threads()
+        pool = make()
+        pool.configure(count)
+        _State.setting, _State.pool = count, pool
+    return _State.pool.address
 
 
 def _begin() -> Code:
@@ -211,7 +250,9 @@ def _begin() -> Code:
 def _kept() -> Image | None:
     """Return the code of the pool where that has been kept."""
     if _State.image is None:
-        _State.image = find_image(_text(), None)
+        found = find_image(_text(), None)
+        names = set() if found is None else {symbol.name for symbol in found.symbols}
+        _State.image = found if names.issuperset((PARALLEL_SYMBOL, _CONFIGURE, _FORKED)) else None
     return _State.image
 
 

@@ -10,8 +10,21 @@ llvm.func @pthread_atfork(!llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr) -> i32
 llvm.func @pthread_once(!llvm.ptr, !llvm.ptr) -> i32
 llvm.func @sched_getaffinity(i32, i64, !llvm.ptr) -> i32
 
+// What runs loops: the pool here, unless whoever loads the library has one and puts it in this place.
+llvm.mlir.global internal @runner() {alignment = 8 : i64, externally_initialized} : !llvm.ptr {
+  %own = llvm.mlir.addressof @run_here : !llvm.ptr
+  llvm.return %own : !llvm.ptr
+}
+
 // Runs a loop as the pool does (see `threads.mlir`).
 llvm.func internal @mind_parallel(%body: !llvm.ptr, %data: !llvm.ptr, %chunks: i64, %limit: i64) attributes {no_inline} {
+  %runner_at = llvm.mlir.addressof @runner : !llvm.ptr
+  %runner = llvm.load %runner_at atomic monotonic {alignment = 8 : i64} : !llvm.ptr -> !llvm.ptr
+  llvm.call %runner(%body, %data, %chunks, %limit) : !llvm.ptr, (!llvm.ptr, !llvm.ptr, i64, i64) -> ()
+  llvm.return
+}
+
+llvm.func internal @run_here(%body: !llvm.ptr, %data: !llvm.ptr, %chunks: i64, %limit: i64) {
   llvm.call @ensure_started() : () -> ()
   llvm.call @parallel(%body, %data, %chunks, %limit) : (!llvm.ptr, !llvm.ptr, i64, i64) -> ()
   llvm.return

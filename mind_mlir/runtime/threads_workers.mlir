@@ -3,6 +3,9 @@
 // An idle worker spins for a while, then sleeps on the futex `wake`. Nobody is missed: a worker counts itself
 // among the sleepers before it looks at the ticket for the last time, an owner changes the ticket before it
 // looks for sleepers, and both orders are sequentially consistent.
+//
+// There are at most `setting` threads, callers among them: an idle worker that is one too many ends, and whoever
+// lowers the setting wakes those that sleep.
 
 llvm.mlir.global internal @refused(0 : i64) : i64
 llvm.mlir.global internal @spin_ns(0 : i64) : i64
@@ -20,7 +23,7 @@ llvm.func @sigdelset(!llvm.ptr, i32) -> i32
 llvm.func @sigfillset(!llvm.ptr) -> i32
 llvm.func @syscall(i64, ...) -> i64
 
-// What a worker does all its life, with memory of its own for the chunks that it runs.
+// What a worker does until it is one too many, with memory of its own for the chunks that it runs.
 llvm.func internal @worker(%own: !llvm.ptr) -> !llvm.ptr {
   %zero = llvm.mlir.constant(0 : i64) : i64
   %one = llvm.mlir.constant(1 : i64) : i64
@@ -34,6 +37,8 @@ llvm.func internal @worker(%own: !llvm.ptr) -> !llvm.ptr {
   %helping_at = llvm.mlir.addressof @helping : !llvm.ptr
   %sleepers_at = llvm.mlir.addressof @sleepers : !llvm.ptr
   %wake_at = llvm.mlir.addressof @wake : !llvm.ptr
+  %workers_at = llvm.mlir.addressof @workers : !llvm.ptr
+  %setting_at = llvm.mlir.addressof @setting : !llvm.ptr
   %spin_ns_at = llvm.mlir.addressof @spin_ns : !llvm.ptr
   %crowded_at = llvm.mlir.addressof @crowded : !llvm.ptr
   %name_at = llvm.mlir.addressof @thread_name : !llvm.ptr
@@ -73,7 +78,24 @@ llvm.func internal @worker(%own: !llvm.ptr) -> !llvm.ptr {
   %is_idle = llvm.icmp "sgt" %idle, %spin_ns : i64
   llvm.cond_br %is_idle, ^lie_down, ^poll(%one_more : i64)
 ^lie_down:
+  // Read first: who lowers the setting after it has been looked at changes this.
   %seen = llvm.load %wake_at atomic acquire {alignment = 4 : i64} : !llvm.ptr -> i32
+  %known = llvm.load %workers_at atomic monotonic {alignment = 8 : i64} : !llvm.ptr -> i64
+  llvm.br ^consider(%known : i64)
+^consider(%workers: i64):
+  %setting = llvm.load %setting_at atomic monotonic {alignment = 8 : i64} : !llvm.ptr -> i64
+  %is_wanted = llvm.icmp "slt" %workers, %setting : i64
+  llvm.cond_br %is_wanted, ^count_in, ^resign
+^resign:
+  %fewer = llvm.add %workers, %minus_one : i64
+  %exchange = llvm.cmpxchg %workers_at, %workers, %fewer acq_rel monotonic {alignment = 8 : i64} : !llvm.ptr, i64
+  %found = llvm.extractvalue %exchange[0] : !llvm.struct<(i64, i1)>
+  %has_resigned = llvm.extractvalue %exchange[1] : !llvm.struct<(i64, i1)>
+  llvm.cond_br %has_resigned, ^end, ^consider(%found : i64)
+^end:
+  llvm.call @free(%own) : (!llvm.ptr) -> ()
+  llvm.return %for_ever : !llvm.ptr
+^count_in:
   %asleep = llvm.atomicrmw add %sleepers_at, %one seq_cst : !llvm.ptr, i64
   %last = llvm.load %ticket_at atomic seq_cst {alignment = 8 : i64} : !llvm.ptr -> i64
   %left = llvm.and %last, %remaining_mask : i64
@@ -127,6 +149,7 @@ llvm.func internal @wake_workers(%wanted: i64) attributes {always_inline} {
 llvm.func internal @start_workers(%wanted: i64) {
   %zero = llvm.mlir.constant(0 : i64) : i64
   %one = llvm.mlir.constant(1 : i64) : i64
+  %minus_one = llvm.mlir.constant(-1 : i64) : i64
   %nothing = llvm.mlir.zero : !llvm.ptr
   %success = llvm.mlir.constant(0 : i32) : i32
   %set_mask = llvm.mlir.constant(2 : i32) : i32
@@ -156,10 +179,9 @@ llvm.func internal @start_workers(%wanted: i64) {
   %without_2 = llvm.call @sigdelset(%blocked, %arithmetic) : (!llvm.ptr, i32) -> i32
   %without_3 = llvm.call @sigdelset(%blocked, %segmentation) : (!llvm.ptr, i32) -> i32
   %masked = llvm.call @pthread_sigmask(%set_mask, %blocked, %previous) : (i32, !llvm.ptr, !llvm.ptr) -> i32
-  %started = llvm.load %workers_at atomic monotonic {alignment = 8 : i64} : !llvm.ptr -> i64
-  llvm.br ^next(%started : i64)
-^next(%count: i64):
-  llvm.store %count, %workers_at atomic monotonic {alignment = 8 : i64} : i64, !llvm.ptr
+  llvm.br ^next
+^next:
+  %count = llvm.load %workers_at atomic monotonic {alignment = 8 : i64} : !llvm.ptr -> i64
   %are_missing = llvm.icmp "slt" %count, %wanted : i64
   llvm.cond_br %are_missing, ^create, ^unblock
 ^create:
@@ -168,15 +190,17 @@ llvm.func internal @start_workers(%wanted: i64) {
   %is_given = llvm.icmp "ne" %own, %nothing : !llvm.ptr
   llvm.cond_br %is_given, ^begin, ^refuse
 ^begin:
+  // Before there is one: it may find that it is one too many.
+  %before = llvm.atomicrmw add %workers_at, %one acq_rel : !llvm.ptr, i64
   %error = llvm.call @pthread_create(%thread_at, %nothing, %worker, %own) : (!llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr) -> i32
   %is_created = llvm.icmp "eq" %error, %success : i32
   llvm.cond_br %is_created, ^detach, ^give_back
 ^detach:
   %thread = llvm.load %thread_at : !llvm.ptr -> i64
   %detached = llvm.call @pthread_detach(%thread) : (i64) -> i32
-  %one_more = llvm.add %count, %one : i64
-  llvm.br ^next(%one_more : i64)
+  llvm.br ^next
 ^give_back:
+  %after = llvm.atomicrmw add %workers_at, %minus_one acq_rel : !llvm.ptr, i64
   llvm.call @free(%own) : (!llvm.ptr) -> ()
   llvm.br ^refuse
 ^refuse:
@@ -206,6 +230,11 @@ llvm.func internal @nanoseconds() -> i64 attributes {always_inline} {
 // Sets how many threads loops may use, how long idle workers spin, and whether there are more than cores.
 llvm.func @mind_threads_configure(%threads: i64, %nanoseconds: i64, %is_crowded: i64) {
   %zero = llvm.mlir.constant(0 : i64) : i64
+  %one_wake = llvm.mlir.constant(1 : i32) : i32
+  %wake_private = llvm.mlir.constant(129 : i32) : i32
+  %all = llvm.mlir.constant(0x7FFFFFFF : i32) : i32
+  %wake_at = llvm.mlir.addressof @wake : !llvm.ptr
+  %workers_at = llvm.mlir.addressof @workers : !llvm.ptr
   %setting_at = llvm.mlir.addressof @setting : !llvm.ptr
   %spin_ns_at = llvm.mlir.addressof @spin_ns : !llvm.ptr
   %crowded_at = llvm.mlir.addressof @crowded : !llvm.ptr
@@ -214,6 +243,15 @@ llvm.func @mind_threads_configure(%threads: i64, %nanoseconds: i64, %is_crowded:
   llvm.store %is_crowded, %crowded_at atomic monotonic {alignment = 8 : i64} : i64, !llvm.ptr
   llvm.store %zero, %refused_at atomic monotonic {alignment = 8 : i64} : i64, !llvm.ptr
   llvm.store %threads, %setting_at atomic monotonic {alignment = 8 : i64} : i64, !llvm.ptr
+  %workers = llvm.load %workers_at atomic monotonic {alignment = 8 : i64} : !llvm.ptr -> i64
+  %are_too_many = llvm.icmp "sge" %workers, %threads : i64
+  llvm.cond_br %are_too_many, ^wake, ^end
+^wake:
+  %before = llvm.atomicrmw add %wake_at, %one_wake seq_cst : !llvm.ptr, i32
+  %futex = llvm.call @futex_number() : () -> i64
+  %woken = llvm.call @syscall(%futex, %wake_at, %wake_private, %all) vararg(!llvm.func<i64 (i64, ...)>) : (i64, !llvm.ptr, i32, i32) -> i64
+  llvm.br ^end
+^end:
   llvm.return
 }
 

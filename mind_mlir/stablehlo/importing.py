@@ -13,8 +13,17 @@ from typing import TYPE_CHECKING, Any
 from mind_mlir import border
 from mind_mlir.bindings import PassManager, ir
 from mind_mlir.core.builder import Builder
-from mind_mlir.diagnostics import Diagnostic, SourceText, UnsupportedError, VerificationError
+from mind_mlir.diagnostics import (
+    Diagnostic,
+    InternalError,
+    MindError,
+    SourceText,
+    UnsupportedError,
+    VerificationError,
+)
 from mind_mlir.diagnostics.source import pack_offsets
+from mind_mlir.diagnostics.tracebacks import public
+from mind_mlir.float_mode import fixed
 from mind_mlir.frozen import FrozenDict
 from mind_mlir.interrupts import deliver, held
 from mind_mlir.ir.module import Functions, Module
@@ -39,9 +48,13 @@ if TYPE_CHECKING:
 #: How many places a finding names.
 _MOST_PLACES = 10
 _DECOMPOSED = "builtin.module(func.func(chlo-legalize-to-stablehlo))"
+#: What the names of a module's attributes begin with that say how XLA is to run it, as jax's do.
+_FOR_XLA = "mhlo."
 _ENDS = ("func.return", "stablehlo.return")
 
 
+@public
+@fixed()
 def from_stablehlo(program: str | bytes, *, name: str = "<stablehlo>") -> Module:
     """Return a StableHLO program as a verified module, whose functions are called as the program's.
 
@@ -53,13 +66,20 @@ def from_stablehlo(program: str | bytes, *, name: str = "<stablehlo>") -> Module
         ParseError: E1101, it is not well-formed.
         UnsupportedError: E7001, it holds what cannot be read; a finding for each operation and reason.
         VerificationError: What it says breaks a rule of ours.
+        InternalError: A rule failed: a bug of the compiler.
         TypeError: ``program`` is neither a string nor bytes, or ``name`` no string.
     """
     if not isinstance(program, str | bytes):
         border.reject("program", "StableHLO, as a string or as bytes", program)
     source = SourceText(border.text(name, "name"), program if isinstance(program, str) else "")
     with held():
-        module = _Program(read(program, source, new_context()), source).module()
+        mlir = read(program, source, new_context())
+        try:
+            module = _Program(mlir, source).module()
+        except MindError:
+            raise
+        except Exception as error:
+            raise InternalError("import", f"{type(error).__name__}: {error}", str(mlir)) from error
     return verify(module)
 
 
@@ -131,7 +151,7 @@ class _Program:
             "E7001",
             f"{name} is not read ({count}{where}): {reason}",
             None if source is None else source.statement,
-            help="docs/stablehlo.md lists what is read",
+            help="the page on StableHLO programs lists what is read",
             context=FrozenDict({"operation": name, "reason": reason, "count": len(places)}),
         )
 
@@ -156,6 +176,11 @@ class _Body:
     values: dict[Any, Value] = field(default_factory=dict)
     constants: dict[int, Any] = field(default_factory=dict)
 
+    @property
+    def for_xla(self) -> bool:
+        """Return whether the program is written for XLA, and means what XLA does where StableHLO differs."""
+        return any(name.startswith(_FOR_XLA) for name in self.program.mlir.operation.attributes)
+
     def block(
         self, block: Block, arguments: Sequence[Value], lift: tuple[int, ...] | None = None
     ) -> tuple[Value, ...]:
@@ -173,7 +198,7 @@ class _Body:
             deliver()
             operation = each.operation
             if operation.name in _ENDS:
-                return tuple([self._value(value, lift) for value in operation.operands])
+                return tuple([self.value(value, lift) for value in operation.operands])
             self._operation(operation, lift)
         raise Unsupported("a block without an end")
 
@@ -194,7 +219,7 @@ class _Body:
         self, operation: Operation, lift: tuple[int, ...] | None, source: SourceInfo | None
     ) -> Iterable[Value]:
         name = str(operation.name)
-        operands = tuple([self._value(value, lift) for value in operation.operands])
+        operands = tuple([self.value(value, lift) for value in operation.operands])
         rule = RULES.get(name)
         if rule is None and name.startswith("chlo.") and lift is None:
             return self.decomposed(operation, operands)
@@ -206,7 +231,8 @@ class _Body:
         found = rule.emit(use)
         return found if isinstance(found, tuple | list) else (found,)
 
-    def _value(self, value: Any, lift: tuple[int, ...] | None) -> Value:
+    def value(self, value: Any, lift: tuple[int, ...] | None) -> Value:
+        """Return what a value of MLIR is here, in the shape that scalars have."""
         found = self.values.get(value)
         if found is None:
             raise Unsupported("it reads what could not be read")
@@ -234,9 +260,12 @@ class _Body:
         return self.constants.get(value.id)
 
     def call(self, name: str, arguments: Sequence[Value]) -> tuple[Value, ...]:
-        """Append a call of a function of the program."""
-        if self.program.signatures.get(name) is None:
+        """Append a call of a function of the program; one without results does nothing."""
+        signature = self.program.signatures.get(name)
+        if signature is None:
             raise Unsupported(f"it calls @{name}, which could not be read")
+        if not signature.results:
+            return ()
         return self.builder.emit_all("Call", *arguments, callee=name)
 
     def decomposed(self, operation: Operation, arguments: Sequence[Value]) -> tuple[Value, ...]:

@@ -48,12 +48,14 @@ class Instance:
         parameters: The types of its arguments.
         results: The types of its results.
         form: What its maker has to know of how arguments and results are put together.
+        weak: Of each result, whether it takes the dtype of what it meets; empty where none does.
     """
 
     name: str
     parameters: tuple[TensorType, ...]
     results: tuple[TensorType, ...]
     form: Any = None
+    weak: tuple[bool, ...] = ()
 
 
 @dataclass(slots=True, eq=False)
@@ -64,10 +66,12 @@ class Unit:
         functions: The functions by name, each after those that it calls.
         profile: The rules that they are built by. A module that obeys those of Core IR is one of Core IR,
             whatever they are.
+        reading: What notes which attributes of objects functions of Python read, if that is noted.
     """
 
     profile: Profile = CORE_FUNCTIONS
     functions: dict[str, Function] = field(default_factory=dict)
+    reading: Any = None
     _signatures: dict[str, Signature | None] = field(default_factory=dict)
     _instances: dict[Hashable, Instance | None] = field(default_factory=dict)
     _used: dict[str, int] = field(default_factory=dict)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from mind_mlir import border
 from mind_mlir.diagnostics import SourceText, VerificationError
 from mind_mlir.diagnostics.findings import Findings
+from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.frozen import FrozenDict
 from mind_mlir.ir.types import TensorType
 from mind_mlir.surface.elaboration.body import Body
@@ -65,6 +66,7 @@ class SymbolTable(Mapping[str, TensorType]):
         return len(self.types)
 
 
+@public
 def lower_expression(
     expression: Expression | Sequence[Expression], symbols: Mapping[str, TensorType]
 ) -> Module:

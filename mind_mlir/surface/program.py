@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from mind_mlir import border
 from mind_mlir.diagnostics import ParseError, SourceText, VerificationError
 from mind_mlir.diagnostics.display import brief
+from mind_mlir.float_mode import fixed
 from mind_mlir.frozen import FrozenDict
 from mind_mlir.surface import elaboration
 from mind_mlir.surface.syntax import nodes
@@ -91,6 +92,7 @@ class SurfaceProgram:
         """Return everything that is wrong with the program, in source order."""
         return elaboration.check(self)
 
+    @fixed()
     def lower(
         self, function: str | Sequence[str] | None = None, bindings: Mapping[str, int] | None = None
     ) -> Module:

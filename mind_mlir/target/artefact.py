@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import re
 from typing import TYPE_CHECKING
 
 from mind_mlir import border
+from mind_mlir.suggestions import nearest
 from mind_mlir.target.features import FEATURES, scheduled_for, with_implied, without
 from mind_mlir.target.host import host_architecture, host_features, host_target
 from mind_mlir.target.named import NATIVE, TARGETS, environment_target, named_target, required_features
@@ -134,6 +134,6 @@ def _made(base: Target, features: frozenset[str], tune: str) -> Target:
 def _unknown(parameter: str, known: Iterable[str], wrong: str) -> ValueError:
     """Return the error about a name that is none of those known, with the one that it is most like."""
     names = tuple(known)
-    near = difflib.get_close_matches(wrong[:60].lower(), names, n=1, cutoff=0.7)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
+    near = nearest(wrong, names)
+    hint = f"; did you mean {near!r}?" if near else ""
     return ValueError(f"{parameter} must be one of {', '.join(names)}, not {border.describe(wrong)}{hint}")

@@ -10,6 +10,7 @@ import functools
 import platform
 from pathlib import Path
 
+from mind_mlir.target.announced import announced_caches, announced_flags
 from mind_mlir.target.features import features_of_flags, scheduled_for, with_implied
 from mind_mlir.target.record import BASELINE, Target
 
@@ -26,11 +27,11 @@ def host_architecture() -> str:
 
 @functools.cache
 def host_flags() -> frozenset[str]:
-    """Return what this machine's processor has, as Linux calls it; nothing where that cannot be read."""
+    """Return what this machine's processor has, as Linux calls it; nothing where nobody says it."""
     try:
         lines = _CPUINFO.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
-        return frozenset()
+        return announced_flags(host_architecture())
     for line in lines:
         key, _, value = line.partition(":")
         if key.strip() in ("flags", "Features"):
@@ -77,6 +78,8 @@ def host_target() -> Target:
 
 def _host_caches() -> dict[int, int]:
     sizes: dict[int, int] = {}
+    if not _CACHES.is_dir():
+        return announced_caches()
     try:
         for index in sorted(_CACHES.glob("index*")):
             if (index / "type").read_text().strip() == "Instruction":

@@ -258,7 +258,7 @@ class TracedArray(TracedValue):
         return numpy_functions.universal(ufunc, method, inputs, kwargs)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        return numpy_functions.named(function.__name__)(*args, **kwargs)
+        return numpy_functions.function_of(function)(*args, **kwargs)
 
     def __copy__(self) -> TracedArray:
         return self
@@ -318,9 +318,8 @@ class TracedArray(TracedValue):
         return trace.emit("Squeeze", trace.value(self), axes=axes, weak=self.weak)
 
     def sum(self, axis: Any = None, *, keepdims: bool = False) -> TracedArray:
-        """Return the sum along ``axis``, or of all; truth values are counted as i64."""
-        counted = self.astype(DType.SI64) if self.value.type.dtype is DType.I1 else self
-        return reductions.reduce(counted, "Sum", axis, keepdims=keepdims)
+        """Return the sum along ``axis``, or of all; of truth values and integers, in i64 or ui64."""
+        return reductions.reduce(reductions.counted(self), "Sum", axis, keepdims=keepdims)
 
     def mean(self, axis: Any = None, *, keepdims: bool = False) -> TracedArray:
         """Return the mean along ``axis``, or of all."""
@@ -335,8 +334,8 @@ class TracedArray(TracedValue):
         return reductions.reduce(self, "Min", axis, keepdims=keepdims)
 
     def prod(self, axis: Any = None, *, keepdims: bool = False) -> TracedArray:
-        """Return the product along ``axis``, or of all."""
-        return reductions.product(self, axis, keepdims=keepdims)
+        """Return the product along ``axis``, or of all; of truth values and integers, in i64 or ui64."""
+        return reductions.product(reductions.counted(self), axis, keepdims=keepdims)
 
     def all(self, axis: Any = None, *, keepdims: bool = False) -> TracedArray:
         """Return whether all elements along ``axis`` are true, or not 0."""
@@ -354,6 +353,34 @@ class TracedArray(TracedValue):
         """Return where the least element is, as `argmax`."""
         is_float = self.value.type.dtype.is_float
         return reductions.argmax(-self if is_float else ~self, axis, keepdims=keepdims)
+
+    def std(self, axis: Any = None, *, ddof: float = 0, keepdims: bool = False) -> TracedArray:
+        """Return the standard deviation along ``axis``, or of all; as `mind_mlir.numpy.std`."""
+        return self._by("std", axis, ddof=ddof, keepdims=keepdims)
+
+    def var(self, axis: Any = None, *, ddof: float = 0, keepdims: bool = False) -> TracedArray:
+        """Return the variance along ``axis``, or of all; as `mind_mlir.numpy.var`."""
+        return self._by("var", axis, ddof=ddof, keepdims=keepdims)
+
+    def cumsum(self, axis: Any = None) -> TracedArray:
+        """Return the sums up to each element along ``axis``; as `mind_mlir.numpy.cumsum`."""
+        return self._by("cumsum", axis)
+
+    def argsort(self, axis: Any = -1) -> TracedArray:
+        """Return the indices that sort it along ``axis``; as `mind_mlir.numpy.argsort`."""
+        return self._by("argsort", axis)
+
+    def repeat(self, repeats: int, axis: Any = None) -> TracedArray:
+        """Return it with each element repeated; as `mind_mlir.numpy.repeat`."""
+        return self._by("repeat", repeats, axis)
+
+    def take(self, indices: Any, axis: Any = None) -> TracedArray:
+        """Return its parts at ``indices`` of ``axis``; as `mind_mlir.numpy.take`."""
+        return self._by("take", indices, axis)
+
+    def _by(self, name: str, *args: Any, **kwargs: Any) -> TracedArray:
+        made: TracedArray = numpy_functions.named(name)(self, *args, **kwargs)
+        return made
 
     def clip(self, min: Any = None, max: Any = None) -> TracedArray:  # noqa: A002 -- names of numpy
         """Return each element, or the limit that it is beyond."""

@@ -20,13 +20,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mind_mlir import border
+from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.ir.types import DType, TensorType
-from mind_mlir.runtime.staged_values import STAGE
-from mind_mlir.tracing.conversion import RANKS, as_array, as_value, weak_dtype
+from mind_mlir.runtime.staged_values import STAGE, WeakType
+from mind_mlir.tracing.conversion import as_value, common_node, node_of, type_of
 from mind_mlir.tracing.errors import refuse
 from mind_mlir.tracing.jit import JitFunction
+from mind_mlir.tracing.promotion import Node, joined, node_of_number
 from mind_mlir.tracing.trace import Trace
-from mind_mlir.tracing.value import TracedValue
 from mind_mlir.trees import Form, flatten
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ X = TypeVar("X")
 Y = TypeVar("Y")
 
 
+@public
 def cond(pred: Any, true_fn: Callable[..., T], false_fn: Callable[..., T], *operands: Any) -> T:
     """Return ``true_fn(*operands)`` where ``pred`` is true, else ``false_fn(*operands)``; one of them runs.
 
@@ -81,12 +83,17 @@ def cond(pred: Any, true_fn: Callable[..., T], false_fn: Callable[..., T], *oper
     agreed = [_agreed(one, two, name) for one, two, name in zip(ones, others, names, strict=True)]
     for region, leaves in ((then, ones), (otherwise, others)):
         with region:
-            region.yield_([as_value(trace, leaf, dtype) for leaf, dtype in zip(leaves, agreed, strict=True)])
+            region.yield_(
+                [as_value(trace, leaf, node.dtype) for leaf, node in zip(leaves, agreed, strict=True)]
+            )
     results = trace.emit_all("Cond", predicate, regions=(then, otherwise))
-    found: T = form.unflatten(results)
+    found: T = form.unflatten(
+        [trace.wrap(each.value, weak=node.weak) for each, node in zip(results, agreed, strict=True)]
+    )
     return found
 
 
+@public
 def while_loop(cond_fun: Callable[[T], Any], body_fun: Callable[[T], T], init: T) -> T:
     """Return what is carried once ``cond_fun`` is false of it: ``init``, ``body_fun(init)``, and so on.
 
@@ -122,6 +129,7 @@ def while_loop(cond_fun: Callable[[T], Any], body_fun: Callable[[T], T], init: T
     return found
 
 
+@public
 def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, T], T], init: T) -> T:
     """Return what is carried after ``body_fun(i, carried)`` for ``i`` from ``lower`` to before ``upper``.
 
@@ -141,7 +149,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, T], T], init: T) 
     if not isinstance(trace, Trace):
         last: T = _run("fori_loop", lambda i, n, init: fori_loop(i, n, body_fun, init), lower, upper, init)
         return last
-    index = _joined_bounds(lower, upper)
+    index = _joined_bounds(trace, lower, upper)
     leaves, form = flatten(init, "init")
     if not leaves:
         _refuse_nothing("fori_loop carries")
@@ -163,6 +171,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, T], T], init: T) 
     return found
 
 
+@public
 def scan(
     f: Callable[[C, X], tuple[C, Y]], init: C, xs: X, length: int | None = None, reverse: bool = False
 ) -> tuple[C, Y]:
@@ -194,7 +203,7 @@ def scan(
         return both
     leaves, form = flatten(init, "init")
     slices, slices_form = flatten(xs, "xs")
-    scanned = [trace.wrap(as_value(trace, leaf)) for leaf in slices]
+    scanned = [trace.wrap(as_value(trace, leaf), weak=node_of(leaf).weak) for leaf in slices]
     steps = _length(scanned, slices_form.names("xs"), steps)
     if not scanned:
         scanned = [trace.emit("Iota", shape=(steps,), dtype=DType.SI64, axis=0)]
@@ -213,7 +222,10 @@ def scan(
         outputs, outputs_form = flatten(pair[1], "the output of f")
         return [*_returned(pair[0], form, "f"), *outputs]
 
-    types = [each.value.type.with_shape(each.shape[1:]) for each in scanned]
+    types: list[TensorType] = []
+    for each in scanned:
+        type_ = each.value.type.with_shape(each.shape[1:])
+        types.append(WeakType(type_.dtype, type_.shape) if each.weak else type_)
     body, yields = _settled(trace, carried, types, step, "f")
     if not yields:
         _refuse_nothing("f carries and returns")
@@ -227,7 +239,9 @@ def scan(
         carry_count=len(carried),
         scan_output_count=len(yields) - len(carried),
     )
-    stacked = results[len(carried) :]
+    is_weak = [node_of(leaf).weak for leaf in yields]
+    stacked = [trace.wrap(each.value, weak=weak) for each, weak in zip(results, is_weak, strict=True)]
+    stacked = stacked[len(carried) :]
     last: C = form.unflatten(_wrapped(trace, carried, results[: len(carried)]))
     every: Y = outputs_form.unflatten([each[::-1] for each in stacked] if backwards else stacked)
     return last, every
@@ -263,13 +277,11 @@ class _Carried:
 
         So a loop that begins with 0.0 and adds numbers of f32 carries f32.
         """
-        type_, weak = _type_of(leaf)
-        wider = RANKS[type_.dtype.kind] > RANKS[self.type.dtype.kind]
-        if not self.weak or (weak and not wider) or type_.shape != self.type.shape:
+        now = node_of_number(self.type.dtype) if self.weak else Node(self.type.dtype)
+        node = joined([now, node_of(leaf)])
+        if not self.weak or node is None or node == now or type_of(leaf).shape != self.type.shape:
             return False
-        if RANKS[type_.dtype.kind] < RANKS[self.type.dtype.kind]:
-            return False
-        self.type, self.weak = type_, weak
+        self.type, self.weak = self.type.with_dtype(node.dtype), node.weak
         return True
 
 
@@ -306,8 +318,9 @@ def _settled(
     A number that is carried first takes the dtype of what follows; then the step is traced anew.
     """
     while True:
-        with trace.builder.region([*(each.type for each in carried), *more]) as body:
-            weak = [each.weak for each in carried] + [False] * len(more)
+        weak = [each.weak for each in carried] + [isinstance(each, WeakType) for each in more]
+        strong = [each.strong if isinstance(each, WeakType) else each for each in more]
+        with trace.builder.region([*(each.type for each in carried), *strong]) as body:
             parameters = zip(body.parameters, weak, strict=True)
             yields = step([trace.wrap(value, weak=is_weak) for value, is_weak in parameters])
         taken = [each.takes(leaf) for each, leaf in zip(carried, yields, strict=False)]
@@ -366,21 +379,21 @@ def _predicate(trace: Trace, found: Any, what: str) -> Value:
     return trace.emit("Compare", value, zero, op="NotEqual").value
 
 
-def _agreed(one: Any, two: Any, name: str) -> DType:
+def _agreed(one: Any, two: Any, name: str) -> Node:
     """Return the dtype of what two branches return in one place."""
     (first, first_weak), (second, second_weak) = _type_of(one), _type_of(two)
-    if first.shape != second.shape or not (first_weak or second_weak or first.dtype is second.dtype):
+    node = joined([node_of(one), node_of(two)])
+    alike = first_weak or second_weak or first.dtype is second.dtype
+    if node is None or first.shape != second.shape or not alike:
         refuse(
             "E2320",
             f"{name} of cond is {_shown(first)} in one branch and {_shown(second)} in the other",
             "both return the same dtypes and shapes: convert with astype or reshape",
         )
-    if first_weak and second_weak:
-        return max(first.dtype, second.dtype, key=lambda dtype: RANKS[dtype.kind])
-    return second.dtype if first_weak else first.dtype
+    return node
 
 
-def _joined_bounds(lower: Any, upper: Any) -> _Carried:
+def _joined_bounds(trace: Trace, lower: Any, upper: Any) -> _Carried:
     """Return the number of a step as it is carried: an integer of the width that one of the bounds has."""
     bounds = [_Carried.of(bound, name) for bound, name in ((lower, "lower"), (upper, "upper"))]
     for each in bounds:
@@ -391,6 +404,9 @@ def _joined_bounds(lower: Any, upper: Any) -> _Carried:
                 "count with integers, and compute others from them",
             )
     first, last = bounds
+    node = common_node(trace, (lower, upper)) if trace.promotes else Node(first.type.dtype)
+    if trace.promotes and node.dtype.is_integer:
+        first.type = last.type = TensorType(node.dtype)
     if not (first.weak or last.weak or first.type == last.type):
         refuse(
             "E2325",
@@ -428,13 +444,7 @@ def _length(scanned: Sequence[TracedArray], names: Sequence[str], length: int | 
 
 def _type_of(leaf: Any) -> tuple[TensorType, bool]:
     """Return the type of a leaf, and whether it is a number that takes another dtype."""
-    if isinstance(leaf, TracedValue):
-        return leaf.value.type, leaf.weak
-    number = weak_dtype(leaf)
-    if number is not None:
-        return TensorType(number), True
-    array = as_array(leaf)
-    return TensorType(DType.from_numpy(array.dtype) or DType.F64, array.shape), False
+    return type_of(leaf), node_of(leaf).weak
 
 
 def _shown(type_: TensorType) -> str:

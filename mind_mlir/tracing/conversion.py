@@ -1,15 +1,17 @@
 """What meets a traced array as a value of its trace.
 
-There is no implicit promotion: operands have one dtype. Only a number is of none: one of Python, and what
-numpy's functions give for those, a float64 or int64 scalar, takes the dtype of the array that it meets, as
-far as that holds numbers of its kind. A truth value is an integer in this, an integer a float, a float a
-complex number, and none of them the other way round.
+Operands of several dtypes take the one that `promotion` says, where the trace promotes. In a strict one they
+have one dtype, and only a number is of none: one of Python, and what numpy's functions give for those, a
+float64 or int64 scalar, takes the dtype of the array that it meets, as far as that holds numbers of its kind.
+A truth value is an integer in this, an integer a float, a float a complex number, and none of them the other
+way round.
 """
 
 from __future__ import annotations
 
 import functools
 from dataclasses import replace
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,11 +20,12 @@ from mind_mlir import border
 from mind_mlir.arguments import viewed
 from mind_mlir.diagnostics import Diagnostic, VerificationError
 from mind_mlir.ir.attributes import TensorLiteral
-from mind_mlir.ir.types import DType, DTypeKind, dtype_of
+from mind_mlir.ir.types import DType, DTypeKind, TensorType, dtype_of
 from mind_mlir.ops.constants import constant_form
 from mind_mlir.runtime.staged_values import NUMBERS
 from mind_mlir.tracing.errors import refuse
 from mind_mlir.tracing.places import user_location
+from mind_mlir.tracing.promotion import Node, joined, node_of_number
 from mind_mlir.tracing.value import TracedValue
 
 if TYPE_CHECKING:
@@ -43,23 +46,21 @@ def as_value(trace: Trace, x: Any, like: DType | None = None) -> Value:
     Args:
         trace: The trace that runs.
         x: A traced array, a number, or what numpy sees as an array, which becomes a constant.
-        like: The dtype that a number of Python takes; by default numpy's.
+        like: The dtype that it takes; by default its own, which for a number of Python is numpy's.
 
     Raises:
         TracingError: E2303, an array of a trace that has ended; E2305, ``x`` is no array.
         VerificationError: E2004, ``like`` holds no numbers of that kind; E4005, it does not hold this number.
     """
-    if isinstance(x, TracedValue):
-        value = trace.value(x)
-        if not x.weak or like is None or value.type.dtype is like:
-            return value
-        _check_kind(value.type.dtype, like)
-        return trace.emit("Cast", value, dtype=like).value
-    number = weak_dtype(x)
+    number = None if isinstance(x, TracedValue) else weak_dtype(x)
     if number is None:
-        return constant(trace, as_array(x))
+        value = trace.value(x) if isinstance(x, TracedValue) else constant(trace, as_array(x))
+        if like is None or value.type.dtype is like:
+            return value
+        check_kind(value.type.dtype, like)
+        return trace.emit("Cast", value, dtype=like).value
     if like is not None and like is not number:
-        _check_kind(number, like)
+        check_kind(number, like)
     dtype = like or number
     if isinstance(x, np.generic):
         x = x.item()
@@ -74,24 +75,60 @@ def as_value(trace: Trace, x: Any, like: DType | None = None) -> Value:
 def as_values(trace: Trace, *xs: Any) -> tuple[list[Value], bool]:
     """Return operands of one operation as values of ``trace``, and whether its result is weak.
 
-    Numbers of Python take the dtype of the first array; among themselves, the one that holds them all.
-
     Raises:
         TracingError: As `as_value`.
-        VerificationError: As `as_value`.
+        VerificationError: As `as_value`; E2004, their dtypes do not go together.
     """
     found = [x if isinstance(x, TracedValue) or weak_dtype(x) else constant_array(x) for x in xs]
-    weak = []
-    for x in found:
-        number = _weak_dtype_of(x)
-        if number is None:
-            like = x.value.type.dtype if isinstance(x, TracedValue) else DType.from_numpy(x.dtype)
-            values = [as_value(trace, each, like) for each in found]
-            _check_same(values)
-            return values, False
-        weak.append(number)
-    widest = max(weak, key=lambda dtype: RANKS[dtype.kind])
-    return [as_value(trace, each, widest) for each in found], True
+    node = common_node(trace, found)
+    return [as_value(trace, each, node.dtype) for each in found], node.weak
+
+
+def common_node(trace: Trace, xs: Sequence[Any]) -> Node:
+    """Return the dtype that operands have together, and whether it is that of numbers.
+
+    Raises:
+        VerificationError: E2004, they have none.
+    """
+    nodes = [node_of(x) for x in xs]
+    if not nodes[0].weak and all(node == nodes[0] for node in nodes):
+        return nodes[0]
+    strong = [node for node in nodes if not node.weak]
+    if trace.promotes or not strong:
+        node = joined(nodes)
+        if node is not None:
+            return _as_it_is(node, xs)
+    elif all(node == strong[0] for node in strong):
+        return strong[0]
+    raise _no_dtype(trace, xs)
+
+
+def _as_it_is(node: Node, xs: Sequence[Any]) -> Node:
+    """Return a node; that of numbers alone has the width of those that are traced, where this is one."""
+    dtypes = {x.value.type.dtype for x in xs if isinstance(x, TracedValue)}
+    width = dtypes.pop() if len(dtypes) == 1 else None
+    if node.weak and width and node_of_number(width) == node:
+        return Node(width, weak=True)
+    return node
+
+
+def node_of(x: Any) -> Node:
+    """Return what an operand brings to the dtype that all have."""
+    if isinstance(x, TracedValue):
+        return node_of_number(x.value.type.dtype) if x.weak else Node(x.value.type.dtype)
+    number = weak_dtype(x)
+    return Node(number, weak=True) if number else Node(type_of(x).dtype)
+
+
+def type_of(x: Any) -> TensorType:
+    """Return the type of an operand; of a number, that which it has by itself."""
+    if isinstance(x, TracedValue):
+        return x.value.type
+    number = weak_dtype(x)
+    if number is not None:
+        return TensorType(number)
+    array = constant_array(x)
+    return TensorType(DType.from_numpy(array.dtype) or DType.F64, array.shape)
 
 
 def _number_literal(x: Any, dtype: DType) -> TensorLiteral:
@@ -102,22 +139,26 @@ def _number_literal(x: Any, dtype: DType) -> TensorLiteral:
 _known_literal = functools.lru_cache(maxsize=1024, typed=True)(_number_literal)
 
 
-def _check_same(values: Sequence[Value]) -> None:
-    first = values[0].type
-    for value in values[1:]:
-        if value.type.dtype is first.dtype:
-            continue
-        left, right = first.dtype.core_name, value.type.dtype.core_name
-        raise VerificationError(
-            Diagnostic(
-                "E2004",
-                f"Dtype mismatch: arrays of {left} and {right}",
-                user_location(),
-                (f"one is {first}", f"the other is {value.type}"),
-                f"convert one of them, as in x.astype('{left}'); there is no implicit promotion",
-                context={"left": left, "right": right},
-            )
+def _no_dtype(trace: Trace, xs: Sequence[Any]) -> VerificationError:
+    """Return what is wrong with two operands that have no dtype together."""
+    strong = [x for x in xs if not node_of(x).weak]
+    pairs = [
+        (type_of(one), type_of(two)) for one, two in combinations(strong, 2) if node_of(one) != node_of(two)
+    ]
+    apart = [pair for pair in pairs if joined([Node(each.dtype) for each in pair]) is None]
+    one, two = (apart or pairs)[0]
+    left, right = one.dtype.core_name, two.dtype.core_name
+    why = "no dtype holds what both do" if trace.promotes else "promotion='strict' converts none"
+    return VerificationError(
+        Diagnostic(
+            "E2004",
+            f"Dtype mismatch: arrays of {left} and {right}",
+            user_location(),
+            (f"one is {one}", f"the other is {two}"),
+            f"convert one of them, as in x.astype('{left}'); {why}",
+            context={"left": left, "right": right},
         )
+    )
 
 
 def weak_dtype(x: Any) -> DType | None:
@@ -173,19 +214,14 @@ def as_dtype(dtype: Any, parameter: str = "dtype") -> DType:
     return found
 
 
-def _weak_dtype_of(x: Any) -> DType | None:
-    if isinstance(x, TracedValue):
-        return x.value.type.dtype if x.weak else None
-    return weak_dtype(x)
-
-
-def _check_kind(number: DType, like: DType) -> None:
+def check_kind(number: DType, like: DType) -> None:
     """Check that an array of ``like`` holds numbers of the kind of ``number``."""
     if RANKS[number.kind] <= RANKS[like.kind]:
         return
     names = {
         "bool": "a truth value",
         "signed": "an integer",
+        "unsigned": "an integer",
         "float": "a float",
         "complex": "a complex number",
     }
@@ -195,7 +231,7 @@ def _check_kind(number: DType, like: DType) -> None:
             "E2004",
             f"Dtype mismatch: {named} meets an array of {like.core_name}",
             user_location(),
-            help=f"convert the array: x.astype('{number.core_name}'); there is no implicit promotion",
+            help=f"convert the array: x.astype('{number.core_name}')",
             context={"left": like.core_name, "right": number.core_name},
         )
     )

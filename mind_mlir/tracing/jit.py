@@ -4,25 +4,34 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import TYPE_CHECKING, Any, overload
+from dataclasses import replace
+from functools import partial
+from types import FunctionType, MethodType
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, Self, TypeVar, cast, overload
+from weakref import WeakKeyDictionary
 
 from mind_mlir import border, trees
 from mind_mlir.arguments import viewed
 from mind_mlir.cache.directory import checked_choice
 from mind_mlir.diagnostics.display import brief
+from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.ir.types import DType
 from mind_mlir.options import DEFAULT_OPT_LEVEL, CompileOptions
 from mind_mlir.passes.pass_names import checked_names
 from mind_mlir.runtime.staged import DEFAULT_MAX_SIGNATURES, StagedFunction
 from mind_mlir.runtime.staged_arguments import Static
+from mind_mlir.runtime.staged_method import Held, StagedMethod
 from mind_mlir.runtime.surface_function import SurfaceFunction, entry_of
 from mind_mlir.surface.program import SurfaceProgram
 from mind_mlir.tracing.array import TracedArray
 from mind_mlir.tracing.conversion import as_value
 from mind_mlir.tracing.errors import refuse
+from mind_mlir.tracing.pickling import copy_of, reduced
 from mind_mlir.tracing.places import location_of
+from mind_mlir.tracing.subjects import Reading, is_plain
 from mind_mlir.tracing.trace import Trace
 from mind_mlir.tracing.value import TracedValue
+from mind_mlir.trees import stood_for
 
 if TYPE_CHECKING:
     import os
@@ -35,23 +44,42 @@ if TYPE_CHECKING:
     from mind_mlir.trees import Form
 
 
-class JitFunction(StagedFunction):
+P = ParamSpec("P")
+Q = ParamSpec("Q")
+R = TypeVar("R")
+
+
+class JitFunction(StagedFunction, Generic[P, R]):
     """A function of Python that runs compiled; `mind_mlir.jit` makes one.
 
     Called with arrays, and containers of arrays, it runs the function once on stand-ins for them, for each
-    form of its arguments, their dtypes and shapes; what that records is compiled, and run. See
-    `docs/python.md`.
+    form of its arguments, their dtypes and shapes; what that records is compiled, and run.
     """
 
     closes = True
 
+    if TYPE_CHECKING:  # what it takes and returns is what the function does
+
+        def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
+            """Run the function (see `StagedFunction.__call__`)."""
+
+        @overload
+        def __get__(self, instance: None, owner: type | None = None) -> Self: ...
+        @overload
+        def __get__(
+            self: JitFunction[Concatenate[Any, Q], R], instance: object, owner: type | None = None
+        ) -> StagedMethod[Q, R]: ...
+        def __get__(self, instance: object, owner: type | None = None) -> Any:
+            """Return it bound to an object, as functions of a class are."""
+
     def __init__(
         self,
-        function: Callable[..., Any],
+        function: Callable[P, R],
         options: CompileOptions | None = None,
         *,
         static: Sequence[str] = (),
         max_signatures: int = DEFAULT_MAX_SIGNATURES,
+        promotes: bool | None = None,
     ) -> None:
         """Hold what is to be traced.
 
@@ -60,6 +88,7 @@ class JitFunction(StagedFunction):
             options: How it is compiled.
             static: The names of the parameters whose values are part of the program.
             max_signatures: For how many forms, dtypes and shapes of arguments code is kept.
+            promotes: Whether operands of several dtypes are converted to one; None for as what calls it does.
 
         Raises:
             TypeError: ``function`` cannot be called.
@@ -71,7 +100,28 @@ class JitFunction(StagedFunction):
         name = name if type(name) is str else type(function).__name__
         super().__init__(name, _signature(function), options, static=static, max_signatures=max_signatures)
         functools.update_wrapper(self, function, updated=())
-        self._function = function
+        self._function, self._promotes = function, promotes
+        self._watched: WeakKeyDictionary[type, bool | None] = WeakKeyDictionary()
+
+    @functools.cached_property
+    def plain_function(self) -> FunctionType:
+        """Return a copy of a plain function that is compiled, for pickles (`mind_mlir.tracing.pickling`)."""
+        return copy_of(self, cast("FunctionType", self._function))
+
+    def __reduce__(self) -> Any:
+        return reduced(self, self._function, promotes=self._promotes)
+
+    def watches(self, cls: type) -> bool | None:
+        """Return whether what is read of objects of ``cls`` is noted; None where they are containers."""
+        known = self._watched.get(cls, ...)
+        if known is ...:
+            is_leaf = trees.is_leaf_class(cls)
+            known = self._watched[cls] = is_plain(stood_for(cls)) if is_leaf else None
+        return known
+
+    def reading(self, subject: object) -> Reading:
+        """Return what notes what is read of objects."""
+        return Reading(subject)
 
     def stage(self, unit: Unit, form: Form, types: Sequence[TensorType]) -> Instance:
         """Trace the function for arguments of a form and of types; see `StagedFunction.stage`.
@@ -81,12 +131,13 @@ class JitFunction(StagedFunction):
             VerificationError: An operation breaks a rule.
             Exception: What the function raises.
         """
-        trace = Trace(unit, TracedArray)
+        trace = Trace(unit, TracedArray, promotes=self._promotes)
         with trace.running():
             args, kwargs = form.unflatten([trace.parameter(type_) for type_ in types])
-            returned = self._function(
-                *map(_plain, args), **{key: _plain(value) for key, value in kwargs.items()}
-            )
+            if unit.reading is not None:
+                unit.reading.begin(trace)
+            given = partial(_given, unit.reading)
+            returned = self._function(*map(given, args), **{key: given(each) for key, each in kwargs.items()})
             leaves, returned_form = trees.flatten(returned, f"the result of {self.name}")
             values = [self._result(trace, leaf) for leaf in leaves]
             if not values:
@@ -101,7 +152,8 @@ class JitFunction(StagedFunction):
         def build(name: str) -> Function:
             return trace.builder.function(name, values, public=False)
 
-        return unit.define(brief(self.name), build, returned_form)
+        made = unit.define(brief(self.name), build, returned_form)
+        return replace(made, weak=tuple([isinstance(leaf, TracedValue) and leaf.weak for leaf in leaves]))
 
     def _result(self, trace: Trace, leaf: Any) -> Value:
         if not isinstance(leaf, TracedValue):
@@ -116,8 +168,26 @@ class JitFunction(StagedFunction):
         return as_value(trace, leaf)
 
 
-def _plain(value: Any) -> Any:
+def _given(reading: Reading | None, value: Any) -> Any:
+    """Return what the function is given for an argument."""
+    if type(value) is Held:
+        return value.get() if reading is None else reading.of(value.get())
     return value.value if type(value) is Static else value
+
+
+def unbound(function: Any) -> tuple[Any, object]:
+    """Return a method as its function and the object, which decides anew at each call; else it, and None.
+
+    An object whose class has a method `__call__` is that method, bound.
+    """
+    if isinstance(function, StagedMethod):
+        return function.__func__, function.__self__
+    if isinstance(function, MethodType):
+        return function.__func__, function.__self__
+    called = vars(type(function)).get("__call__")
+    if isinstance(called, FunctionType) and not isinstance(function, StagedFunction):
+        return called, function
+    return function, None
 
 
 def _signature(function: Callable[..., Any]) -> inspect.Signature:
@@ -144,9 +214,10 @@ def jit(
 ) -> SurfaceFunction: ...
 @overload
 def jit(
-    function: Callable[..., Any],
+    function: Callable[P, R],
     *,
     static_argnames: Collection[str] | str = (),
+    promotion: Literal["standard", "strict"] = "standard",
     opt_level: int = DEFAULT_OPT_LEVEL,
     threads: int | None = None,
     target: str | None = None,
@@ -155,11 +226,12 @@ def jit(
     debug: bool = False,
     cache: bool | str | os.PathLike[str] | None = None,
     max_signatures: int = DEFAULT_MAX_SIGNATURES,
-) -> JitFunction: ...
+) -> JitFunction[P, R]: ...
 @overload
 def jit(
     *,
     static_argnames: Collection[str] | str = (),
+    promotion: Literal["standard", "strict"] = "standard",
     opt_level: int = DEFAULT_OPT_LEVEL,
     threads: int | None = None,
     target: str | None = None,
@@ -168,12 +240,14 @@ def jit(
     debug: bool = False,
     cache: bool | str | os.PathLike[str] | None = None,
     max_signatures: int = DEFAULT_MAX_SIGNATURES,
-) -> Callable[[Callable[..., Any]], JitFunction]: ...
+) -> Callable[[Callable[P, R]], JitFunction[P, R]]: ...
+@public
 def jit(
     function: Callable[..., Any] | SurfaceProgram | None = None,
     entry: str | None = None,
     *,
     static_argnames: Collection[str] | str = (),
+    promotion: Literal["standard", "strict"] = "standard",
     opt_level: int = DEFAULT_OPT_LEVEL,
     threads: int | None = None,
     target: str | None = None,
@@ -182,7 +256,7 @@ def jit(
     debug: bool = False,
     cache: bool | str | os.PathLike[str] | None = None,
     max_signatures: int = DEFAULT_MAX_SIGNATURES,
-) -> StagedFunction | Callable[[Callable[..., Any]], JitFunction]:
+) -> StagedFunction | Callable[[Callable[P, R]], JitFunction[P, R]]:
     """Return a function of Python as one that runs compiled; also a decorator, with or without arguments.
 
     Of a program of the surface language it returns a function, for Python to call.
@@ -194,6 +268,8 @@ def jit(
         entry: The function of a program; not needed where that has one function that no other one calls.
         static_argnames: Parameters whose arguments are hashable values rather than arrays: the program is
             made for each of their values.
+        promotion: ``"standard"`` converts operands of several dtypes to the one that the rules of
+            the page on functions of Python gives them; ``"strict"`` makes them errors (E2004).
         opt_level: As of `mind_mlir.compile`.
         threads: As of `mind_mlir.compile`.
         target: As of `mind_mlir.compile`.
@@ -206,8 +282,8 @@ def jit(
 
     Raises:
         TypeError: An argument is not of the type above.
-        ValueError: ``static_argnames`` names no parameter, ``max_signatures`` is below 1, ``entry`` is given
-            for a function of Python; or as `mind_mlir.compile`.
+        ValueError: ``static_argnames`` names no parameter, ``max_signatures`` is below 1, ``promotion`` is
+            none of the two, ``entry`` is given for a function of Python; or as `mind_mlir.compile`.
         VerificationError: A program breaks a rule, has no function ``entry`` (E2002), or several (E2102).
     """
     disabled = checked_names(disabled_passes, "disabled_passes")
@@ -215,16 +291,22 @@ def jit(
         *(opt_level, threads, target, winograd, disabled), debug=debug, cache=checked_choice(cache)
     )
     static = border.names(static_argnames, "static_argnames")
+    # What does not say it does as the function that calls it.
+    promotes = None if border.choice(promotion, ("standard", "strict"), "promotion") == "standard" else False
 
     if isinstance(function, SurfaceProgram):
         if static:
             raise ValueError("static_argnames must be left out for a program, whose parameters say it")
+        if promotes is False:
+            raise ValueError("promotion must be left out for a program, which converts with astype alone")
         chosen = entry_of(function, entry if entry is None else border.text(entry, "entry"))
         return SurfaceFunction(function, chosen, options, max_signatures=max_signatures)
     if entry is not None:
         raise ValueError("entry must be left out for a function of Python: it is the function of a program")
 
-    def wrap(function: Callable[..., Any]) -> JitFunction:
-        return JitFunction(function, options, static=static, max_signatures=max_signatures)
+    def wrap(function: Callable[..., Any]) -> Any:
+        plain, subject = unbound(function)
+        made = JitFunction(plain, options, static=static, max_signatures=max_signatures, promotes=promotes)
+        return made if subject is None else StagedMethod(made, subject)
 
     return wrap if function is None else wrap(function)

@@ -53,12 +53,21 @@ def universal(ufunc: Any, method: str, inputs: Sequence[Any], kwargs: Mapping[st
         )
     name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
     if kwargs:
-        _unknown(f"{name} with {', '.join(f'{key}=' for key in kwargs)}")
+        _unknown(f"numpy.{name} with {', '.join(f'{key}=' for key in kwargs)}")
     return named(name)(*inputs)
 
 
-def named(name: str) -> Callable[..., Any]:
-    """Return what does on traced arrays what numpy's function ``name`` does on arrays.
+def function_of(function: Any) -> Callable[..., Any]:
+    """Return what does on traced arrays what a function of numpy, or of a module of it, does on arrays.
+
+    Raises:
+        TracingError: E2307, there is none.
+    """
+    return named(function.__name__, getattr(function, "__module__", None) or "numpy")
+
+
+def named(name: str, module: str = "numpy") -> Callable[..., Any]:
+    """Return what does on traced arrays what the function ``name`` of numpy does on arrays.
 
     Raises:
         TracingError: E2307, there is none.
@@ -69,14 +78,14 @@ def named(name: str) -> Callable[..., Any]:
 
     found: Callable[..., Any] | None = getattr(ours, name, None)
     if found is None or not callable(found):
-        _unknown(name)
+        _unknown(f"{module}.{name}")
     return found
 
 
 def _unknown(name: str) -> NoReturn:
     refuse(
         "E2307",
-        f"numpy.{name} is not known for traced arrays",
+        f"{name} is not known for traced arrays",
         "use the operators of Python and the functions of mind_mlir.numpy; numpy's own take plain "
         "arrays alone",
     )

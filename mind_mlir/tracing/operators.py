@@ -9,8 +9,9 @@ import numpy as np
 from mind_mlir.diagnostics import Diagnostic, VerificationError
 from mind_mlir.ir.types import DType, DTypeKind
 from mind_mlir.ops import registry
-from mind_mlir.tracing.conversion import as_value, as_values, weak_dtype
+from mind_mlir.tracing.conversion import as_value, as_values, node_of, type_of, weak_dtype
 from mind_mlir.tracing.places import user_location
+from mind_mlir.tracing.promotion import FLOAT, OF_INTEGERS, OF_TRUTH_VALUES, joined
 from mind_mlir.tracing.trace import current_trace
 from mind_mlir.tracing.value import TracedValue
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mind_mlir.ir.value import Value
+    from mind_mlir.ops.opdef import OpDef
     from mind_mlir.tracing.array import TracedArray
     from mind_mlir.tracing.trace import Trace
 
@@ -28,22 +30,86 @@ _MAX_PRODUCT = 4
 def binary(opcode: str, lhs: Any, rhs: Any) -> TracedArray:
     """Return an elementwise operation, which broadcasts, of two operands."""
     trace = current_trace()
-    (left, right), weak = as_values(trace, lhs, rhs)
-    return trace.emit(opcode, left, right, weak=weak)
+    values, weak = as_values(trace, lhs, rhs)
+    return adapted(trace, opcode, values, weak=weak)
+
+
+def adapted(trace: Trace, opcode: str, values: Sequence[Value], *, weak: bool) -> TracedArray:
+    """Return an elementwise operation of values of one dtype, which it may not take: see `conversion_for`."""
+    taken, dtype = conversion_for(trace, registry.by_opcode()[opcode], values[0].type.dtype)
+    if taken is None:
+        return trace.wrap(values[0], weak=weak)
+    if dtype is not values[0].type.dtype:
+        values, weak = [as_value(trace, trace.wrap(value), dtype) for value in values], True
+    return trace.emit(taken, *values, weak=weak)
+
+
+def conversion_for(trace: Trace, record: OpDef, dtype: DType) -> tuple[str | None, DType]:
+    """Return which operation is done in the place of ``record`` on arrays of ``dtype``, and in which dtype.
+
+    Where dtypes are promoted, truth values are added and multiplied as numpy has it, functions of floats take
+    integers as floats of no width, and what rounds leaves integers as they are (None).
+    """
+    allowed = record.operand(0).dtypes if record.operands else ()
+    if not trace.promotes or not allowed or dtype in allowed:
+        return record.opcode, dtype
+    if dtype is DType.I1 and record.opcode in OF_TRUTH_VALUES:
+        return OF_TRUTH_VALUES[record.opcode], dtype
+    if dtype.is_integer and record.opcode in OF_INTEGERS:
+        return None, dtype
+    exact = dtype.is_integer or dtype is DType.I1
+    if exact and FLOAT.dtype in allowed and not any(each.is_integer for each in allowed):
+        return record.opcode, FLOAT.dtype
+    return record.opcode, dtype
 
 
 def unary(opcode: str, operand: Any) -> TracedArray:
     """Return an elementwise operation of one operand."""
     trace = current_trace()
-    (value,), weak = as_values(trace, operand)
-    return trace.emit(opcode, value, weak=weak)
+    values, weak = as_values(trace, operand)
+    return adapted(trace, opcode, values, weak=weak)
 
 
 def compare(op: str, lhs: Any, rhs: Any) -> TracedArray:
     """Return where ``lhs`` is less than ``rhs``, and so on; both are broadcast."""
     trace = current_trace()
+    if trace.promotes:
+        lhs, rhs = _held(lhs, rhs), _held(rhs, lhs)
+    if trace.promotes and _are_apart(lhs, rhs):
+        return _compare_apart(trace, op, lhs, rhs)
     values, _ = as_values(trace, lhs, rhs)
     return trace.emit("Compare", *broadcast(trace, *values), op=op)
+
+
+def _held(number: Any, other: Any) -> Any:
+    """Return an integer of Python as an array of its own, where what it is compared with does not hold it."""
+    if type(number) is not int:
+        return number
+    dtype = type_of(other).dtype
+    if not dtype.is_integer or dtype.bits < 8:
+        return number
+    ends = np.iinfo(dtype.numpy)
+    if ends.min <= number <= ends.max or not -(2**63) <= number < 2**64:
+        return number
+    return np.array(number, np.int64 if number < 2**63 else np.uint64)
+
+
+def _are_apart(lhs: Any, rhs: Any) -> bool:
+    """Return whether no integers hold those of both, which are of ui64 and of a signed dtype."""
+    nodes = [node_of(x) for x in (lhs, rhs)]
+    return all(node.dtype.is_integer for node in nodes) and joined(nodes) == FLOAT
+
+
+def _compare_apart(trace: Trace, op: str, lhs: Any, rhs: Any) -> TracedArray:
+    """Return a comparison of ui64 with signed integers: negative ones are less, others are of ui64, too."""
+    left, right = [trace.wrap(as_value(trace, x)) for x in (lhs, rhs)]
+    signed, other = (right, left) if left.value.type.dtype is DType.UI64 else (left, right)
+    is_negative = compare("Less", signed, 0)
+    as_unsigned = trace.wrap(trace.emit("Cast", signed.value, dtype=DType.UI64).value)
+    one, two = (other, as_unsigned) if signed is right else (as_unsigned, other)
+    of_negative = op == "NotEqual" or op.startswith("Less" if signed is left else "Greater")
+    found = compare(op, one, two)
+    return choose(is_negative, of_negative, found)
 
 
 def broadcast(trace: Trace, *values: Value) -> list[Value]:
@@ -133,8 +199,9 @@ def divide(lhs: Any, rhs: Any) -> TracedArray:
     (left, right), weak = as_values(trace, lhs, rhs)
     if left.type.dtype.kind in (DTypeKind.FLOAT, DTypeKind.COMPLEX):
         return trace.emit("Div", left, right, weak=weak)
-    if weak:
-        return binary("Div", trace.emit("Cast", left, dtype="f64", weak=True), rhs)
+    if weak or trace.promotes:
+        floats = [as_value(trace, trace.wrap(value), FLOAT.dtype) for value in (left, right)]
+        return trace.emit("Div", *floats, weak=True)
     raise VerificationError(
         Diagnostic(
             "E2005",

@@ -9,6 +9,7 @@ from mind_mlir.diagnostics import Diagnostic, VerificationError
 from mind_mlir.ir.types import DType, DTypeKind
 from mind_mlir.ops import registry
 from mind_mlir.tracing.places import user_location
+from mind_mlir.tracing.promotion import FLOAT
 from mind_mlir.tracing.trace import current_trace
 
 if TYPE_CHECKING:
@@ -65,12 +66,25 @@ def reduce(array: TracedArray, kind: str, axis: Any, *, keepdims: bool) -> Trace
     )
 
 
+def counted(array: TracedArray) -> TracedArray:
+    """Return what is added up, or multiplied: truth values and integers as i64 or ui64, as numpy's."""
+    dtype = array.value.type.dtype
+    if dtype is DType.I1:
+        return array.astype(DType.SI64)
+    if not current_trace().promotes or not dtype.is_integer or array.weak:
+        return array
+    return array.astype(DType.UI64 if dtype.kind is DTypeKind.UNSIGNED else DType.SI64)
+
+
 def mean(array: TracedArray, axis: Any, *, keepdims: bool) -> TracedArray:
     """Return the mean of floats along axes, or of all."""
     trace = current_trace()
     value = trace.value(array)
     dtype = value.type.dtype
     if dtype.kind not in (DTypeKind.FLOAT, DTypeKind.COMPLEX):
+        if trace.promotes:
+            floats = trace.emit("Cast", value, dtype=FLOAT.dtype, weak=True)
+            return mean(floats, axis, keepdims=keepdims)
         raise VerificationError(
             Diagnostic(
                 "E2005",

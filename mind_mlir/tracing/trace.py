@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from mind_mlir.ir.types import DTypeKind
 from mind_mlir.runtime.staged_values import STAGE, Captured, WeakType
 from mind_mlir.tracing.conversion import as_value
 from mind_mlir.tracing.errors import refuse
@@ -38,9 +39,17 @@ class Trace:
         pending: What functions that are being made for this trace have captured of it; None where it makes
             none.
         ended: Whether the function has returned.
+        promotes: Whether operands of several dtypes are converted to one; see `promotion`.
     """
 
-    def __init__(self, unit: Unit, arrays: type[TracedArray]) -> None:
+    def __init__(self, unit: Unit, arrays: type[TracedArray], *, promotes: bool | None = None) -> None:
+        """Begin with nothing.
+
+        Args:
+            unit: The module in the making.
+            arrays: What stands for arrays.
+            promotes: As the attribute; None for as the trace around does.
+        """
         self.unit = unit
         self.builder: Builder = unit.builder()
         self.captured: list[TracedArray] = []
@@ -48,6 +57,7 @@ class Trace:
         self.ended = False
         stage = STAGE.get()
         self.parent = stage if isinstance(stage, Trace) else None
+        self.promotes: bool = (self.parent is None or self.parent.promotes) if promotes is None else promotes
         self._arrays = arrays
         self._places: dict[tuple[int, int], Value] = {}
 
@@ -65,7 +75,13 @@ class Trace:
             self.ended = True
 
     def wrap(self, value: Value, *, weak: bool = False) -> TracedArray:
-        """Return the array that stands for ``value``."""
+        """Return the array that stands for ``value``.
+
+        Arrays of integers are none of numbers where dtypes are promoted: those of a narrower dtype may not
+        hold what is in them.
+        """
+        if weak and self.promotes and value.type.rank:
+            weak = value.type.dtype.kind in (DTypeKind.FLOAT, DTypeKind.COMPLEX)
         return self._arrays(value, self, weak=weak)
 
     def parameter(self, type_: TensorType) -> TracedArray:
@@ -132,7 +148,10 @@ class Trace:
             self.pending = before
         operands += [self.value(array) for array in captured]
         results = self.unit.call(self.builder, instance, operands, user_source())
-        return instance.form.unflatten([self.wrap(result) for result in results])
+        weak = instance.weak or [False] * len(results)
+        return instance.form.unflatten(
+            [self.wrap(result, weak=each) for result, each in zip(results, weak, strict=True)]
+        )
 
     def finish(self) -> None:
         """Tell the trace around this one what the function reads of it."""

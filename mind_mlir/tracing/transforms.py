@@ -6,8 +6,10 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir import border
+from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.runtime.staged import StagedFunction
-from mind_mlir.tracing.jit import JitFunction
+from mind_mlir.runtime.staged_method import StagedMethod
+from mind_mlir.tracing.jit import JitFunction, unbound
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +20,8 @@ if TYPE_CHECKING:
 _KNOWN = "__mind_mlir_jit__"
 
 
-def grad(function: Callable[..., Any], argnums: Any = 0) -> GradientFunction:
+@public
+def grad(function: Callable[..., Any], argnums: Any = 0) -> GradientFunction | StagedMethod[..., Any]:
     """Return the function of the same arguments that returns gradients of ``function``.
 
     It is compiled, as by `mind_mlir.jit`, and may be differentiated again. Within a function that is traced,
@@ -41,11 +44,15 @@ def grad(function: Callable[..., Any], argnums: Any = 0) -> GradientFunction:
     return _staged(function).grad(argnums)
 
 
-def value_and_grad(function: Callable[..., Any], argnums: Any = 0) -> GradientFunction:
+@public
+def value_and_grad(
+    function: Callable[..., Any], argnums: Any = 0
+) -> GradientFunction | StagedMethod[..., Any]:
     """Return the function that returns a pair of what ``function`` does, and gradients; as `grad`."""
     return _staged(function).value_and_grad(argnums)
 
 
+@public
 def vjp(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> tuple[Any, Pullback]:
     """Return what ``function`` returns for arguments, and a function from cotangents of that to theirs.
 
@@ -64,10 +71,15 @@ def vjp(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> tuple[Any
     return _staged(function).vjp(*args, **kwargs)
 
 
-def _staged(function: object) -> StagedFunction:
+def _staged(function: object) -> StagedFunction | StagedMethod[..., Any]:
     """Return a function as one that is compiled, the same each time."""
-    if isinstance(function, StagedFunction):
+    if isinstance(function, (StagedFunction, StagedMethod)):
         return function
+    plain, subject = unbound(function)
+    if subject is not None:
+        made = _staged(plain)
+        assert isinstance(made, StagedFunction), "functions are bound once"
+        return StagedMethod(made, subject)
     if not callable(function):
         border.reject("function", "callable", function)
     if not isinstance(function, FunctionType):

@@ -10,7 +10,8 @@ from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.types import DType
 from mind_mlir.tracing import indexing
 from mind_mlir.tracing.conversion import as_value, as_values
-from mind_mlir.tracing.operators import binary, broadcast_to, choose
+from mind_mlir.tracing.operators import choose, unary
+from mind_mlir.tracing.scattering import combined, masked, scattered, spread
 from mind_mlir.tracing.trace import current_trace
 from mind_mlir.tracing.value import TracedValue
 
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from mind_mlir.ir.value import Value
     from mind_mlir.tracing.array import TracedArray
     from mind_mlir.tracing.trace import Trace
-
-_OPCODES = {"Add": "Add", "Mul": "Mul", "Max": "Maximum", "Min": "Minimum"}
 
 
 class Places:
@@ -40,8 +39,9 @@ class Place:
     """``x.at[index]``: makes arrays that are ``x`` but for the elements there.
 
     Where integer arrays name a place several times, the elements are combined in row-major order, and `set`
-    takes the last. A traced integer outside of its axis, which `get` finds (E6001), is moved to the nearest
-    end, as DynamicUpdateSlice has it; integer arrays are checked.
+    takes the last. Values are converted to the dtype of ``x``, which is to hold numbers of their kind. A
+    traced integer outside of its axis, which `get` finds (E6001), is moved to the nearest end, as
+    DynamicUpdateSlice has it; integer arrays are checked. Truth values choose the places where they are true.
     """
 
     def __init__(self, array: TracedArray, index: Any) -> None:
@@ -62,10 +62,11 @@ class Place:
 
     def subtract(self, values: Any) -> TracedArray:
         """Return the array with ``values`` subtracted."""
-        return self._updated("Add", -values)
+        _, update = self._values(current_trace(), values)
+        return self._updated("Add", unary("Neg", current_trace().wrap(update, weak=self._array.weak)))
 
     def multiply(self, values: Any) -> TracedArray:
-        """Return the array with the elements multiplied by ``values``; no place may be named twice."""
+        """Return the array with the elements multiplied by ``values``."""
         return self._updated("Mul", values)
 
     def max(self, values: Any) -> TracedArray:
@@ -76,61 +77,44 @@ class Place:
         """Return the array with the lesser of the elements and ``values``."""
         return self._updated("Min", values)
 
+    def _values(self, trace: Trace, values: Any) -> tuple[Value, Value]:
+        """Return the array and the values, of one dtype: that of the array, if it has one."""
+        if self._array.weak or not trace.promotes:
+            (operand, update), _ = as_values(trace, self._array, values)
+            return operand, update
+        operand = trace.value(self._array)
+        return operand, as_value(trace, values, operand.type.dtype)
+
     def _updated(self, how: str, values: Any) -> TracedArray:
         trace = current_trace()
-        (operand, update), _ = as_values(trace, self._array, values)
+        operand, update = self._values(trace, values)
+        items = indexing.expanded(operand.type.rank, self._index)
+        if any(indexing.is_mask(item) for item in items):
+            return masked(trace.wrap(operand, weak=self._array.weak), items, how, update)
         found = indexing.plan(operand.shape, self._index)
         scalars = all(isinstance(item, TracedValue) and not item.value.shape for _, item in found.arrays)
         if scalars and all(step == 1 for step in found.steps):
             made = self._window(trace, operand, update, how, found)
         else:
-            made = self._scattered(trace, operand, update, how)
+            made = scattered(trace, operand, update, how, found)
         return trace.wrap(made, weak=self._array.weak)
 
     def _window(self, trace: Trace, operand: Value, update: Value, how: str, found: indexing.Plan) -> Value:
         """Return the array with a window of it replaced."""
         extents = [end - start for start, end in zip(found.starts, found.ends, strict=True)]
         starts: list[Any] = list(found.starts)
-        target = [extent for place, extent in enumerate(found.shape) if place not in dict(found.arrays)]
-        for axis, index in zip(
-            self._traced_axes(operand.shape), [item for _, item in found.arrays], strict=True
-        ):
+        target = [found.shape[place] for place in found.others]
+        for place, index in found.arrays:
+            axis = found.axes[place]
+            assert axis is not None, "integers are read along axes of the array"
             starts[axis] = choose(index < 0, index + operand.shape[axis], index)
             extents[axis] = 1
-        update = indexing.reshaped(trace, broadcast_to(trace, update, tuple(target)), extents)
+        update = indexing.reshaped(trace, spread(trace, update, tuple(target)), extents)
         start = _vector(trace, starts)
         if how != "Replace":
             old = trace.emit("DynamicSlice", operand, start, sizes=extents)
-            update = trace.value(binary(_OPCODES[how], old, trace.wrap(update)))
+            update = trace.value(combined(how, old, trace.wrap(update)))
         return trace.emit("DynamicUpdateSlice", operand, update, start).value
-
-    def _traced_axes(self, shape: tuple[int, ...]) -> list[int]:
-        """Return the axes of the array that traced integers are of."""
-        items = list(self._index) if isinstance(self._index, tuple) else [self._index]
-        given = sum(item is not None and item is not Ellipsis for item in items)
-        axes, axis = [], 0
-        for item in items:
-            if isinstance(item, TracedValue):
-                axes.append(axis)
-            axis += 0 if item is None else len(shape) - given if item is Ellipsis else 1
-        return axes
-
-    def _scattered(self, trace: Trace, operand: Value, update: Value, how: str) -> Value:
-        """Return the array with elements replaced one by one, at places in row-major order."""
-        count = operand.type.element_count
-        numbers = trace.emit("Iota", shape=[count], dtype=DType.SI64, axis=0)
-        places = indexing.get(trace.wrap(indexing.reshaped(trace, numbers.value, operand.shape)), self._index)
-        update = broadcast_to(trace, update, places.shape)
-        flat, flat_places, flat_update = (
-            indexing.reshaped(trace, value, [value.type.element_count])
-            for value in (operand, trace.value(places), update)
-        )
-        if how == "Mul":
-            old = trace.emit("Gather", flat, flat_places)
-            flat_update = trace.value(binary("Mul", old, trace.wrap(flat_update)))
-            how = "Replace"
-        made = trace.emit("ScatterReduce", flat, flat_places, flat_update, axis=0, reduce=how).value
-        return indexing.reshaped(trace, made, operand.shape)
 
 
 def _vector(trace: Trace, numbers: Sequence[Any]) -> Value:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,7 +10,11 @@ import pytest
 
 import mind_mlir
 from mind_mlir import ExecutionError
+from mind_mlir.abi import ALIGNMENT
+from mind_mlir.cache.codes import read_code
 from mind_mlir.cache.inspection import look_through
+from mind_mlir.cache.store import Store
+from mind_mlir.code.image import Import
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -145,3 +150,26 @@ def test_no_place_for_a_cache_is_no_error(tmp_path: Path) -> None:
     for _ in range(2):
         assert not was_kept(compiled(PRODUCT, tmp_path / "open"))
     assert list((tmp_path / "open").iterdir()) == []
+
+
+@pytest.mark.parametrize("wrong", ["another program", "a function that nobody has"])
+def test_whole_entries_that_are_wrong_are_compiled_anew(tmp_path: Path, wrong: str) -> None:
+    """Digests tell what was changed, and nothing of what was written."""
+    store = Store(tmp_path / "cache", 1 << 20)
+    expected = compiled(PRODUCT, store.directory)(*ARRAYS)[0]
+    (entry,) = look_through(store.directory)
+    if wrong == "another program":
+        compiled(PRODUCT.replace("7", "6"), tmp_path / "other")
+        (other,) = look_through(tmp_path / "other")
+        content = Store(tmp_path / "other", 1 << 20).get(other.file.key)
+        assert content is not None
+        store.put(entry.file.key, [content])
+    else:
+        content = store.get(entry.file.key)
+        assert content is not None
+        code = read_code(content)
+        places = np.array([0], np.uint32)
+        image = replace(code.image, imports=(Import("no_such_function", places),))
+        store.put(entry.file.key, [bytes(ALIGNMENT), *replace(code, image=image).to_parts()])
+    found = compiled(PRODUCT, store.directory)
+    assert found(*ARRAYS)[0].tobytes() == expected.tobytes()

@@ -16,6 +16,7 @@ from mind_mlir.abi import ALIGNMENT
 from mind_mlir.cache import files
 from mind_mlir.cache.envelope import HEADER_BYTES
 from mind_mlir.cache.inspection import clear, problem_of
+from mind_mlir.cache.removal import remove_least_used
 from mind_mlir.cache.store import Store
 
 if TYPE_CHECKING:
@@ -242,6 +243,24 @@ def test_what_killed_processes_leave_goes(cache: Store) -> None:
     os.utime(mine, (1000, 1000))
     Store(cache.directory, cache.limit).put(key(2), [CONTENT])
     assert [path.exists() for path in (old, new, mine)] == [False, True, True]
+
+
+def test_what_is_dated_in_the_future_ages_from_now_on(cache: Store) -> None:
+    day = 86400 * 10**9
+    for number in (1, 2):
+        cache.put(key(number), [bytes(100_000)])
+    first, second = (cache.path_of(key(number)) for number in (1, 2))
+    half = cache.directory / f".{key(1)[:16]}-77-{'d' * 16}.tmp"
+    half.write_bytes(b"half")
+    for path in (first, half):
+        os.utime(path, ns=(1000 * day, 1000 * day))
+    os.utime(second, ns=(day, day))
+    remove_least_used(cache.directory, 1 << 20, day)
+    assert first.exists()
+    assert half.exists()
+    os.utime(second, ns=(2 * day, 2 * day))
+    remove_least_used(cache.directory, 150_000, 2 * day)
+    assert [path.exists() for path in (first, second, half)] == [False, True, False]
 
 
 def test_clear_removes_what_is_its_own(cache: Store) -> None:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 from contextlib import suppress
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 from cli_harness import BIN, SUM, invoke, spawn, succeed
@@ -19,9 +19,12 @@ from click.shell_completion import ShellComplete
 from mind_mlir import __version__, get_num_threads, pipeline
 from mind_mlir.cli import forms, mlir_passes, opt, sources
 from mind_mlir.cli.main import COMMANDS, program
+from mind_mlir.lowering.schedule import schedule as given
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from mind_mlir.bindings import Module
 
 WRONG = SUM.replace("axes=[1]", "axes=[5]")
 
@@ -354,6 +357,26 @@ def test_a_stage_that_fails_leaves_a_reproducer(in_tmp: Path, monkeypatch: pytes
     monkeypatch.undo()
     monkeypatch.chdir(in_tmp)
     assert "linalg" not in succeed(path, "--mind-schedule", command=opt.command)
+
+
+def test_a_reproducer_is_a_small_program(in_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What has no part in the failure is left out, of the program and of what the stage was given."""
+
+    def schedule(module: Module, *rest: Any) -> Any:
+        if "linalg.exp" in str(module):
+            raise IndexError("off by one")
+        return given(module, *rest)
+
+    monkeypatch.setattr(pipeline, "schedule", schedule)
+    more = SUM.replace(
+        "outputs: %3", "%4 = Exp (%3) : tensor<f32[2]>\n%5 = Tanh (%4) : tensor<f32[2]>\noutputs: %5"
+    )
+    assert invoke("compile", "-", stdin=more).exit_code == 70
+    text = _reproducer(in_tmp).read_text()
+    _, program = text.split("// the program:\n")
+    lines = [line.removeprefix("// ") for line in program.splitlines() if line.startswith("// ")]
+    assert [line.split(" = ")[1].split()[0] for line in lines if " = " in line] == ["Exp"]
+    assert "linalg.add" not in text
 
 
 def test_a_failure_elsewhere_saves_the_source(in_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,6 +63,13 @@ def test_exit_codes_are_handed_on(code: int) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (code, "out\n", "")
 
 
+def test_where_ends_of_children_are_ignored() -> None:
+    code = """import signal
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+supervise('tool', lambda: sys.exit(3 + (signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN)))"""
+    assert supervised(code).returncode == 4
+
+
 def test_what_overflows_the_stack_of_the_parser() -> None:
     done = spawn(tool="mind-opt", input=f"#a = affine_map<(d0) -> ({'-' * 3_000_000}d0)>\n")
     assert done.returncode == 1

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -289,3 +291,54 @@ def test_a_failing_stage_is_still_a_bug_of_ours(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(pipeline, "schedule", fail)
     with pytest.raises(InternalError, match="of our own making"):
         mind_mlir.compile(mind_mlir.parse(TEXT))
+
+
+ENDING = """
+import threading, time
+from mind_mlir.codegen import ahead
+from mind_mlir.interrupts import allowed, deliver, held
+ahead.usable_cores = lambda: 2
+Ahead = ahead.Ahead
+inside, for_ever = threading.Event(), threading.Event()
+def work():
+    with held():
+        {first}
+        inside.set()
+        try:
+            {second}
+        finally:
+            print("left")
+threading.Thread(target=work, daemon=True).start()
+inside.wait()
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "said"),
+    [
+        pytest.param("pass", "time.sleep(0.3)", "left\n", id="it is waited for"),
+        pytest.param("pass", "while True: time.sleep(0.001) or deliver()", "left\n", id="it is told"),
+        pytest.param(
+            "manager = allowed(); manager.__enter__()",
+            "for_ever.wait()",
+            "",
+            id="not where it runs code of others",
+        ),
+        pytest.param(
+            "pass",
+            "Ahead(lambda: (time.sleep(0.3), print('late')))",
+            "left\nlate\n",
+            id="those that it has started",
+        ),
+    ],
+)
+def test_daemon_threads_leave_before_the_process_ends(first: str, second: str, said: str) -> None:
+    """Python ended them inside of MLIR, and that the process."""
+    done = subprocess.run(
+        [sys.executable, "-c", ENDING.format(first=first, second=second)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, said, "")

@@ -7,7 +7,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness import Use, assert_agrees, compile_uses, findings, random_operands, run_both, run_numpy, run_vjp
+from harness import (
+    Use,
+    assert_agrees,
+    compile_uses,
+    findings,
+    random_operands,
+    run_both,
+    run_compiled,
+    run_numpy,
+    run_vjp,
+)
 
 import mind_mlir
 from mind_mlir.ir.types import DType, DTypeKind, TensorType
@@ -93,6 +103,18 @@ def test_products_are_those_of_the_accumulator() -> None:
     y = np.array([[1.0, 2.0**-20, -1.0]], np.float32)
     exact = run_both(DOT, [y, y.T * 2.0**-20], form("mk", "kn", DType.F64))
     assert exact[0, 0] == 2.0**-60 + 2.0**-19
+
+
+def test_products_of_which_nothing_is_summed_keep_their_sign() -> None:
+    x, y = np.array([[-0.0, 0.0], [2.0, -1.0]], np.float32), np.array([[3.0], [-0.0]], np.float32)
+    cases = (
+        ("bm", "bn", x, y, x[:, :, None] * y[:, None]),
+        ("m", "n", x[0], y[:, 0], x[0, :, None] * y[:, 0]),
+    )
+    for lhs, rhs, left, right, expected in cases:
+        for run in (run_numpy, run_compiled):
+            found = run(DOT, [left, right], form(lhs, rhs, DType.F32))
+            assert found.tobytes() == expected.tobytes()
 
 
 def test_the_gradient_has_the_operands_dtype() -> None:

@@ -51,6 +51,30 @@ def test_no_axes_reduce_nothing() -> None:
         np.testing.assert_array_equal(run_both(REDUCE, [x], form(kind, (), DType.F32)), x)
 
 
+@pytest.mark.parametrize("kind", ["Sum", "Max", "Min"])
+@pytest.mark.parametrize("dtype", [DType.F64, DType.F32, DType.BF16, DType.FP8_E4M3])
+def test_what_is_not_reduced_keeps_its_sign(kind: str, dtype: DType) -> None:
+    x = np.array([-0.0, 0.0, -1.5], np.float64)
+    for out in (dtype, DType.F32):
+        given = x.astype(dtype.numpy)
+        for found in (
+            run_numpy(REDUCE, [given], form(kind, (), dtype, out)),
+            run_compiled(REDUCE, [given], form(kind, (), dtype, out)),
+        ):
+            np.testing.assert_array_equal(found.astype(np.float64), x)
+            np.testing.assert_array_equal(np.signbit(found), [True, False, True])
+    along_one = run_both(REDUCE, [x[:, None]], form("Sum", (1,), DType.F64))
+    np.testing.assert_array_equal(np.signbit(along_one), [False, False, True])  # sums begin with 0.0
+
+
+def test_no_negative_number_is_one_of_an_unsigned_accumulator() -> None:
+    """Cast of PTIR saturates, and what is accumulated is cast."""
+    x = np.array([[-51, 0, 0], [-1, 7, 2]], np.int32)
+    np.testing.assert_array_equal(run_both(REDUCE, [x], form("Sum", (1,), DType.UI64)), [0, 9])
+    np.testing.assert_array_equal(run_both(REDUCE, [x], form("Sum", (), DType.UI8)), np.maximum(x, 0))
+    np.testing.assert_array_equal(run_both(REDUCE, [x], form("Sum", (1,), DType.SI64, DType.UI64)), [0, 8])
+
+
 @pytest.mark.parametrize(
     ("kind", "dtype", "expected"),
     [

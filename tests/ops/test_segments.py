@@ -32,6 +32,17 @@ def test_rows_of_a_segment_become_one(dtype: DType) -> None:
     np.testing.assert_array_equal(most[[2, 4]].astype(float), np.full((2, 2), float(least)))
 
 
+@pytest.mark.parametrize(
+    ("dtype", "least"), [(DType.SI4, -8), (DType.UI4, 0), (DType.FP8_E4M3, -448), (DType.FP8_E5M2, -np.inf)]
+)
+def test_an_empty_segment_is_the_least_number_that_a_narrow_accumulator_holds(
+    dtype: DType, least: float
+) -> None:
+    x = np.ones((6, 2)).astype(dtype.numpy)
+    most = run_both(SEGMENTS, [x, IDS], form("Max", 5, dtype)).astype(float)
+    np.testing.assert_array_equal(most, np.array([1, 1, least, 1, least])[:, None] * np.ones(2))
+
+
 @pytest.mark.parametrize("dtype", [DType.F32, DType.F64, DType.SI32])
 def test_the_greatest_of_awkward_values(dtype: DType) -> None:
     rng = np.random.default_rng(1)

@@ -13,6 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from linear_harness import DTYPES, check_adjoint, f32, integers, ramp, rejection, run
 
+import mind_mlir
+import mind_mlir.numpy as mnp
 from mind_mlir.ops.reassociation import common_groups
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.ops.reshaping import inserted_axes
@@ -241,3 +243,11 @@ def test_compiled_transposes_of_small_extents(shape: tuple[int, ...]) -> None:
     call = compile_uses([Use(record, (f32(*shape),), {"permutation": order}) for order in orders])
     for order, result in zip(orders, call([[x]] * len(orders)), strict=True):
         np.testing.assert_array_equal(result, x.transpose(order))
+
+
+def test_a_constant_of_a_megabyte_is_broadcast() -> None:
+    """The attributes of such constants have no data (`mind_mlir.mlir.references`)."""
+    weights = np.arange(520 * 520, dtype=np.float32).reshape(520, 520) % 7
+    x = np.ones((2, 3, 520), np.float32)
+    found = mind_mlir.jit(lambda x: x @ mnp.broadcast_to(weights, (2, 520, 520)))(x)
+    np.testing.assert_array_equal(found, x @ weights)

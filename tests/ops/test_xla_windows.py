@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness import findings, parse_type, run_both, run_vjp
+from harness import findings, parse_type, run_both, run_compiled, run_numpy, run_vjp
 from linear_harness import check_adjoint
 
+from mind_mlir import ExecutionError
 from mind_mlir.ops.registry import by_opcode
 
 GATHER, SCATTER = by_opcode()["GatherWindows"], by_opcode()["ScatterWindows"]
@@ -130,9 +131,9 @@ def test_gradients_that_are_not(form: tuple[Any, ...], reduce: str) -> None:
     gradients: list[Any] = run_vjp(SCATTER, (operand, indices, updates), cotangent, attributes)
 
     def value(operand: Any, updates: Any) -> Any:
-        return np.sum(cotangent * run_numpy(operand, updates))
+        return np.sum(cotangent * result_of(operand, updates))
 
-    def run_numpy(operand: Any, updates: Any) -> Any:
+    def result_of(operand: Any, updates: Any) -> Any:
         result = operand.copy()
         for at in np.ndindex(*updates.shape):
             place = place_of(form, indices, at, clamps=False)
@@ -149,6 +150,40 @@ def test_gradients_that_are_not(form: tuple[Any, ...], reduce: str) -> None:
             both = (moved, updates) if which == 0 else (operand, moved)
             quotient = (value(*both) - value(operand, updates)) / 0.25
             assert gradients[which][at] == pytest.approx(quotient, abs=1e-9), (which, at)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_checked_windows_lie_where_numpy_has_them(form: tuple[Any, ...]) -> None:
+    """Within the operand, negative numbers count from the end; and E6001, which both rules raise."""
+    operand, indices, updates = arrays(form, np.float64)
+    shape, _, _, _, _, _, indexed, vector_dim, sizes = form
+    counted = [shape[d] - sizes[d] + 1 for d in indexed]
+    spread = [-1 if d == vector_dim else 1 for d in range(indices.ndim)]
+    ends = np.reshape(counted, spread if vector_dim < indices.ndim else ())
+    from_end = np.reshape([shape[d] if sizes[d] == 1 else 0 for d in indexed], ends.shape)
+    places = np.random.default_rng(5).integers(0, ends, indices.shape)
+    written = np.where(places % 2 == 0, places, places - from_end)
+    gather, scatter = {**gather_form(form), "checked": True}, {**scatter_form(form, "Add"), "checked": True}
+    found = run_both(GATHER, (operand, written), gather)
+    for at in np.ndindex(*form[2]):
+        assert found[at] == operand[place_of(form, places, at, clamps=False)]
+    for reduce in ("Add", "Mul", "Max", "Min", "Replace"):
+        attributes = {**scatter, "reduce": reduce}
+        unchecked = run_both(SCATTER, (operand, places, updates), scatter_form(form, reduce))
+        np.testing.assert_array_equal(run_both(SCATTER, (operand, written, updates), attributes), unchecked)
+    check_adjoint("GatherWindows", operand, written, **gather)
+    check_adjoint("ScatterWindows", operand, written, updates, wrt=(0, 2), **scatter)
+    for end in (ends, -1 - from_end):
+        wrong = written.copy()
+        wrong.flat[-1] = np.broadcast_to(end, wrong.shape).flat[-1]
+        for run in (run_numpy, run_compiled):
+            for record, given, attributes in (
+                (GATHER, (operand, wrong), gather),
+                (SCATTER, (operand, wrong, updates), scatter),
+            ):
+                with pytest.raises(ExecutionError) as caught:
+                    run(record, given, attributes)
+                assert caught.value.diagnostics[0].code == "E6001"
 
 
 @pytest.mark.parametrize(

@@ -187,3 +187,28 @@ def test_weights_of_attention() -> None:
     assert attended(31) == []
     assert "%n" in attended(32, weights="%n")
     assert attended(32, shown="%z, %p") == []
+
+
+def test_what_is_read_is_there() -> None:
+    """A copy of weights comes before what reads it, and not before what it reads itself."""
+    dot = "accum_dtype=f32, batch_lhs=[], batch_rhs=[], out_dtype=f32"
+    module = mind_mlir.parse(f"""
+        %x = Input {{name="x"}} : tensor<f32[16, 8]>
+        %w = Input {{name="w"}} : tensor<f32[16, 8]>
+        %s = DotGeneral (%x, %w) {{{dot}, contract_lhs=[1], contract_rhs=[1]}} : tensor<f32[16, 16]>
+        %r = Sum (%s) {{axes=[0], keepdims=false}} : tensor<f32[16]>
+        %p = MatMul (%s, %x) : tensor<f32[16, 8]>
+        %q = DotGeneral (%p, %w) {{{dot}, contract_lhs=[1], contract_rhs=[1]}} : tensor<f32[16, 16]>
+        %t = Sum (%q) {{axes=[0], keepdims=false}} : tensor<f32[16]>
+        %first = Add (%r, %t) : tensor<f32[16]>
+        %late = Iota {{axis=0, dtype=f32, shape=[16]}} : tensor<f32[16]>
+        %m = Mul (%r, %late) : tensor<f32[16]>
+        %second = Add (%m, %first) : tensor<f32[16]>
+        outputs: %second
+        """)
+    arguments = {
+        name: np.random.default_rng(0).standard_normal((16, 8), dtype=np.float32) for name in ("x", "w")
+    }
+    (expected,) = mind_mlir.interpret(module, arguments)
+    (found,) = mind_mlir.compile(module)(**arguments)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-3)

@@ -8,6 +8,7 @@ import guarded
 import numpy as np
 import pytest
 from budget import examples
+from counted import compile_counted
 from growth import LARGE
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,7 +30,7 @@ EXACT = {record.opcode for record in all_ops() if record.rounding is Rounding.EX
 def test_compiled_programs_agree_with_the_interpreter(program: Program, seed: int) -> None:
     arguments = program.arguments(seed)
     given_ = {name: array.copy() for name, array in arguments.items()}
-    outputs = guarded.call_executable(mind_mlir.compile(program.module), given_)
+    outputs = guarded.call_executable(compile_counted(program.module), given_)
     assert_close(program.module, arguments, outputs)
     for name, array in arguments.items():
         assert array.tobytes() == given_[name].tobytes(), f"argument {name} was written to"
@@ -49,7 +50,7 @@ def test_every_operation_agrees_on_awkward_values(program: Program, seed: int) -
 @given(programs(ELEMENTWISE | CONSTANTS, size=14, wild=True), SEEDS)
 def test_elementwise_results_do_not_depend_on_the_optimisation_level(program: Program, seed: int) -> None:
     arguments = program.arguments(seed, wild=True)
-    plain, optimised = (mind_mlir.compile(program.module, opt_level=level)(**arguments) for level in (0, 3))
+    plain, optimised = (compile_counted(program.module, opt_level=level)(**arguments) for level in (0, 3))
     assert_same_bits(plain, optimised)
 
 
@@ -57,7 +58,7 @@ def test_elementwise_results_do_not_depend_on_the_optimisation_level(program: Pr
 @given(programs(size=8, sizes=LARGE), SEEDS)
 def test_large_programs_agree_with_the_interpreter(program: Program, seed: int) -> None:
     arguments = program.arguments(seed)
-    outputs = guarded.call_executable(mind_mlir.compile(program.module), arguments)
+    outputs = guarded.call_executable(compile_counted(program.module), arguments)
     assert_close(program.module, arguments, outputs)
 
 
@@ -66,7 +67,7 @@ def test_large_programs_agree_with_the_interpreter(program: Program, seed: int) 
 def test_arithmetic_is_exact(program: Program, seed: int) -> None:
     """Whatever is fused and vectorised, elementwise arithmetic rounds exactly where the program says."""
     arguments = program.arguments(seed, wild=True)
-    outputs = mind_mlir.compile(program.module)(**arguments)
+    outputs = compile_counted(program.module)(**arguments)
     assert_same_bits(outputs, mind_mlir.interpret(program.module, arguments))
 
 
@@ -76,7 +77,7 @@ def test_indices_out_of_bounds_are_reported_alike(program: Program, seed: int) -
     domains = {name: replace(domain, extent=domain.extent + 1) for name, domain in program.domains.items()}
     arguments = Program(program.module, domains).arguments(seed)
     module = mind_mlir.canonicalize(program.module)  # what is dead cannot fail
-    executable = mind_mlir.compile(module)
+    executable = compile_counted(module)
     try:
         mind_mlir.interpret(module, arguments)
     except ExecutionError as error:
@@ -100,7 +101,7 @@ def test_indices_out_of_bounds_are_reported_alike(program: Program, seed: int) -
 @given(programs(size=14), SEEDS)
 def test_layout_of_arguments_does_not_matter(program: Program, seed: int) -> None:
     arguments = program.arguments(seed)
-    executable = mind_mlir.compile(program.module)
+    executable = compile_counted(program.module)
     strided = {}
     for name, array in arguments.items():
         spread = np.zeros((*array.shape, 2), array.dtype)

@@ -8,6 +8,7 @@ import numpy as np
 from budget import examples
 from cfg_interpreter import run_blocks
 from control_flow import COUNT, FLAG, FLOATS, Features, control_flow
+from counted import compile_counted
 from hypothesis import assume, given
 from programs import assert_same_bits
 
@@ -29,7 +30,7 @@ TAME = 1e3
 @examples(24)
 @given(program=control_flow(SMALL))
 def test_compiled_code_and_the_interpreter_compute_what_the_blocks_say(program: ControlFlow) -> None:
-    compiled = mind_mlir.compile(program.module)
+    compiled = compile_counted(program.module)
     for seed in range(3):
         arguments = program.arguments(seed)
         expected = run_blocks(program.module, arguments)
@@ -76,7 +77,7 @@ def test_gradients_are_those_of_finite_differences(program: ControlFlow) -> None
 @given(program=control_flow(SMOOTH))
 def test_compiled_gradients_are_the_interpreted_ones(program: ControlFlow) -> None:
     gradient = mind_mlir.differentiate(program.module).module
-    compiled = mind_mlir.compile(gradient)
+    compiled = compile_counted(gradient)
     for seed in range(2):
         arguments = program.arguments(seed, fuel=5)
         for ours, theirs in zip(compiled(**arguments), mind_mlir.interpret(gradient, arguments), strict=True):

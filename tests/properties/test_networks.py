@@ -10,11 +10,14 @@ import networks
 import numpy as np
 import pytest
 from budget import examples
+from counted import compile_counted
 from hypothesis import given
 from hypothesis import strategies as st
+from layers import layers
 
 import mind_mlir
 from mind_mlir.interpreter import interpret
+from mind_mlir.ir.types import DType
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,12 +37,24 @@ def test_networks(kind: Callable[[Random], Module], gradient: bool, random: Rand
     module = kind(random)
     if gradient:
         module = mind_mlir.differentiate(module, cotangents="given").module
-    compiled = mind_mlir.compile(module)
+    check(module, seed)
+
+
+@examples(6)
+@given(random=st.randoms(use_true_random=True), seed=st.integers(0, 99))
+def test_layers(random: Random, seed: int) -> None:
+    check(layers(random), seed)
+
+
+def check(module: Module, seed: int) -> None:
+    """Compare compiled results with the interpreter's."""
+    compiled = compile_counted(module)
     rng = np.random.default_rng(seed)
-    arguments = {
-        each.name: (rng.standard_normal(each.type.extents) / 6).astype(each.type.dtype.numpy)
-        for each in compiled.parameters
-    }
+    arguments = {}
+    for each in compiled.parameters:
+        numbers = rng.standard_normal(each.type.extents)
+        is_mask = each.type.dtype is DType.I1
+        arguments[each.name] = numbers < 0.7 if is_mask else (numbers / 6).astype(each.type.dtype.numpy)
     with np.errstate(all="ignore"):
         expected = interpret(module, arguments)
     for one, other in zip(guarded.call_executable(compiled, arguments), expected, strict=True):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from budget import examples
+from counted import compile_counted
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mangling import comments, mangled, shape
@@ -77,7 +78,7 @@ def test_formatting_printing_and_reading_leave_the_module_as_it_is(
 def test_compiled_programs_compute_what_interpreted_ones_do(program: Generated, seed: int) -> None:
     module = lower(reading_of(program.source.text))
     given_ = arguments(module, np.random.default_rng(seed))
-    found = mind_mlir.compile(module)(**given_)
+    found = compile_counted(module)(**given_)
     expected = mind_mlir.interpret(module, given_)
     for ours, theirs in zip(found if isinstance(found, tuple) else (found,), expected, strict=True):
         bound = 1e-5 * max(1.0, float(np.max(np.abs(theirs), initial=0)))

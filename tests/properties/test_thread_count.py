@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from budget import examples
+from counted import compile_counted
 from eager_chunks import eager_chunks
 from growth import LARGE
 from hypothesis import given
@@ -35,7 +36,7 @@ def bits(executable: mind_mlir.Executable, program: Program, seed: int, threads:
 
 
 def check(program: Program, seed: int) -> None:
-    executable = mind_mlir.compile(program.module)
+    executable = compile_counted(program.module)
     alone, *others = (bits(executable, program, seed, threads) for threads in COUNTS)
     assert all(found == alone for found in others)
 

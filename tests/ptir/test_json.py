@@ -207,6 +207,9 @@ def test_what_is_missing(path: str) -> None:
         ("2.5", "[" * 9000 + "]" * 9000, "E1101", "nest more than 200 levels deep", None),
         ("2.5", "[" * 90 + "]" * 90, "E1108", "hints nest more than 64 levels deep", None),
         ('{"spec_version"', 'x{"spec_version"', "E1108", "", 1),
+        ('"id": 1,', '"id":\f1,', "E1101", "expected a value, found '\\x0c'", None),
+        ('"id": 1,', '"id"\u00a0: 1,', "E1101", "expected ':', found '\\xa0'", None),
+        ('"id": 1,', '"id": 1\u2003,', "E1101", "expected ',' or '}', found", None),
         ('"regions"', '"region"', "E1108", "field 'region' is unknown; did you mean regions?", None),
     ],
 )  # fmt: skip

@@ -161,6 +161,11 @@ def meet(count: int) -> None:
 
 def workers() -> list[Path]:
     """Return where the system tells about each worker of this process."""
-    return [
-        task for task in Path("/proc/self/task").iterdir() if (task / "comm").read_text() == "mind-mlir\n"
-    ]
+    return [task for task in Path("/proc/self/task").iterdir() if _name(task) == "mind-mlir\n"]
+
+
+def _name(task: Path) -> str:
+    try:
+        return (task / "comm").read_text()
+    except OSError:  # it has ended meanwhile
+        return ""

@@ -116,11 +116,9 @@ def test_what_is_counted(pool: Pool) -> None:
 
 def test_blocks_not_used_for_longest_go_first() -> None:
     pool = Pool(6 * MB)
-    sizes = [1 * MB, 2 * MB, 3 * MB]
-    allocators = [pool.allocator((size,), BYTES) for size in sizes]
-    held = {size: new() for size, new in zip(sizes, allocators, strict=True)}
-    for size in (2 * MB, 1 * MB, 3 * MB):
-        del held[size]
+    held = [pool.allocator((size,), BYTES)() for size in (2 * MB, 1 * MB, 3 * MB)]
+    while held:
+        held.pop()
     assert pool.info().idle == 6 * MB
     pool.allocator((512 * KB,), BYTES)()  # comes back at once, and is more than there is room for
     assert pool.info().idle == 4.5 * MB
@@ -142,6 +140,51 @@ def test_a_block_beyond_the_limit_is_not_kept_and_drives_nothing_out() -> None:
     pool.allocator((MB,), BYTES)()
     pool.allocator((8 * MB,), BYTES)()
     assert pool.info() == mind_mlir.MemoryInfo(in_use=0, idle=MB, limit=4 * MB)
+
+
+def test_the_limit_may_change_while_arrays_live(pool: Pool) -> None:
+    new = pool.allocator((MB,), BYTES)
+    held = [new() for _ in range(4)]
+    pool.limit = 2 * MB
+    del held
+    assert pool.info().idle == 2 * MB
+    held = [new() for _ in range(4)]
+    pool.limit = 0
+    del held
+    assert pool.info() == mind_mlir.MemoryInfo(in_use=0, idle=0, limit=0)
+
+
+def test_no_python_runs_when_memory_comes_back() -> None:
+    """What a handler of a signal raises in a finalizer is lost."""
+    pool = Pool(4 * MB)
+    held = [pool.allocator((size,), BYTES)() for size in (MB, MB, 3 * MB, 8 * MB)]
+    scratch = [pool.scratch(MB)]
+    called: list[str] = []
+    sys.setprofile(lambda frame, event, _: called.append(frame.f_code.co_name) if event == "call" else None)
+    try:
+        held.clear()
+        scratch.clear()
+    finally:
+        sys.setprofile(None)
+    assert called == []
+    assert pool.info() == mind_mlir.MemoryInfo(in_use=0, idle=4 * MB, limit=4 * MB)
+
+
+def test_no_more_is_idle_than_the_system_has_left(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    left = [64 * MB]
+    monkeypatch.setattr(memory, "memory_left", lambda: left[0])
+    held = [pool.allocator((size * MB,), BYTES)() for size in range(1, 9)]
+    del held
+    assert pool.info().idle > 20 * MB
+    left[0] = 20 * MB
+    kept = pool.allocator((9 * MB,), BYTES)()
+    assert pool.info().idle <= 11 * MB
+    left[0] = 0
+    same = pool.allocator((MB,), BYTES)
+    for _ in range(256):  # nothing new is asked for, but the system is looked at now and then
+        same()
+    assert pool.info().idle <= MB
+    assert kept.nbytes == 9 * MB
 
 
 def test_size_classes() -> None:

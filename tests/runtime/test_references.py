@@ -11,6 +11,7 @@ import pytest
 
 import mind_mlir
 from mind_mlir import DType
+from mind_mlir.mlir import codec
 
 COUNT = 1 << 20
 
@@ -100,3 +101,19 @@ np.testing.assert_allclose(found[0], weights.sum(0), rtol=1e-4)
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_weights_are_not_copied() -> None:
     subprocess.run([sys.executable, "-c", _COMPILE], check=True, timeout=120)
+
+
+def test_constants_beyond_what_texts_may_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limit is for texts, where a few characters spell any size; equal numbers were an internal error."""
+    monkeypatch.setattr(codec, "MAX_LITERAL_BYTES", 1 << 10)
+    module = mind_mlir.parse(
+        """
+%x = Input {name="x"} : tensor<f32[1024]>
+%w = Input {name="w"} : tensor<f32[1024]>
+%y = Add (%x, %w) : tensor<f32[1024]>
+outputs: %y
+"""
+    )
+    given = np.arange(1024, dtype=np.float32)
+    (found,) = mind_mlir.compile(module, constants={"w": np.full(1024, 3, np.float32)}, cache=False)(given)
+    np.testing.assert_array_equal(found, given + 3)

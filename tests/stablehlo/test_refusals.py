@@ -121,3 +121,18 @@ def test_deep_nesting_is_refused(depth: int) -> None:
 def test_other_objects_are_refused(program: object) -> None:
     with pytest.raises(TypeError, match="program"):
         mind_mlir.from_stablehlo(program)  # type: ignore[arg-type]  # the mistake
+
+
+def test_what_holds_nothing() -> None:
+    """Tensors without elements are joined, and functions without results called."""
+    text = """
+func.func private @nothing(%a: tensor<0x3xf32>) { return }
+func.func @main(%a: tensor<0x3xf32>, %b: tensor<0x2xf32>) -> tensor<0x5xf32> {
+  call @nothing(%a) : (tensor<0x3xf32>) -> ()
+  %0 = stablehlo.concatenate %a, %b, dim = 1 : (tensor<0x3xf32>, tensor<0x2xf32>) -> tensor<0x5xf32>
+  return %0 : tensor<0x5xf32>
+}
+"""
+    executable = mind_mlir.compile(mind_mlir.from_stablehlo(text), function="main")
+    (found,) = executable(np.zeros((0, 3), np.float32), np.zeros((0, 2), np.float32))
+    assert found.shape == (0, 5)

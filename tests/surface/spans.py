@@ -507,6 +507,12 @@ fn f(x: Tensor<f32, [2, 3]>) -> f32 {
 //       ^ E6001 3
 }
 """,
+    "an index that is outside whatever the extent": """\
+fn f(x: Tensor<f32, [n]>) -> f32 {
+    x[n + 1]
+//    ^^^^^ E6001 index n + 1 is out of bounds for dimension 0 of extent n
+}
+""",
     # Gradients
     "a gradient with respect to an integer": """\
 fn square(n: i64) -> i64 {

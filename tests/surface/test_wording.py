@@ -39,7 +39,7 @@ def test_an_operator_has_sides() -> None:
         "error[E2004]: Dtype mismatch: '*' of f32 and i64\n"
         " = note: left operand is Tensor<f32, [2, 3]>\n"
         " = note: right operand is Tensor<i64, [2, 3]>\n"
-        " = help: give both operands the same dtype; there is no implicit promotion\n"
+        " = help: convert one of them by cast with dtype=f32; there is no implicit promotion\n"
         "\n1 error\n"
     )
     assert found[0].context["operation"] == "*"

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import copy
+import io
+import marshal
 import pickle
 import threading
 from dataclasses import dataclass
+from types import CellType, FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +17,7 @@ import pytest
 import mind_mlir
 from mind_mlir import DType, MindError, TensorType, TracingError, VerificationError, jit
 from mind_mlir import numpy as mnp
+from mind_mlir.runtime.staged_method import StagedMethod
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
@@ -96,7 +100,8 @@ def test_it_is_traced_once_for_each_signature() -> None:
 
 def test_calls_never_take_arrays_of_another_signature() -> None:
     """Neither the native call nor the code for a form takes what it is not for."""
-    flat, nested = jit(lambda x, y: x * 2 + y), jit(lambda p: {"y": p["x"] * 2})
+    flat: Any = jit(lambda x, y: x * 2 + y)
+    nested: Any = jit(lambda p: {"y": p["x"] * 2})
     for _ in range(150):
         flat(X, X)
         nested({"x": X})
@@ -128,8 +133,8 @@ def test_code_is_kept_for_the_signatures_that_were_used_last() -> None:
 
 
 def test_arguments_by_position_by_name_and_by_default() -> None:
-    f = jit(lambda x, y=2.0, z=X: (x * y, z - y))
-    g = jit(lambda x, *more: x + sum(more))
+    f: Any = jit(lambda x, y=2.0, z=X: (x * y, z - y))
+    g: Any = jit(lambda x, *more: x + sum(more))
     for _ in range(120):
         for found in (f(X), f(X, 2.0), f(X, z=X), f(z=X, x=X), f(X, 2.0, X)):
             np.testing.assert_array_equal(found[0], X * 2)
@@ -156,7 +161,7 @@ def test_static_arguments_are_part_of_the_program() -> None:
     assert f(X, 1, "max") == X.max() * 2
     assert f(X, count=True) == X.sum() * 2
     with pytest.raises(TypeError, match="the static argument count must be hashable"):
-        f(X, [1])
+        f(X, [1])  # type: ignore[arg-type]  # that is what is tested
     with pytest.raises(ValueError, match="static_argnames must be parameters of f"):
         jit(f, static_argnames="nosuch")
 
@@ -256,6 +261,10 @@ def test_numpys_functions_are_ours() -> None:
     np.testing.assert_allclose(jit(f)(X), f(X), rtol=1e-6)
     with pytest.raises(TracingError, match=r"numpy\.unwrap is not known"):
         jit(np.unwrap)(X)
+    with pytest.raises(TracingError, match=r"numpy\.linalg\.inv is not known"):
+        jit(np.linalg.inv)(X)  # type: ignore[arg-type]  # f32 is not a plain matrix to its stubs
+    with pytest.raises(TracingError, match=r"numpy\.exp with where= is not known"):
+        jit(lambda x: np.exp(x, where=x))(X)
     with pytest.raises(TracingError, match="cannot be written to"):
         jit(lambda x: np.add(x, x, out=np.zeros_like(X)))(X)
 
@@ -363,10 +372,43 @@ def test_a_long_program_is_traced_in_linear_time() -> None:
 def test_copies_and_pickles() -> None:
     assert copy.deepcopy(doubled) is doubled
     assert pickle.loads(pickle.dumps(doubled)) is doubled  # noqa: S301 -- our own
-    with pytest.raises((pickle.PicklingError, AttributeError), match=r"Can't pickle .*lambda"):
+    with pytest.raises((pickle.PicklingError, AttributeError), match=r"Can't (pickle|get) .*lambda"):
         pickle.dumps(jit(lambda x: x))
     with pytest.raises(TracingError, match="a pickle asks for the numbers"):
         jit(lambda x: pickle.dumps([x]))(X)
+
+
+class ByValue(pickle.Pickler):
+    """Takes functions that other processes do not know apart, as cloudpickle does; those alone."""
+
+    def reducer_override(self, thing: Any) -> Any:
+        if not isinstance(thing, FunctionType) or "<locals>" not in thing.__qualname__:
+            return NotImplemented
+        cells = [cell.cell_contents for cell in thing.__closure__ or ()]
+        return rebuilt, (marshal.dumps(thing.__code__), thing.__name__, thing.__qualname__, cells)
+
+
+def rebuilt(code: bytes, name: str, qualified: str, cells: list[Any]) -> Any:
+    made = FunctionType(marshal.loads(code), globals(), name, None, tuple(map(CellType, cells)))  # noqa: S302 -- ours
+    made.__qualname__ = qualified
+    return made
+
+
+def test_functions_that_no_other_process_knows_are_pickled_by_value() -> None:
+    factor = 3.0
+
+    @jit(static_argnames="count")
+    def scaled(x: Any, count: int) -> Any:
+        return doubled(x) * factor * count
+
+    for thing in (scaled, scaled.grad(), Scaled(1.0).loss):
+        data = io.BytesIO()
+        ByValue(data).dump(thing)
+        again = pickle.loads(data.getvalue())  # noqa: S301 -- our own
+        args = (np.float32(2),) if isinstance(thing, StagedMethod) else (np.float32(2), 5)
+        np.testing.assert_array_equal(again(*args), thing(*args))
+        pickle.Pickler.dump(ByValue(io.BytesIO()), again)
+    assert pickle.loads(pickle.dumps(Scaled.loss)) is Scaled.loss  # noqa: S301 -- our own
 
 
 def fails(function: Any, *args: Any) -> MindError:
@@ -386,10 +428,14 @@ def fails(function: Any, *args: Any) -> MindError:
         (lambda x: x.sum().item(), "E2302", "x.sum().item()"),
         (lambda x: len(x.sum()), "E2302", "len(x.sum())"),
         (lambda x: x + np.ones(4, np.float32), "E3001", "x + np.ones(4, np.float32)"),
-        (lambda x: x + x.astype("f64"), "E2004", 'x + x.astype("f64")'),
-        (lambda x: x.astype("i32") * 1.5, "E2004", 'x.astype("i32") * 1.5'),
+        (
+            lambda x: x.astype("fp8_e4m3") + x.astype("fp8_e5m2"),
+            "E2004",
+            'x.astype("fp8_e4m3") + x.astype("fp8_e5m2")',
+        ),
+        (lambda x: x.astype("i32").at[0].set(1.5), "E2004", 'x.astype("i32").at[0].set(1.5)'),
         (lambda x: x + 1e300, "E4005", "x + 1e300"),
-        (lambda x: x.astype("i32") / 2, "E2005", 'x.astype("i32") / 2'),
+        (lambda x: -(x > 0), "E2005", "-(x > 0)"),
         (lambda x: x + "é", "E2305", 'x + "é"'),
         (lambda x: x.sum(axis=2), "E3004", "x.sum(axis=2)"),
         (lambda x: "é".upper() * 0 or x.reshape(7), "E3007", "x.reshape(7)"),

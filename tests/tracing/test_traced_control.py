@@ -153,7 +153,7 @@ def test_a_step_is_traced_again_where_a_number_becomes_an_array() -> None:
     with pytest.raises(TracingError, match="init is tensor<f64"):
         shape_changes()
     seen.clear()
-    found = mind_mlir.jit(lambda x: fori_loop(0, 2, lambda i, s: step(i, s).sum() * x[i, i] + s, 0))(X)
+    found: Any = mind_mlir.jit(lambda x: fori_loop(0, 2, lambda i, s: step(i, s).sum() * x[i, i] + s, 0))(X)
     assert seen == [np.int64, np.float32]
     assert found.dtype == np.float32
 
@@ -240,9 +240,11 @@ def test_gradients(function: Callable[[Any], Any]) -> None:
             "upper of fori_loop is tensor<f64[]>, no integer scalar",
         ),
         (
-            lambda: fori_loop(np.int32(0), np.array(2), lambda i, c: c, X),
+            lambda: mind_mlir.jit(lambda n: fori_loop(0, n, lambda i, c: c, X), promotion="strict")(
+                np.ones(2)
+            ),
             "E2325",
-            "lower of fori_loop is tensor<i32[]> and upper",
+            "upper of fori_loop is tensor<f64[2]>, no integer scalar",
         ),
     ],
 )

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 from mind_mlir import border
 from mind_mlir.abi import ALIGNMENT, symbol_of
 from mind_mlir.analysis.restriction import restricted
+from mind_mlir.diagnostics.display import short_repr
+from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.ir.entry import exported
 from mind_mlir.ir.interface import interface_of
 from mind_mlir.ir.module import MODULE, Module
@@ -98,12 +100,15 @@ class BufferPlan:
     inner: tuple[Arena, ...] = ()
     alignment: int = ALIGNMENT
 
+    __repr__ = short_repr
+
     def __str__(self) -> str:
         from mind_mlir.conversion.buffers.table import table  # noqa: PLC0415 -- the table stands above the data
 
         return table(self)
 
 
+@public
 def plan_buffers(
     program: AnyProgram,
     *,

@@ -10,6 +10,7 @@ from mind_mlir.conversion.stablehlo.emit import emit
 from mind_mlir.conversion.stablehlo.support import require_support
 from mind_mlir.core.printer import print_module
 from mind_mlir.diagnostics import InternalError
+from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.interrupts import held
 from mind_mlir.ir.entry import default_entry
 from mind_mlir.ir.module import MODULE, Module
@@ -28,13 +29,14 @@ if TYPE_CHECKING:
     from mind_mlir.programs.kinds import AnyProgram
 
 
+@public
 def to_stablehlo(program: AnyProgram, *, bindings: Mapping[str, int] | None = None) -> str:
     """Return ``program`` as StableHLO (ptir-v0.4.md, "Conversion infrastructure").
 
     It is a module of MLIR with one `func.func` a function; the entry, if there is one, is called `main`.
     Shapes and dtypes are the program's, tuples their elements; functions that draw random numbers have a last
     parameter, the seed. The same program gives the same text. What is checked when a program runs here,
-    StableHLO does not check (docs/stablehlo-target.md).
+    StableHLO does not check.
 
     Args:
         program: A module of any profile, or a PTIR program; it is verified first.

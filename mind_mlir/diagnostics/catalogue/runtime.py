@@ -68,6 +68,30 @@ body = (Instruction(2, Operation("ElementwiseBinary", "Add"), (ValueRef(0), Valu
 add = mind_mlir.compile(Program((Function("main", (ROW, ROW), (0, 1), body, (ROW,), (2,)),)))
 """
 
+_THREAD = """\
+import threading
+import mind_mlir
+module = mind_mlir.parse('''
+%0 = Input {{name="x"}} : tensor<f32[3]>
+outputs: %0
+''')
+errors = []
+def work():
+    try:
+        mind_mlir.compile(module, cache=False)
+    except mind_mlir.MindError as error:
+        errors.append(error)
+before = threading.stack_size({kilobytes} << 10)
+try:
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+finally:
+    threading.stack_size(before)
+if errors:
+    raise errors[0]
+"""
+
 ENTRIES = (
     Entry(
         code="E6001",
@@ -317,5 +341,29 @@ write_file(os.devnull, b"")
             "directory for temporary files. The message gives the reason that the system gives."
         ),
         context=("stage", "reason"),
+    ),
+    Entry(
+        code="E7103",
+        title="too little stack to compile with",
+        explanation=(
+            "MLIR and LLVM take up to a megabyte of stack, and a process that runs out of it ends. The stack "
+            "of a process is limited by ulimit -s; that of a thread is chosen when it is started, by "
+            "threading.stack_size in Python or by the C library, and some choose little. Calls of what has "
+            "been compiled take hardly any."
+        ),
+        context=("needed", "found"),
+        language="python",
+        bad=_THREAD.format(kilobytes=256),
+        good=_THREAD.format(kilobytes=8192),
+    ),
+    Entry(
+        code="E7104",
+        title="the system lets no memory become code",
+        explanation=(
+            "Policies such as PR_SET_MDWE of Linux, MemoryDenyWriteExecute of systemd and execmem of SELinux "
+            "forbid that memory which has been written is run. LLVM, which makes the machine code, does not "
+            "work under one. What is compiled does: programs in the cache, and bundles, are loaded from a "
+            "file in memory there. So compile in another process, into a bundle or with the same cache."
+        ),
     ),
 )

@@ -78,12 +78,13 @@ ENTRIES = (
         title="index that is none",
         explanation=(
             "Traced arrays are indexed by integers within bounds, slices whose bounds are plain numbers, "
-            "None, an ellipsis and integer arrays. Shapes are known before the program runs, so that truth "
-            "values choose no elements. Arrays are never written to: x.at[i].set(y) is another one."
+            "None, an ellipsis, integer arrays and truth values that are known. Shapes are known before the "
+            "program runs, so that truth values which it computes choose no elements to read. Arrays are "
+            "never written to: x.at[i].set(y) is another one, and x.at[x > 0].set(y), too."
         ),
         language="python",
         bad=_JIT + "def f(x):\n    return x[x > 0].sum()\nf(x)\n",
-        good=_JIT + "def f(x):\n    return (x * (x > 0).astype(x.dtype)).sum()\nf(x)\n",
+        good=_JIT + "def f(x):\n    return (x * (x > 0)).sum()\nf(x)\n",
     ),
     Entry(
         code="E2307",

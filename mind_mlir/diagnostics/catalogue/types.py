@@ -81,7 +81,8 @@ fn f(x: Tensor<f32, [2, 3]>) -> f32 {
         explanation=(
             "Both operands of a binary operation have the same dtype. There is no implicit "
             "promotion, because a promotion nobody wrote changes the result's precision or range "
-            "unseen."
+            "unseen: Cast converts. Functions of Python that are traced convert as numpy does, but with "
+            "promotion='strict', and where no dtype holds what both operands do."
         ),
         context=("operation", "left", "right"),
         bad=_TWO + "%2 = Add (%0, %1) : tensor<f32[2]>\noutputs: %2\n",

@@ -15,10 +15,11 @@ from mind_mlir.lowering.schedule.contraction.constant_factors import (
     constants_for_products,
     is_exact,
 )
+from mind_mlir.lowering.schedule.contraction.dense_factors import make_factors_dense
 from mind_mlir.lowering.schedule.contraction.few_rows_schedule import few_rows_schedule, may_be_tiled
-from mind_mlir.lowering.schedule.contraction.geometry import contiguous_strides, geometry
+from mind_mlir.lowering.schedule.contraction.geometry import geometry, memory_strides
 from mind_mlir.lowering.schedule.contraction.marked import mark
-from mind_mlir.lowering.schedule.contraction.match import Contraction, match_contraction
+from mind_mlir.lowering.schedule.contraction.match import Contraction, is_factor, match_contraction
 from mind_mlir.lowering.schedule.contraction.matmul_schedule import choose_matmul_schedule
 from mind_mlir.lowering.schedule.contraction.shared_factors import compute_together
 from mind_mlir.lowering.schedule.contraction.turned import turn_products
@@ -55,7 +56,7 @@ from mind_mlir.mlir.values import definition
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.bindings import Block, Operation, OpOperand, Value
+    from mind_mlir.bindings import Block, Operation, Value
     from mind_mlir.lowering.schedule.contraction.library import Kernel
     from mind_mlir.lowering.schedule.emission.decision import Decisions
     from mind_mlir.lowering.schedule.movement.scatter import Scatter
@@ -103,6 +104,7 @@ class FunctionScheduler:
             self._winograd.run(self._function, self._views)
         compute_on_patches(self._function, self._views)
         read_through_margins(self._function, self._views)
+        make_factors_dense(self._function, self._views)
         self._given = constants_for_products(self._function, self._views)
         ignore_signs_of_zeros(self._function)
         self._regions(self._function)
@@ -115,7 +117,7 @@ class FunctionScheduler:
 
     def _block(self, block: Block) -> None:
         attentions = mark_attentions(block, self._views, self._target, self._kernels)
-        turn_products(block, self._views, partial(_absorbs, self._views))
+        turn_products(block, self._views, partial(is_factor, self._views))
         groups = Grouping(self._emitter, self._shared, self._target, self._decisions)
         fills: dict[Operation, int] = {}
         for operation in list(block.operations):
@@ -194,7 +196,7 @@ class FunctionScheduler:
     def _transposition(self, transposition: Transposition, groups: Grouping) -> bool:
         groups.close(transposition.view.operands)
         view = transposition.view.current()
-        if all(_absorbs(self._views, use) for use in view.op.results[0].uses):
+        if all(is_factor(self._views, use) for use in view.op.results[0].uses):
             return True  # its users read the source instead
         with ir.InsertionPoint(view.op), view.op.location:
             _replace(view, self._transposed(view))
@@ -247,13 +249,10 @@ class FunctionScheduler:
 
     def _product(self, contraction: Contraction, original: View) -> Value:
         """Emit ``contraction``, a form of ``original`` with few loops, as one operation."""
-        factors = contraction.left, contraction.right
-        strides = [contiguous_strides(factor.value.type.shape) for factor in factors]
-        init = contraction.view.inits[0]
-        loops = geometry(contraction, [*strides, contiguous_strides(init.type.shape)])
+        loops = geometry(contraction, memory_strides(contraction))
         bits = contraction.element.width
         outside = loops_without(contraction.view.op, contraction.right.value)
-        start = filler(init)
+        start = filler(contraction.view.inits[0])
         first = None if start is None else constant_value(start)
         given = [
             constant_of(factor.value) in self._given and is_exact(factor)
@@ -309,12 +308,6 @@ def _merged(view: View) -> View:
     """Return ``view`` with as few loops as it can have; emits the reshapes of its operands."""
     loops = merged_loops([view])
     return view if loops is None else collapsed([view], loops)[0]
-
-
-def _absorbs(views: Views, use: OpOperand) -> bool:
-    """Return whether the user reads through transposes, as products do."""
-    view = views.of(use.owner.operation)
-    return view is not None and use.operand_number < len(view.inputs) and match_contraction(view) is not None
 
 
 def _replace(view: View, result: Value) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.interrupts import deliver
 from mind_mlir.ir.module import Functions
+from mind_mlir.ir.regions import read_too_soon
 from mind_mlir.passes.canonical.body import Code
 from mind_mlir.passes.canonical.numbering import numbered
 from mind_mlir.passes.optimize.table import MODULE_PASSES, PASSES, PREPARE
@@ -67,6 +68,8 @@ def optimize(
             continue
         deliver()
         changed = each.run(module, machine)
+        for function in changed.functions if changed is not module else ():
+            _sound(function, None, each.name)
         if observer is not None and changed is not module:
             observer(each.name, partial(str, module), partial(str, changed))
         module = changed
@@ -78,7 +81,7 @@ def _optimized(given: Function, passes: Sequence[Pass], observer: PassObserver |
     while idle < len(passes) and runs < MOST_ROUNDS * len(passes):
         each = passes[runs % len(passes)]
         deliver()
-        changed = each.run(function)
+        changed = _sound(each.run(function), function, each.name)
         idle = idle + 1 if changed is function else 1
         if observer is not None and changed is not function:
             observer(each.name, partial(str, function), partial(str, changed))
@@ -88,3 +91,13 @@ def _optimized(given: Function, passes: Sequence[Pass], observer: PassObserver |
         return given
     # Operands stay in their order: what layers have in common is then read alike by all of them.
     return numbered(Code.of(function), function, ordered=False)
+
+
+def _sound(function: Function, given: Function | None, name: str) -> Function:
+    """Return what pass ``name`` has made of ``given``, which reads no value that is not there yet.
+
+    Later stages rely on that, and would say no more than that they do not know the value.
+    """
+    value = None if function is given else read_too_soon(function.entry)
+    assert value is None, f"pass {name!r} leaves @{function.name} reading %{value} before it is defined"
+    return function

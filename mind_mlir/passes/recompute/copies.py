@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.ir.module import Functions
 from mind_mlir.ir.regions import blocks_within, live_operations
 from mind_mlir.passes.layers.code import CONTRACTIONS
-from mind_mlir.passes.recompute.again import computed_again, reading
+from mind_mlir.passes.recompute.again import Copies
 from mind_mlir.passes.recompute.choice import Choice
 from mind_mlir.passes.recompute.levels import Levels
 from mind_mlir.passes.recompute.scores import chains_of, with_copies
@@ -81,7 +81,7 @@ class _Function:
         levels = Levels(operations, results, self._types)
         chains = list(chains_of(levels))
         if chains:
-            operations = live_operations(with_copies(operations, chains, self._fresh), results)
+            operations = live_operations(list(with_copies(levels, chains, self._fresh)), results)
             self._types.update((each.value_id, each.result_type) for each in operations)
             levels = Levels(operations, results, self._types)
         choice = Choice(levels, self._target)
@@ -98,28 +98,13 @@ class _Function:
 
     def _copied(self, levels: Levels, choice: Choice) -> Iterator[CoreOperation]:
         """Yield the operations, with copies in front of the first one of a level that reads them."""
-        copies: dict[int, dict[ValueId, ValueId]] = {}
+        copies: dict[int, Copies] = {}
         for number, operation in enumerate(levels.operations):
             level = levels.of[number]
             again = [value for value in operation.operands if choice.is_computed(value, level)]
             if not again:
                 yield operation
                 continue
-            made = copies.setdefault(level, {})
-            yield from self._copies(again, levels, choice.computed[level], made)
-            yield reading(operation, {value: made[value] for value in again})
-
-    def _copies(
-        self, values: list[ValueId], levels: Levels, computed: set[int], made: dict[ValueId, ValueId]
-    ) -> Iterator[CoreOperation]:
-        """Yield copies of what makes ``values``, but for what is ``made``, in order; enter them there."""
-        needed: set[int] = set()
-        pending = list(values)
-        while pending:
-            value = pending.pop()
-            maker = levels.made_by.get(value)
-            if maker is not None and maker in computed and maker not in needed and value not in made:
-                needed.add(maker)
-                pending += levels.operations[maker].operands
-        for number in sorted(needed):
-            yield computed_again(levels.operations[number], made, self._fresh)
+            if level not in copies:
+                copies[level] = Copies(levels, choice.computed[level], self._fresh)
+            yield from copies[level].reading(operation, again)

@@ -12,10 +12,10 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from mind_mlir.ir.types import TensorType
-from mind_mlir.passes.recompute.again import computed_again, reading
+from mind_mlir.passes.recompute.again import Copies
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from mind_mlir.ir.module import CoreOperation, ValueId
     from mind_mlir.passes.recompute.levels import Levels
@@ -30,11 +30,11 @@ class Chain(NamedTuple):
     """What is computed again.
 
     Attributes:
-        operations: The numbers of the operations that are copied, in order.
+        operations: The numbers of the operations that are copied.
         readers: Those of the operations that read the copies.
     """
 
-    operations: tuple[int, ...]
+    operations: frozenset[int]
     readers: frozenset[int]
 
 
@@ -50,31 +50,25 @@ def chains_of(levels: Levels) -> Iterator[Chain]:
             yield chain
 
 
-def with_copies(
-    operations: Sequence[CoreOperation], chains: Iterable[Chain], fresh: Iterator[ValueId]
-) -> list[CoreOperation]:
-    """Return ``operations`` with a copy of each chain in front of the first operation that reads it.
+def with_copies(levels: Levels, chains: Iterable[Chain], fresh: Iterator[ValueId]) -> Iterator[CoreOperation]:
+    """Yield the operations of a block, with copies of chains in front of the operations that read them.
 
     Args:
-        operations: Those of a block, by their numbers.
+        levels: The block.
         chains: The chains.
         fresh: Numbers for values.
     """
-    of_reader: dict[int, list[Chain]] = {}
+    of_reader: dict[int, list[Copies]] = {}
     for chain in chains:
+        copies = Copies(levels, chain.operations, fresh)
         for reader in chain.readers:
-            of_reader.setdefault(reader, []).append(chain)
-    copies: dict[Chain, dict[ValueId, ValueId]] = {}
-    found: list[CoreOperation] = []
-    for number, operation in enumerate(operations):
+            of_reader.setdefault(reader, []).append(copies)
+    for number, operation in enumerate(levels.operations):
         changed = operation
-        for chain in of_reader.get(number, ()):
-            if chain not in copies:
-                made = copies.setdefault(chain, {})
-                found += [computed_again(operations[each], made, fresh) for each in chain.operations]
-            changed = reading(changed, copies[chain])
-        found.append(changed)
-    return found
+        for copies in of_reader.get(number, ()):
+            *made, changed = copies.reading(changed, changed.operands)
+            yield from made
+        yield changed
 
 
 def _owners(levels: Levels) -> dict[int, int]:
@@ -132,7 +126,7 @@ def _chain(levels: Levels, members: set[int]) -> Chain | None:
         return None
     if not any(levels.is_other(number) for number in needed):
         return None
-    return Chain(tuple(sorted(needed)), frozenset(later))
+    return Chain(frozenset(needed), frozenset(later))
 
 
 def _needed(levels: Levels, members: set[int], readers: Iterable[int]) -> set[int]:

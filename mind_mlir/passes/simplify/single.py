@@ -54,7 +54,7 @@ def _one_reduced(at: Rewrite) -> ValueId | None:
     ):
         return None
     term = at.cast(at.reshaped(value, at.type.extents), accumulator)
-    total = _plus_nothing(at, term) if attributes["kind"] == "Sum" else term
+    total = _plus_nothing(at, term) if attributes["kind"] == "Sum" and axes else term
     return at.cast(total, at.type.dtype)
 
 
@@ -110,8 +110,8 @@ PATTERNS = (
     Pattern(
         "reduce(x) over extents of 1",
         "cast(cast(reshape(x)) + 0.0)",
-        "as sum(x); the greatest and the least of one number are itself, without + 0.0. Casts are those to "
-        "the accumulator and to the result's dtype.",
+        "as sum(x); the greatest and the least of one number are itself, without + 0.0, and so is what no "
+        "axes are reduced of. Casts are those to the accumulator and to the result's dtype.",
         ("Reduce",),
         _one_reduced,
     ),

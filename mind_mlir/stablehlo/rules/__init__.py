@@ -14,6 +14,7 @@ from mind_mlir.stablehlo.rules import (
     normalizing,
     ordering,
     reducing,
+    special,
 )
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
             contracting,
             normalizing,
             gathering,
+            special,
         )
         for name, rule in family.RULES.items()
     }

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import stablehlo
 from mind_mlir.ops.accumulators import default_accumulator
+from mind_mlir.stablehlo.rules.elementwise import converted, with_bits
 from mind_mlir.stablehlo.rules.types import number
 from mind_mlir.stablehlo.rules.use import Rule
 
@@ -26,11 +27,14 @@ def product(
     contract: tuple[Sequence[int], Sequence[int]],
     batch: tuple[Sequence[int], Sequence[int]] = ((), ()),
 ) -> Value:
-    """Append a contraction whose result has ``dtype``."""
-    accumulator = default_accumulator(left.type.dtype)
+    """Append a contraction whose result has ``dtype``: of integers that do not fit, the lowest bits."""
+    source = left.type.dtype
+    is_whole = source.is_integer and dtype.is_integer
+    accumulator = default_accumulator(source)
     if dtype.bits > accumulator.bits:
-        accumulator = dtype
-    return use.emit(
+        # Numbers of another sign would saturate on their way in.
+        accumulator = with_bits(source, dtype.bits) if is_whole else dtype
+    total = use.emit(
         "DotGeneral",
         left,
         right,
@@ -39,8 +43,9 @@ def product(
         contract_lhs=tuple(contract[0]),
         contract_rhs=tuple(contract[1]),
         accum_dtype=accumulator,
-        out_dtype=dtype,
+        out_dtype=accumulator if is_whole else dtype,
     )
+    return converted(use, total, dtype)
 
 
 def _dot_general(use: Use) -> Value:
@@ -51,12 +56,17 @@ def _dot_general(use: Use) -> Value:
 
 
 def _alike(use: Use) -> tuple[Value, Value]:
-    """Return the factors, in the wider dtype of the two where these differ."""
+    """Return the factors, in one dtype that loses nothing that the result has of them."""
     left, right = use.operands
-    if left.type.dtype is not right.type.dtype:
-        wider = max(left.type.dtype, right.type.dtype, key=lambda dtype: dtype.bits)
-        left, right = use.cast(left, wider), use.cast(right, wider)
-    return left, right
+    dtypes = (left.type.dtype, right.type.dtype, use.result_type().dtype)
+    if left.type.dtype is right.type.dtype:
+        return left, right
+    bits = max(dtype.bits for dtype in dtypes)
+    if all(dtype.is_integer for dtype in dtypes):
+        wider = with_bits(dtypes[-1], bits)
+    else:
+        wider = max(dtypes[:2], key=lambda dtype: dtype.bits)
+    return converted(use, left, wider), converted(use, right, wider)
 
 
 def _dot(use: Use) -> Value:

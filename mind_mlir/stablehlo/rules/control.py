@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from mind_mlir.ir.value import Value
     from mind_mlir.stablehlo.rules.use import Use
 
+#: Calls of this are StopGradient; `from_jax` writes them.
+STOP_GRADIENT = "mind_mlir.stop_gradient"
 #: Calls of these only say where values are to be.
 _NOTHING = ("Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement")
 
@@ -66,6 +68,8 @@ def _composite(use: Use) -> Sequence[Value]:
 
 def _custom_call(use: Use) -> Sequence[Value]:
     target = str(use.attribute("call_target_name").value)
+    if target == STOP_GRADIENT:
+        return [use.emit("StopGradient", each) for each in use.operands]
     if target not in _NOTHING:
         use.refuse(f"the target {target}")
     return use.operands

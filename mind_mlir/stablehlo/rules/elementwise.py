@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.types import DType, DTypeKind
+from mind_mlir.stablehlo.rules.special import logistic_argument
 from mind_mlir.stablehlo.rules.types import constant_of
 from mind_mlir.stablehlo.rules.use import Rule
 
@@ -28,6 +29,7 @@ _SAME = {
     "is_finite": "IsFinite",
     "log": "Log",
     "log_plus_one": "Log1p",
+    "logistic": "Logistic",
     "negate": "Neg",
     "not": "Not",
     "popcnt": "PopulationCount",
@@ -96,6 +98,8 @@ def _constant(use: Use) -> Value:
 def _divide(use: Use) -> Value:
     """Division; of integers by zero, every bit of the quotient is set, as XLA has it."""
     left, right = use.operands
+    if (argument := logistic_argument(use)) is not None:
+        return use.emit("Logistic", argument)
     if not right.type.dtype.is_integer:
         return use.emit("Div", left, right)
     divisor, is_zero = _divisor(use, right)
@@ -172,14 +176,29 @@ def converted(use: Use, value: Value, dtype: DType) -> Value:
     source = value.type.dtype
     if not (source.is_integer and dtype.is_integer):
         return _number(use, value, dtype)
+    if dtype.bits == 4 and source is not dtype:
+        return use.cast(_low_half(use, converted(use, value, with_bits(dtype, 8))), dtype)
     if dtype.bits < source.bits:
         kept = DType[f"UI{source.bits}"]
         bits = value if source is kept else use.emit("Bitcast", value, dtype=kept)
         low = use.emit("And", bits, use.like(2**dtype.bits - 1, bits))
         value = use.cast(low, DType[f"UI{dtype.bits}"])
     elif dtype.bits > source.bits:
-        value = use.cast(value, DType[f"{'UI' if source.kind is DTypeKind.UNSIGNED else 'SI'}{dtype.bits}"])
+        value = use.cast(value, with_bits(source, dtype.bits))
     return value if value.type.dtype is dtype else use.emit("Bitcast", value, dtype=dtype)
+
+
+def _low_half(use: Use, value: Value) -> Value:
+    """Append the lower four bits of bytes, as numbers of four bits."""
+    if value.type.dtype is DType.UI8:
+        return use.emit("And", value, use.like(15, value))
+    four = use.like(4, value)
+    return use.emit("ShiftRightArithmetic", use.emit("ShiftLeft", value, four), four)
+
+
+def with_bits(dtype: DType, bits: int) -> DType:
+    """Return the integers of ``bits`` that are signed where those of ``dtype`` are."""
+    return DType[f"{'UI' if dtype.kind is DTypeKind.UNSIGNED else 'SI'}{bits}"]
 
 
 def _number(use: Use, value: Value, dtype: DType) -> Value:
@@ -213,12 +232,6 @@ def _reduce_precision(use: Use) -> Value:
     return value
 
 
-def _logistic(use: Use) -> Value:
-    (value,) = use.operands
-    total = use.emit("Add", use.emit("Exp", use.emit("Neg", value)), use.like(1, value))
-    return use.emit("Reciprocal", total)
-
-
 def _square(use: Use) -> Value:
     return use.emit("Mul", use.operands[0], use.operands[0])
 
@@ -232,7 +245,6 @@ _EMITS: Mapping[str, Emit] = {
     "stablehlo.constant": _constant,
     "stablehlo.convert": _convert,
     "stablehlo.divide": _divide,
-    "stablehlo.logistic": _logistic,
     "stablehlo.reduce_precision": _reduce_precision,
     "stablehlo.remainder": _remainder,
     "stablehlo.select": _select,

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from mind_mlir.bindings import stablehlo
 from mind_mlir.ir.types import DType
+from mind_mlir.ops.window_gather import clamped
 from mind_mlir.stablehlo.rules.bodies import kind_of
 from mind_mlir.stablehlo.rules.movement import position
 from mind_mlir.stablehlo.rules.use import Rule
@@ -46,10 +49,13 @@ def _scatter(use: Use) -> Value:
     kind = _combination(use.body(), operand.type.dtype)
     if kind is None:
         use.refuse("combining elements other than by sum, product, maximum, minimum or replacement")
+    positions = position(use, indices)
+    if use.imports.for_xla:
+        positions = _whole(use, dims, positions)
     return use.emit(
         "ScatterWindows",
         operand,
-        position(use, indices),
+        positions,
         updates,
         update_window_dims=tuple(dims.update_window_dims),
         inserted_window_dims=tuple(dims.inserted_window_dims),
@@ -59,6 +65,34 @@ def _scatter(use: Use) -> Value:
         index_vector_dim=dims.index_vector_dim,
         reduce=kind,
     )
+
+
+def _whole(use: Use, dims: Any, indices: Value) -> Value:
+    """Append ``indices`` with those of windows that are partly outside moved until nothing of them is inside.
+
+    StableHLO leaves out of such a window only what is outside; XLA, and so jax, leaves out all of it.
+    """
+    operand, _, updates = use.operands
+    thin = {*dims.inserted_window_dims, *dims.input_batching_dims}
+    thick = [axis for axis in range(operand.type.rank) if axis not in thin]
+    sizes = {
+        axis: updates.type.extents[window]
+        for axis, window in zip(thick, dims.update_window_dims, strict=True)
+    }
+    indexed = list(dims.scattered_dims_to_operand_dims)
+    windows = [sizes.get(axis, 1) for axis in indexed]
+    if max(windows, default=1) == 1:
+        return indices
+    limits = np.iinfo(indices.type.dtype.numpy)
+    # A window of one element is outside as a whole.
+    ranges = [
+        (0, min(operand.type.extents[axis] - size, limits.max)) if size > 1 else (limits.min, limits.max)
+        for axis, size in zip(indexed, windows, strict=True)
+    ]
+    least, most = zip(*ranges, strict=True)
+    moved = clamped(use.emit, use.builder, indices, least, most, dims.index_vector_dim)
+    fits = use.emit("Compare", indices, moved, op="Equal")
+    return use.emit("Select", fits, indices, use.like(-max(windows), indices))
 
 
 def _combination(block: Block, dtype: DType) -> str | None:

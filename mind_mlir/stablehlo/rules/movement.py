@@ -25,7 +25,10 @@ def _broadcast_in_dim(use: Use) -> Value:
     for place, each in enumerate(sorted(axes)):
         placed[each] = extents[place]
     first = min(axes, default=result.rank)
-    return use.stretched(use.reshaped(value, placed[first:]), result.extents)
+    found = use.stretched(use.reshaped(value, placed[first:]), result.extents)
+    if (known := use.known(use.operands[0])) is not None:
+        use.imports.note(found, known)
+    return found
 
 
 def _reshape(use: Use) -> Value:
@@ -46,7 +49,10 @@ def _reverse(use: Use) -> Value:
 
 
 def _concatenate(use: Use) -> Value:
-    values = [each for each in use.operands if 0 not in each.shape] or [use.operands[0]]
+    result = use.result_type()
+    if 0 in result.shape:
+        return use.full(0, result)
+    values = [each for each in use.operands if 0 not in each.shape]
     return values[0] if len(values) == 1 else use.emit("Concat", *values, axis=use.integer("dimension"))
 
 

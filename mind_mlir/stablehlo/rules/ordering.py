@@ -6,7 +6,7 @@ import itertools
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.types import DType
-from mind_mlir.stablehlo.rules.bodies import combined, compared, kind_of
+from mind_mlir.stablehlo.rules.bodies import combined, compared, compared_keys, kind_of
 from mind_mlir.stablehlo.rules.types import greatest, least
 from mind_mlir.stablehlo.rules.use import Rule
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mind_mlir.ir.value import Value
+    from mind_mlir.stablehlo.rules.bodies import Comparison
     from mind_mlir.stablehlo.rules.use import Use
 
 #: How many windows' elements are looked at one by one.
@@ -27,25 +28,31 @@ def _sort(use: Use) -> Sequence[Value]:
     count = values[0].type.extents[axis] if rank else 1
     if count <= 1 or 0 in values[0].shape:
         return values
-    found = compared(use.body())
+    found = compared_keys(use.body())
     if found is None:
-        use.refuse("a comparison of more than one key")
+        use.refuse("a comparison that is not of keys, one after the other")
         return values
-    direction, kind = found
-    places = use.emit(
-        "ArgSort",
-        values[0],
-        axis=axis,
-        descending=direction.startswith("G"),
-        total_order=kind == "plain" and values[0].type.dtype.is_float and _is_total(use),
-        indices_dtype=DType.SI32,
-    )
-    return [use.emit("GatherElements", each, places, axis=axis) for each in values]
+    orders = itertools.groupby(found, lambda each: (each.direction[0] == "G", _is_total(each, values)))
+    sorted_ = list(values)
+    # Sorting is stable: the keys that decide last are sorted by first.
+    for (descending, total), keys in [(order, list(keys)) for order, keys in orders][::-1]:
+        places = use.emit(
+            "ArgSort",
+            *(sorted_[each.place] for each in keys),
+            axis=axis,
+            descending=descending,
+            total_order=total,
+            indices_dtype=DType.SI32,
+        )
+        sorted_ = [use.emit("GatherElements", each, places, axis=axis) for each in sorted_]
+    return sorted_
 
 
-def _is_total(use: Use) -> bool:
-    last = list(use.body().operations)[-1].operation.operands[0].owner.operation
-    return "compare_type" in last.attributes and "TOTALORDER" in str(last.attributes["compare_type"])
+def _is_total(key: Comparison, values: Sequence[Value]) -> bool:
+    if not key.plain or not values[key.place].type.dtype.is_float:
+        return False
+    attributes = key.operation.attributes
+    return "compare_type" in attributes and "TOTALORDER" in str(attributes["compare_type"])
 
 
 def _top_k(use: Use) -> Sequence[Value]:
@@ -71,13 +78,13 @@ def _select_and_scatter(use: Use) -> Value:
     low, high = zip(*padding, strict=True) if rank else ((), ())
     select, scatter = use.body(0), use.body(1)
     found = compared(select)
-    if found is None or found[0] not in ("GE", "GT", "LE", "LT") or kind_of(scatter) != "add":
+    if found is None or found.direction not in ("GE", "GT", "LE", "LT") or kind_of(scatter) != "add":
         use.refuse("selections other than of the greatest or least element, or scattering other than sums")
     offsets = list(itertools.product(*map(range, window)))
     if len(offsets) > _MOST_OFFSETS:
         use.refuse(f"windows of more than {_MOST_OFFSETS} elements")
     dtype = operand.type.dtype
-    worst = least(dtype) if found is not None and found[0].startswith("G") else greatest(dtype)
+    worst = least(dtype) if found is not None and found.direction.startswith("G") else greatest(dtype)
     padded = use.padded(operand, low, high, [0] * rank, use.number(worst, dtype))
     spread = [(extent - 1) * stride + 1 for extent, stride in zip(source.type.extents, strides, strict=True)]
     best, place = None, None

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.ir.types import DType
 from mind_mlir.ops.accumulators import default_accumulator
 from mind_mlir.stablehlo.rules.bodies import combined, kind_of
+from mind_mlir.stablehlo.rules.places import extreme_of, places
 from mind_mlir.stablehlo.rules.types import greatest, least
 from mind_mlir.stablehlo.rules.use import Rule
 
@@ -38,6 +39,10 @@ def _reduce(use: Use) -> Sequence[Value]:
     found = _multiplied(use, values[0], inits[0], axes) if count == 1 else None
     if found is not None:
         return (found,)
+    extreme = extreme_of(use, values, axes) if count == 2 else None
+    if extreme is not None and _is_neutral(use, extreme, inits[0]) and use.known(inits[1]) == 0:
+        numbers = _reduced(use, values[0], extreme, axes)
+        return numbers, places(use, extreme, values[0], axes[0], values[1].type.dtype)
     kept = [axis for axis in range(values[0].type.rank) if axis not in axes]
     rows = []
     for value in values:

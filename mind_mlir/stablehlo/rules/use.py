@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 class Imports(Protocol):
     """What reads regions and other functions for a rule."""
 
+    @property
+    def for_xla(self) -> bool:
+        """Return whether the program is written for XLA, and means what XLA does where StableHLO differs."""
+
     def block(
         self, block: Block, arguments: Sequence[Value], lift: tuple[int, ...] | None = None
     ) -> tuple[Value, ...]:
@@ -29,6 +33,9 @@ class Imports(Protocol):
 
     def call(self, name: str, arguments: Sequence[Value]) -> tuple[Value, ...]:
         """Append a call of a function of the program."""
+
+    def value(self, value: Any, lift: tuple[int, ...] | None) -> Value:
+        """Return what a value of MLIR is here, in the shape that scalars have."""
 
     def note(self, value: Value, number: Any) -> None:
         """Remember the number that all elements of a value are."""

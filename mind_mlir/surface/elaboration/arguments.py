@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.diagnostics.suggestions import did_you_mean
+from mind_mlir.suggestions import did_you_mean
 from mind_mlir.surface.elaboration.values import BAD, SurfaceValue
 from mind_mlir.surface.syntax import nodes
 

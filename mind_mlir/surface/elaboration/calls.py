@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from mind_mlir.diagnostics import MindError
-from mind_mlir.diagnostics.suggestions import did_you_mean
+from mind_mlir.suggestions import did_you_mean
 from mind_mlir.surface.elaboration import constants, derivatives
 from mind_mlir.surface.elaboration.arguments import evaluated_in_vain, ordered
 from mind_mlir.surface.elaboration.body import rule

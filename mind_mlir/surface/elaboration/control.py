@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mind_mlir.diagnostics.suggestions import did_you_mean
 from mind_mlir.ir.value import Value
+from mind_mlir.suggestions import did_you_mean
 from mind_mlir.surface.elaboration.body import rule
 from mind_mlir.surface.elaboration.literals import coerced, placeholder, plain, settled
 from mind_mlir.surface.elaboration.operators import condition

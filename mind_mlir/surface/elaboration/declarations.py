@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mind_mlir.diagnostics.suggestions import did_you_mean
+from mind_mlir.suggestions import did_you_mean
 from mind_mlir.surface.elaboration.body import Body
 from mind_mlir.surface.elaboration.builtins import modules
 from mind_mlir.surface.elaboration.control import declared as declared_type

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from mind_mlir.diagnostics.suggestions import did_you_mean
+from mind_mlir.suggestions import did_you_mean
 from mind_mlir.surface.elaboration.body import rule
 from mind_mlir.surface.elaboration.builtins import builtins
 from mind_mlir.surface.elaboration.literals import tensor
@@ -115,9 +115,11 @@ def _in_bounds(body: Body, item: nodes.Expression, index: int, value: Value, axi
         return True
     body.report(
         "E6001",
-        f"index {index} is out of bounds for dimension {axis} of extent {extent}",
+        # As it is written: of a dimension with a name, no number is known that messages could name.
+        f"index {body.file.source.text[slice(*item.span)]} is out of bounds for dimension {axis} "
+        f"of extent {extent}",
         item.span,
-        help=f"indices go from 0 to {extent - 1}, or from -{extent} to -1 counted from the end",
+        help=f"an index is less than {extent}; negative ones count from the end, down to -{extent}",
         operation="Index",
         index=index,
         shape=list(value.type.extents),

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from mind_mlir.diagnostics import Diagnostic, VerificationError
 from mind_mlir.diagnostics.findings import Findings, with_names
-from mind_mlir.diagnostics.suggestions import did_you_mean
 from mind_mlir.frozen import FrozenDict
 from mind_mlir.ir.types import SymbolicDim
+from mind_mlir.suggestions import did_you_mean
 from mind_mlir.surface.elaboration.body import Body
 from mind_mlir.surface.elaboration.declarations import declared
 from mind_mlir.surface.elaboration.literals import placeholder

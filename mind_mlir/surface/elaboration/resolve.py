@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.core.type_rules import size
-from mind_mlir.diagnostics.suggestions import did_you_mean
 from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.suggestions import did_you_mean
 from mind_mlir.surface.elaboration.types import DTYPES, UNIT, StructOf, SurfaceType, TupleOf
 from mind_mlir.surface.elaboration.wording import reworded
 from mind_mlir.surface.syntax import nodes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from mind_mlir.diagnostics.suggestions import did_you_mean
+from mind_mlir.suggestions import did_you_mean
 from mind_mlir.surface.syntax import nodes
 from mind_mlir.surface.syntax.cursor import BEGINNINGS, Cursor, Fault
 from mind_mlir.surface.syntax.literals import number

@@ -115,6 +115,52 @@ func.func @sort() {
 
 // -----
 
+// Where the first keys are equal, the second ones decide, the greatest first.
+func.func @sort_by_two_keys() {
+  %first = stablehlo.constant dense<[3, 1, 3, 1, 3]> : tensor<5xi32>
+  %second = stablehlo.constant dense<[1.0, 2.0, 9.0, 7.0, 9.0]> : tensor<5xf32>
+  %at = stablehlo.iota dim = 0 : tensor<5xi32>
+  %a, %b, %places = "stablehlo.sort"(%first, %second, %at) <{dimension = 0 : i64, is_stable = true}> ({
+    ^bb0(%x: tensor<i32>, %y: tensor<i32>, %s: tensor<f32>, %t: tensor<f32>, %i: tensor<i32>, %j: tensor<i32>):
+      %less = stablehlo.compare LT, %x, %y : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      %same = stablehlo.compare EQ, %x, %y : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      %then = stablehlo.compare LT, %t, %s : (tensor<f32>, tensor<f32>) -> tensor<i1>
+      %both = stablehlo.and %same, %then : tensor<i1>
+      %is = stablehlo.or %less, %both : tensor<i1>
+      stablehlo.return %is : tensor<i1>
+  }) : (tensor<5xi32>, tensor<5xf32>, tensor<5xi32>) -> (tensor<5xi32>, tensor<5xf32>, tensor<5xi32>)
+  check.expect_eq_const %a, dense<[1, 1, 3, 3, 3]> : tensor<5xi32>
+  check.expect_eq_const %b, dense<[7.0, 2.0, 9.0, 9.0, 1.0]> : tensor<5xf32>
+  check.expect_eq_const %places, dense<[3, 1, 2, 4, 0]> : tensor<5xi32>
+  func.return
+}
+
+// -----
+
+// Three keys in one direction, chosen by a select; the keys are not the first operands.
+func.func @sort_by_three_keys() {
+  %at = stablehlo.iota dim = 0 : tensor<4xi32>
+  %first = stablehlo.constant dense<[1, 0, 1, 1]> : tensor<4xi32>
+  %second = stablehlo.constant dense<[5, 9, 4, 5]> : tensor<4xi32>
+  %third = stablehlo.constant dense<[8, 8, 8, 7]> : tensor<4xi32>
+  %places, %a, %b, %c = "stablehlo.sort"(%at, %first, %second, %third) <{dimension = 0 : i64}> ({
+    ^bb0(%i: tensor<i32>, %j: tensor<i32>, %p: tensor<i32>, %q: tensor<i32>,
+         %r: tensor<i32>, %s: tensor<i32>, %t: tensor<i32>, %u: tensor<i32>):
+      %0 = stablehlo.compare LT, %p, %q : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      %1 = stablehlo.compare EQ, %p, %q : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      %2 = stablehlo.compare LT, %r, %s : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      %3 = stablehlo.compare EQ, %s, %r : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      %4 = stablehlo.compare LT, %t, %u : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      %5 = stablehlo.select %3, %4, %2 : tensor<i1>, tensor<i1>
+      %6 = stablehlo.select %1, %5, %0 : tensor<i1>, tensor<i1>
+      stablehlo.return %6 : tensor<i1>
+  }) : (tensor<4xi32>, tensor<4xi32>, tensor<4xi32>, tensor<4xi32>) -> (tensor<4xi32>, tensor<4xi32>, tensor<4xi32>, tensor<4xi32>)
+  check.expect_eq_const %places, dense<[1, 2, 3, 0]> : tensor<4xi32>
+  func.return
+}
+
+// -----
+
 func.func @map() {
   %a = stablehlo.constant dense<[1, 2, 3]> : tensor<3xi32>
   %b = "stablehlo.map"(%a, %a) ({

@@ -174,6 +174,8 @@ class Expressions:
             shape = list(op.results[0].type.shape)
             return source, tuple(joined([(access[each], shape[each]) for each in group]) for group in groups)
         shape = list(source.type.shape)
+        if not groups:  # of one element
+            return source, (_ZERO,) * len(shape)
         digits: list[Linear] = []
         for index, group in zip(access, groups, strict=True):
             digits += self.digits(index, tuple(shape[each] for each in group))
@@ -272,9 +274,9 @@ class Expressions:
         init = view.inits[number]
         start = filler(init)
         element = ir.ShapedType(init.type).element_type
-        neutral = (combiner.neutral_attribute(element), ir.FloatAttr.get(element, 0.0))
         if str(element) not in _FLOATS or combiner.name not in ("arith.addf", "arith.maximumf"):
             raise OpaqueError
+        neutral = (combiner.neutral_attribute(element), ir.FloatAttr.get(element, 0.0))
         if start is None or constant_value(start) not in neutral[: 2 if combiner.name == "arith.addf" else 1]:
             raise OpaqueError
         env[dim] = Linear(((self.column, 1),))

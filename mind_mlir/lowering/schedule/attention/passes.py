@@ -84,7 +84,11 @@ class Passes(Products):
     def _is_turned(self, place: Place, roots: Sequence[Node], stored: Mapping[Node, int]) -> bool:
         """Return whether ``roots`` need inputs that are turned some keys at a time."""
         needed = elements_below(roots, stored)
-        return any(node in needed and node.number in place.own.tiles for node in self._p.inputs)
+        return any(node in needed for node in self._turned(place.own))
+
+    def _turned(self, own: Scratch) -> list[Node]:
+        """Return the inputs that have a tile for some keys at a time."""
+        return [each for each in self._p.inputs if each.number in own.tiles and self._column in each.dims]
 
     def _recall(self, place: Place, elements: Elements, stored: Mapping[Node, int], local: Index) -> None:
         """Emit loads of what is ``stored`` of a key."""
@@ -135,6 +139,9 @@ class Passes(Products):
             return element(e, buffer.value, buffer.indices(e, env))
         if node.number in own.tiles:
             source = own.tiles[node.number]
+            if self._column not in node.dims:  # the same for all keys, and read before the first of them
+                tile = 0
+                self._turn_one(node, memory, env, 1)
             found = [load(e, s.lanes, source, [tile, c * s.lanes]) for c in range(s.vectors)]
             return [self._condition(each) for each in found] if node.type == self._bit else found
         indices = buffer.indices(e, env)
@@ -158,15 +165,19 @@ class Passes(Products):
     ) -> None:
         """Emit tiles of the inputs that ``roots`` need and that have any."""
         needed = elements_below(roots, stored)
-        for node in self._p.inputs:
-            if node in needed and node.number in place.own.tiles:
-                buffer = self._buffers[self._input(node)]
-                start = buffer.at(self._e, {**place.env, self._column: first})
-                kernel = tile_pack(self._s, self._p, node, buffer.access)
-                target = place.own.tiles[node.number]
-                step = buffer.strides.get(self._row if kernel.transposes else self._column, 0)
-                bounds = (place.live, count, step)
-                self._pack(kernel, buffer.base, target, start, bounds)
+        for node in self._turned(place.own):
+            if node in needed:
+                env = {**place.env, self._column: first}
+                self._turn_one(node, (place.own, place.live), env, count)
+
+    def _turn_one(self, node: Node, memory: tuple[Scratch, Index], env: Env, count: Index) -> None:
+        """Emit the tile of an input, for ``count`` keys from the one of ``env`` on."""
+        own, live = memory
+        buffer = self._buffers[self._input(node)]
+        kernel = tile_pack(self._s, self._p, node, buffer.access)
+        step = buffer.strides.get(self._row if kernel.transposes else self._column, 0)
+        start = buffer.at(self._e, env)
+        self._pack(kernel, buffer.base, own.tiles[node.number], start, (live, count, step))
 
 
 def elements_below(roots: Sequence[Node], stored: Mapping[Node, int]) -> set[Node]:

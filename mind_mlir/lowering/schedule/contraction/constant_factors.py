@@ -16,7 +16,7 @@ from mind_mlir.abi import ALIGNMENT
 from mind_mlir.bindings import arith, ir, memref, raw_elements
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.lowering.schedule.contraction.dots import LEAST, NO_MAGNITUDE, RAISED, SUMS
-from mind_mlir.lowering.schedule.contraction.match import match_contraction
+from mind_mlir.lowering.schedule.contraction.match import is_factor
 from mind_mlir.mlir.memory import METADATA, VIEWS, is_contiguous, root_of
 from mind_mlir.mlir.passes import find_all
 from mind_mlir.mlir.references import reference, referenced
@@ -54,7 +54,7 @@ def constants_for_products(function: Operation, views: Views) -> set[Value]:
         value = op.operation.results[0]
         if not isinstance(value.type, ir.RankedTensorType):
             continue
-        uses = [_way(use, views) for use in _uses(value)]
+        uses = [_way(use, views) for use in reads_of(value)]
         if uses and uses[0] is not None and all(use == uses[0] for use in uses):
             found.add(value)
     return found
@@ -72,11 +72,12 @@ def is_exact(factor: Operand) -> bool:
     return all(op.name in _EXACT for op in factor.casts)
 
 
-def _uses(value: Value) -> Iterator[OpOperand]:
+def reads_of(value: Value) -> Iterator[OpOperand]:
+    """Iterate over the uses of ``value`` and of its forms that products read through."""
     for use in value.uses:
         owner = use.owner.operation
         if owner.name in _FORMS and use.operand_number == 0:
-            yield from _uses(owner.results[0])
+            yield from reads_of(owner.results[0])
         else:
             yield use
 
@@ -84,7 +85,7 @@ def _uses(value: Value) -> Iterator[OpOperand]:
 def _way(use: OpOperand, views: Views) -> object:
     """Return what says how a product reads a constant; None for anything else."""
     view = views.of(use.owner.operation)
-    if view is None or use.operand_number >= len(view.inputs) or match_contraction(view) is None:
+    if view is None or not is_factor(views, use):
         return None
     types = [str(operand.type) for operand in view.operands]
     return use.operand_number, types, str(view.accesses), view.extents

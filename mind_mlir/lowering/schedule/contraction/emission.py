@@ -20,6 +20,7 @@ from mind_mlir.lowering.schedule.contraction.factors import Factors, Run
 from mind_mlir.lowering.schedule.contraction.few_rows_emission import FewRows
 from mind_mlir.lowering.schedule.contraction.geometry import ONCE, Loop
 from mind_mlir.lowering.schedule.contraction.kernels import PRODUCT_ARGUMENTS
+from mind_mlir.lowering.schedule.contraction.laid_out import lay_out
 from mind_mlir.lowering.schedule.contraction.library import Library
 from mind_mlir.lowering.schedule.contraction.marked import SCHEDULE_ATTRIBUTE, START_ATTRIBUTE, Product
 from mind_mlir.lowering.schedule.contraction.matmul_schedule import reduction
@@ -58,6 +59,8 @@ def emit_contractions(module: Module, end: Callable[[Products], Ended]) -> None:
         if not isinstance(function, func.FuncOp) or not function.regions[0].blocks:
             continue
         marked = [op for op in find_all(function, linalg.GenericOp) if SCHEDULE_ATTRIBUTE in op.attributes]
+        for op in marked:
+            lay_out(op, views)
         emitter = Emitter(function) if marked else None
         for together in runs_together(marked):
             assert emitter is not None

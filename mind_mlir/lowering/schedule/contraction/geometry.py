@@ -6,10 +6,13 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
+from mind_mlir.lowering.schedule.reading.layout import strides_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from mind_mlir.lowering.schedule.contraction.match import Contraction
+    from mind_mlir.lowering.schedule.reading.layout import Strides
     from mind_mlir.lowering.schedule.reading.view import Access
 
 
@@ -61,6 +64,22 @@ class Geometry:
         """The reductions as the right factor alone sees them, which merge more often."""
         return merged(dataclasses.replace(loop, left=loop.right, out=0) for loop in self.depth)
 
+    @property
+    def form(self) -> object:
+        """What schedules are of: which loops there are, and which run along elements side by side.
+
+        Of two memories that have the same, the schedule for one computes with the other.
+        """
+        loops = (self.columns, *self.rows, *self.batch, *self.depth)
+        extents = [[loop.extent for loop in each] for each in (self.rows, self.batch, self.depth)]
+        return extents, [(loop.left == 1, loop.right == 1, loop.out == 1) for loop in loops]
+
+
+def memory_strides(contraction: Contraction) -> list[Strides]:
+    """Return the strides of the memory of the left factor, of the right one and of the result."""
+    left, right, out = contraction.left.value, contraction.right.value, contraction.view.inits[0]
+    return [strides_of(value) for value in (left, right, out)]
+
 
 def geometry(contraction: Contraction, strides: Sequence[Sequence[int]]) -> Geometry:
     """Return the loops of ``contraction``, whose left factor, right factor and result have ``strides``."""
@@ -86,11 +105,6 @@ def geometry(contraction: Contraction, strides: Sequence[Sequence[int]]) -> Geom
         depth=merged([loop(contraction.k), *innermost_first(contraction.inner)]) or (ONCE,),
         first=(first[0], first[1], first[2]),
     )
-
-
-def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
-    """Return the strides in elements of a row-major buffer."""
-    return tuple(math.prod(shape[place + 1 :]) for place in range(len(shape)))
 
 
 def merged(loops: Iterable[Loop]) -> tuple[Loop, ...]:

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir, tensor
-from mind_mlir.lowering.schedule.contraction.geometry import contiguous_strides, geometry
+from mind_mlir.lowering.schedule.contraction.geometry import geometry, memory_strides
 from mind_mlir.lowering.schedule.contraction.match import match_contraction
 from mind_mlir.lowering.schedule.contraction.matmul_schedule import MatmulSchedule
 from mind_mlir.lowering.schedule.contraction.pieces import parts_of
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 #: The schedule of a contraction, a dictionary.
 SCHEDULE_ATTRIBUTE = "mind.product"
+#: The strides of the memory that the schedule is for: of the left factor, the right one and the result.
+STRIDES_ATTRIBUTE = "mind.strides"
 #: The number that its sums start from; without it, they start from what is in the result.
 START_ATTRIBUTE = "mind.start"
 
@@ -39,7 +41,7 @@ class Product:
 
     Attributes:
         contraction: What it computes.
-        loops: Its loops over memory; tensors lie there row by row.
+        loops: Its loops over memory.
         schedule: How it is computed.
     """
 
@@ -53,21 +55,13 @@ class Product:
         view = views.of(op)
         contraction = None if view is None else match_contraction(view)
         assert contraction is not None, "what has been marked is a contraction"
-        operands = contraction.left.value, contraction.right.value, contraction.view.operands[2]
-        loops = geometry(contraction, [_strides_of(operand) for operand in operands])
+        loops = geometry(contraction, memory_strides(contraction))
         return Product(contraction, loops, schedule_of(op))
 
     @property
     def parts(self) -> tuple[Part, ...]:
         """The loops over its result, in the order in which pieces are numbered."""
         return parts_of(self.loops, self.schedule)
-
-
-def _strides_of(value: Value) -> Sequence[int]:
-    if isinstance(value.type, ir.MemRefType):
-        strides: Sequence[int] = value.type.get_strides_and_offset()[0]
-        return strides
-    return contiguous_strides(value.type.shape)
 
 
 def mark(contraction: Contraction, schedule: MatmulSchedule, start: Attribute | None) -> Value:
@@ -82,7 +76,11 @@ def mark(contraction: Contraction, schedule: MatmulSchedule, start: Attribute | 
     *inputs, init = view.operands
     if start is not None:
         init = tensor.EmptyOp(list(init.type.shape), contraction.element).result
-    attributes = {SCHEDULE_ATTRIBUTE: record_attribute(schedule)}
+    strides = [ir.DenseI64ArrayAttr.get(each) for each in memory_strides(contraction)]
+    attributes = {
+        SCHEDULE_ATTRIBUTE: record_attribute(schedule),
+        STRIDES_ATTRIBUTE: ir.ArrayAttr.get(strides),
+    }
     if start is not None:
         attributes[START_ATTRIBUTE] = start
     op = generic_like(view.op, [*inputs, init], view.accesses, len(view.extents), view.reductions, attributes)
@@ -120,6 +118,11 @@ def generic_like(
     op = ir.Operation.create("linalg.generic", [operands[-1].type], operands, all_attributes, regions=1)
     _copy_body(source, op)
     return op
+
+
+def planned_strides(op: Operation) -> list[tuple[int, ...]]:
+    """Return the strides that the schedule of a marked operation is for."""
+    return [tuple(ir.DenseI64ArrayAttr(each)) for each in ir.ArrayAttr(op.attributes[STRIDES_ATTRIBUTE])]
 
 
 def schedule_of(op: Operation) -> MatmulSchedule:

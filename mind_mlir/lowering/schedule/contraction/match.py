@@ -9,8 +9,8 @@ from mind_mlir.bindings import Type, Value, ir
 from mind_mlir.lowering.schedule.reading.body import MultiplyAdd, match_multiply_add
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Operation
-    from mind_mlir.lowering.schedule.reading.view import Access, View
+    from mind_mlir.bindings import Operation, OpOperand
+    from mind_mlir.lowering.schedule.reading.view import Access, View, Views
 
 
 _COMPUTED = {"i8", "i16", "i32", "i64", "f32", "f64"}
@@ -103,6 +103,12 @@ def match_contraction(view: View) -> Contraction | None:
         return None
     right, left = factors if factors[0].uses(n) else (factors[1], factors[0])
     return _with_roles(view, product, left, right, n)
+
+
+def is_factor(views: Views, use: OpOperand) -> bool:
+    """Return whether ``use`` is that of a factor by a product, which reads through transpositions."""
+    view = views.of(use.owner.operation)
+    return view is not None and use.operand_number < len(view.inputs) and match_contraction(view) is not None
 
 
 def _with_roles(

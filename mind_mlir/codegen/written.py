@@ -1,0 +1,80 @@
+"""What functions of LLVM write to files, as bytes: they end the process where writing fails."""
+
+from __future__ import annotations
+
+import errno
+import os
+import tempfile
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mind_mlir.outputs.errors import refused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def written(write: Callable[[str], object]) -> bytes:
+    """Return what ``write`` writes to the path that it is given.
+
+    It writes to memory. Where the system shows no files of memory (there is no ``/proc``), or limits how
+    large files may be (``ulimit -f``), as counts for these, too, a pipe takes their place.
+
+    Raises:
+        UnsupportedError: E7102, there are no descriptors left, no threads, or no directory for a pipe.
+    """
+    try:
+        return _written(write)
+    except OSError as error:
+        raise refused("codegen", error) from error
+
+
+def _written(write: Callable[[str], object]) -> bytes:
+    if not _limits_files():
+        file = os.memfd_create("object")
+        try:
+            path = f"/proc/self/fd/{file}"
+            if os.path.exists(path):  # noqa: PTH110 -- of a descriptor, not of what it links to
+                os.close(os.dup(file))  # is there a descriptor left to write with?
+                write(path)
+                return os.pread(file, os.fstat(file).st_size, 0)
+        finally:
+            os.close(file)
+    with tempfile.TemporaryDirectory(prefix="mind-mlir-") as folder:
+        return _piped(Path(folder, "object"), write)
+
+
+def _piped(path: Path, write: Callable[[str], object]) -> bytes:
+    os.mkfifo(path, 0o600)
+    found: list[bytes] = []
+
+    def read() -> None:
+        while part := os.read(source, 1 << 16):
+            found.append(part)
+
+    source = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        end = os.open(path, os.O_WRONLY | os.O_CLOEXEC)  # there is a writer until all has been written
+        try:
+            os.set_blocking(source, True)
+            reader = threading.Thread(target=read)
+            try:
+                reader.start()
+            except RuntimeError as error:
+                raise BlockingIOError(errno.EAGAIN, str(error)) from error
+            write(str(path))
+        finally:
+            os.close(end)
+        reader.join()
+    finally:
+        os.close(source)
+    return b"".join(found)
+
+
+def _limits_files() -> bool:
+    try:
+        import resource  # noqa: PLC0415 -- Windows has none
+    except ImportError:
+        return False
+    return resource.getrlimit(resource.RLIMIT_FSIZE)[0] != resource.RLIM_INFINITY

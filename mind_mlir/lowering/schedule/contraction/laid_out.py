@@ -1,0 +1,66 @@
+"""Memory as the schedules of products are for.
+
+A schedule is chosen for the memory that tensors have by themselves. Afterwards a factor or a result may have
+got its place in a larger tensor, or a view become a copy. To most schedules that is the same; where it is
+not, the product works on memory that is as planned, and elements are copied.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mind_mlir.bindings import ir, memref
+from mind_mlir.lowering.schedule.contraction.geometry import geometry, memory_strides
+from mind_mlir.lowering.schedule.contraction.marked import START_ATTRIBUTE, planned_strides
+from mind_mlir.lowering.schedule.contraction.match import match_contraction
+from mind_mlir.lowering.schedule.reading.layout import contiguous_strides
+
+if TYPE_CHECKING:
+    from mind_mlir.bindings import Operation, Value
+    from mind_mlir.lowering.schedule.reading.layout import Strides
+    from mind_mlir.lowering.schedule.reading.view import Views
+
+
+def lay_out(op: Operation, views: Views) -> None:
+    """Give the marked product ``op``, on memory, operands that its schedule is for."""
+    view = views.of(op)
+    assert view is not None, "what has been marked is a contraction"
+    contraction = match_contraction(view)
+    assert contraction is not None, "what has been marked is a contraction"
+    planned, found = planned_strides(op), memory_strides(contraction)
+    if planned == found or geometry(contraction, planned).form == geometry(contraction, found).form:
+        return
+    accesses = contraction.left.access, contraction.right.access
+    for access, wanted, strides in zip(accesses, planned, found, strict=False):
+        if wanted != strides:
+            place = view.accesses.index(access)
+            with ir.InsertionPoint(op), op.location:
+                own = _memory(op.operands[place], wanted)
+                memref.copy(op.operands[place], own)
+            op.operands[place] = own
+    if planned[2] != found[2]:
+        out = op.operands[2]
+        with ir.InsertionPoint(op), op.location:
+            own = _memory(out, planned[2])
+            if START_ATTRIBUTE not in op.attributes:
+                memref.copy(out, own)
+        with ir.InsertionPoint.after(op), op.location:
+            memref.copy(own, out)
+        op.operands[2] = own
+
+
+def _memory(value: Value, strides: Strides) -> Value:
+    """Emit memory of the shape of ``value`` with ``strides``."""
+    shape, element = list(value.type.shape), value.type.element_type
+    if strides == contiguous_strides(shape):
+        return memref.AllocOp(ir.MemRefType.get(shape, element), [], []).result
+    span = 1 + sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True))
+    flat = memref.AllocOp(ir.MemRefType.get([span], element), [], []).result
+    type_ = ir.MemRefType.get(shape, element, layout=ir.StridedLayoutAttr.get(0, strides))
+    attributes = {
+        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0, 0]),
+        "static_offsets": ir.DenseI64ArrayAttr.get([0]),
+        "static_sizes": ir.DenseI64ArrayAttr.get(shape),
+        "static_strides": ir.DenseI64ArrayAttr.get(strides),
+    }
+    return ir.Operation.create("memref.reinterpret_cast", [type_], [flat], attributes).result

@@ -1,0 +1,66 @@
+"""Functions whose steps, as StableHLO has them, have slopes out of range where the function has not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mind_mlir.ops.accumulators import default_accumulator
+from mind_mlir.stablehlo.rules.use import Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mind_mlir.bindings import Operation
+    from mind_mlir.ir.value import Value
+    from mind_mlir.stablehlo.rules.use import Use
+
+#: From here on erfc is zero, or two, in every dtype.
+_ERFC_ENDS = 28
+
+
+def logistic_argument(use: Use) -> Value | None:
+    """Return x where a quotient is ``1 / (1 + exp(-x))``, as jax writes the logistic function; else None.
+
+    The exponential overflows, and then its slope times that of the quotient, zero, would be NaN.
+    """
+    if use.known(use.operands[0]) != 1 or not use.operands[0].type.dtype.is_float:
+        return None
+    total = _maker(use.operation.operands[1], "stablehlo.add")
+    if total is None:
+        return None
+    for one, power in ((0, 1), (1, 0)):
+        exponential = _maker(total.operands[power], "stablehlo.exponential")
+        negation = exponential and _maker(exponential.operands[0], "stablehlo.negate")
+        if negation and use.known(use.imports.value(total.operands[one], use.lift)) == 1:
+            return use.imports.value(negation.operands[0], use.lift)
+    return None
+
+
+def _maker(value: object, name: str) -> Operation | None:
+    """Return the operation that has ``value`` as its result, where it is of that name."""
+    owner = getattr(value, "owner", None)
+    return owner if getattr(owner, "name", None) == name else None
+
+
+def _erfc(use: Use) -> Value:
+    """One less erf where that is exact; elsewhere what CHLO's passes make of it, which divides by x."""
+    (x,) = use.operands
+    is_near = use.emit("Compare", use.emit("Abs", x), use.like(0.5, x), op="Less")
+    far = use.emit("Select", is_near, use.like(1, x), x)
+    far = use.emit("Clamp", far, use.like(-_ERFC_ENDS, x), use.like(_ERFC_ENDS, x))
+    (beyond,) = use.imports.decomposed(use.operation, (far,))
+    near = use.emit("Select", is_near, x, use.like(0, x))
+    near = use.cast(near, default_accumulator(x.type.dtype))
+    inside = use.emit("Sub", use.like(1, near), use.emit("Erf", near))
+    return use.emit("Select", is_near, use.cast(inside, x.type.dtype), beyond)
+
+
+def _asinh(use: Use) -> Value:
+    """What CHLO's passes make of it, by way of the sign, which has no slope; at zero it is x."""
+    (x,) = use.operands
+    is_zero = use.emit("Compare", x, use.like(0, x), op="Equal")
+    (elsewhere,) = use.imports.decomposed(use.operation, (use.emit("Select", is_zero, use.like(1, x), x),))
+    return use.emit("Select", is_zero, x, elsewhere)
+
+
+RULES: Mapping[str, Rule] = {"chlo.asinh": Rule(_asinh), "chlo.erfc": Rule(_erfc)}

@@ -1,0 +1,103 @@
+"""Which dtype arrays of several have together: the one table of it, for operators and functions.
+
+Dtypes are a lattice, which is written here as what stands directly above what. Operands take the least dtype
+that is above all of theirs. Numbers of Python stand in it by their kind alone, which is *weak*: between the
+integers and the floats there is a float of no width, which takes that of the floats it meets, and is an f64
+by itself. So integers and truth values never widen floats: i64 and f32 meet in f32.
+
+The rules are those of the Python array API standard, "Type promotion rules", which leaves open what integers
+and floats meet in; that, and what stands there for numbers, is as in JAX ("Type promotion semantics").
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, NamedTuple
+
+from mind_mlir.frozen import FrozenDict
+from mind_mlir.ir.types import DType, DTypeKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class Node(NamedTuple):
+    """What an operand brings: a dtype, and whether another may take its place.
+
+    Attributes:
+        dtype: The dtype; that of a weak node is what it has by itself.
+        weak: Whether it is a number's, which says a kind and no width.
+    """
+
+    dtype: DType
+    weak: bool = False
+
+    def __str__(self) -> str:
+        return str(self.dtype)
+
+
+#: The numbers of Python.
+INTEGER, FLOAT, COMPLEX = (Node(dtype, weak=True) for dtype in (DType.SI64, DType.F64, DType.CF64))
+
+_ABOVE = FrozenDict(
+    {
+        Node(DType.I1, weak=True): (Node(DType.I1),),
+        Node(DType.I1): (INTEGER,),
+        INTEGER: (Node(DType.UI4), Node(DType.SI4)),
+        Node(DType.UI4): (Node(DType.UI8), Node(DType.SI8)),
+        Node(DType.SI4): (Node(DType.SI8),),
+        Node(DType.UI8): (Node(DType.UI16), Node(DType.SI16)),
+        Node(DType.SI8): (Node(DType.SI16),),
+        Node(DType.UI16): (Node(DType.UI32), Node(DType.SI32)),
+        Node(DType.SI16): (Node(DType.SI32),),
+        Node(DType.UI32): (Node(DType.UI64), Node(DType.SI64)),
+        Node(DType.SI32): (Node(DType.SI64),),
+        Node(DType.UI64): (FLOAT,),
+        Node(DType.SI64): (FLOAT,),
+        FLOAT: (Node(DType.FP8_E4M3), Node(DType.FP8_E5M2), COMPLEX),
+        Node(DType.FP8_E4M3): (Node(DType.BF16), Node(DType.F16)),
+        Node(DType.FP8_E5M2): (Node(DType.BF16), Node(DType.F16)),
+        Node(DType.BF16): (Node(DType.F32),),
+        Node(DType.F16): (Node(DType.F32),),
+        Node(DType.F32): (Node(DType.F64), Node(DType.CF32)),
+        Node(DType.F64): (Node(DType.CF64),),
+        COMPLEX: (Node(DType.CF32),),
+        Node(DType.CF32): (Node(DType.CF64),),
+        Node(DType.CF64): (),
+    }
+)
+
+#: The kind of the numbers of Python that integers without a sign are.
+_KINDS = FrozenDict({DTypeKind.UNSIGNED: DTypeKind.SIGNED})
+
+#: What operations of numbers do with truth values, as numpy has it.
+OF_TRUTH_VALUES = FrozenDict({"Add": "Or", "Mul": "And", "Maximum": "Or", "Minimum": "And"})
+
+#: What gives integers as they are.
+OF_INTEGERS = frozenset({"Floor", "Ceil", "Round", "RoundEven"})
+
+
+def node_of_number(dtype: DType) -> Node:
+    """Return the node of a number that is of ``dtype`` for now."""
+    if dtype is DType.I1:
+        return Node(dtype, weak=True)
+    return next(
+        node for node in (INTEGER, FLOAT, COMPLEX) if node.dtype.kind is _KINDS.get(dtype.kind, dtype.kind)
+    )
+
+
+def joined(nodes: Iterable[Node]) -> Node | None:
+    """Return the least node that is above all of ``nodes``; None where there is no least one."""
+    return _joined(frozenset(nodes))
+
+
+@functools.cache
+def _joined(nodes: frozenset[Node]) -> Node | None:
+    common = frozenset.intersection(*map(_up, nodes))
+    return next((node for node in common if common <= _up(node)), None)
+
+
+@functools.cache
+def _up(node: Node) -> frozenset[Node]:
+    """Return a node and all above it."""
+    return frozenset({node}).union(*map(_up, _ABOVE[node]))
