@@ -8,9 +8,12 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import weakref
+from _thread import start_new_thread
 from typing import TYPE_CHECKING
 
 from mind_mlir.cores import usable_cores
+from mind_mlir.interrupts import held
 from mind_mlir.speed_ups import went_well
 
 if TYPE_CHECKING:
@@ -18,46 +21,39 @@ if TYPE_CHECKING:
 
 #: Held while native code is begun that is there once in a process.
 making = threading.RLock()
-_running: list[threading.Thread] = []
 #: Signals that a fault raises in the thread itself.
 _FAULTS = ("SIGILL", "SIGBUS", "SIGFPE", "SIGSEGV")
 
 
 class Ahead:
-    """Work that may be done already when it is waited for."""
+    """Work that may be done already when it is waited for: whoever comes first does it, others wait."""
 
     def __init__(self, work: Callable[[], object]) -> None:
         """Begin ``work`` if there is a core for it. The caller holds `making`.
 
         Args:
-            work: Takes no lock, and may be done again.
+            work: Takes no lock, and may be done again where it has raised.
         """
         self._work = work
+        self._turn = threading.Lock()
         self._done = False
-        self._thread: threading.Thread | None = None
-        if usable_cores() < 2:
-            return
-        # One that ends with the process would do so in LLVM: daemon threads start threads of their kind.
-        thread = threading.Thread(target=self._run, name="mind-mlir", daemon=False)
-        # The process may have no more threads or memory, or is about to end.
-        if not went_well(thread.start):
-            return
-        _running[:] = [thread, *(each for each in _running if each.is_alive())]
-        self._thread = thread
+        _begun.add(self)
+        # Not by threading.Thread, whose start never returns where the thread finds no memory to begin with.
+        # The process may have no more threads, or is about to end.
+        self._has_thread = usable_cores() > 1 and went_well(lambda: start_new_thread(self._run, ()))
 
     def wait(self) -> None:
         """Return when the work has been done; any number of threads may call this."""
-        if self._thread is not None:
-            self._thread.join()
+        if self._done:
             return
-        with making:  # one does it, the others wait, and so does a fork
+        with self._turn:
             if not self._done:
                 self._work()
                 self._done = True
 
     def leave(self) -> None:
         """Have the work done without waiting for it, unless there is no thread that could do it."""
-        if self._thread is None:
+        if not self._has_thread:
             self.wait()
 
     def _run(self) -> None:
@@ -65,14 +61,18 @@ class Ahead:
         if hasattr(signal, "pthread_sigmask"):  # not on Windows
             faults = {getattr(signal, name) for name in _FAULTS}
             signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals() - faults)
-        self._work()
+        with held():  # a process that ends waits for it
+            went_well(self.wait)  # who waits for it does it again otherwise, and is told why
+
+
+_begun: weakref.WeakSet[Ahead] = weakref.WeakSet()
 
 
 def _before_fork() -> None:
-    """Wait for the threads: a child has none of them, and would have LLVM's locks as they left them."""
+    """Have the work done: a child has no other threads, and would have LLVM's locks as they left them."""
     making.acquire()
-    for thread in _running:
-        thread.join()
+    for each in tuple(_begun):
+        each.wait()
 
 
 if hasattr(os, "register_at_fork"):

@@ -41,7 +41,7 @@ def _written(write: Callable[[str], object]) -> bytes:
                 return os.pread(file, os.fstat(file).st_size, 0)
         finally:
             os.close(file)
-    with tempfile.TemporaryDirectory(prefix="mind-mlir-") as folder:
+    with tempfile.TemporaryDirectory(prefix="mind-mlir-", ignore_cleanup_errors=True) as folder:
         return _piped(Path(folder, "object"), write)
 
 

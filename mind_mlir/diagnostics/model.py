@@ -66,8 +66,10 @@ class MindError(Exception):
         super().__init__(found)
 
     def __str__(self) -> str:
-        from mind_mlir.diagnostics.render import traceback_text  # noqa: PLC0415 -- stands above the data
-
+        try:
+            from mind_mlir.diagnostics.render import traceback_text  # noqa: PLC0415 -- stands above the data
+        except OSError:  # there is no descriptor to load it with, which may be what this is about
+            return "\n".join(map(str, self.diagnostics))
         return traceback_text(self.diagnostics)
 
     def __repr__(self) -> str:

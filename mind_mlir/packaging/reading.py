@@ -25,7 +25,6 @@ def read_bundle(path: Path) -> tuple[Manifest, dict[str, bytes]]:
 
     Raises:
         ArtefactError: E6501, it is not as it was written.
-        OSError: The system does not let it be read.
         MemoryError: There is no memory for a file.
     """
     for attempt in range(_ATTEMPTS):
@@ -84,8 +83,11 @@ def _contents(directory: int, name: str, size: int, *, exactly: bool) -> bytes:
         if status.st_size > size or (exactly and status.st_size != size):
             what = f"{size}" if exactly else f"at most {size}"
             raise CodeError(f"{name} has {status.st_size} bytes instead of {what}")
-        with open(descriptor, "rb", closefd=False) as file:
-            data = file.read(size + 1)
+        try:
+            with open(descriptor, "rb", closefd=False) as file:
+                data = file.read(size + 1)
+        except OSError as error:
+            raise CodeError(f"{name} cannot be read: {error.strerror}") from None
     if len(data) != status.st_size:
         raise CodeError(f"{name} was changed while it was read")
     return data

@@ -92,7 +92,7 @@ def shared_library(code: bytes, *, library: str, soname: str, machine: str, thre
     linker = find_linker(machine)
     if linker is None:
         raise _no_linker(machine)
-    with tempfile.TemporaryDirectory(prefix="mind-mlir-") as name:
+    with tempfile.TemporaryDirectory(prefix="mind-mlir-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         (folder / "in.o").write_bytes(code)
         (folder / "exports").write_text(f"{{ global: {library}_*; local: *; }};\n", encoding="ascii")

@@ -6,9 +6,11 @@ be made, or to fail. No compiler and no other program is needed; Linux 5.6 and x
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import fcntl
+import mmap
 import os
 import platform
 import select
@@ -141,11 +143,10 @@ def answer(listener: int, names: tuple[str, ...], fails: Callable[[str], bool], 
         notification = bytearray(_NOTIFICATION.size)
         try:
             fcntl.ioctl(listener, _RECEIVE, notification)
-            each, thread, _, number, _, _, argument, *_ = _NOTIFICATION.unpack(notification)
+            each, thread, _, number, _, _, *arguments = _NOTIFICATION.unpack(notification)
             name = known[number]
             value, error, flags = 0, 0, _CONTINUE
-            asks_only = name == "brk" and not argument
-            if not asks_only and fails(name):
+            if not _must_succeed(name, arguments, thread) and fails(name):
                 value, error, flags = (_heap_end(thread), 0, 0) if name == "brk" else (0, -CALLS[name][1], 0)
             fcntl.ioctl(listener, _SEND, _ANSWER.pack(each, value, error, flags))
         except OSError as gone:  # the thread has been killed meanwhile
@@ -153,7 +154,24 @@ def answer(listener: int, names: tuple[str, ...], fails: Callable[[str], bool], 
                 raise
 
 
+def _must_succeed(name: str, arguments: list[int], thread: int) -> bool:
+    """Return whether a call is one without which LLVM does not survive, or one that only asks.
+
+    LLVM ends a process that cannot write to a file, so that its objects are written to memory; and it frees
+    memory that it has told the unwinder of where that may not become code, so that the system is asked first.
+    """
+    if name == "mprotect":
+        return bool(arguments[2] & mmap.PROT_EXEC)
+    if name == "write":
+        with contextlib.suppress(OSError):
+            return str(Path(f"/proc/{thread}/fd/{arguments[0]}").readlink()).startswith("/memfd:")
+    return name == "brk" and not arguments[0]
+
+
 def _heap_end(thread: int) -> int:
     """Return where the heap of a process ends, at the end of a page."""
-    lines = Path(f"/proc/{thread}/maps").read_text("utf-8").splitlines()
-    return int([line for line in lines if line.endswith("[heap]")][-1].split()[0].split("-")[1], 16)
+    process = Path(f"/proc/{thread}")
+    lines = [line for line in (process / "maps").read_text("utf-8").splitlines() if line.endswith("[heap]")]
+    if not lines:  # it has none yet, and begins where the 47th word says
+        return int((process / "stat").read_text("utf-8").rpartition(")")[2].split()[44])
+    return int(lines[-1].split()[0].split("-")[1], 16)

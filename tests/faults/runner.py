@@ -128,17 +128,21 @@ def _child(
 ) -> None:
     """Run the step while calls may fail, and once more when none does; never return."""
     words: dict[str, str] = {}
-    scenario.prepare(step, folder)
-    os.write(writer, str(kernel.next_file()).encode())
-    kernel.report(names)
-    shared.counts = True
-    words["during"], words["trouble"] = _outcome(step, folder)
-    shared.counts = False
-    shared.write(words)
-    words["after"], trouble = _outcome(step, folder)
-    words["trouble"] += trouble
-    shared.write(words)
-    os._exit(0)
+    status = 1
+    try:
+        scenario.prepare(step, folder)
+        os.write(writer, str(kernel.next_file()).encode())
+        kernel.report(names)
+        shared.counts = True
+        words["during"], words["trouble"] = _outcome(step, folder)
+        shared.counts = False
+        shared.write(words)
+        words["after"], trouble = _outcome(step, folder)
+        words["trouble"] += trouble
+        shared.write(words)
+        status = 0
+    finally:
+        os._exit(status)
 
 
 def _outcome(step: Callable[[Path], bool], folder: Path) -> tuple[str, str]:

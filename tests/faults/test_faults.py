@@ -12,7 +12,7 @@ import pytest
 from faults import kernel, scenario
 
 #: How many calls of each kind fail in turn; all of them where random tests search further.
-_COUNT = [] if "MIND_MLIR_FUZZ" in os.environ else ["3"]
+_COUNT = [] if "MIND_MLIR_FUZZ" in os.environ else ["2"]
 _TESTS = Path(__file__).parents[1]
 
 

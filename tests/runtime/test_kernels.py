@@ -117,11 +117,11 @@ def test_results_are_the_same_whoever_makes_them(
 
 
 def test_a_process_may_have_no_more_threads(fresh: Codes, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(thread: threading.Thread) -> None:
+    def fail(*arguments: object) -> None:
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(ahead, "usable_cores", lambda: 2)
-    monkeypatch.setattr(threading.Thread, "start", fail)
+    monkeypatch.setattr(ahead, "start_new_thread", fail)
     a, b = np.full((40, 50), 2, np.float32), np.ones((50, 48), np.float32)
     assert (mind_mlir.compile(product(40, 50, 48))(a, b)[0] == 100).all()
     assert fresh

@@ -48,12 +48,12 @@ def test_work_without_a_thread_is_done_once(monkeypatch: pytest.MonkeyPatch, rea
         threading.Event().wait(0.05)  # so that others who may come do
         running[1] -= 1
 
-    def fail(thread: threading.Thread) -> None:
+    def fail(*arguments: object) -> None:
         raise RuntimeError("can't start new thread")
 
     with monkeypatch.context() as patch:
         patch.setattr(ahead, "usable_cores", lambda: 1 if reason == "one core" else 2)
-        patch.setattr(threading.Thread, "start", fail)
+        patch.setattr(ahead, "start_new_thread", fail)
         with ahead.making:
             waiting = Ahead(work)
     assert not entered.is_set()

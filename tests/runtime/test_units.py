@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ import pytest
 
 import mind_mlir
 from mind_mlir import bindings
-from mind_mlir.codegen import cutting, engines, entries, machine_code, units
+from mind_mlir.codegen import ahead, cutting, engines, entries, machine_code, units
 from mind_mlir.codegen.entries import add_entries
 from mind_mlir.diagnostics import InternalError
 from mind_mlir.lowering.loop_hints import SCALAR_ATTRIBUTE
@@ -135,10 +134,10 @@ def test_units_are_made_one_by_one_where_they_must(monkeypatch: pytest.MonkeyPat
     module, given = exponentials(), inputs()
     alone = run(monkeypatch, 1, module, given)
 
-    def fail(thread: threading.Thread) -> None:
+    def fail(*arguments: object) -> None:
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(threading.Thread, "start", fail)
+    monkeypatch.setattr(ahead, "start_new_thread", fail)
     assert run(monkeypatch, 4, module, given) == alone
 
 
