@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mind_mlir.code.loading import host_machine
+from mind_mlir.outputs.errors import refused
 from mind_mlir.packaging.errors import failed_tool, missing_tool
 
 if TYPE_CHECKING:
@@ -87,11 +88,19 @@ def shared_library(code: bytes, *, library: str, soname: str, machine: str, thre
 
     Raises:
         ArtefactError: E6503, there is no linker, or it fails.
-        OSError: The system gives no place for temporary files.
+        UnsupportedError: E7102, the system gives no place for temporary files, or no descriptors.
     """
     linker = find_linker(machine)
     if linker is None:
         raise _no_linker(machine)
+    try:
+        return _linked(linker, code, library, soname, machine, threads=threads)
+    except OSError as error:
+        raise refused("link", error) from error
+
+
+def _linked(linker: Linker, code: bytes, library: str, soname: str, machine: str, *, threads: bool) -> bytes:
+    """Return what a linker makes; an `OSError` where the system refuses something."""
     with tempfile.TemporaryDirectory(prefix="mind-mlir-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         (folder / "in.o").write_bytes(code)
