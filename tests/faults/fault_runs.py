@@ -1,6 +1,6 @@
-"""Runs a step of `scenario` again and again, with another system call that fails; prints a line of JSON each.
+"""Runs a step of `fault_steps` again and again, each time with another system call that fails; prints JSON.
 
-    python -m faults.runner STEP [COUNT]
+    python tests/faults/fault_runs.py STEP [COUNT]
 
 Calls are of several kinds (`KINDS`). First none fails, which tells how many calls of a kind there are; then
 for each number n the n-th fails alone, and once more with all after it. COUNT draws so many numbers, evenly.
@@ -20,7 +20,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from faults import kernel, scenario
+import answered_calls as calls
+import fault_steps
 
 from mind_mlir.diagnostics import MindError
 
@@ -32,7 +33,7 @@ KINDS = {
     "memory": ("mmap", "mprotect", "brk", "mremap", "madvise"),
     "threads": ("clone", "clone3"),
 }
-KINDS["files"] = tuple(name for name in kernel.CALLS if not any(name in each for each in KINDS.values()))
+KINDS["files"] = tuple(name for name in calls.CALLS if not any(name in each for each in KINDS.values()))
 #: How many seconds a run may go on without a call.
 _PATIENCE = 60.0
 
@@ -106,9 +107,9 @@ def run(step: Callable[[Path], bool], names: tuple[str, ...], first: int, *, and
         child = os.fork()
         if not child:
             _child(step, Path(folder), names, shared, writer)
-        listener = kernel.listener_of(child, int(os.read(reader, 16)))
+        listener = calls.listener_of(child, int(os.read(reader, 16)))
         try:
-            kernel.answer(listener, names, lambda name: shared.counts and outcome.fails(name), _PATIENCE)
+            calls.answer(listener, names, lambda name: shared.counts and outcome.fails(name), _PATIENCE)
         except TimeoutError:
             os.kill(child, signal.SIGKILL)
             outcome.trouble = "it hangs"
@@ -130,9 +131,9 @@ def _child(
     words: dict[str, str] = {}
     status = 1
     try:
-        scenario.prepare(step, folder)
-        os.write(writer, str(kernel.next_file()).encode())
-        kernel.report(names)
+        fault_steps.prepare(step, folder)
+        os.write(writer, str(calls.next_file()).encode())
+        calls.report(names)
         shared.counts = True
         words["during"], words["trouble"] = _outcome(step, folder)
         shared.counts = False
@@ -171,7 +172,7 @@ def _load_modules(step: Callable[[Path], bool]) -> None:
     shared = Shared()
     if not (child := os.fork()):
         with tempfile.TemporaryDirectory() as folder:
-            scenario.prepare(step, Path(folder))
+            fault_steps.prepare(step, Path(folder))
             step(Path(folder))
         shared.write({"modules": " ".join(sys.modules)})
         os._exit(0)
@@ -182,7 +183,7 @@ def _load_modules(step: Callable[[Path], bool]) -> None:
 
 def main(name: str, count: str | None = None) -> None:
     """Print the runs of a step."""
-    step = getattr(scenario, name)
+    step = getattr(fault_steps, name)
     _load_modules(step)
     for kind in KINDS:
         for each in runs(step, kind, int(count) if count else None):

@@ -34,9 +34,9 @@ def right(results: Any) -> bool:
 
 
 @cache
-def module() -> Any:
+def module() -> mind_mlir.Module:
     """Return the program."""
-    return mind_mlir.parse(TEXT)
+    return mind_mlir.parse(TEXT, format="core")
 
 
 def compile_and_call(folder: Path) -> bool:
@@ -88,7 +88,7 @@ def release(folder: Path) -> bool:
 
 
 #: What a step needs before.
-_BEFORE = {
+_BEFORE: dict[Callable[[Path], bool], tuple[Callable[[Path], bool], ...]] = {
     read_cache: (fill_cache,),
     call_often: (fill_cache,),
     release: (fill_cache,),
