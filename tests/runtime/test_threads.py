@@ -210,43 +210,51 @@ def test_the_setting_grows_and_shrinks() -> None:
     assert len(workers()) >= 3
 
 
+# In a process that has no other pools: libraries of C programs bring their own.
 def test_workers_end_when_the_number_is_lowered() -> None:
-    before = {int(each.name) for each in Path("/proc/self/task").iterdir()}
-    for count, left in ((12, 3), (9, 1), (5, 2)):
-        mind_mlir.set_num_threads(count)
-        meet(count)
-        mind_mlir.set_num_threads(left)
-        while len(workers()) >= left:
-            pass
-        if left > 1:
-            meet(left)
-            assert len(workers()) == left - 1
-    mind_mlir.set_num_threads(1)
-    _wait(lambda: not workers())
-    assert {int(each.name) for each in Path("/proc/self/task").iterdir()} <= before
+    succeeds("""
+        from pathlib import Path
+        from test_threads import _wait
+        before = {int(each.name) for each in Path("/proc/self/task").iterdir()}
+        for count, left in ((12, 3), (9, 1), (5, 2)):
+            mind_mlir.set_num_threads(count)
+            meet(count)
+            mind_mlir.set_num_threads(left)
+            _wait(lambda: len(workers()) < left)
+            if left > 1:
+                meet(left)
+                assert len(workers()) == left - 1
+        mind_mlir.set_num_threads(1)
+        _wait(lambda: not workers())
+        assert {int(each.name) for each in Path("/proc/self/task").iterdir()} <= before
+    """)
 
 
 def test_the_number_changes_while_others_are_in_loops() -> None:
     """Workers that end and begin meanwhile leave no chunk out, and none is left over."""
-    wrong: list[int] = []
+    succeeds("""
+        import threading
+        from test_threads import _wait
+        wrong = []
 
-    def work() -> None:
-        for _ in range(300):
-            data = words(64)
-            region("count", data, 64)
-            wrong.extend(each for each in data if each != 1)
+        def work():
+            for _ in range(300):
+                data = words(64)
+                region("count", data, 64)
+                wrong.extend(each for each in data if each != 1)
 
-    callers = [threading.Thread(target=work) for _ in range(2)]
-    for caller in callers:
-        caller.start()
-    count = 0
-    while any(caller.is_alive() for caller in callers):
-        count += 1
-        mind_mlir.set_num_threads(1 + count * 5 % 7)
-    assert not wrong
-    mind_mlir.set_num_threads(4)
-    meet(4)
-    _wait(lambda: len(workers()) == 3)
+        callers = [threading.Thread(target=work) for _ in range(2)]
+        for caller in callers:
+            caller.start()
+        count = 0
+        while any(caller.is_alive() for caller in callers):
+            count += 1
+            mind_mlir.set_num_threads(1 + count * 5 % 7)
+        assert not wrong
+        mind_mlir.set_num_threads(4)
+        meet(4)
+        _wait(lambda: len(workers()) == 3)
+    """)
 
 
 def test_helpers_leave_when_others_call() -> None:
