@@ -18,6 +18,8 @@ from mind_mlir.lowering.schedule.windows.winograd_transforms import (
     output_transform,
 )
 from mind_mlir.ops.accumulation import roundings, summation_error
+from mind_mlir.options import CompileOptions
+from mind_mlir.pipeline import Lowering
 from mind_mlir.target import Target
 
 if TYPE_CHECKING:
@@ -217,6 +219,25 @@ def test_gradients_go_through_it() -> None:
     cotangent = np.ones((1, 22, 22, 16), np.float32)
     for expected, found in zip(direct(x, w, cotangent), winograd(x, w, cotangent), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3)
+
+
+def test_what_else_reads_the_image() -> None:
+    """What computes the image is emitted before the nests read it, not with what reads it later."""
+    text = (
+        '%0 = Input {name="x"} : tensor<f32[1, 34, 34, 16]>\n'
+        '%1 = Input {name="w"} : tensor<f32[3, 3, 16, 16]>\n'
+        "%2 = Relu (%0) : tensor<f32[1, 34, 34, 16]>\n"
+        "%3 = Conv2d (%2, %1) {padding=Valid, strides=[1, 1]} : tensor<f32[1, 32, 32, 16]>\n"
+        "%4 = Tanh (%2) : tensor<f32[1, 34, 34, 16]>\noutputs: %3, %4\n"
+    )
+    lowering = Lowering(options=CompileOptions(winograd=True))
+    lowering.run(mind_mlir.parse(text), until="scheduled")
+    assert lowering.mlir is not None
+    lowering.mlir.operation.verify()
+    x, w = drawn((1, 34, 34, 16), 16)
+    found, _ = compiled(text, winograd=True)(x=x, w=w)
+    expected, _ = compiled(text)(x=x, w=w)
+    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3)
 
 
 def test_only_where_it_is_asked_for_and_faster() -> None:

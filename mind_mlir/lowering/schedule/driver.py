@@ -125,6 +125,7 @@ class FunctionScheduler:
             self._decisions.place += 1
             op = operation.operation
             if self._winograd is not None and op in self._winograd.made:
+                groups.close(_read_values(op))
                 self._decisions.add(self._winograd.made[op])
                 continue
             if ATTENTION_ATTRIBUTE in op.attributes:

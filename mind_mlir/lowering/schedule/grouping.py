@@ -88,8 +88,7 @@ class Grouping:
         if program is not None:
             group.rows = program
             program.waiting[id(group)] = group
-        group.add(view.current())
-        group.place = self._decisions.place
+        group.add(view.current(), self._decisions.place)
         self._readers.update(dict.fromkeys(carried, group))
         for result in view.op.results:
             self._open[result] = group
@@ -140,8 +139,8 @@ class Grouping:
             del rows.current.waiting[id(candidate)]
             rows.current.waiting[id(group)] = group
             group.rows = rows
-        for member in candidate.members:
-            group.add(member)
+        for member, place in zip(candidate.members, candidate.places, strict=True):
+            group.add(member, place)
             self._open.update(dict.fromkeys(member.op.results, group))
             for value in member.operands[: len(member.inputs)]:
                 if self._readers.get(value) is candidate:
@@ -157,8 +156,7 @@ class Grouping:
             place: Its place (see `Decisions`), unless the scheduler has just come to it.
         """
         group = Group(view.extents, dims[0])
-        group.add(view)
-        group.place = self._decisions.place if place is None else place
+        group.add(view, self._decisions.place if place is None else place)
         self._groups.emit(group, self._pending)
 
     def takes_reshape(self, op: Operation) -> bool:
@@ -204,10 +202,13 @@ class Grouping:
                 if self._readers.get(value) is group:
                     del self._readers[value]
         if group.rows is None:
-            program = self._beside(group) or begun_by(group)
+            program = self._beside(group)
         else:
             program = group.rows.current
             del program.waiting[id(group)]
+        if program is None:
+            program = begun_by(group)
+        else:
             program.add(group)
         if program is None:
             self._groups.emit(group, self._pending)

@@ -59,11 +59,12 @@ class RowEmission:
             return False
         operations = {view.op: None for view in program.members}
         inside = {**operations, **dict.fromkeys(program.reshapes.values())}
-        seen = [op for op in program.reshapes.values() if leaves(op.results[0], inside)]
-        needed = {program.source(op.results[0]) for op in seen}
-        written = [
-            result for op in operations for result in op.results if result in needed or leaves(result, inside)
-        ]
+        seen: list[Operation] = []
+        for op in reversed(program.reshapes.values()):  # what one reads stands before it, and is kept, too
+            if leaves(op.results[0], inside):
+                seen.insert(0, op)
+                del inside[op]
+        written = [result for op in operations for result in op.results if leaves(result, inside)]
         last = max(program.groups, key=lambda group: group.place)
         end = last.members[-1].op
         location = ir.Location.fused([op.location for op in operations])

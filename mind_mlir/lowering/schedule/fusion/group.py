@@ -8,6 +8,7 @@ grouping is linear in the number of operations; nothing is computed twice.
 from __future__ import annotations
 
 import dataclasses
+from bisect import bisect
 from typing import TYPE_CHECKING
 
 from mind_mlir.bindings import ir
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(eq=False)
 class Group:
-    """Operations over the same loops, in order.
+    """Operations over the same loops, in the order of their block.
 
     Attributes:
         extents: extent of each loop.
@@ -31,7 +32,7 @@ class Group:
         reductions: the reduction dimensions of those members that reduce; empty when none does.
         weight: operations in the bodies of all members.
         produced: which member computes each result.
-        place: the place of the last member (see `Decisions`).
+        places: the place of each member (see `Decisions`).
         rows: the program over rows that members read results of, if any.
     """
 
@@ -41,12 +42,19 @@ class Group:
     reductions: tuple[int, ...] = ()
     weight: int = 0
     produced: dict[Value, View] = dataclasses.field(default_factory=dict)
-    place: int = 0
+    places: list[int] = dataclasses.field(default_factory=list)
     rows: RowProgram | None = None
 
-    def add(self, view: View) -> None:
-        """Append ``view``, which `accepts` accepted."""
-        self.members.append(view)
+    @property
+    def place(self) -> int:
+        """The place of the last member."""
+        return self.places[-1]
+
+    def add(self, view: View, place: int) -> None:
+        """Add ``view``, which `accepts` accepted, where it stands in the block: at ``place``."""
+        number = bisect(self.places, place)
+        self.places.insert(number, place)
+        self.members.insert(number, view)
         self.reductions = self.reductions or view.reductions
         self.weight += len(view.body.operations) - 1
         for result in view.op.results:
