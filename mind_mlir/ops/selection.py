@@ -144,7 +144,8 @@ OPERATIONS = (
         summary="Chooses elementwise between two tensors.",
         description="`result[i] = on_true[i] if pred[i] else on_false[i]`. All operands have one shape "
         "(E3002, E3003), the branches one dtype (E2004). The branch that is not chosen has no influence: "
-        "its NaNs do not spread, and its gradient is exactly 0.",
+        "its NaNs do not spread, and its gradient is exactly 0. So is that of what computed it element by "
+        "element for this purpose alone, also where a slope on the way is infinite or NaN.",
         spec="ptir-v0.4.md, Select",
         operands=(
             OperandDef("pred", BOOL),

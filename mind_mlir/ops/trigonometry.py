@@ -25,6 +25,8 @@ from mind_mlir.ops.pointwise import (
     full_like,
     lower_function,
     same_type,
+    stretched,
+    zeros_like,
 )
 
 if TYPE_CHECKING:
@@ -81,11 +83,15 @@ def _atan2(context: EvalContext) -> Array:
 
 
 def _atan2_vjp(context: VjpContext) -> Sequence[Value | None]:
-    # Squares may be out of range: the point is brought near the unit circle first.
+    # Squares may be out of range: the point is brought near the unit circle first, by its signs if infinite.
     y, x = context.operands
     size = context.emit("Maximum", context.emit("Abs", y), context.emit("Abs", x))
     scale = context.emit("Reciprocal", size)
-    y, x = context.emit("Mul", y, scale), context.emit("Mul", x, scale)
+    is_far = context.emit("Compare", scale, zeros_like(context, context.result), op="Equal")
+    y, x = (
+        context.emit("Select", is_far, context.emit("Sign", each), context.emit("Mul", each, scale))
+        for each in (stretched(context, y), stretched(context, x))
+    )
     square = context.emit("Add", context.emit("Mul", y, y), context.emit("Mul", x, x))
     scaled = context.emit(
         "Mul", context.emit("Mul", context.cotangent, scale), context.emit("Reciprocal", square)
@@ -193,7 +199,7 @@ OPERATIONS = (
         stablehlo=hlo.binary("atan2"),
         vector_operations=48,
         rounding=Rounding.APPROXIMATE,
-        choices=(_ACCURACY, "The gradient at the origin is NaN."),
+        choices=(_ACCURACY, "The gradient at the origin is NaN; that of infinite numbers is 0."),
         extension=True,
         aliases=(Alias("core-functions", "tensor.atan2"),),
         never=(NO_NUMBERS, NO_FLOATS),

@@ -36,6 +36,7 @@ from mind_mlir.passes.canonicalize import canonical, canonicalize_with_map
 from mind_mlir.passes.expand import expanded
 from mind_mlir.passes.forms import structured_form
 from mind_mlir.passes.gradient_choice import chosen_names, cotangent_modes, declare_cotangents
+from mind_mlir.passes.unselected import Unselected
 from mind_mlir.passes.verify import verify as verify_module
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def differentiate(
         primal[operation.value_id] = builder.copy(operation, operands)
 
     varying = Flow.of(flat.body, {}).reached_from(chosen)
-    backward = Backward(builder, primal, varying, original, extensions)
+    backward = Backward(builder, primal, varying, original, Unselected.of(flat.functions[0]), extensions)
     for output, seed in zip(flat.outputs, seeds, strict=True):
         if output in backward.varying:
             backward.accumulate(output, seed or full(builder, primal[output].type, 1))

@@ -14,6 +14,7 @@ from mind_mlir.ops.trip_count import integer_constant
 from mind_mlir.ops.vjp import VjpContext, summed
 from mind_mlir.passes.autodiff_errors import failed_rule, unsupported_operation, unsupported_shape
 from mind_mlir.passes.region_derivative import RegionDerivative, captured_values
+from mind_mlir.passes.unselected import NOTHING, keeps_zeros
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from mind_mlir.ir.value import Value
     from mind_mlir.ops.opdef import OpDef
     from mind_mlir.ops.vjp import CallsDerivative
+    from mind_mlir.passes.unselected import Mask, Unselected
 
 #: How messages call what a derivative rule appends.
 _DERIVED = "in the derivative of "
@@ -46,6 +48,7 @@ class Backward:
         primal: Values of the differentiated function as values of the gradient module.
         varying: The values that may have a gradient (`mind_mlir.passes.activity`).
         original: Values of the differentiated module as the user numbered them, for diagnostics.
+        unselected: In which elements they have influence.
         extensions: Whether rules outside Core v1 may be used.
         call: Appends calls of functions' derivatives.
         gradients: For each value that has one so far, its gradient: of exactly the value's type.
@@ -53,12 +56,14 @@ class Backward:
         findings: What went wrong, a list for each operation, the last operation first.
         depth: In how many regions the builder stands.
         constants: The integer scalars among the primal values.
+        doubtful: Of values with gradients, the masks outside of which these may be NaN rather than 0.
     """
 
     builder: Builder
     primal: dict[ValueId, Value]
     varying: AbstractSet[ValueId]
     original: Mapping[ValueId, ValueId]
+    unselected: Unselected
     extensions: bool = False
     call: CallsDerivative | None = None
     gradients: dict[ValueId, Value] = field(default_factory=dict)
@@ -66,6 +71,7 @@ class Backward:
     findings: list[list[Diagnostic]] = field(default_factory=list)
     depth: int = 0
     constants: dict[ValueId, int] = field(default_factory=dict)
+    doubtful: dict[ValueId, frozenset[Mask]] = field(default_factory=dict)
 
     def forward(self, operations: Iterable[CoreOperation]) -> None:
         """Append copies of primal operations."""
@@ -161,8 +167,10 @@ class Backward:
         else:
             context = self._context(operation, record, needs[: len(operation.operands)], captured)
         targets = (*context.operands, *context.captured)
+        start = len(self.builder.operations)
         try:
             cotangents = rule(context)
+            cotangents = self._selected(operation, cotangents, start)
             return [
                 self._summed_to(operation, cotangent, target.shape)
                 if needed and cotangent is not None
@@ -171,6 +179,31 @@ class Backward:
             ]
         except VerificationError as error:
             raise AutodiffError([failed_rule(operation, value, d) for d in error.diagnostics]) from error
+
+    def _selected(
+        self, operation: CoreOperation, cotangents: Sequence[Value | None], start: int
+    ) -> list[Value | None]:
+        """Return ``cotangents``, with zeros where the result has no influence but the operand may."""
+        known = self.unselected
+        doubtful = known.masks[operation.value_id]
+        if not doubtful:
+            return list(cotangents)
+        scales = {self.primal[each].id for each in operation.operands if known.is_scale(each)}
+        if keeps_zeros(self.builder.operations[start:], scales):
+            doubtful = self.doubtful.get(operation.value_id, NOTHING)
+        found: list[Value | None] = []
+        for operand, cotangent in zip(operation.operands, cotangents, strict=True):
+            inner = known.masks[operand]
+            found.append(cotangent and self._chosen(cotangent, doubtful - inner))
+            self.doubtful[operand] = self.doubtful.get(operand, NOTHING) | (doubtful & inner)
+        return found
+
+    def _chosen(self, cotangent: Value, masks: AbstractSet[Mask]) -> Value:
+        for predicate, counts in sorted(masks):
+            zeros = full(self.builder, cotangent.type, 0)
+            branches = (cotangent, zeros) if counts else (zeros, cotangent)
+            cotangent = self.builder.emit("Select", self.primal[predicate], *branches)
+        return cotangent
 
     def _context(
         self,

@@ -16,6 +16,7 @@ from mind_mlir.frozen import FrozenDict
 from mind_mlir.ir.regions import live_operations
 from mind_mlir.ops.contexts import Signature
 from mind_mlir.passes.backward import Backward, full
+from mind_mlir.passes.unselected import Unselected
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -65,6 +66,7 @@ class FunctionDerivatives:
     _names: dict[Wanted, str] = field(default_factory=dict)
     _counts: Counter[str] = field(default_factory=Counter)
     _pending: deque[Wanted] = field(default_factory=deque)
+    _unselected: dict[str, Unselected] = field(default_factory=dict)
 
     def new_builder(self) -> Builder:
         """Return a builder of a function of the gradient module."""
@@ -82,9 +84,16 @@ class FunctionDerivatives:
         varying = flow.reached_from([block.parameters[place].value_id for place in chosen])
         active = varying & flow.reaching([block.terminator.operands[place] for place in seeded])
         call = _Calls(self, builder)
-        backward = Backward(builder, values, active, FrozenDict({}), self.extensions, call)
+        backward = Backward(
+            builder, values, active, FrozenDict({}), self._unselected_of(name), self.extensions, call
+        )
         backward.forward(block.operations)
         return backward
+
+    def _unselected_of(self, name: str) -> Unselected:
+        if name not in self._unselected:
+            self._unselected[name] = Unselected.of(self.functions[name])
+        return self._unselected[name]
 
     def finish(self) -> None:
         """Make all derivatives that have been asked for, and those that these ask for."""

@@ -81,6 +81,41 @@ def test_a_quotient_that_is_not_the_logistic_function_stays_one() -> None:
     np.testing.assert_allclose(interpret(module, {"arg0": POINTS})[0][0], 2 / 3)
 
 
+def erf_inv_slope(value: float) -> float:
+    return math.sqrt(math.pi) / 2 * math.exp(value * value)
+
+
+_EULER = 0.57721566490153286
+#: Operations of CHLO, numbers, and the slopes there of the functions that they are.
+SPECIAL: dict[str, tuple[list[float], list[float]]] = {
+    "acosh": ([2.0, 1e200, math.inf], [1 / math.sqrt(3), 1e-200, 0.0]),
+    "asinh": ([0.0, 1e-310, -1e200, math.inf], [1.0, 1.0, 1e-200, 0.0]),
+    "atan": ([1.0, -1e200, math.inf, -math.inf], [0.5, 0.0, 0.0, 0.0]),
+    "bessel_i1e": ([0.0, -1e-300, 1e300], [0.5, 0.5, 0.0]),
+    "digamma": ([1.0, 0.5, 1.7e308], [math.pi**2 / 6, math.pi**2 / 2, 0.0]),
+    "erf_inv": (
+        [0.0, -1e-300, math.erf(0.5), math.erf(-1.0)],
+        [erf_inv_slope(y) for y in (0.0, 0.0, 0.5, -1.0)],
+    ),
+    "erfc": ([0.5, 1e200, -math.inf], [-2 / math.sqrt(math.pi) * math.exp(-0.25), 0.0, 0.0]),
+    "lgamma": (
+        [1.0, 2.0, 3.0, 0.5, 1e300],
+        [-_EULER, 1 - _EULER, 1.5 - _EULER, -1.9635100260214235, 690.7755],
+    ),
+    "sinh": ([0.0, -0.5, -40.0, 700.0], [math.cosh(x) for x in (0.0, -0.5, -40.0, 700.0)]),
+}
+
+
+@pytest.mark.parametrize("name", SPECIAL)
+def test_steps_that_are_not_taken_have_no_part_in_slopes(name: str) -> None:
+    points, slopes = SPECIAL[name]
+    type_ = f"tensor<{len(points)}xf64>"
+    body = f"%y = chlo.{name} %x : {type_} -> {type_}"
+    text = f"func.func @main(%x: {type_}) -> {type_} {{\n{body}\nreturn %y : {type_}\n}}"
+    for _, gradient in gradients(text, [np.array(points)]):
+        np.testing.assert_allclose(gradient, slopes, rtol=1e-6, atol=1e-199)
+
+
 def test_the_larger_of_two_shares_its_gradient_where_they_are_equal() -> None:
     """The square root of a sum of squares by way of the larger and the smaller one, as jax writes `hypot`."""
     text = f"""

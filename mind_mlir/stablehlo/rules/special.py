@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.ops.accumulators import default_accumulator
 from mind_mlir.stablehlo.rules.use import Rule
 
 if TYPE_CHECKING:
@@ -43,24 +42,28 @@ def _maker(value: object, name: str) -> Operation | None:
 
 
 def _erfc(use: Use) -> Value:
-    """One less erf where that is exact; elsewhere what CHLO's passes make of it, which divides by x."""
+    """What CHLO's passes make of it, but of no number whose square is out of range."""
     (x,) = use.operands
-    is_near = use.emit("Compare", use.emit("Abs", x), use.like(0.5, x), op="Less")
-    far = use.emit("Select", is_near, use.like(1, x), x)
-    far = use.emit("Clamp", far, use.like(-_ERFC_ENDS, x), use.like(_ERFC_ENDS, x))
-    (beyond,) = use.imports.decomposed(use.operation, (far,))
-    near = use.emit("Select", is_near, x, use.like(0, x))
-    near = use.cast(near, default_accumulator(x.type.dtype))
-    inside = use.emit("Sub", use.like(1, near), use.emit("Erf", near))
-    return use.emit("Select", is_near, use.cast(inside, x.type.dtype), beyond)
+    within = use.emit("Clamp", x, use.like(-_ERFC_ENDS, x), use.like(_ERFC_ENDS, x))
+    (found,) = use.imports.decomposed(use.operation, (within,))
+    return found
 
 
-def _asinh(use: Use) -> Value:
-    """What CHLO's passes make of it, by way of the sign, which has no slope; at zero it is x."""
-    (x,) = use.operands
-    is_zero = use.emit("Compare", x, use.like(0, x), op="Equal")
-    (elsewhere,) = use.imports.decomposed(use.operation, (use.emit("Select", is_zero, use.like(1, x), x),))
-    return use.emit("Select", is_zero, x, elsewhere)
+def _odd(slope: float) -> Rule:
+    """Return a rule: what CHLO's passes make by way of the sign, which has no slope; at 0 it is ``slope``."""
+
+    def emit(use: Use) -> Value:
+        (x,) = use.operands
+        is_zero = use.emit("Compare", x, use.like(0, x), op="Equal")
+        (elsewhere,) = use.imports.decomposed(use.operation, (x,))
+        linear = x if slope == 1 else use.emit("Mul", x, use.like(slope, x))
+        return use.emit("Select", is_zero, linear, elsewhere)
+
+    return Rule(emit)
 
 
-RULES: Mapping[str, Rule] = {"chlo.asinh": Rule(_asinh), "chlo.erfc": Rule(_erfc)}
+RULES: Mapping[str, Rule] = {
+    "chlo.asinh": _odd(1),
+    "chlo.bessel_i1e": _odd(0.5),
+    "chlo.erfc": Rule(_erfc),
+}
