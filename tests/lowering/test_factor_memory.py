@@ -72,3 +72,13 @@ def test_a_slice_of_what_a_loop_changes() -> None:
         return mind_mlir.fori_loop(0, 3, body, (a, c))
 
     check(function, (2, 4, 600), (600, 1030), (2, 2, 1030))
+
+
+def test_dimensions_of_one_are_as_planned_wherever_the_memory_comes_from() -> None:
+    """As the gradient of a convolution of each channel by itself has it."""
+
+    def function(x: Any, w: Any) -> Any:
+        channels = x.reshape(2, 5, 5, 3, 1).transpose(3, 0, 1, 2, 4)
+        return mnp.einsum("cbhwi,kuci->bhwkcu", channels, w.reshape(9, 1, 3, 1))
+
+    check(function, (2, 5, 5, 3), (3, 3, 1, 3))

@@ -21,15 +21,26 @@ def strides_of(value: Value) -> Strides:
     """Return the strides in elements of the memory that ``value`` is, or of that which it will be.
 
     A tensor becomes a buffer of its own, row by row, but for slices and their reshapes: these are views.
+    No element is reached along a dimension of one: what it says is what it would be in a row-major buffer.
     """
     type_ = value.type
     if isinstance(type_, ir.MemRefType):
-        return tuple(type_.get_strides_and_offset()[0])
+        return _as_rows(type_.shape, type_.get_strides_and_offset()[0])
     op = definition(value)
     found = None
     if op is not None and op.name in _VIEWS:
         found = _VIEWS[op.name](op, list(type_.shape), strides_of(op.operands[0]))
-    return contiguous_strides(type_.shape) if found is None else found
+    return contiguous_strides(type_.shape) if found is None else _as_rows(type_.shape, found)
+
+
+def _as_rows(shape: Sequence[int], strides: Sequence[int]) -> Strides:
+    """Return ``strides``, in which those of dimensions of one follow from the dimension after them."""
+    found: list[int] = []
+    span = 1
+    for extent, stride in zip(reversed(shape), reversed(strides), strict=True):
+        found.append(span if extent == 1 else stride)
+        span = found[-1] * extent
+    return tuple(reversed(found))
 
 
 def contiguous_strides(shape: Sequence[int]) -> Strides:
