@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
 #: Of so many names the nearest is looked for: comparing two takes some microseconds.
 _COMPARED = 2000
+#: Fewer letters are no abbreviation of a name.
+_SHORTEST = 3
 #: Nobody mistypes more letters than these and means one name.
 _LONGEST = 60
 
@@ -18,17 +20,21 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     """Return the known name that is nearest to ``name`` in spelling, or None where none is near.
 
     At most two letters in five, or one of two or three, are wrong, missing, too many or exchanged with
-    their neighbour; upper and lower case are the same. Of very many names the first ones are compared.
+    their neighbour; upper and lower case are the same. Where none is so near, a name is that begins with the
+    word, of three letters or more. Of very many names the first ones are compared.
     """
     word = name.lower()[:_LONGEST]
     found, least = None, _LONGEST
-    for candidate in islice(known, _COMPARED):
+    known = tuple(islice(known, _COMPARED))
+    for candidate in known:
         other = candidate.lower()
         longest = max(len(word), len(other))
         allowed = min(2 * longest // 5 if longest > 3 else longest // 2, least - 1)
         distance = _edits(word, other, allowed)
         if distance <= allowed:
             found, least = candidate, distance
+    if found is None and len(word) >= _SHORTEST:
+        return next((candidate for candidate in known if candidate.lower().startswith(word)), None)
     return found
 
 
