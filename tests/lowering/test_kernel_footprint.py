@@ -66,3 +66,15 @@ def test_what_is_not_known_is_said(unknown: str) -> None:
 def test_other_functions_are_no_kernels() -> None:
     declared, _ = kernels(ragged=True)
     assert "main" not in declared
+
+
+def test_what_is_declared_once_is_not_declared_again() -> None:
+    """Products and attentions of a module call the same kernels."""
+    kernel = ProductKernel(2, 2, 4, "f32", "f32", "f32", fma=True, masks=True, ragged=False, copies=False)
+    with new_context(), ir.Location.unknown():
+        module = ir.Module.parse("func.func @main() {\n  return\n}")
+        with ir.InsertionPoint.at_block_begin(module.body.operations[0].regions[0].blocks[0]):
+            for _ in range(2):
+                Library(module).call(kernel, [])
+        module.operation.verify()
+        assert len(module.body.operations) == 2

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mind_mlir import Module, Value
+    from mind_mlir.ir.module import CoreOperation
 
 
 def given(b: Builder, name: str, *shape: int) -> Value:
@@ -22,8 +23,9 @@ def given(b: Builder, name: str, *shape: int) -> Value:
 
 
 def reduced(b: Builder, x: Value, *axes: int, kind: str = "Sum") -> Value:
-    types = {"accum_dtype": DType.F32, "out_dtype": DType.F32}
-    return b.emit("Reduce", x, axes=axes, keepdims=True, kind=kind, **types)
+    return b.emit(
+        "Reduce", x, axes=axes, keepdims=True, kind=kind, accum_dtype=DType.F32, out_dtype=DType.F32
+    )
 
 
 def like(b: Builder, x: Value, *shape: int) -> Value:
@@ -60,8 +62,7 @@ def groups_brought_together() -> Module:
     long = b.emit("Mul", x, like(b, along, 64, 32))
     for number in range(45):
         long = b.emit(("Abs", "Sqrt")[number % 2], long)
-    dims = {"batch_lhs": (), "batch_rhs": (), "contract_lhs": (1,), "contract_rhs": (0,)}
-    product = b.emit("DotGeneral", x, w, accum_dtype=DType.F32, out_dtype=DType.F32, **dims)
+    product = b.emit("MatMul", x, w)
     return b.build([b.emit("Select", b.emit("Compare", product, bound, op="Less"), before, long)])
 
 
@@ -74,9 +75,15 @@ def test_what_is_grouped_over_rows(program: Callable[[], Module]) -> None:
     lowering.mlir.operation.verify()  # what a nest reads stands before it
     generator = np.random.default_rng(5)
     values = {
-        name: generator.standard_normal(each.result_type.shape).astype(np.float32)
+        name: np.asarray(generator.standard_normal(_shape(each)), np.float32)
         for name, each in module.inputs_by_name.items()
     }
     found, expected = mind_mlir.compile(module)(**values), mind_mlir.interpret(module, values)
     for mine, theirs in zip(found, expected, strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-5, atol=1e-5)
+
+
+def _shape(operation: CoreOperation) -> tuple[int, ...]:
+    type_ = operation.result_type
+    assert isinstance(type_, TensorType)
+    return type_.extents

@@ -38,7 +38,11 @@ class Library:
 
     def __init__(self, module: Module) -> None:
         self._module = module
-        self._declared: set[str] = set()
+        self._declared = {
+            ir.StringAttr(op.attributes["sym_name"]).value
+            for op in module.body.operations
+            if LIBRARY_ATTRIBUTE in op.attributes
+        }
 
     def call(self, kernel: Kernel, operands: Sequence[Value]) -> None:
         """Emit a call of ``kernel``, which is declared if need be."""
