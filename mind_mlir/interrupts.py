@@ -66,17 +66,18 @@ class _Apart:
             self.changed.notify_all()
 
     def end(self) -> None:
-        """Let nobody in, and return when all have left, and the threads that they have started have ended."""
+        """Let nobody in, and return when all have left, and what they have begun has been done."""
         with self.changed:
             self.is_ending = True
             while self.count:
                 self.changed.wait()
-        for thread in threading.enumerate():
-            if not thread.daemon and thread is not threading.current_thread():
-                thread.join()
+        for wait in at_end:
+            wait()
 
 
 _apart = _Apart()
+#: What waits for other work of the process before that ends.
+at_end: list[Callable[[], object]] = []
 
 
 @atexit.register

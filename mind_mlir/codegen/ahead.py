@@ -13,7 +13,7 @@ from _thread import start_new_thread
 from typing import TYPE_CHECKING
 
 from mind_mlir.cores import usable_cores
-from mind_mlir.interrupts import held
+from mind_mlir.interrupts import at_end
 from mind_mlir.speed_ups import went_well
 
 if TYPE_CHECKING:
@@ -61,20 +61,26 @@ class Ahead:
         if hasattr(signal, "pthread_sigmask"):  # not on Windows
             faults = {getattr(signal, name) for name in _FAULTS}
             signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals() - faults)
-        with held():  # a process that ends waits for it
-            went_well(self.wait)  # who waits for it does it again otherwise, and is told why
+        went_well(self.wait)  # who waits for it does it again otherwise, and is told why
 
 
 _begun: weakref.WeakSet[Ahead] = weakref.WeakSet()
 
 
+def finish() -> None:
+    """Have done what has been begun: threads are not to be in LLVM when the process ends or forks."""
+    with making:
+        for each in tuple(_begun):
+            went_well(each.wait)
+
+
 def _before_fork() -> None:
-    """Have the work done: a child has no other threads, and would have LLVM's locks as they left them."""
+    """Wait for the threads: a child has none of them, and would have LLVM's locks as they left them."""
     making.acquire()
-    for each in tuple(_begun):
-        each.wait()
+    finish()
 
 
 if hasattr(os, "register_at_fork"):
     _after = {"after_in_parent": making.release, "after_in_child": making.release}
     os.register_at_fork(before=_before_fork, **_after)
+at_end.append(finish)
