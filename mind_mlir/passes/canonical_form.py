@@ -32,11 +32,12 @@ def timed(
 
     Raises:
         InternalError: The stage raised what is no diagnostic.
+        MemoryError: There is no memory for what the stage does.
     """
     start = time.perf_counter()
     try:
         yield
-    except (MindError, InternalError):
+    except (MindError, InternalError, MemoryError):
         raise
     except Exception as error:
         if reproducer is None:

@@ -143,6 +143,7 @@ def compile(
             variables ``MIND_MLIR_*`` is wrong, ``bindings`` names a symbol
             that the program does not have or an extent below 0, ``max_bindings`` is below 1, ``seed`` does
             not fit in 64 bits, or there are ``constants`` for a program with tuples or open dimensions.
+        MemoryError: There is no memory for what is made.
         InternalError: A stage failed on a verified module: a bug of the compiler.
     """
     disabled = checked_names(disabled_passes, "disabled_passes")

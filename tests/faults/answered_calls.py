@@ -158,10 +158,11 @@ def _must_succeed(name: str, arguments: list[int], thread: int) -> bool:
     """Return whether a call is one without which LLVM does not survive, or one that only asks.
 
     LLVM ends a process that cannot write to a file, so that its objects are written to memory; and it frees
-    memory that it has told the unwinder of where that may not become code, so that the system is asked first.
+    memory that it has told the unwinder of where that may not become code or constants, so that the system is
+    asked first. What gives memory asks that it may be read and written.
     """
     if name == "mprotect":
-        return bool(arguments[2] & mmap.PROT_EXEC)
+        return arguments[2] != mmap.PROT_READ | mmap.PROT_WRITE
     if name == "write":
         with contextlib.suppress(OSError):
             return str(Path(f"/proc/{thread}/fd/{arguments[0]}").readlink()).startswith("/memfd:")

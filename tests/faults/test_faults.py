@@ -27,4 +27,5 @@ def test_refused_system_calls(step: str) -> None:
     assert not done.returncode, done.stderr
     outcomes = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     assert outcomes[0]["during"] == "right"
-    assert [each for each in outcomes if each["trouble"] or each["after"] != "right"] == []
+    wrong = [each for each in outcomes if each["trouble"] or each["after"] != "right"]
+    assert not wrong, json.dumps(wrong, indent=1)
