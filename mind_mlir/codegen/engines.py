@@ -49,9 +49,8 @@ class Engine:
         if not hasattr(os, "memfd_create"):
             words = f"code is made from ELF files, on Linux alone, and this system is {platform.system()}"
             raise UnsupportedError(Diagnostic("E7001", words, help="interpret the program, or use Linux"))
-        if (
-            not may_become_code()
-        ):  # LLVM makes code of what it never runs, and does not survive that it may not
+        # LLVM makes code of what it never runs, and does not survive that it may not.
+        if not may_become_code():
             raise forbidden(
                 "LLVM cannot compile",
                 "compile in a process without it, with the same cache or into a bundle: both run here",

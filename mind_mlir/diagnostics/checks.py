@@ -166,3 +166,12 @@ class DivisorCheck(Check):
             help="choose another divisor where it is zero, with Compare and Select, or divide floats",
             context=MappingProxyType({"operation": self.opcode, "value": self.label}),
         )
+
+
+def window_check(
+    opcode: str, label: str, axis: int, shape: tuple[int, ...], window: int, *, wraps: bool
+) -> Check:
+    """Return the check of where windows of ``window`` elements begin on an axis, from its end if it wraps."""
+    if wraps:
+        return IndexCheck(opcode, label, axis, shape)
+    return PositionCheck(opcode, label, axis, shape, window)

@@ -39,9 +39,8 @@ def trim(error: Exception) -> None:
     kept = trace
     while kept.tb_next is not None:
         name = kept.tb_next.tb_frame.f_code.co_filename
-        if (
-            name.startswith(PACKAGE) or name == contextlib.__file__
-        ):  # which calls what is decorated by a context
+        # The library's file calls what is decorated by a context.
+        if name.startswith(PACKAGE) or name == contextlib.__file__:
             kept.tb_next = kept.tb_next.tb_next
         else:
             kept = kept.tb_next

@@ -25,6 +25,19 @@ VIEWS = (
 METADATA = "memref.extract_strided_metadata"
 
 
+def reinterpreted(buffer: Value, type_: Type) -> Value:
+    """Emit ``buffer`` seen as a memref ``type_`` of static shape, strides and offset."""
+    memref = ir.MemRefType(type_)
+    strides, offset = memref.get_strides_and_offset()
+    attributes = {
+        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0, 0]),
+        "static_offsets": ir.DenseI64ArrayAttr.get([offset]),
+        "static_sizes": ir.DenseI64ArrayAttr.get(memref.shape),
+        "static_strides": ir.DenseI64ArrayAttr.get(strides),
+    }
+    return ir.Operation.create("memref.reinterpret_cast", [type_], [buffer], attributes).result
+
+
 def metadata_of(value: Value) -> tuple[Value, Value | int, list[int]]:
     """Emit where the buffer ``value``, of static strides, lies, as kernels are told.
 

@@ -13,7 +13,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.diagnostics.checks import IndexCheck, PositionCheck
+from mind_mlir.diagnostics.checks import window_check
 from mind_mlir.ir.types import format_shape
 
 if TYPE_CHECKING:
@@ -109,9 +109,7 @@ class Windows:
     def checks(self, opcode: str, label: str) -> list[Check]:
         """Return the checks of the numbers of an index vector, in their order."""
         return [
-            IndexCheck(opcode, label, dim, self.operand)
-            if self.wraps(dim)
-            else PositionCheck(opcode, label, dim, self.operand, self.sizes[dim])
+            window_check(opcode, label, dim, self.operand, self.sizes[dim], wraps=self.wraps(dim))
             for dim in self.indexed
         ]
 

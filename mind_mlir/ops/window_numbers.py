@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mind_mlir.diagnostics.checks import IndexCheck, PositionCheck
+from mind_mlir.diagnostics.checks import window_check
 from mind_mlir.ir.types import format_shape
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.bounds import check_numbers, clamped_position, require_allowed, safe_position
@@ -145,9 +145,7 @@ class WindowNumbers:
     def checks(self, opcode: str, label: str) -> list[Check]:
         """Return the checks of the numbers of an index vector, in their order."""
         return [
-            IndexCheck(opcode, label, dim, self.operand)
-            if self.wraps(dim)
-            else PositionCheck(opcode, label, dim, self.operand, self.sizes[dim])
+            window_check(opcode, label, dim, self.operand, self.sizes[dim], wraps=self.wraps(dim))
             for dim in self.indexed
         ]
 

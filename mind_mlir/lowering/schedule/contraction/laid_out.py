@@ -14,6 +14,7 @@ from mind_mlir.lowering.schedule.contraction.geometry import geometry, memory_st
 from mind_mlir.lowering.schedule.contraction.marked import START_ATTRIBUTE, planned_strides
 from mind_mlir.lowering.schedule.contraction.match import match_contraction
 from mind_mlir.lowering.schedule.reading.layout import contiguous_strides
+from mind_mlir.mlir.memory import reinterpreted
 
 if TYPE_CHECKING:
     from mind_mlir.bindings import Operation, Value
@@ -57,10 +58,4 @@ def _memory(value: Value, strides: Strides) -> Value:
     span = 1 + sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True))
     flat = memref.AllocOp(ir.MemRefType.get([span], element), [], []).result
     type_ = ir.MemRefType.get(shape, element, layout=ir.StridedLayoutAttr.get(0, strides))
-    attributes = {
-        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0, 0]),
-        "static_offsets": ir.DenseI64ArrayAttr.get([0]),
-        "static_sizes": ir.DenseI64ArrayAttr.get(shape),
-        "static_strides": ir.DenseI64ArrayAttr.get(strides),
-    }
-    return ir.Operation.create("memref.reinterpret_cast", [type_], [flat], attributes).result
+    return reinterpreted(flat, type_)
