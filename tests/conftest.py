@@ -23,5 +23,6 @@ _QUIET = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_t
 settings.register_profile(
     "fixed", deadline=None, derandomize=True, database=None, suppress_health_check=_QUIET
 )
-settings.register_profile("fuzz", deadline=None, suppress_health_check=_QUIET, print_blob=True)
+# A search at random is also one for programs that take long: none is to need half a minute (30,000 ms).
+settings.register_profile("fuzz", deadline=30_000, suppress_health_check=_QUIET, print_blob=True)
 settings.load_profile("fuzz" if "MIND_MLIR_FUZZ" in os.environ else "fixed")
