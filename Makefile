@@ -80,17 +80,17 @@ $(PEERS)/.torch: $(PEERS)/.ready
 	@touch $@
 
 stablehlo: $(READY) ## run StableHLO's interpreter tests: make stablehlo DIR=stablehlo/stablehlo/tests/interpret
-	$(CLEAN) $(BIN)/python tests/stablehlo/suite.py $(DIR)
+	$(CLEAN) $(BIN)/python tests/languages/stablehlo/suite.py $(DIR)
 
 docs: $(READY) ## write the generated files anew, then check that all pages are true
 	$(BIN)/mind-mlir ops --markdown --output dialect/ops.md
 	$(BIN)/mind-mlir ops --irdl --output dialect/mind.irdl.mlir
 	$(BIN)/mind-mlir ops --dtypes --output docs/ptir-operations.md
-	$(BIN)/mind-mlir ops --opcodes --output mind_mlir/cli/opcode_names.py
+	$(BIN)/mind-mlir ops --opcodes --output mind_mlir/tools/cli/opcode_names.py
 	$(BIN)/python -m mind_mlir.numpy.stub > mind_mlir/numpy/__init__.pyi
 	$(BIN)/python -m mind_mlir.numpy.page > docs/numpy.md
 	$(BIN)/python -m mind_mlir.passes.simplify.reference > docs/identities.md
-	$(BIN)/python -m mind_mlir.surface.elaboration.reference > docs/language-reference.md
+	$(BIN)/python -m mind_mlir.languages.mind.elaboration.reference > docs/language-reference.md
 	$(BIN)/mind-mlir buffers examples/conv.ir --target=avx2 --output docs/buffers.svg
 	$(CLEAN) $(BIN)/pytest tests/test_docs.py
 

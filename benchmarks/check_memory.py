@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from benchmarks.command import parser, show
 from benchmarks.hostile_texts import sources
 from benchmarks.report import Report
-from mind_mlir.cli.main import program
+from mind_mlir.tools.cli.main import program
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

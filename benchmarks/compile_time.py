@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from benchmarks.report import Row
     from mind_mlir import Module
-    from mind_mlir.ptir.program import Program
+    from mind_mlir.languages.ptir.program import Program
 
 _TYPE = "tensor<f32[64]>"
 _OPCODES = ("Add", "Mul", "Sub")

@@ -26,9 +26,9 @@ from benchmarks.mutations import mutated
 from mind_mlir.diagnostics import InternalError, MindError
 from mind_mlir.diagnostics.codes import CATALOGUE, samples
 from mind_mlir.diagnostics.render import render
-from mind_mlir.frontends.source import decode_source
-from mind_mlir.surface import elaboration
-from mind_mlir.surface.program import SurfaceProgram
+from mind_mlir.languages.mind import elaboration
+from mind_mlir.languages.mind.program import SurfaceProgram
+from mind_mlir.languages.source import decode_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -27,7 +27,7 @@ PROGRAMS = {
     "import numpy": "import numpy",
     "import mind_mlir": "import mind_mlir",
     "parse and verify": f"import mind_mlir{_PARSE}mind_mlir.verify(module)",
-    "import the MLIR bindings": "import mind_mlir.bindings",
+    "import the MLIR bindings": "import mind_mlir.mlir.bindings",
     "compile": f"import mind_mlir{_PARSE}mind_mlir.compile(module)",
 }
 

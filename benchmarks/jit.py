@@ -17,7 +17,7 @@ from benchmarks.call_overhead import best
 from benchmarks.command import parser, show
 from benchmarks.measure import ROUND_SECONDS
 from benchmarks.report import Report
-from mind_mlir import trees
+from mind_mlir.support import pytrees
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -128,7 +128,7 @@ def _leaves(function: mind_mlir.JitFunction, args: tuple[Any, ...]) -> list[Any]
     """Return the arrays that the Executable takes for arguments."""
     bound = function.__signature__.bind(*args)
     bound.apply_defaults()
-    return [np.asarray(leaf) for leaf in trees.flatten(bound.args)[0]]
+    return [np.asarray(leaf) for leaf in pytrees.flatten(bound.args)[0]]
 
 
 def _jax() -> Any:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING
 
-from mind_mlir.code.loading import Loaded
 from mind_mlir.codegen.library import compile_text
+from mind_mlir.image.loading import Loaded
 from mind_mlir.runtime.threads import parallel_address
 from mind_mlir.target import host_target
 

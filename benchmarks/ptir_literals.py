@@ -13,18 +13,18 @@ import numpy as np
 from benchmarks.check_memory import forked
 from benchmarks.command import parser, show
 from benchmarks.report import Report
-from mind_mlir import ptir
-from mind_mlir.frozen import FrozenDict
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.types import DType, TensorType
-from mind_mlir.ptir.files import FORMATS
-from mind_mlir.ptir.program import Function, Instruction, Operation, Program
+from mind_mlir.languages import ptir
+from mind_mlir.languages.ptir.files import FORMATS
+from mind_mlir.languages.ptir.program import Function, Instruction, Operation, Program
+from mind_mlir.support.frozen import FrozenDict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from benchmarks.report import Row
-    from mind_mlir.ptir.files import Format
+    from mind_mlir.languages.ptir.files import Format
 
 _MEGABYTE = 10**6
 

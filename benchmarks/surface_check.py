@@ -17,7 +17,7 @@ from benchmarks.command import parser, show
 from benchmarks.report import Report
 from benchmarks.surface_programs import SHAPES, realistic
 from mind_mlir.diagnostics import SourceText
-from mind_mlir.surface.program import SurfaceProgram
+from mind_mlir.languages.mind.program import SurfaceProgram
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

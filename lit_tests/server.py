@@ -21,7 +21,7 @@ from typing import NoReturn
 import filecheck.main
 
 import mind_mlir
-from mind_mlir.cli import start
+from mind_mlir.tools import start
 
 _MAINS = {"mind-mlir": start.mind_mlir, "mind-opt": start.mind_opt, "filecheck": filecheck.main.main}
 

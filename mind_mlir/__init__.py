@@ -14,10 +14,12 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.interrupts import held
-from mind_mlir.version import VERSION
+from mind_mlir.support.interrupts import held
+from mind_mlir.support.version import VERSION
 
 if TYPE_CHECKING:
+    from mind_mlir.builders.builder import Builder
+    from mind_mlir.builders.function_builder import ModuleBuilder
     from mind_mlir.conversion import (
         Conversion,
         ConversionTarget,
@@ -29,9 +31,6 @@ if TYPE_CHECKING:
         walk_program,
     )
     from mind_mlir.conversion.buffers import BufferPlan, plan_buffers
-    from mind_mlir.core.builder import Builder
-    from mind_mlir.core.function_builder import ModuleBuilder
-    from mind_mlir.core.printer import print_module
     from mind_mlir.diagnostics import (
         ArgumentError,
         ArtefactError,
@@ -49,16 +48,21 @@ if TYPE_CHECKING:
     from mind_mlir.interpreter import interpret
     from mind_mlir.ir.module import Block, CoreOperation, Function, Module
     from mind_mlir.ir.types import DType, TensorType
+    from mind_mlir.languages.core.printer import print_module
+    from mind_mlir.languages.mind.expression_lowering import lower_expression
+    from mind_mlir.languages.mind.program import SurfaceProgram
+    from mind_mlir.languages.programs.differentiation import differentiate
+    from mind_mlir.languages.programs.sources import load, parse
+    from mind_mlir.languages.programs.verification import verify
+    from mind_mlir.languages.ptir.program import Program
+    from mind_mlir.languages.stablehlo.importing import from_stablehlo
+    from mind_mlir.languages.stablehlo.tracing import from_jax
     from mind_mlir.ops.custom_attributes import custom_attributes
     from mind_mlir.ops.custom_targets import CustomAttribute, register_custom_call
     from mind_mlir.packaging.loading import Bundle, load_bundle
     from mind_mlir.packaging.writing import package
     from mind_mlir.passes.autodiff import Gradient
     from mind_mlir.passes.canonicalize import canonicalize
-    from mind_mlir.programs.differentiation import differentiate
-    from mind_mlir.programs.sources import load, parse
-    from mind_mlir.programs.verification import verify
-    from mind_mlir.ptir.program import Program
     from mind_mlir.runtime.bound import BoundFunction
     from mind_mlir.runtime.compilation import compile
     from mind_mlir.runtime.executable import Executable
@@ -69,16 +73,14 @@ if TYPE_CHECKING:
     from mind_mlir.runtime.staged import StagedFunction
     from mind_mlir.runtime.surface_function import SurfaceFunction
     from mind_mlir.runtime.threads import get_num_threads, set_num_threads
-    from mind_mlir.stablehlo.importing import from_stablehlo
-    from mind_mlir.stablehlo.tracing import from_jax
-    from mind_mlir.surface.expression_lowering import lower_expression
-    from mind_mlir.surface.program import SurfaceProgram
     from mind_mlir.tracing.control import cond, fori_loop, scan, while_loop
     from mind_mlir.tracing.jit import jit
     from mind_mlir.tracing.transforms import grad, value_and_grad, vjp
 
 __version__ = VERSION
 
+#: Packages that are public names: functions of arrays, and the formats of PTIR.
+_PACKAGES = {"numpy": "mind_mlir.numpy", "ptir": "mind_mlir.languages.ptir"}
 _DIAGNOSTICS = "mind_mlir.diagnostics"
 _HOMES = {
     "ArgumentError": _DIAGNOSTICS,
@@ -88,7 +90,7 @@ _HOMES = {
     "BoundFunction": "mind_mlir.runtime.bound",
     "BufferPlan": "mind_mlir.conversion.buffers",
     "Bundle": "mind_mlir.packaging.loading",
-    "Builder": "mind_mlir.core.builder",
+    "Builder": "mind_mlir.builders.builder",
     "CompiledFunction": "mind_mlir.runtime.function",
     "Conversion": "mind_mlir.conversion",
     "ConversionTarget": "mind_mlir.conversion",
@@ -106,13 +108,13 @@ _HOMES = {
     "MemoryInfo": "mind_mlir.runtime.memory",
     "MindError": _DIAGNOSTICS,
     "Module": "mind_mlir.ir.module",
-    "ModuleBuilder": "mind_mlir.core.function_builder",
+    "ModuleBuilder": "mind_mlir.builders.function_builder",
     "ParseError": _DIAGNOSTICS,
-    "Program": "mind_mlir.ptir.program",
+    "Program": "mind_mlir.languages.ptir.program",
     "ProgramExecutable": "mind_mlir.runtime.program_executable",
     "StagedFunction": "mind_mlir.runtime.staged",
     "SurfaceFunction": "mind_mlir.runtime.surface_function",
-    "SurfaceProgram": "mind_mlir.surface.program",
+    "SurfaceProgram": "mind_mlir.languages.mind.program",
     "TensorType": "mind_mlir.ir.types",
     "TracingError": _DIAGNOSTICS,
     "UnsupportedError": _DIAGNOSTICS,
@@ -123,24 +125,24 @@ _HOMES = {
     "cond": "mind_mlir.tracing.control",
     "convert": "mind_mlir.conversion",
     "custom_attributes": "mind_mlir.ops.custom_attributes",
-    "differentiate": "mind_mlir.programs.differentiation",
+    "differentiate": "mind_mlir.languages.programs.differentiation",
     "fori_loop": "mind_mlir.tracing.control",
-    "from_jax": "mind_mlir.stablehlo.tracing",
-    "from_stablehlo": "mind_mlir.stablehlo.importing",
+    "from_jax": "mind_mlir.languages.stablehlo.tracing",
+    "from_stablehlo": "mind_mlir.languages.stablehlo.importing",
     "get_conversion_target": "mind_mlir.conversion",
     "get_num_threads": "mind_mlir.runtime.threads",
     "grad": "mind_mlir.tracing.transforms",
     "interpret": "mind_mlir.interpreter",
     "jit": "mind_mlir.tracing.jit",
     "list_conversion_targets": "mind_mlir.conversion",
-    "load": "mind_mlir.programs.sources",
+    "load": "mind_mlir.languages.programs.sources",
     "load_bundle": "mind_mlir.packaging.loading",
-    "lower_expression": "mind_mlir.surface.expression_lowering",
+    "lower_expression": "mind_mlir.languages.mind.expression_lowering",
     "memory_info": "mind_mlir.runtime.memory",
     "package": "mind_mlir.packaging.writing",
-    "parse": "mind_mlir.programs.sources",
+    "parse": "mind_mlir.languages.programs.sources",
     "plan_buffers": "mind_mlir.conversion.buffers",
-    "print_module": "mind_mlir.core.printer",
+    "print_module": "mind_mlir.languages.core.printer",
     "register_conversion_target": "mind_mlir.conversion",
     "register_custom_call": "mind_mlir.ops.custom_targets",
     "release_memory": "mind_mlir.runtime.memory",
@@ -149,7 +151,7 @@ _HOMES = {
     "set_num_threads": "mind_mlir.runtime.threads",
     "to_stablehlo": "mind_mlir.conversion.stablehlo.text",
     "value_and_grad": "mind_mlir.tracing.transforms",
-    "verify": "mind_mlir.programs.verification",
+    "verify": "mind_mlir.languages.programs.verification",
     "vjp": "mind_mlir.tracing.transforms",
     "walk_program": "mind_mlir.conversion",
     "while_loop": "mind_mlir.tracing.control",
@@ -232,9 +234,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "numpy":  # a package, whose functions traced arrays are given to
+    if name in _PACKAGES:
         with held():
-            return import_module("mind_mlir.numpy")
+            return import_module(_PACKAGES[name])
     if name not in _HOMES:
         raise AttributeError(f"module 'mind_mlir' has no attribute {name!r}")
     home = _HOMES[name]
@@ -247,4 +249,4 @@ def __getattr__(name: str) -> Any:
 def __dir__() -> list[str]:
     # What else is here is the package's own: names that this file uses, and modules that have been loaded.
     own = (name for name in globals() if name.startswith("__"))
-    return sorted({*own, *__all__, "numpy"})
+    return sorted({*own, *__all__, *_PACKAGES})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mind_mlir.cli.start import mind_mlir
+from mind_mlir.tools.start import mind_mlir
 
 if __name__ == "__main__":
     mind_mlir()

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from elftools.elf.elffile import ELFFile
 
 from mind_mlir.codegen.machine_code import listed_object
-from mind_mlir.options import CompileOptions
-from mind_mlir.pipeline import Lowering
+from mind_mlir.lowering.pipeline import Lowering
+from mind_mlir.support.options import CompileOptions
 from mind_mlir.target import named_target
 
 if TYPE_CHECKING:

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mind_mlir.code.linking import link
-from mind_mlir.options import CompileOptions
+from mind_mlir.image.linking import link
 from mind_mlir.packaging.objects import object_of
+from mind_mlir.support.options import CompileOptions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.code.entry import Entry
-    from mind_mlir.code.image import Image
+    from mind_mlir.image.entry import Entry
+    from mind_mlir.image.image import Image
     from mind_mlir.ir.module import Module
     from mind_mlir.target import Target
 

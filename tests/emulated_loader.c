@@ -1,4 +1,4 @@
-/* Maps an image into memory, as `mind_mlir.code.loading` does, and calls its entries: for machines that have no
+/* Maps an image into memory, as `mind_mlir.image.loading` does, and calls its entries: for machines that have no
    Python, under an emulator. The job and its answer are files, whose form `emulated.py` describes. */
 #define _GNU_SOURCE
 #include <dlfcn.h>

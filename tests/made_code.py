@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from mind_mlir import DType, TensorType
-from mind_mlir.code.compiled import CompiledCode, Data
-from mind_mlir.code.entry import Entry
-from mind_mlir.code.image import Image, Import, Symbol
 from mind_mlir.diagnostics.checks import IndexCheck
+from mind_mlir.image.compiled import CompiledCode, Data
+from mind_mlir.image.entry import Entry
+from mind_mlir.image.image import Image, Import, Symbol
 from mind_mlir.ir.interface import Output, Parameter
 
 TYPE = TensorType(DType.F32, (2, 3))

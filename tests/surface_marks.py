@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mind_mlir.diagnostics import SourceText
-from mind_mlir.surface.elaboration import check
-from mind_mlir.surface.program import SurfaceProgram
+from mind_mlir.languages.mind.elaboration import check
+from mind_mlir.languages.mind.program import SurfaceProgram
 
 if TYPE_CHECKING:
     from mind_mlir.diagnostics import Diagnostic

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from mind_mlir import differentiate, load, print_module
-from mind_mlir.pipeline import Lowering
+from mind_mlir.lowering.pipeline import Lowering
 from mind_mlir.runtime.stage_text import stage_text
-from mind_mlir.stages import FORMS
+from mind_mlir.support.stages import FORMS
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 PROGRAMS = ("mlp_loss", "attention", "embedding", "conv")

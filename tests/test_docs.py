@@ -27,7 +27,7 @@ import pytest
 
 import mind_mlir
 from mind_mlir.diagnostics.render import render
-from mind_mlir.stages import FORMS
+from mind_mlir.support.stages import FORMS
 from mind_mlir.tracing.jit import JitFunction
 
 ROOT = Path(__file__).parent.parent
@@ -86,10 +86,11 @@ def run_mind(text: str, namespace: dict[str, Any]) -> str:
     return f"{mind_mlir.compile(program)()}\n" if "fn main()" in text else ""
 
 
-def run_command(command: str) -> str:
+def run_command(command: str, scratch: Path) -> str:
+    """Return what a command prints; what it has in /tmp is in ``scratch``: others may have such files."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     result = subprocess.run(  # noqa: S602 - the commands of our own pages, as a reader would type them
-        command,
+        command.replace("/tmp/", f"{scratch}/"),  # noqa: S108 -- a place that pages name
         shell=True,
         cwd=ROOT,
         env={**os.environ, "PATH": path},
@@ -98,7 +99,7 @@ def run_command(command: str) -> str:
         text=True,
         check=False,
     )
-    return result.stdout
+    return result.stdout.replace(f"{scratch}/", "/tmp/")  # noqa: S108 -- see above
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -119,13 +120,13 @@ def test_python_of_a_page_prints_what_it_shows(page: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_commands_of_a_page_print_what_it_shows(page: Path) -> None:
+def test_commands_of_a_page_print_what_it_shows(page: Path, tmp_path: Path) -> None:
     for block in blocks(page.read_text(encoding="utf-8")):
         if block.language != "console":
             continue
         for entry in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
             command, _, shown = entry.partition("\n")
-            compare(shown, run_command(command), f"{page.name}:{block.line}: {command}")
+            compare(shown, run_command(command, tmp_path), f"{page.name}:{block.line}: {command}")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -159,11 +160,19 @@ def test_modules_that_pages_run_exist() -> None:
     assert [module for module in sorted(named) if importlib.util.find_spec(module) is None] == []
 
 
-def test_make_help_lists_every_target() -> None:
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_paths_that_a_page_names_exist(page: Path) -> None:
+    """A page may leave out the folders that a path begins with."""
+    files = [str(path.relative_to(ROOT)) for path in ROOT.rglob("*.*") if ".venv" not in path.parts[:-1]]
+    named = re.findall(r"`((?:\w+/)+\w+\.(?:py|md|ir|mind|mlir))`", page.read_text(encoding="utf-8"))
+    assert [name for name in named if not any(file.endswith(name) for file in files)] == []
+
+
+def test_make_help_lists_every_target(tmp_path: Path) -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     phony = re.search(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)
     assert phony is not None
-    listed = re.findall(r"^  make ([a-z-]+) ", run_command("make"), re.MULTILINE)
+    listed = re.findall(r"^  make ([a-z-]+) ", run_command("make", tmp_path), re.MULTILINE)
     assert sorted(listed) == sorted(phony[1].split())
 
 

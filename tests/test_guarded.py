@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from native_code import native_function
 
-from mind_mlir.abi import SCRATCH_ATTRIBUTE
-from mind_mlir.bindings import ir, new_context
 from mind_mlir.lowering.to_llvm import to_llvm
+from mind_mlir.mlir.bindings import ir, new_context
+from mind_mlir.target.abi import SCRATCH_ATTRIBUTE
 
 if TYPE_CHECKING:
     from guarded import Array

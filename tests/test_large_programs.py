@@ -16,24 +16,24 @@ import pytest
 import mind_mlir
 from benchmarks.large_programs import FAMILIES, products, repeated_output
 from mind_mlir import differentiate, interpret, verify
-from mind_mlir.abi import TABLE_ATTRIBUTE
-from mind_mlir.bindings import func, ir
 from mind_mlir.ir.module import Functions
-from mind_mlir.lowering import parts
 from mind_mlir.lowering.buffers.destination import pass_destinations
+from mind_mlir.lowering.functions import splitting as parts
+from mind_mlir.lowering.pipeline import Lowering
 from mind_mlir.lowering.schedule.emission.constants import ROW_PROGRAM_GROUPS
+from mind_mlir.mlir.bindings import func, ir
 from mind_mlir.mlir.passes import find_all
 from mind_mlir.passes.structure.inline import inline_calls
 from mind_mlir.passes.structure.module import structure_function
-from mind_mlir.pipeline import Lowering
+from mind_mlir.target.abi import TABLE_ATTRIBUTE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mind_mlir import Module
-    from mind_mlir.bindings import Module as MLIRModule
-    from mind_mlir.bindings import Operation
     from mind_mlir.ir.attributes import Array
+    from mind_mlir.mlir.bindings import Module as MLIRModule
+    from mind_mlir.mlir.bindings import Operation
 
 
 def arguments(module: Module) -> dict[str, Array]:

@@ -11,8 +11,8 @@ import pytest
 
 import mind_mlir
 from mind_mlir import Builder, DType, InternalError, MindError, Module, TensorType
-from mind_mlir.frozen import FrozenDict
 from mind_mlir.ir.attributes import Padding, PaddingMode, TensorLiteral
+from mind_mlir.support.frozen import FrozenDict
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -19,8 +19,8 @@ from mind_mlir import Builder, Diagnostic, DType, MindError, ParseError, TensorT
 from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.ir.attributes import Padding, PaddingMode, TensorLiteral
 from mind_mlir.ir.module import Block, Function, Functions, Module, Parameter, Return
-from mind_mlir.ptir.program import Function as PtirFunction
-from mind_mlir.ptir.program import Program
+from mind_mlir.languages.ptir.program import Function as PtirFunction
+from mind_mlir.languages.ptir.program import Program
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -246,7 +246,7 @@ def test_tracebacks_show_the_frames_of_the_user(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_bug_of_ours_shows_all_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mind_mlir.frontends.core_text.parse", lambda text: {}[text])
+    monkeypatch.setattr("mind_mlir.languages.core.text.parse", lambda text: {}[text])
     monkeypatch.setattr("mind_mlir.diagnostics.tracebacks.PACKAGE", str(Path(__file__).parents[1]))
     assert len(frames(lambda: mind_mlir.parse("%0 = Foo"))) > 2
 

@@ -22,14 +22,14 @@ from benchmarks.gpt2.timing import LENGTH, STEPS
 from benchmarks.report import Report
 from examples.gpt2.model import Config, decode_program, forward_program, loss_program
 from examples.gpt2.reference import random_weights
-from mind_mlir.analysis.call_graph import operations_of
-from mind_mlir.options import CompileOptions
+from mind_mlir.ir.analysis.call_graph import operations_of
+from mind_mlir.languages.ptir.to_module import to_module
 from mind_mlir.passes.forms import structured_form
 from mind_mlir.passes.optimize import MODULE_PASSES, PASSES, optimize
 from mind_mlir.passes.verify import verify
-from mind_mlir.ptir.to_module import to_module
 from mind_mlir.runtime.compiled_code import evaluation
 from mind_mlir.runtime.declared_constants import with_constants
+from mind_mlir.support.options import CompileOptions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

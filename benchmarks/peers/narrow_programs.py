@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from benchmarks.peers.workloads import Workload
-    from mind_mlir.ptir.program import Program
+    from mind_mlir.languages.ptir.program import Program
 
 Inputs: TypeAlias = "Mapping[str, Tensor]"
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from benchmarks.peers.workloads import Workload
     from mind_mlir import Module
     from mind_mlir.ir.value import Value
-    from mind_mlir.ptir.program import Program
+    from mind_mlir.languages.ptir.program import Program
 
 Inputs: TypeAlias = "Mapping[str, Value]"
 

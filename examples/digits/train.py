@@ -14,7 +14,7 @@ import mind_mlir
 from examples.digits import data
 from examples.digits.forms import BATCH, FORMS, SHAPES, Classifier
 from examples.digits.progress import progress
-from mind_mlir.stages import suffix
+from mind_mlir.support.stages import suffix
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

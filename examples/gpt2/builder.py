@@ -5,15 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.frozen import FrozenDict
 from mind_mlir.ir.attributes import TensorLiteral
+from mind_mlir.ir.profiles import PTIR
 from mind_mlir.ir.types import DType, TensorType, TupleType
-from mind_mlir.ops.contexts import TypeContext
-from mind_mlir.ops.infer import infer_types
-from mind_mlir.ops.registry import all_ops
-from mind_mlir.profiles import PTIR
-from mind_mlir.ptir.fields import attributes_of
-from mind_mlir.ptir.program import (
+from mind_mlir.languages.ptir.fields import attributes_of
+from mind_mlir.languages.ptir.program import (
     Function,
     Instruction,
     Operand,
@@ -23,6 +19,10 @@ from mind_mlir.ptir.program import (
     TupleElement,
     ValueRef,
 )
+from mind_mlir.ops.contexts import TypeContext
+from mind_mlir.ops.infer import infer_types
+from mind_mlir.ops.registry import all_ops
+from mind_mlir.support.frozen import FrozenDict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -16,7 +16,7 @@ from mind_mlir.ir.types import DType
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mind_mlir.ptir.program import Program
+    from mind_mlir.languages.ptir.program import Program
 
 EPSILON = 1e-5
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.abi import ALIGNMENT
 from mind_mlir.cache.digests import DIGEST_BYTES, digest_of
 from mind_mlir.cache.fingerprint import is_as_loaded
-from mind_mlir.code.compiled import CompiledCode
-from mind_mlir.code.errors import CodeError
+from mind_mlir.image.compiled import CompiledCode
+from mind_mlir.image.errors import CodeError
+from mind_mlir.target.abi import ALIGNMENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mind_mlir import border
 from mind_mlir.cache.store import Store
+from mind_mlir.support import argument_checks
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -37,9 +37,9 @@ def checked_choice(cache: object) -> Choice:
     if cache is None or isinstance(cache, bool):
         choice: Choice = cache
     else:
-        choice = border.path(cache, "cache")
+        choice = argument_checks.path(cache, "cache")
         if not choice or "\0" in choice:
-            raise ValueError(f"cache must be a path, not {border.describe(choice)}")
+            raise ValueError(f"cache must be a path, not {argument_checks.describe(choice)}")
     store_for(choice)  # what the environment says may be wrong
     return choice
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
-from mind_mlir.abi import ALIGNMENT
 from mind_mlir.cache.digests import digest_of
+from mind_mlir.target.abi import ALIGNMENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

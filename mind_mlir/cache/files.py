@@ -74,7 +74,7 @@ def file_trouble(path: Path) -> str | None:
 def read_entry(path: Path, key: str) -> tuple[memoryview, os.stat_result] | None:
     """Return the content of the entry of ``key`` at ``path``, and what the file is; None where there is none.
 
-    The content is aligned as `mind_mlir.abi` says, and in memory that belongs to it alone.
+    The content is aligned as `mind_mlir.target.abi` says, and in memory that belongs to it alone.
 
     Raises:
         OSError: It cannot be read.

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mind_mlir.cache.digests import digest_of
+from mind_mlir.support.version import is_older
 from mind_mlir.target import host_flags
-from mind_mlir.version import is_older
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -37,11 +37,11 @@ _PACKAGE = Path(__file__).parents[1]
 #: them. There are some hundred files in them, and asking for each takes time.
 NO_PART = frozenset(
     (
-        *("cli", "conversion", "frontends", "numpy", "packaging", "programs", "ptir", "stablehlo"),
-        *("staging", "surface", "tracing"),
+        *("languages/mind", "languages/programs", "languages/ptir", "languages/stablehlo"),
+        *("conversion", "numpy", "packaging", "tools", "tracing"),
     )
 )
-#: The variable that says which bindings are used, and those without it (see `mind_mlir.bindings`).
+#: The variable that says which bindings are used, and those without it (see `mind_mlir.mlir.bindings`).
 _BINDINGS, _DEFAULT_BINDINGS = "MIND_MLIR_BINDINGS", "torch_mlir"
 _CPUINFO = Path("/proc/cpuinfo")
 #: What of a processor its code may depend on, as Linux calls it.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.cache.codes import read_code
 from mind_mlir.cache.files import directory_trouble, file_trouble, read_entry
 from mind_mlir.cache.removal import File, files_of, remove
-from mind_mlir.code.errors import CodeError
+from mind_mlir.image.errors import CodeError
 
 if TYPE_CHECKING:
     from pathlib import Path

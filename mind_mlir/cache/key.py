@@ -14,9 +14,9 @@ import platform
 from dataclasses import astuple, fields
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.analysis.call_graph import operations_of
 from mind_mlir.cache.digests import digest_of
 from mind_mlir.cache.fingerprint import compiler_fingerprint, machine_fingerprint
+from mind_mlir.ir.analysis.call_graph import operations_of
 from mind_mlir.ir.attributes import Padding
 from mind_mlir.ir.interface import interface_of
 from mind_mlir.ir.terminators import Branch, CondBranch
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mind_mlir.ir.terminators import Target as BlockTarget
     from mind_mlir.ir.terminators import Terminator
     from mind_mlir.ir.types import ValueType
-    from mind_mlir.options import CompileOptions
+    from mind_mlir.support.options import CompileOptions
     from mind_mlir.target import Target
 
 #: Of marshal: the last that writes equal values in equal ways, wherever their parts come from.

@@ -50,7 +50,7 @@ class Store:
     def get(self, key: str) -> memoryview | None:
         """Return the content of the entry of ``key``, or None where there is none.
 
-        It is read-only, and aligned as `mind_mlir.abi` says.
+        It is read-only, and aligned as `mind_mlir.target.abi` says.
 
         Args:
             key: 64 hexadecimal digits.

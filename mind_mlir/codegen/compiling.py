@@ -6,28 +6,28 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING
 
-from mind_mlir.abi import symbol_of
-from mind_mlir.code.compilation import Compilation
-from mind_mlir.code.compiled import CompiledCode
-from mind_mlir.code.entry import Entry
 from mind_mlir.codegen.contexts import borrowed, is_small
 from mind_mlir.codegen.kernels import begin_kernels
 from mind_mlir.codegen.machine_code import machine_code
-from mind_mlir.interrupts import deliver, held
+from mind_mlir.image.compilation import Compilation
+from mind_mlir.image.compiled import CompiledCode
+from mind_mlir.image.entry import Entry
 from mind_mlir.ir.entry import exported
 from mind_mlir.ir.interface import interface_of
+from mind_mlir.lowering.pipeline import Lowering
 from mind_mlir.mlir.references import References
 from mind_mlir.passes.canonical_form import reducible
-from mind_mlir.pipeline import Lowering
+from mind_mlir.support.interrupts import deliver, held
+from mind_mlir.target.abi import symbol_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mind_mlir.codegen.entries import Signature
     from mind_mlir.ir.module import Module
-    from mind_mlir.options import CompileOptions
+    from mind_mlir.lowering.pipeline import Observer
     from mind_mlir.passes.record import Evaluate
-    from mind_mlir.pipeline import Observer
+    from mind_mlir.support.options import CompileOptions
     from mind_mlir.target import Target
 
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mind_mlir.bindings import ir
-from mind_mlir.code.compiled import Data
+from mind_mlir.image.compiled import Data
+from mind_mlir.mlir.bindings import ir
 from mind_mlir.mlir.memory import element_bytes
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Module
+    from mind_mlir.mlir.bindings import Module
     from mind_mlir.mlir.references import References
 
 #: Constants of at least this many bytes are taken out.

@@ -10,17 +10,17 @@ from collections import deque
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.analysis.call_graph import operations_of
-from mind_mlir.bindings import new_context
+from mind_mlir.ir.analysis.call_graph import operations_of
 from mind_mlir.ir.attributes import TensorLiteral
+from mind_mlir.mlir.bindings import new_context
 from mind_mlir.mlir.passes import keeping
-from mind_mlir.releasing import at_release
+from mind_mlir.support.releasing import at_release
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mind_mlir.bindings import Context
     from mind_mlir.ir.module import Module
+    from mind_mlir.mlir.bindings import Context
 
 #: So many compilations use a context.
 _USES = 16

@@ -6,14 +6,14 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir
 from mind_mlir.lowering.loop_hints import SCALAR_ATTRIBUTE
-from mind_mlir.lowering.vector_math import INLINE_ATTRIBUTE
+from mind_mlir.lowering.math.expansion import INLINE_ATTRIBUTE
+from mind_mlir.mlir.bindings import ir
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from mind_mlir.bindings import Module, Operation
+    from mind_mlir.mlir.bindings import Module, Operation
 
 #: Operations that are worth a unit of their own: another one costs its thread 2 ms, an operation 30 us.
 _WORTHWHILE = 100

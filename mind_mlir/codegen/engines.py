@@ -13,17 +13,17 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.bindings import Handle, StringRef, c_function, handle_of, ir
-from mind_mlir.code.pages import forbidden, may_become_code
 from mind_mlir.codegen.ahead import Ahead, making
 from mind_mlir.codegen.written import written
 from mind_mlir.diagnostics import Diagnostic, InternalError, UnsupportedError
-from mind_mlir.float_mode import fixed
+from mind_mlir.image.pages import forbidden, may_become_code
+from mind_mlir.mlir.bindings import Handle, StringRef, c_function, handle_of, ir
+from mind_mlir.support.float_mode import fixed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from mind_mlir.bindings import Module, Operation
+    from mind_mlir.mlir.bindings import Module, Operation
 
 #: What stands for the address of what an object refers to: it is never followed.
 _ELSEWHERE = 1 << 12

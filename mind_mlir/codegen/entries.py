@@ -1,16 +1,16 @@
-"""The entries of a module: what callers of compiled code call (see `mind_mlir.abi`)."""
+"""The entries of a module: what callers of compiled code call (see `mind_mlir.target.abi`)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mind_mlir.abi import ENTRY_PREFIX, SCRATCH_ATTRIBUTE, TABLE_ATTRIBUTE
-from mind_mlir.bindings import ir, llvm
 from mind_mlir.lowering.debug_info import describe_entry
+from mind_mlir.mlir.bindings import ir, llvm
+from mind_mlir.target.abi import ENTRY_PREFIX, SCRATCH_ATTRIBUTE, TABLE_ATTRIBUTE
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Module, Operation
+    from mind_mlir.mlir.bindings import Module, Operation
 
 #: What an entry has of its function: for another processor, neither could be a part of the other.
 _SHARED = ("target_cpu", "target_features", "tune_cpu")

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir
 from mind_mlir.codegen.ahead import making
 from mind_mlir.codegen.library import Code
 from mind_mlir.lowering.schedule.contraction.library import define_kernel
 from mind_mlir.lowering.to_llvm import target_attributes
+from mind_mlir.mlir.bindings import ir
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir, llvm, new_context
-from mind_mlir.code.linking import link
 from mind_mlir.codegen.ahead import making
 from mind_mlir.codegen.engines import Making
-from mind_mlir.interrupts import held
+from mind_mlir.image.linking import link
+from mind_mlir.mlir.bindings import ir, llvm, new_context
+from mind_mlir.support.interrupts import held
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.bindings import Module
-    from mind_mlir.code.image import Image
+    from mind_mlir.image.image import Image
+    from mind_mlir.mlir.bindings import Module
 
 #: Where the addresses of functions are that nothing else refers to.
 ADDRESSES = "mind.addresses"

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mind_mlir.code.errors import LinkingError
-from mind_mlir.code.linking import link
 from mind_mlir.codegen.constants import take_constants
 from mind_mlir.codegen.engines import make_objects
 from mind_mlir.codegen.entries import add_entries, is_public, join_entry
@@ -14,18 +12,20 @@ from mind_mlir.codegen.kernels import begin_kernels, kernel_object
 from mind_mlir.codegen.library import ADDRESSES
 from mind_mlir.codegen.units import cut_into_units, whole
 from mind_mlir.diagnostics import InternalError
-from mind_mlir.interrupts import held
+from mind_mlir.image.errors import LinkingError
+from mind_mlir.image.linking import link
 from mind_mlir.lowering.schedule.contraction.library import declared_kernels
 from mind_mlir.lowering.to_llvm import linked
+from mind_mlir.support.interrupts import held
 from mind_mlir.target import named_target
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mind_mlir.bindings import Module
-    from mind_mlir.code.compiled import Data
-    from mind_mlir.code.image import Image
     from mind_mlir.codegen.entries import Signature
+    from mind_mlir.image.compiled import Data
+    from mind_mlir.image.image import Image
+    from mind_mlir.mlir.bindings import Module
     from mind_mlir.mlir.references import References
     from mind_mlir.target import Target
 

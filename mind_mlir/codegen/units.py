@@ -11,17 +11,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir
 from mind_mlir.codegen.cutting import shares
 from mind_mlir.codegen.library import append_addresses
 from mind_mlir.lowering.loop_hints import SCALAR_ATTRIBUTE
-from mind_mlir.lowering.vector_math import INLINE_ATTRIBUTE
+from mind_mlir.lowering.math.expansion import INLINE_ATTRIBUTE
+from mind_mlir.mlir.bindings import ir
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from mind_mlir.bindings import Module, Operation
     from mind_mlir.codegen.cutting import Share
+    from mind_mlir.mlir.bindings import Module, Operation
 
 
 @dataclass(slots=True)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from mind_mlir.conversion.c.dtypes import DTYPES
 from mind_mlir.conversion.expansion import CUSTOM_CALL
 from mind_mlir.conversion.target import ConversionTarget, LegalityTable, OperationRule
-from mind_mlir.frozen import FrozenDict
 from mind_mlir.ops.registry import all_ops
+from mind_mlir.support.frozen import FrozenDict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,20 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from mind_mlir.analysis.call_graph import callee_of
 from mind_mlir.conversion.legality import as_target, bound, findings_of
 from mind_mlir.conversion.names import distinct, entry_point_names
 from mind_mlir.diagnostics import UnsupportedError
 from mind_mlir.diagnostics.display import short_repr
 from mind_mlir.diagnostics.tracebacks import public
-from mind_mlir.float_mode import fixed
+from mind_mlir.ir.analysis.call_graph import callee_of
 from mind_mlir.ir.entry import exported
 from mind_mlir.ir.interface import interface_of
 from mind_mlir.ir.module import Functions, Module
-from mind_mlir.programs.kinds import as_module
-from mind_mlir.ptir.program import Program
-from mind_mlir.ptir.symbols import symbols_of
-from mind_mlir.ptir.to_module import argument_names, to_module
+from mind_mlir.languages.programs.kinds import as_module
+from mind_mlir.languages.ptir.program import Program
+from mind_mlir.languages.ptir.symbols import symbols_of
+from mind_mlir.languages.ptir.to_module import argument_names, to_module
+from mind_mlir.support.float_mode import fixed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mind_mlir.conversion.target import ConversionTarget
     from mind_mlir.ir.module import Block, CoreOperation
     from mind_mlir.ir.types import ValueType
-    from mind_mlir.programs.kinds import AnyProgram
+    from mind_mlir.languages.programs.kinds import AnyProgram
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mind_mlir.builders.builder import Builder
 from mind_mlir.conversion.walk import VisitKind, walk_program
-from mind_mlir.core.builder import Builder
 from mind_mlir.ir.module import CoreOperation, Functions, Module
+from mind_mlir.ir.profiles import PTIR
 from mind_mlir.ir.types import SymbolicDim
 from mind_mlir.ops.custom_targets import custom_target
 from mind_mlir.passes.expand import expanded
-from mind_mlir.profiles import PTIR
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

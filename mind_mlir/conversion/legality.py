@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir import border
-from mind_mlir.analysis.call_graph import CALL
 from mind_mlir.conversion.expansion import expansion_of
 from mind_mlir.conversion.registry import get_conversion_target
 from mind_mlir.conversion.target import ConversionTarget, OperationRule
@@ -18,22 +16,24 @@ from mind_mlir.conversion.walk import Visit, VisitKind, walk_program
 from mind_mlir.diagnostics import Diagnostic
 from mind_mlir.diagnostics.findings import Findings
 from mind_mlir.diagnostics.tracebacks import public
-from mind_mlir.frozen import FrozenDict
-from mind_mlir.interrupts import deliver
+from mind_mlir.ir.analysis.call_graph import CALL
 from mind_mlir.ir.module import MODULE, Function, Module
 from mind_mlir.ir.types import TupleType
-from mind_mlir.programs.kinds import as_module
-from mind_mlir.programs.verification import verify
-from mind_mlir.ptir.program import Function as ProgramFunction
-from mind_mlir.ptir.program import Instruction, Program
-from mind_mlir.ptir.symbols import bind, checked_bindings, symbols_of
+from mind_mlir.languages.programs.kinds import as_module
+from mind_mlir.languages.programs.verification import verify
+from mind_mlir.languages.ptir.program import Function as ProgramFunction
+from mind_mlir.languages.ptir.program import Instruction, Program
+from mind_mlir.languages.ptir.symbols import bind, checked_bindings, symbols_of
+from mind_mlir.support import argument_checks
+from mind_mlir.support.frozen import FrozenDict
+from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from mind_mlir.conversion.target import LegalityTable
     from mind_mlir.ir.types import DType, TensorType
-    from mind_mlir.programs.kinds import AnyProgram
+    from mind_mlir.languages.programs.kinds import AnyProgram
 
 #: Operations that are forms of a program: an input is a parameter of its function.
 FORM_OPERATIONS = ("Input", CALL)
@@ -74,7 +74,7 @@ def as_target(target: object) -> ConversionTarget:
     if isinstance(target, ConversionTarget):
         return target
     if not isinstance(target, str):
-        border.reject("target", "a ConversionTarget, or the name of one", target)
+        argument_checks.reject("target", "a ConversionTarget, or the name of one", target)
     return get_conversion_target(target)
 
 
@@ -88,8 +88,8 @@ def bound(program: AnyProgram, bindings: Mapping[str, int] | None) -> Module | P
     if isinstance(program, Program):
         extents = checked_bindings({} if bindings is None else bindings, symbols_of(program))
         return verify(bind(program, extents))
-    border.refuse_bindings(bindings)
-    return verify(border.expect(program, Module, "program", f"{MODULE}, or a Program"))
+    argument_checks.refuse_bindings(bindings)
+    return verify(argument_checks.expect(program, Module, "program", f"{MODULE}, or a Program"))
 
 
 def findings_of(program: Module | Program, target: ConversionTarget) -> tuple[Diagnostic, ...]:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.conversion.expansion import CUSTOM_CALL
 from mind_mlir.conversion.target import ConversionTarget, LegalityTable, OperationRule
-from mind_mlir.frozen import FrozenDict
 from mind_mlir.ops.custom_targets import custom_target
 from mind_mlir.ops.registry import all_ops
-from mind_mlir.stages import STAGES, suffix
+from mind_mlir.support.frozen import FrozenDict
+from mind_mlir.support.stages import STAGES, suffix
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def _lowered(form: str, module: Module) -> str:
-    from mind_mlir.pipeline import Lowering  # noqa: PLC0415 -- loads MLIR, which legality does without
+    from mind_mlir.lowering.pipeline import Lowering  # noqa: PLC0415 -- loads MLIR, which legality does without
 
     lowering = Lowering()
     text = lowering.run(module, form)

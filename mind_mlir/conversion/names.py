@@ -10,18 +10,18 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from mind_mlir import border
-from mind_mlir.abi import symbol_of
-from mind_mlir.frozen import FrozenDict
 from mind_mlir.ir.module import MODULE, Module
-from mind_mlir.programs.kinds import as_module
-from mind_mlir.ptir.program import Program
-from mind_mlir.ptir.symbols import checked_bindings, symbols_of
+from mind_mlir.languages.programs.kinds import as_module
+from mind_mlir.languages.ptir.program import Program
+from mind_mlir.languages.ptir.symbols import checked_bindings, symbols_of
+from mind_mlir.support import argument_checks
+from mind_mlir.support.frozen import FrozenDict
+from mind_mlir.target.abi import symbol_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from mind_mlir.programs.kinds import AnyProgram
+    from mind_mlir.languages.programs.kinds import AnyProgram
 
 #: The keywords of C23 and C++20, and what C starts a program with.
 _KEYWORDS = """
@@ -50,13 +50,13 @@ def entry_point_name(function: str, bindings: Mapping[str, int] | None = None) -
     Raises:
         TypeError: ``function`` is no string, or ``bindings`` no mapping from strings to integers.
     """
-    name = _FOREIGN.sub("_", border.text(function, "function"))
-    given = border.mapping(
+    name = _FOREIGN.sub("_", argument_checks.text(function, "function"))
+    given = argument_checks.mapping(
         {} if bindings is None else bindings, "bindings", "a mapping from names to extents"
     )
-    extents = {border.text(symbol, "each name in bindings"): given[symbol] for symbol in given}
+    extents = {argument_checks.text(symbol, "each name in bindings"): given[symbol] for symbol in given}
     for symbol in sorted(extents):
-        extent = border.integer(extents[symbol], f"bindings[{symbol!r}]")
+        extent = argument_checks.integer(extents[symbol], f"bindings[{symbol!r}]")
         name += f"__{_FOREIGN.sub('_', symbol)}{extent}"
     return _free(name)
 
@@ -79,8 +79,8 @@ def entry_point_names(program: AnyProgram, bindings: Mapping[str, int] | None = 
     if isinstance(program, Program):
         extents = checked_bindings({} if bindings is None else bindings, symbols_of(program))
         return FrozenDict(distinct((each.name for each in program.functions), extents))
-    border.refuse_bindings(bindings)
-    module = border.expect(program, Module, "program", f"{MODULE}, or a Program")
+    argument_checks.refuse_bindings(bindings)
+    module = argument_checks.expect(program, Module, "program", f"{MODULE}, or a Program")
     return FrozenDict(distinct(each.name for each in module.functions if each.public))
 
 

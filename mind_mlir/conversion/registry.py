@@ -13,14 +13,14 @@ from importlib.metadata import entry_points
 from threading import RLock
 from typing import TYPE_CHECKING
 
-from mind_mlir import border
 from mind_mlir.conversion.shipped import GROUP, SHIPPED
 from mind_mlir.conversion.target import ConversionTarget
 from mind_mlir.diagnostics import Diagnostic, UnsupportedError
 from mind_mlir.diagnostics.display import brief
 from mind_mlir.diagnostics.tracebacks import public
-from mind_mlir.frozen import FrozenDict
-from mind_mlir.suggestions import did_you_mean
+from mind_mlir.support import argument_checks
+from mind_mlir.support.frozen import FrozenDict
+from mind_mlir.support.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -39,7 +39,7 @@ def register_conversion_target(target: ConversionTarget) -> ConversionTarget:
         TypeError: It is no `ConversionTarget`.
         ValueError: There is a target of that name.
     """
-    given = border.expect(target, ConversionTarget, "target", "a ConversionTarget")
+    given = argument_checks.expect(target, ConversionTarget, "target", "a ConversionTarget")
     with _lock:
         known = _registered.get(given.name)
         if given.name in SHIPPED or (known is not None and known is not given):
@@ -58,7 +58,7 @@ def get_conversion_target(name: str) -> ConversionTarget:
         TypeError: ``name`` is no string.
         ValueError: There is none of that name.
     """
-    name = border.text(name, "name")
+    name = argument_checks.text(name, "name")
     found = _find(name)
     if isinstance(found, Diagnostic):
         raise UnsupportedError(found)
@@ -126,7 +126,7 @@ def _load(point: EntryPoint) -> ConversionTarget | Diagnostic:
     except (Exception, SystemExit) as error:  # whatever a package of somebody else does when it is loaded
         return _broken(point, f"{type(error).__name__}: {brief(str(error))}".rstrip(": "))
     if not isinstance(found, ConversionTarget):
-        return _broken(point, f"it leads to {border.describe(found)}, which is no ConversionTarget")
+        return _broken(point, f"it leads to {argument_checks.describe(found)}, which is no ConversionTarget")
     if found.name != point.name:
         return _broken(point, f"it leads to a target that is called '{found.name}'")
     return found

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.conversion.stablehlo.support import reason_against
 from mind_mlir.conversion.target import ConversionTarget, LegalityTable, OperationRule
-from mind_mlir.frozen import FrozenDict
 from mind_mlir.ir.entry import default_entry, exported
 from mind_mlir.ir.types import DType
 from mind_mlir.ops.registry import all_ops
+from mind_mlir.support.frozen import FrozenDict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,17 +6,17 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir import border
 from mind_mlir.diagnostics.display import short_repr
-from mind_mlir.frozen import FrozenDict
 from mind_mlir.ir.types import MAX_RANK, DType
+from mind_mlir.support import argument_checks
+from mind_mlir.support.frozen import FrozenDict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mind_mlir.conversion.walk import Visit
     from mind_mlir.ir.module import Module
-    from mind_mlir.ptir.program import Program
+    from mind_mlir.languages.ptir.program import Program
 
 _NAME = re.compile(r"[a-z][a-z0-9_.-]*", re.ASCII)
 _SUFFIX = re.compile(r"(\.[A-Za-z0-9_]+)+", re.ASCII)
@@ -40,10 +40,10 @@ class OperationRule:
     __repr__ = short_repr
 
     def __post_init__(self) -> None:
-        given = border.items(self.dtypes, "dtypes", "a sequence of DTypes")
-        dtypes = tuple(border.expect(each, DType, "each of dtypes", "a DType") for each in given)
+        given = argument_checks.items(self.dtypes, "dtypes", "a sequence of DTypes")
+        dtypes = tuple(argument_checks.expect(each, DType, "each of dtypes", "a DType") for each in given)
         object.__setattr__(self, "dtypes", dtypes)
-        border.text(self.reason, "reason")
+        argument_checks.text(self.reason, "reason")
         _check_function(self.unless, "unless", optional=True)
 
 
@@ -79,20 +79,22 @@ class LegalityTable:
     __repr__ = short_repr
 
     def __post_init__(self) -> None:
-        given = border.mapping(self.operations, "operations", "a mapping from opcodes to OperationRules")
+        given = argument_checks.mapping(
+            self.operations, "operations", "a mapping from opcodes to OperationRules"
+        )
         rules = {
-            border.text(opcode, "each opcode in operations"): border.expect(
+            argument_checks.text(opcode, "each opcode in operations"): argument_checks.expect(
                 rule, OperationRule, f"operations[{opcode!r}]", "an OperationRule"
             )
             for opcode, rule in given.items()
         }
         object.__setattr__(self, "operations", FrozenDict(rules))
-        dtypes = border.items(self.dtypes, "dtypes", "a sequence of DTypes")
-        checked = tuple(border.expect(each, DType, "each of dtypes", "a DType") for each in dtypes)
+        dtypes = argument_checks.items(self.dtypes, "dtypes", "a sequence of DTypes")
+        checked = tuple(argument_checks.expect(each, DType, "each of dtypes", "a DType") for each in dtypes)
         object.__setattr__(self, "dtypes", checked)
-        border.integer(self.max_rank, "max_rank")
+        argument_checks.integer(self.max_rank, "max_rank")
         for name in FORMS:
-            border.flag(getattr(self, name), name)
+            argument_checks.flag(getattr(self, name), name)
 
     def takes(self, opcode: str, dtype: DType) -> bool:
         """Return whether values of ``dtype`` may be operands and results of an operation."""
@@ -141,12 +143,12 @@ class ConversionTarget:
     __repr__ = short_repr
 
     def __post_init__(self) -> None:
-        if not _NAME.fullmatch(border.text(self.name, "name")):
+        if not _NAME.fullmatch(argument_checks.text(self.name, "name")):
             raise ValueError(f"name must be letters and digits, as in 'my-target', not {self.name!r}")
-        border.text(self.summary, "summary")
-        if not _SUFFIX.fullmatch(border.text(self.suffix, "suffix")):
+        argument_checks.text(self.summary, "summary")
+        if not _SUFFIX.fullmatch(argument_checks.text(self.suffix, "suffix")):
             raise ValueError(f"suffix must be that of a file, as in '.mlir', not {self.suffix!r}")
-        border.expect(self.legality, LegalityTable, "legality", "a LegalityTable")
+        argument_checks.expect(self.legality, LegalityTable, "legality", "a LegalityTable")
         _check_function(self.convert, "convert")
         _check_function(self.convert_program, "convert_program", optional=True)
         _check_function(self.symbols, "symbols", optional=True)
@@ -156,4 +158,4 @@ class ConversionTarget:
 
 def _check_function(value: Any, name: str, *, optional: bool = False) -> None:
     if not callable(value) and not (optional and value is None):
-        border.reject(name, "a function", value)
+        argument_checks.reject(name, "a function", value)

@@ -6,26 +6,26 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from mind_mlir import border
 from mind_mlir.diagnostics.tracebacks import public
-from mind_mlir.frozen import FrozenDict
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.module import MODULE, Block, CoreOperation, Module
 from mind_mlir.ir.module import Function as CoreFunction
 from mind_mlir.ir.types import TupleType
+from mind_mlir.languages.programs.kinds import as_module
+from mind_mlir.languages.ptir.fields import records, spelled
+from mind_mlir.languages.ptir.program import Function, Instruction, Program, Region, ValueRef
+from mind_mlir.languages.ptir.values import all_leaves
 from mind_mlir.ops.registry import by_opcode
-from mind_mlir.programs.kinds import as_module
-from mind_mlir.ptir.fields import records, spelled
-from mind_mlir.ptir.program import Function, Instruction, Program, Region, ValueRef
-from mind_mlir.ptir.values import all_leaves
+from mind_mlir.support import argument_checks
+from mind_mlir.support.frozen import FrozenDict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from mind_mlir.diagnostics import Location
     from mind_mlir.ir.types import TensorType, ValueType
+    from mind_mlir.languages.programs.kinds import AnyProgram
     from mind_mlir.ops.opdef import OpDef
-    from mind_mlir.programs.kinds import AnyProgram
 
 #: What is visited: of a module the first three, of a program the others.
 Part: TypeAlias = CoreFunction | Block | CoreOperation | Function | Region | Instruction
@@ -92,7 +92,7 @@ def walk_program(program: AnyProgram) -> Iterator[Visit]:
     program, _, _ = as_module(program)
     if isinstance(program, Program):
         return _program(program)
-    return _module(border.expect(program, Module, "program", f"{MODULE}, or a Program"))
+    return _module(argument_checks.expect(program, Module, "program", f"{MODULE}, or a Program"))
 
 
 # Modules

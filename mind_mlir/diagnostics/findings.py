@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from mind_mlir.diagnostics.model import Diagnostic
-from mind_mlir.frozen import FrozenDict
+from mind_mlir.support.frozen import FrozenDict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from mind_mlir import border
 from mind_mlir.diagnostics.display import brief
-from mind_mlir.frozen import FrozenDict
+from mind_mlir.support import argument_checks
+from mind_mlir.support.frozen import FrozenDict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -40,7 +40,7 @@ class Diagnostic:
     context: Mapping[str, Any] = field(default_factory=FrozenDict, hash=False)
 
     def __post_init__(self) -> None:
-        context = border.mapping(self.context, "context", "a mapping from names to facts")
+        context = argument_checks.mapping(self.context, "context", "a mapping from names to facts")
         object.__setattr__(self, "context", FrozenDict(context))
 
     def __str__(self) -> str:
@@ -86,8 +86,8 @@ class MindError(Exception):
 def _diagnostics(values: object) -> tuple[Diagnostic, ...]:
     expected = "a Diagnostic or several"
     found = [
-        border.expect(value, Diagnostic, "each of diagnostics", "a Diagnostic")
-        for value in border.items(values, "diagnostics", expected)
+        argument_checks.expect(value, Diagnostic, "each of diagnostics", "a Diagnostic")
+        for value in argument_checks.items(values, "diagnostics", expected)
     ]
     if not found:
         raise ValueError(f"diagnostics must be {expected}, not none")

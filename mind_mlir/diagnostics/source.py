@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, overload
 
-from mind_mlir import border
+from mind_mlir.support import argument_checks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -64,8 +64,8 @@ class SourceText:
     text: str = field(repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "name", border.text(self.name, "name"))
-        object.__setattr__(self, "text", border.text(self.text, "text"))
+        object.__setattr__(self, "name", argument_checks.text(self.name, "name"))
+        object.__setattr__(self, "text", argument_checks.text(self.text, "text"))
 
     def __reduce__(self) -> tuple[type[SourceText], tuple[str, str]]:
         return SourceText, (self.name, self.text)

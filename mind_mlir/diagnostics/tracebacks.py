@@ -28,7 +28,7 @@ PACKAGE = str(Path(__file__).parents[1]) + os.sep
 #: The file that code is of which is written while a program runs.
 WRITTEN = f"{PACKAGE}<written>"
 #: Whose exceptions are about arguments of a wrong type.
-_BORDER = f"{PACKAGE}border.py"
+_BORDER = str(Path(PACKAGE, "support", "argument_checks.py"))
 
 
 def trim(error: Exception) -> None:

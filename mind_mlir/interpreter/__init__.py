@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from mind_mlir import border
-from mind_mlir.arguments import bind, viewed
+from mind_mlir.arguments.programs import ProgramArguments
+from mind_mlir.arguments.tensors import bind, viewed
 from mind_mlir.diagnostics import ExecutionError
 from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.interpreter.machine import execute, too_large
@@ -23,27 +23,27 @@ from mind_mlir.ir.interface import interface_of
 from mind_mlir.ir.module import Block, Functions, Parameter, Return
 from mind_mlir.ir.regions import reads
 from mind_mlir.ir.types import SymbolicDim
+from mind_mlir.languages.mind.elaboration.programs import open_types
+from mind_mlir.languages.mind.elaboration.wording import as_written
+from mind_mlir.languages.mind.program import SurfaceProgram
+from mind_mlir.languages.programs.verification import in_binding
+from mind_mlir.languages.ptir.program import Program
+from mind_mlir.languages.ptir.restriction import restricted
+from mind_mlir.languages.ptir.seeding import seeded
+from mind_mlir.languages.ptir.symbols import bind as bind_symbols
+from mind_mlir.languages.ptir.to_module import signature_of, to_module
 from mind_mlir.ops.contexts import allocation_failed
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.passes.structure import structure, structure_function
 from mind_mlir.passes.verify import verify
-from mind_mlir.program_arguments import ProgramArguments
-from mind_mlir.programs.verification import in_binding
-from mind_mlir.ptir.program import Program
-from mind_mlir.ptir.restriction import restricted
-from mind_mlir.ptir.seeding import seeded
-from mind_mlir.ptir.symbols import bind as bind_symbols
-from mind_mlir.ptir.to_module import signature_of, to_module
-from mind_mlir.surface.elaboration.programs import open_types
-from mind_mlir.surface.elaboration.wording import as_written
-from mind_mlir.surface.program import SurfaceProgram
+from mind_mlir.support import argument_checks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.module import CoreOperation, Function, Module, ValueId
-    from mind_mlir.programs.kinds import AnyProgram
+    from mind_mlir.languages.programs.kinds import AnyProgram
 
 
 @public
@@ -80,7 +80,7 @@ def interpret(
         ValueError: ``seed`` does not fit in 64 bits, or is given for a module.
     """
     expected = "a mapping from the names of the inputs to arrays"
-    named = cast("Mapping[str, Any]", border.mapping(arguments, "arguments", expected))
+    named = cast("Mapping[str, Any]", argument_checks.mapping(arguments, "arguments", expected))
     if isinstance(module, SurfaceProgram):
         try:
             return run(module.lower(function, _extents(module, named, function)), named)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mind_mlir.interrupts import deliver
 from mind_mlir.ops.contexts import allocation_failed
+from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

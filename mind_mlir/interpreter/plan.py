@@ -6,10 +6,10 @@ import inspect
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mind_mlir.interrupts import deliver
 from mind_mlir.ops.contexts import EvalContext
 from mind_mlir.ops.infer import complete_attributes
 from mind_mlir.ops.registry import by_opcode
+from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
-from mind_mlir import border
 from mind_mlir.diagnostics import Diagnostic, VerificationError
-from mind_mlir.float_mode import fixed
-from mind_mlir.frozen import FrozenDict
 from mind_mlir.ir.elements import Problem, convert_array, convert_numbers
 from mind_mlir.ir.nested import MAX_DEPTH, as_array, flattened, is_masked
 from mind_mlir.ir.types import MAX_RANK, DType, TensorType, dtype_of
+from mind_mlir.support import argument_checks
+from mind_mlir.support.float_mode import fixed
+from mind_mlir.support.frozen import FrozenDict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,8 +49,8 @@ class TensorLiteral:
     data: bytes
 
     def __post_init__(self) -> None:
-        border.expect(self.type, TensorType, "type", "a TensorType")
-        border.expect(self.data, bytes, "data", "bytes (see TensorLiteral.of)")
+        argument_checks.expect(self.type, TensorType, "type", "a TensorType")
+        argument_checks.expect(self.data, bytes, "data", "bytes (see TensorLiteral.of)")
         shape = self.type.shape
         known = len(shape) <= MAX_RANK and all(isinstance(extent, int) and extent >= 0 for extent in shape)
         if not known or not self.type.is_addressable:
@@ -65,10 +65,10 @@ class TensorLiteral:
     def from_array(cls, array: Array) -> TensorLiteral:
         """Copy an array, whose elements are of a `DType`."""
         expected = "a numpy array of a DType's elements (see TensorLiteral.of)"
-        border.expect(array, np.ndarray, "array", expected)
+        argument_checks.expect(array, np.ndarray, "array", expected)
         dtype = DType.from_numpy(array.dtype)
         if dtype is None:
-            border.reject("array", expected, array)
+            argument_checks.reject("array", expected, array)
         return cls(_type(dtype, array.shape), array.tobytes())
 
     @property
@@ -90,7 +90,7 @@ class TensorLiteral:
         """
         target = dtype_of(dtype)
         if target is None:
-            message = f"a literal needs a DType, such as DType.F32, not {border.describe(dtype)}"
+            message = f"a literal needs a DType, such as DType.F32, not {argument_checks.describe(dtype)}"
             raise VerificationError(Diagnostic("E1104", message))
         try:
             array = _converted(data, target)
@@ -102,7 +102,7 @@ class TensorLiteral:
         return cls.from_array(array)
 
     def __str__(self) -> str:
-        from mind_mlir.core.printer import format_literal  # noqa: PLC0415 -- the printer stands above the data
+        from mind_mlir.languages.core.printer import format_literal  # noqa: PLC0415 -- the printer stands above the data
 
         return format_literal(self)
 
@@ -144,15 +144,17 @@ class Padding:
 
     def __post_init__(self) -> None:
         if not isinstance(self.mode, PaddingMode):
-            word = border.choice(border.text(self.mode, "mode").capitalize(), _MODES, "mode")
+            word = argument_checks.choice(
+                argument_checks.text(self.mode, "mode").capitalize(), _MODES, "mode"
+            )
             object.__setattr__(self, "mode", PaddingMode(word))
         expected = "a sequence of pairs of integers"
         pairs = tuple(
             tuple(
-                border.integer(extent, "each extent of pairs")
-                for extent in border.items(p, "pairs", expected)
+                argument_checks.integer(extent, "each extent of pairs")
+                for extent in argument_checks.items(p, "pairs", expected)
             )
-            for p in border.items(self.pairs, "pairs", expected)
+            for p in argument_checks.items(self.pairs, "pairs", expected)
         )
         object.__setattr__(self, "pairs", pairs)
 
@@ -204,10 +206,10 @@ def _frozen_atom(value: object) -> AttributeValue | None:
     if isinstance(value, (bool, np.bool_)):
         return bool(value)
     if isinstance(value, str):
-        return border.text(value, "an attribute")
+        return argument_checks.text(value, "an attribute")
     if isinstance(value, (float, np.floating)):
         return float(value)
-    return None if border.whole(value) is None else border.integer(value, "an attribute")
+    return None if argument_checks.whole(value) is None else argument_checks.integer(value, "an attribute")
 
 
 def _plain_padding(padding: Padding) -> Padding | None:

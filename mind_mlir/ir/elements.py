@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
-from mind_mlir import border
 from mind_mlir.ir.types import DType, DTypeKind
+from mind_mlir.support import argument_checks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -217,7 +217,7 @@ def _exact(number: Any) -> Fraction | float | complex | None:
         number = number[()]
     if isinstance(number, (bool, np.bool_)):
         return Fraction(bool(number))
-    integer = border.whole(number)
+    integer = argument_checks.whole(number)
     if integer is not None:
         return Fraction(integer)
     if isinstance(number, Rational):
@@ -300,9 +300,9 @@ def _shown(number: object) -> str:
         number = number.item()
     if type(number) in (bool, float, complex):
         return repr(number)
-    if type(number) is int and not abs(number) >= 10**border.MAX_DIGITS:
+    if type(number) is int and not abs(number) >= 10**argument_checks.MAX_DIGITS:
         return str(number)
-    return border.describe(number)
+    return argument_checks.describe(number)
 
 
 def _largest(target: np.dtype[Any]) -> float:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from mind_mlir import border
 from mind_mlir.diagnostics import Diagnostic, VerificationError
 from mind_mlir.diagnostics.display import brief
-from mind_mlir.suggestions import did_you_mean
+from mind_mlir.support import argument_checks
+from mind_mlir.support.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from mind_mlir.ir.module import Function, Module
@@ -49,7 +49,7 @@ def entry_function(module: Module, name: str | None = None) -> Function:
         if function is None:
             raise VerificationError(_open(module))
         return function
-    name = border.text(name, "function")
+    name = argument_checks.text(name, "function")
     for function in module.functions:
         if function.name == name:
             if not function.public:

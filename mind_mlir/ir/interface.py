@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir import border
 from mind_mlir.ir.terminators import Return
 from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.support import argument_checks
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -103,7 +103,11 @@ def _outputs(function: Function) -> tuple[Output, ...]:
     if len(named) != len(declared):
         named = [f"output_{index}" for index in range(len(declared))]
     return tuple(
-        map(Output, named, (border.expect(each, TensorType, "a result", "a TensorType") for each in declared))
+        map(
+            Output,
+            named,
+            (argument_checks.expect(each, TensorType, "a result", "a TensorType") for each in declared),
+        )
     )
 
 

@@ -27,7 +27,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, SupportsIndex, overload
 
-from mind_mlir import border
 from mind_mlir.diagnostics.display import brief
 from mind_mlir.ir.operation import Block, CoreOperation, Parameter, Result
 from mind_mlir.ir.sequences import counted, sequence_of
@@ -43,6 +42,7 @@ from mind_mlir.ir.terminators import (
     ids,
 )
 from mind_mlir.ir.types import TensorType, TupleType
+from mind_mlir.support import argument_checks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -92,21 +92,23 @@ class Function:
     result_locations: Sequence[Location] = field(default=(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "name", border.text(self.name, "name"))
+        object.__setattr__(self, "name", argument_checks.text(self.name, "name"))
         object.__setattr__(self, "blocks", sequence_of(self.blocks, Block, "blocks"))
-        object.__setattr__(self, "public", border.flag(self.public, "public"))
+        object.__setattr__(self, "public", argument_checks.flag(self.public, "public"))
         check_location(self.location)
         if not isinstance(self.result_locations, Sequence):
-            border.reject("result_locations", "a sequence of Locations", self.result_locations)
+            argument_checks.reject("result_locations", "a sequence of Locations", self.result_locations)
         if self.result_types is not None:
-            types = border.items(self.result_types, "result_types", "a sequence of TensorTypes, or None")
+            types = argument_checks.items(
+                self.result_types, "result_types", "a sequence of TensorTypes, or None"
+            )
             for type_ in types:
                 if not isinstance(type_, (TensorType, TupleType)):
-                    border.reject("each of result_types", "a TensorType", type_)
+                    argument_checks.reject("each of result_types", "a TensorType", type_)
             object.__setattr__(self, "result_types", types)
 
     def __str__(self) -> str:
-        from mind_mlir.core.printer import print_function  # noqa: PLC0415 -- the printer stands above the data
+        from mind_mlir.languages.core.printer import print_function  # noqa: PLC0415 -- the printer stands above the data
 
         return print_function(self)
 
@@ -167,10 +169,10 @@ class Module:
         if type(self.functions) is not Functions:
             functions = Functions(sequence_of(self.functions, Function, "functions"))
             object.__setattr__(self, "functions", functions)
-        object.__setattr__(self, "profile", border.text(self.profile, "profile"))
+        object.__setattr__(self, "profile", argument_checks.text(self.profile, "profile"))
 
     def __str__(self) -> str:
-        from mind_mlir.core.printer import print_module  # noqa: PLC0415 -- the printer stands above the data
+        from mind_mlir.languages.core.printer import print_module  # noqa: PLC0415 -- the printer stands above the data
 
         return print_module(self).removesuffix("\n")
 

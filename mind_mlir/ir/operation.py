@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from mind_mlir import border
 from mind_mlir.diagnostics.display import brief
 from mind_mlir.ir.attributes import Attributes, TensorLiteral, frozen
 from mind_mlir.ir.names import NO_NAMES
@@ -27,6 +26,7 @@ from mind_mlir.ir.terminators import (
     ids,
 )
 from mind_mlir.ir.types import TensorType, TupleType
+from mind_mlir.support import argument_checks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -47,9 +47,9 @@ class Result:
     type: ValueType
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "value_id", border.integer(self.value_id, "value_id"))
+        object.__setattr__(self, "value_id", argument_checks.integer(self.value_id, "value_id"))
         if not isinstance(self.type, (TensorType, TupleType)):
-            border.reject("type", "a TensorType", self.type)
+            argument_checks.reject("type", "a TensorType", self.type)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +91,13 @@ class CoreOperation:
         if type(self.regions) is not tuple or self.regions:
             object.__setattr__(self, "regions", sequence_of(self.regions, Block, "regions"))
         if not isinstance(self.result_type, (TensorType, TupleType)):
-            border.reject("result_type", "a TensorType", self.result_type)
+            argument_checks.reject("result_type", "a TensorType", self.result_type)
         if self.source is not None and not isinstance(self.source, SourceInfo):
-            border.reject("source", "a SourceInfo or None", self.source)
+            argument_checks.reject("source", "a SourceInfo or None", self.source)
         if type(self.value_id) is not int or abs(self.value_id) >= PLAIN:
-            object.__setattr__(self, "value_id", border.integer(self.value_id, "value_id"))
+            object.__setattr__(self, "value_id", argument_checks.integer(self.value_id, "value_id"))
         if type(self.opcode) is not str:
-            object.__setattr__(self, "opcode", border.text(self.opcode, "opcode"))
+            object.__setattr__(self, "opcode", argument_checks.text(self.opcode, "opcode"))
         object.__setattr__(self, "operands", ids(self.operands, "operands"))
         object.__setattr__(self, "attributes", _attributes(self.attributes))
         _check_names(self)
@@ -124,7 +124,7 @@ class CoreOperation:
         return cls(value_id, opcode, read, attributes, result_type, source, names, origin, more, inside)
 
     def __str__(self) -> str:
-        from mind_mlir.core.printer import print_operation  # noqa: PLC0415 -- the printer stands above the data
+        from mind_mlir.languages.core.printer import print_operation  # noqa: PLC0415 -- the printer stands above the data
 
         return print_operation(self)
 
@@ -151,12 +151,14 @@ class CoreOperation:
         if not self.others:
             return (self.tensor_type,)
         types = (self.result_type, *(result.type for result in self.others))
-        return tuple(border.expect(type_, TensorType, "the result type", "a TensorType") for type_ in types)
+        return tuple(
+            argument_checks.expect(type_, TensorType, "the result type", "a TensorType") for type_ in types
+        )
 
     @property
     def tensor_type(self) -> TensorType:
         """Return the type of the value of a verified flat module, where there are no tuples."""
-        return border.expect(self.result_type, TensorType, "the result type", "a TensorType")
+        return argument_checks.expect(self.result_type, TensorType, "the result type", "a TensorType")
 
     @property
     def label(self) -> str:
@@ -169,7 +171,7 @@ class CoreOperation:
         Raises:
             TypeError: ``value`` is no id.
         """
-        return f"%{self.names.get(value := border.integer(value, 'value'), value)}"
+        return f"%{self.names.get(value := argument_checks.integer(value, 'value'), value)}"
 
     @property
     def location(self) -> Location | None:
@@ -206,12 +208,12 @@ class Parameter:
 
     def __post_init__(self) -> None:
         if self.name is not None:
-            object.__setattr__(self, "name", border.text(self.name, "name"))
+            object.__setattr__(self, "name", argument_checks.text(self.name, "name"))
         _check_names(self)
         check_location(self.location)
-        object.__setattr__(self, "value_id", border.integer(self.value_id, "value_id"))
+        object.__setattr__(self, "value_id", argument_checks.integer(self.value_id, "value_id"))
         if not isinstance(self.type, (TensorType, TupleType)):
-            border.reject("type", "a TensorType", self.type)
+            argument_checks.reject("type", "a TensorType", self.type)
 
     def __str__(self) -> str:
         return f"{self.spelled}: {self.type}"
@@ -229,7 +231,7 @@ class Parameter:
     @property
     def tensor_type(self) -> TensorType:
         """Return its type in a verified module, where there are no tuples."""
-        return border.expect(self.type, TensorType, "the type", "a TensorType")
+        return argument_checks.expect(self.type, TensorType, "the type", "a TensorType")
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,13 +248,13 @@ class Block:
     def __post_init__(self) -> None:
         object.__setattr__(self, "operations", sequence_of(self.operations, CoreOperation, "operations"))
         if not isinstance(self.terminator, TERMINATORS):
-            border.reject("terminator", "a Return, Yield, Branch or CondBranch", self.terminator)
+            argument_checks.reject("terminator", "a Return, Yield, Branch or CondBranch", self.terminator)
         object.__setattr__(self, "parameters", sequence_of(self.parameters, Parameter, "parameters"))
-        object.__setattr__(self, "label", border.text(self.label, "label"))
+        object.__setattr__(self, "label", argument_checks.text(self.label, "label"))
         check_location(self.location)
 
     def __str__(self) -> str:
-        from mind_mlir.core.printer import print_block  # noqa: PLC0415 -- the printer stands above the data
+        from mind_mlir.languages.core.printer import print_block  # noqa: PLC0415 -- the printer stands above the data
 
         return print_block(self)
 
@@ -263,18 +265,20 @@ class Block:
 def _check_names(named: CoreOperation | Parameter) -> None:
     check_names(named.names)
     if named.origin is not None and type(named.origin) is not str:
-        object.__setattr__(named, "origin", border.text(named.origin, "origin"))
+        object.__setattr__(named, "origin", argument_checks.text(named.origin, "origin"))
 
 
 def _attributes(attributes: object) -> Attributes:
     """Return the attributes in the form that operations hold."""
     if isinstance(attributes, Attributes):
         return attributes
-    given = border.mapping(attributes, "attributes", "a mapping from names to values")
+    given = argument_checks.mapping(attributes, "attributes", "a mapping from names to values")
     plain: dict[str, AttributeValue] = {}
     for name, value in given.items():
         attribute = frozen(value)
         if attribute is None:
-            border.reject(f"attribute {border.describe(name)}", "a number, a string or a list of them", value)
-        plain[border.text(name, "each name in attributes")] = attribute
+            argument_checks.reject(
+                f"attribute {argument_checks.describe(name)}", "a number, a string or a list of them", value
+            )
+        plain[argument_checks.text(name, "each name in attributes")] = attribute
     return Attributes.of(plain)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from mind_mlir import border
+from mind_mlir.support import argument_checks
 
 if TYPE_CHECKING:
     from collections.abc import Sized
@@ -25,8 +25,8 @@ def sequence_of(values: object, kind: type[T], parameter: str) -> tuple[T, ...]:
         TypeError: They are not.
     """
     expected = f"a sequence of {kind.__name__}s"
-    found = border.items(values, parameter, expected)
+    found = argument_checks.items(values, parameter, expected)
     for value in found:
         if not isinstance(value, kind):
-            border.reject(f"each of {parameter}", f"a {kind.__name__}", value)
+            argument_checks.reject(f"each of {parameter}", f"a {kind.__name__}", value)
     return cast("tuple[T, ...]", found)

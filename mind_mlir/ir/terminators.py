@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias, cast
 
-from mind_mlir import border
 from mind_mlir.diagnostics.source import Location
 from mind_mlir.ir.names import NO_NAMES, Names
+from mind_mlir.support import argument_checks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,12 +35,12 @@ class _Exit:
 
     def location_of(self, index: int) -> Location | None:
         """Return where operand ``index`` is named in the source."""
-        index = border.integer(index, "index")
+        index = argument_checks.integer(index, "index")
         return self.locations[index] if 0 <= index < len(self.locations) else None
 
     def spell(self, value: ValueId) -> str:
         """Return ``value`` as the text writes it: ``%x``, or ``%3`` without a name."""
-        return f"%{self.names.get(value := border.integer(value, 'value'), value)}"
+        return f"%{self.names.get(value := argument_checks.integer(value, 'value'), value)}"
 
     @property
     def targets(self) -> tuple[Target, ...]:
@@ -76,18 +76,18 @@ class Target:
     names: Mapping[ValueId, str] = field(default_factory=lambda: NO_NAMES, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "label", border.text(self.label, "label"))
+        object.__setattr__(self, "label", argument_checks.text(self.label, "label"))
         object.__setattr__(self, "arguments", ids(self.arguments, "arguments"))
         _check_places(self)
 
     def location_of(self, index: int) -> Location | None:
         """Return where argument ``index`` is named in the source, or else the label."""
-        index = border.integer(index, "index")
+        index = argument_checks.integer(index, "index")
         return self.locations[index] if 0 <= index < len(self.locations) else self.location
 
     def spell(self, value: ValueId) -> str:
         """Return ``value`` as the text writes it."""
-        return f"%{self.names.get(value := border.integer(value, 'value'), value)}"
+        return f"%{self.names.get(value := argument_checks.integer(value, 'value'), value)}"
 
     def __str__(self) -> str:
         return _printed(Branch(self)).removeprefix("br ")
@@ -101,7 +101,7 @@ class Branch:
     location: Location | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        border.expect(self.target, Target, "target", "a Target")
+        argument_checks.expect(self.target, Target, "target", "a Target")
         check_location(self.location)
 
     @property
@@ -130,9 +130,9 @@ class CondBranch:
     condition_location: Location | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "condition", border.integer(self.condition, "condition"))
-        border.expect(self.then, Target, "then", "a Target")
-        border.expect(self.otherwise, Target, "otherwise", "a Target")
+        object.__setattr__(self, "condition", argument_checks.integer(self.condition, "condition"))
+        argument_checks.expect(self.then, Target, "then", "a Target")
+        argument_checks.expect(self.otherwise, Target, "otherwise", "a Target")
         check_location(self.location)
         check_location(self.condition_location, "condition_location")
 
@@ -155,7 +155,7 @@ TERMINATORS = (Return, Yield, Branch, CondBranch)
 
 
 def _printed(terminator: Terminator) -> str:
-    from mind_mlir.core.printer import print_terminator  # noqa: PLC0415 -- the printer stands above the data
+    from mind_mlir.languages.core.printer import print_terminator  # noqa: PLC0415 -- the printer stands above the data
 
     return print_terminator(terminator)
 
@@ -163,20 +163,20 @@ def _printed(terminator: Terminator) -> str:
 def check_names(names: object) -> None:
     """Raise a TypeError unless ``names`` says what a text calls its values."""
     if type(names) is not Names:
-        border.mapping(names, "names", "a mapping from value ids to names")
+        argument_checks.mapping(names, "names", "a mapping from value ids to names")
 
 
 def check_location(location: object, parameter: str = "location") -> None:
     """Raise a TypeError unless ``location`` is one, or None."""
     if location is not None:
-        border.expect(location, Location, parameter, "a Location or None")
+        argument_checks.expect(location, Location, parameter, "a Location or None")
 
 
 def _check_places(listed: _Exit | Target) -> None:
     check_names(listed.names)
     check_location(listed.location)
     if not isinstance(listed.locations, Sequence):
-        border.reject("locations", "a sequence of Locations", listed.locations)
+        argument_checks.reject("locations", "a sequence of Locations", listed.locations)
 
 
 def ids(values: object, parameter: str) -> tuple[ValueId, ...]:
@@ -185,8 +185,8 @@ def ids(values: object, parameter: str) -> tuple[ValueId, ...]:
     Raises:
         TypeError: They are none.
     """
-    found = border.items(values, parameter, "a sequence of value ids")
+    found = argument_checks.items(values, parameter, "a sequence of value ids")
     for value in found:
         if type(value) is not int or not -PLAIN < value < PLAIN:
-            return tuple(border.integer(item, f"each value id in {parameter}") for item in found)
+            return tuple(argument_checks.integer(item, f"each value id in {parameter}") for item in found)
     return cast("tuple[ValueId, ...]", found)

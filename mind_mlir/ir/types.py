@@ -20,7 +20,7 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 
-from mind_mlir import border
+from mind_mlir.support import argument_checks
 
 #: No object of an address space is larger; beyond it, byte offsets would overflow in compiled code.
 MAX_BYTES = 2**63 - 1
@@ -104,12 +104,12 @@ class DType(Enum):
     @staticmethod
     def from_name(name: str) -> DType | None:
         """Return the dtype that is spelled ``name`` in the Core text or in PTIR, or None."""
-        return _BY_NAME.get(border.text(name, "name"))
+        return _BY_NAME.get(argument_checks.text(name, "name"))
 
     @staticmethod
     def from_numpy(dtype: np.dtype[Any]) -> DType | None:
         """Return the dtype whose elements numpy stores as ``dtype`` (in native byte order), or None."""
-        found = border.expect(dtype, np.dtype, "dtype", "a numpy.dtype")
+        found = argument_checks.expect(dtype, np.dtype, "dtype", "a numpy.dtype")
         if not found.isnative:
             return None
         return _added()[0].get(found) if found.isbuiltin == _REGISTERED else _BY_NUMPY.get(found)
@@ -173,7 +173,7 @@ class SymbolicDim:
     name: str
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "name", border.text(self.name, "name"))
+        object.__setattr__(self, "name", argument_checks.text(self.name, "name"))
 
     def __str__(self) -> str:
         return f"?{self.name}"
@@ -242,10 +242,10 @@ class TupleType:
 
     def __post_init__(self) -> None:
         expected = "a sequence of TensorTypes and TupleTypes"
-        elements = border.items(self.elements, "elements", expected)
+        elements = argument_checks.items(self.elements, "elements", expected)
         for element in elements:
             if not isinstance(element, (TensorType, TupleType)):
-                border.reject("elements", expected, element)
+                argument_checks.reject("elements", expected, element)
         object.__setattr__(self, "elements", elements)
 
     def __str__(self) -> str:
@@ -267,14 +267,14 @@ _PLAIN = 2**63
 def _dtype(value: object) -> DType:
     found = dtype_of(value)
     if found is None:
-        border.reject("dtype", "a DType, such as DType.F32", value)
+        argument_checks.reject("dtype", "a DType, such as DType.F32", value)
     return found
 
 
 def _shape(value: object) -> Shape:
-    extents = border.items(value, "shape", "a sequence of integers")
+    extents = argument_checks.items(value, "shape", "a sequence of integers")
     return tuple(
-        extent if isinstance(extent, SymbolicDim) else border.integer(extent, "each extent of shape")
+        extent if isinstance(extent, SymbolicDim) else argument_checks.integer(extent, "each extent of shape")
         for extent in extents
     )
 

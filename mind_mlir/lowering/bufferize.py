@@ -10,8 +10,6 @@ from __future__ import annotations
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING
 
-from mind_mlir.abi import SCRATCH_ATTRIBUTE
-from mind_mlir.bindings import MLIRError, func, ir, memref
 from mind_mlir.lowering.buffers.aliases import EscapeError
 from mind_mlir.lowering.buffers.arena import Plans, place_buffers
 from mind_mlir.lowering.buffers.carried import align_carried_tensors, carry_in_place
@@ -25,11 +23,13 @@ from mind_mlir.lowering.buffers.merging import merge_parallel_loops
 from mind_mlir.lowering.buffers.private import leave_stack
 from mind_mlir.lowering.schedule.attention.emission import emit_attentions
 from mind_mlir.lowering.schedule.contraction.emission import emit_contractions
+from mind_mlir.mlir.bindings import MLIRError, func, ir, memref
 from mind_mlir.mlir.memory import root_of
 from mind_mlir.mlir.passes import find_all, run_passes, survey
+from mind_mlir.target.abi import SCRATCH_ATTRIBUTE
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Attribute, Module, Operation
+    from mind_mlir.mlir.bindings import Attribute, Module, Operation
 
 _ONE_SHOT = "one-shot-bufferize{allow-return-allocs-from-loops=true}"
 #: Upwards, since what uses a value is simplified before it then: that takes fewer rounds.

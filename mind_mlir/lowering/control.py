@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.bindings import arith, func, ir, scf
 from mind_mlir.lowering.counted import as_counted
-from mind_mlir.lowering.deep_loops import DEEP, as_function
-from mind_mlir.lowering.functions import callee_of
+from mind_mlir.lowering.functions.calls import callee_of
+from mind_mlir.lowering.functions.deep_loops import DEEP, as_function
 from mind_mlir.lowering.invariants import without_invariants
 from mind_mlir.lowering.run_time_checks import (
     both,
@@ -24,13 +23,14 @@ from mind_mlir.lowering.run_time_checks import (
     pair_type,
     with_outcomes,
 )
+from mind_mlir.mlir.bindings import arith, func, ir, scf
 from mind_mlir.mlir.scalars import element_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
 
-    from mind_mlir.bindings import Block, Operation, Type, Value
     from mind_mlir.lowering.to_linalg import FunctionLowering
+    from mind_mlir.mlir.bindings import Block, Operation, Type, Value
     from mind_mlir.mlir.context import Outcome
 
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import arith, ir, linalg, memref, scf
 from mind_mlir.lowering.schedule.emission.constants import BYTE_NS
 from mind_mlir.lowering.schedule.emission.emitter import BRIEF_ATTRIBUTE, PARALLEL_ATTRIBUTE
 from mind_mlir.lowering.schedule.emission.split import split
+from mind_mlir.mlir.bindings import arith, ir, linalg, memref, scf
 from mind_mlir.mlir.memory import byte_size, element_bytes, is_contiguous, is_row_major, outer_rank
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from mind_mlir.bindings import Operation, Value
     from mind_mlir.lowering.schedule.emission.split import Split
+    from mind_mlir.mlir.bindings import Operation, Value
 
 #: Elements of a flat copy that chunks start at multiples of: no two of them write to one cache line.
 LINE = 64

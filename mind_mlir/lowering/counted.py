@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from mind_mlir.bindings import arith, ir
-from mind_mlir.lowering.outline import PROGRAM_LOOP_ATTRIBUTE
+from mind_mlir.lowering.functions.outlining import PROGRAM_LOOP_ATTRIBUTE
+from mind_mlir.mlir.bindings import arith, ir
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Block, Operation, Value
+    from mind_mlir.mlir.bindings import Block, Operation, Value
 
 _LESS, _LESS_EQUAL, _GREATER, _GREATER_EQUAL = (
     int(getattr(arith.CmpIPredicate, name)) for name in ("slt", "sle", "sgt", "sge")

@@ -11,12 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mind_mlir.abi import CUSTOM_CALL_ATTRIBUTE
-from mind_mlir.bindings import func, ir
+from mind_mlir.mlir.bindings import func, ir
 from mind_mlir.ops.custom_targets import custom_target
+from mind_mlir.target.abi import CUSTOM_CALL_ATTRIBUTE
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Module
+    from mind_mlir.mlir.bindings import Module
 
 
 @dataclass(frozen=True, slots=True)

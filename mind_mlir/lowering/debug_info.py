@@ -22,17 +22,17 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir
-from mind_mlir.interrupts import deliver
 from mind_mlir.lowering.described import Described
+from mind_mlir.lowering.math.expansion import INLINE_ATTRIBUTE
 from mind_mlir.lowering.schedule.contraction.library import LIBRARY_ATTRIBUTE
-from mind_mlir.lowering.vector_math import INLINE_ATTRIBUTE
+from mind_mlir.mlir.bindings import ir
+from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from mind_mlir.bindings import Attribute, Module, Operation
     from mind_mlir.diagnostics.checks import Place
+    from mind_mlir.mlir.bindings import Attribute, Module, Operation
 
 _PRODUCER = "mind-mlir"
 #: What the text of a description calls the function.

@@ -7,15 +7,15 @@ from itertools import chain
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.bindings import ir
 from mind_mlir.lowering.schedule.contraction.library import LIBRARY_ATTRIBUTE
+from mind_mlir.mlir.bindings import ir
 from mind_mlir.mlir.locations import places_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from mind_mlir.bindings import Attribute, MLIRLocation, Operation
     from mind_mlir.diagnostics.checks import Place
+    from mind_mlir.mlir.bindings import Attribute, MLIRLocation, Operation
 
 #: What MLIR calls the file of a text that it is given: of our own code in the LLVM dialect.
 _NO_FILE = "-"

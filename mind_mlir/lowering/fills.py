@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import arith, ir, memref, scf, vector
 from mind_mlir.lowering.copies import LINE, emit_chunks, flattened
 from mind_mlir.lowering.schedule.emission.constants import BYTE_NS
 from mind_mlir.lowering.schedule.emission.split import split
+from mind_mlir.mlir.bindings import arith, ir, memref, scf, vector
 from mind_mlir.mlir.memory import byte_size, element_bytes, is_contiguous
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mind_mlir.bindings import Operation, Type, Value
+    from mind_mlir.mlir.bindings import Operation, Type, Value
     from mind_mlir.target import Target
 
 

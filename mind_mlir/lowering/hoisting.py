@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.dialect import PREFIX
+from mind_mlir.lowering.dialect import PREFIX
 from mind_mlir.ops.opdef import Rounding
 from mind_mlir.ops.registry import by_mnemonic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mind_mlir.bindings import Operation, Value
+    from mind_mlir.mlir.bindings import Operation, Value
 
 #: Operations that are exact, and nevertheless work.
 _WORK = ("Transpose", "Concat", "Tile", "Gather", "Take", "GatherElements", "ScatterAdd", "Pad")

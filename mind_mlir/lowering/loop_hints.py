@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import arith, ir
-from mind_mlir.lowering.closures import KERNEL_ATTRIBUTE
-from mind_mlir.lowering.outline import is_control
+from mind_mlir.lowering.functions.captures import KERNEL_ATTRIBUTE
+from mind_mlir.lowering.functions.outlining import is_control
+from mind_mlir.mlir.bindings import arith, ir
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mind_mlir.bindings import Attribute, Module, Operation, Value
+    from mind_mlir.mlir.bindings import Attribute, Module, Operation, Value
 
 #: Loops that run at most so often may be unrolled completely.
 _SHORT = 8

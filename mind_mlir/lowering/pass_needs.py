@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir
+from mind_mlir.mlir.bindings import ir
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mind_mlir.bindings import Attribute, Operation, Type
+    from mind_mlir.mlir.bindings import Attribute, Operation, Type
 
 #: Views that only `expand-strided-metadata` takes apart, unless they are at a place that is a constant.
 VIEWS = ("memref.collapse_shape", "memref.expand_shape", "memref.subview")

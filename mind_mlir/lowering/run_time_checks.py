@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import arith, ir
 from mind_mlir.diagnostics.checks import NOTHING_SEEN
+from mind_mlir.mlir.bindings import arith, ir
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping, Sequence
 
-    from mind_mlir.bindings import Operation, Type, Value
+    from mind_mlir.mlir.bindings import Operation, Type, Value
     from mind_mlir.mlir.context import Outcome
 
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir, llvm
+from mind_mlir.mlir.bindings import ir, llvm
 from mind_mlir.mlir.passes import find_all
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Module, Operation, Type, Value
+    from mind_mlir.mlir.bindings import Module, Operation, Type, Value
 
 _FENCE = "llvm.arithmetic.fence"
 #: LLVM may look through so many shuffles of a module.

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import arith, ir, llvm, memref, scf, vector
 from mind_mlir.lowering.schedule.emission.emitter import PARALLEL_ATTRIBUTE, STREAMING_ATTRIBUTE
+from mind_mlir.mlir.bindings import arith, ir, llvm, memref, scf, vector
 from mind_mlir.mlir.memory import is_row_major
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mind_mlir.bindings import Operation, Value
+    from mind_mlir.mlir.bindings import Operation, Value
 
 _VIEWS = ("memref.cast", "memref.collapse_shape", "memref.expand_shape", "memref.reinterpret_cast")
 _WRITES = ("vector.transfer_write", "memref.store")

@@ -14,27 +14,27 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.bindings import arith, func, ir, tensor
 from mind_mlir.diagnostics import Diagnostic, UnsupportedError
-from mind_mlir.dialect import PREFIX, decode_attributes
-from mind_mlir.interrupts import deliver
 from mind_mlir.ir.types import DType
 from mind_mlir.lowering.control import CONTROL
-from mind_mlir.lowering.functions import functions_of, is_private
+from mind_mlir.lowering.dialect import PREFIX, decode_attributes
+from mind_mlir.lowering.functions.calls import functions_of, is_private
 from mind_mlir.lowering.hoisting import hoisted
 from mind_mlir.lowering.run_time_checks import Region, merged, pair_type, with_outcomes
+from mind_mlir.mlir.bindings import arith, func, ir, tensor
 from mind_mlir.mlir.context import LoweringContext, Outcome
 from mind_mlir.mlir.locations import label_of, place_of
 from mind_mlir.mlir.scalars import element_of, is_element_tensor, tensor_of
 from mind_mlir.mlir.types import from_mlir_tensor, tensor_type
 from mind_mlir.ops.registry import by_mnemonic
+from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from mind_mlir.bindings import Block, Module, Operation, Type, Value
     from mind_mlir.ir.types import TensorType
-    from mind_mlir.lowering.functions import Callee
+    from mind_mlir.lowering.functions.calls import Callee
+    from mind_mlir.mlir.bindings import Block, Module, Operation, Type, Value
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,28 +9,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import func, ir
-from mind_mlir.lowering.closures import ALIASING_ATTRIBUTE
 from mind_mlir.lowering.copies import expand_copies
 from mind_mlir.lowering.custom_calls import define_custom_calls, take_custom_calls
 from mind_mlir.lowering.fills import expand_fills
+from mind_mlir.lowering.functions.captures import ALIASING_ATTRIBUTE
+from mind_mlir.lowering.functions.outlining import outline_kernels
+from mind_mlir.lowering.functions.splitting import add_table_functions, cut_into_parts
+from mind_mlir.lowering.functions.threads import define_launches, outline_chunks
 from mind_mlir.lowering.loop_hints import SCALAR_ATTRIBUTE, annotate_loops, attach_annotations
-from mind_mlir.lowering.narrow_floats import expand_narrow_floats
-from mind_mlir.lowering.outline import outline_kernels
-from mind_mlir.lowering.parts import add_table_functions, cut_into_parts
+from mind_mlir.lowering.math.expansion import INLINE_ATTRIBUTE, REPLACED, define_expansions, expand_math
+from mind_mlir.lowering.math.narrow_floats import expand_narrow_floats
 from mind_mlir.lowering.pass_needs import TRANSFERS, VIEWS, cast_views, move_rows
 from mind_mlir.lowering.schedule.contraction.library import declared_kernels, link_library
 from mind_mlir.lowering.shuffles import fence_shuffles
 from mind_mlir.lowering.streaming import stream_stores
-from mind_mlir.lowering.threads import define_launches, outline_chunks
-from mind_mlir.lowering.vector_math import INLINE_ATTRIBUTE, REPLACED, define_expansions, expand_math
+from mind_mlir.mlir.bindings import func, ir
 from mind_mlir.mlir.passes import run_passes, survey
 from mind_mlir.target import AARCH64, X86_64, named_target
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mind_mlir.bindings import Attribute, Module, Operation
+    from mind_mlir.mlir.bindings import Attribute, Module, Operation
     from mind_mlir.target import Target
 
 #: What every processor of an architecture has.

@@ -11,15 +11,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.bindings import arith, complex_, ir, math
 from mind_mlir.ir.types import DType, DTypeKind
 from mind_mlir.mlir import complex_functions, complex_numbers
+from mind_mlir.mlir.bindings import arith, complex_, ir, math
 from mind_mlir.mlir.types import element_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mind_mlir.bindings import Type, Value
+    from mind_mlir.mlir.bindings import Type, Value
 
 #: Comparisons by keyword: the predicates of integers, without their signedness, and of floats. Ordered float
 #: predicates are false on NaN, the unordered UNE is true on it.

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mind_mlir.bindings import ir, raw_elements
 from mind_mlir.ir.attributes import TensorLiteral
+from mind_mlir.mlir.bindings import ir, raw_elements
 from mind_mlir.mlir.references import is_compiling, referenced
 from mind_mlir.mlir.types import dense_elements, element_type, from_mlir_element, from_mlir_tensor
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Attribute
     from mind_mlir.ir.types import TensorType
+    from mind_mlir.mlir.bindings import Attribute
 
 __all__ = ("decode_literal", "dense_elements", "element_type", "from_mlir_element", "ir", "referenced")
 

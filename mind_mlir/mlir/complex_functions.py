@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.bindings import arith, ir, math
+from mind_mlir.mlir.bindings import arith, ir, math
 from mind_mlir.mlir.complex_numbers import divide, joined, parts
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Value
+    from mind_mlir.mlir.bindings import Value
 
 _INFINITY = float("inf")
 #: From here on, by the width of a part, tanh differs from 1 by less than its last place.

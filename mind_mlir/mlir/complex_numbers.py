@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.bindings import arith, complex_, ir, math
+from mind_mlir.mlir.bindings import arith, complex_, ir, math
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Value
+    from mind_mlir.mlir.bindings import Value
 
 
 def parts(value: Value) -> tuple[Value, Value]:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mind_mlir import bindings
-from mind_mlir.bindings import arith, complex_, ir, linalg, tensor
 from mind_mlir.ir.complex_literals import complex_parts
+from mind_mlir.mlir import bindings
 from mind_mlir.mlir.arithmetic import Arithmetic
+from mind_mlir.mlir.bindings import arith, complex_, ir, linalg, tensor
 from mind_mlir.mlir.references import referenced
 from mind_mlir.mlir.scalars import element_of, inline, is_element_tensor, tensor_of
 from mind_mlir.mlir.types import dense_elements, element_type, tensor_type
@@ -23,10 +23,10 @@ from mind_mlir.mlir.values import definition
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
 
-    from mind_mlir.bindings import Attribute, Type, Value
     from mind_mlir.diagnostics.checks import Check, Place
     from mind_mlir.ir.attributes import Array, TensorLiteral
     from mind_mlir.ir.types import DType, TensorType
+    from mind_mlir.mlir.bindings import Attribute, Type, Value
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir import bindings
-from mind_mlir.bindings import ir
+from mind_mlir.mlir import bindings
+from mind_mlir.mlir.bindings import ir
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from mind_mlir.bindings import Block, Operation, Type, Value
+    from mind_mlir.mlir.bindings import Block, Operation, Type, Value
 
 
 @dataclass(frozen=True, slots=True)

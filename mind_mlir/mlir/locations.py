@@ -1,14 +1,14 @@
-"""What MLIR's locations say of the program: `mind_mlir.dialect.emit` leaves name and place of each value."""
+"""What MLIR's locations say: `lowering/dialect/emit.py` leaves name and place of each value."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.bindings import ir
+from mind_mlir.mlir.bindings import ir
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import MLIRLocation
     from mind_mlir.diagnostics.checks import Place
+    from mind_mlir.mlir.bindings import MLIRLocation
 
 
 def label_of(location: MLIRLocation) -> str | None:

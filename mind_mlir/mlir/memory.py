@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir
+from mind_mlir.mlir.bindings import ir
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Type, Value
+    from mind_mlir.mlir.bindings import Type, Value
 
 #: Operations that compute a view of their first operand, and access no memory.
 VIEWS = (

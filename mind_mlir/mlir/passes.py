@@ -6,13 +6,13 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.bindings import PassManager, ir
-from mind_mlir.interrupts import deliver
+from mind_mlir.mlir.bindings import PassManager, ir
+from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mind_mlir.bindings import Context, Module, Operation
+    from mind_mlir.mlir.bindings import Context, Module, Operation
 
 _ADVANCE = ir.WalkResult.ADVANCE
 

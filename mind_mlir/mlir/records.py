@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from mind_mlir.bindings import ir
+from mind_mlir.mlir.bindings import ir
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Attribute
+    from mind_mlir.mlir.bindings import Attribute
 
 Record = TypeVar("Record")
 

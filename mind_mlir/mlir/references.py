@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mind_mlir.bindings import ir
 from mind_mlir.ir.types import DType
+from mind_mlir.mlir.bindings import ir
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mind_mlir.bindings import Attribute, Type
     from mind_mlir.ir.attributes import TensorLiteral
+    from mind_mlir.mlir.bindings import Attribute, Type
 
 #: Literals of at least this many bytes are given by name. Smaller ones are worth a copy that is aligned.
 LARGE = 1 << 20

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import arith, ir, tensor
+from mind_mlir.mlir.bindings import arith, ir, tensor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.bindings import Operation, Value
+    from mind_mlir.mlir.bindings import Operation, Value
 
 
 def is_element_tensor(value: Value) -> bool:

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from mind_mlir.bindings import ir
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.types import DType, DTypeKind, TensorType
+from mind_mlir.mlir.bindings import ir
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.bindings import Attribute, Operation, Type
+    from mind_mlir.mlir.bindings import Attribute, Operation, Type
 
 _SPELLED = {
     DType.I1: "i1",

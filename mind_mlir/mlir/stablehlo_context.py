@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.bindings import ir
+from mind_mlir.mlir.bindings import ir
 from mind_mlir.mlir.stablehlo_regions import RegionBuilder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from mind_mlir.bindings import Operation
     from mind_mlir.ir.types import TensorType
+    from mind_mlir.mlir.bindings import Operation
     from mind_mlir.mlir.stablehlo_builder import HloValue
 
 

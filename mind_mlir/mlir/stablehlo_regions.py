@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from mind_mlir.bindings import ir
+from mind_mlir.mlir.bindings import ir
 from mind_mlir.mlir.stablehlo_builder import HloValue
 from mind_mlir.mlir.stablehlo_shaping import ShapingBuilder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mind_mlir.bindings import Operation
     from mind_mlir.ir.types import TensorType
+    from mind_mlir.mlir.bindings import Operation
 
 #: From the parameters of a region to what it returns.
 Body: TypeAlias = "Callable[..., HloValue | Sequence[HloValue]]"

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mind_mlir.bindings import ir
 from mind_mlir.ir.types import DType, DTypeKind, TensorType
+from mind_mlir.mlir.bindings import ir
 from mind_mlir.mlir.references import reference
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Attribute, Type
     from mind_mlir.ir.attributes import TensorLiteral
+    from mind_mlir.mlir.bindings import Attribute, Type
 
 _FLOAT_TYPES = {
     DType.FP8_E4M3: "Float8E4M3FNType",

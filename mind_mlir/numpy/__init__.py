@@ -40,7 +40,7 @@ from mind_mlir.numpy import creation, einstein, elementwise, indexing, products,
 from mind_mlir.numpy.arrays import Array
 from mind_mlir.numpy.generated import function_of
 from mind_mlir.numpy.spellings import spellings
-from mind_mlir.suggestions import did_you_mean
+from mind_mlir.support.suggestions import did_you_mean
 
 newaxis = None
 

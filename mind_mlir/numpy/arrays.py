@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from mind_mlir import border
 from mind_mlir.ir.types import DType
 from mind_mlir.ops.accumulators import ACCUMULATOR, OUTPUT, default_accumulator
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.opdef import COMPLEX
 from mind_mlir.ops.registry import by_opcode
+from mind_mlir.support import argument_checks
 from mind_mlir.tracing.array import TracedArray
 from mind_mlir.tracing.conversion import as_dtype, as_value, as_values
 from mind_mlir.tracing.operators import broadcast_to, conversion_for
@@ -77,11 +77,11 @@ def constructed(dtype: DTypeLike | None, make: Callable[[DType], TracedArray]) -
 
 def shape_of(shape: Any, parameter: str = "shape") -> tuple[int, ...]:
     """Return extents, given as an integer or as several."""
-    one = border.whole(shape)
+    one = argument_checks.whole(shape)
     if one is not None:
         return (one,)
-    listed = border.items(shape, parameter, "an integer or a sequence of integers")
-    return tuple([border.integer(extent, f"each extent of {parameter}") for extent in listed])
+    listed = argument_checks.items(shape, parameter, "an integer or a sequence of integers")
+    return tuple([argument_checks.integer(extent, f"each extent of {parameter}") for extent in listed])
 
 
 def op(opcode: str, *operands: Any, **attributes: Any) -> TracedArray:

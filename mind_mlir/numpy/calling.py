@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 import numpy as np
 
-from mind_mlir import border
 from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.ir.attributes import frozen
 from mind_mlir.numpy.documentation import described
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.runtime.staged_values import STAGE, StagedValue
+from mind_mlir.support import argument_checks
 from mind_mlir.tracing.conversion import as_array, weak_dtype
 from mind_mlir.tracing.jit import JitFunction
 from mind_mlir.tracing.trace import Trace
@@ -96,7 +96,7 @@ def callable_anywhere(function: Callable[..., Any]) -> Callable[..., Any]:
             if name not in arrays:
                 bound.arguments[name] = _hashable(value)
             elif parameter.annotation == "Sequence[ArrayLike]" or parameter.kind is parameter.VAR_POSITIONAL:
-                several = border.items(value, name, "a sequence of arrays")
+                several = argument_checks.items(value, name, "a sequence of arrays")
                 bound.arguments[name] = tuple(map(_argument, several))
             else:
                 bound.arguments[name] = _argument(value)

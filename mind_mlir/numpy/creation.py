@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mind_mlir import border
 from mind_mlir.ir.types import DType
 from mind_mlir.numpy.arrays import constructed, filled, op, shape_of, stretched, together, traced
 from mind_mlir.numpy.calling import spelled
 from mind_mlir.numpy.shaping import diagonals
+from mind_mlir.support import argument_checks
 from mind_mlir.tracing.array import TracedArray
 from mind_mlir.tracing.conversion import as_dtype
 from mind_mlir.tracing.trace import current_trace
@@ -71,14 +71,16 @@ def full_like(a: ArrayLike, /, fill_value: ArrayLike, dtype: DTypeLike | None = 
 @spelled("Iota", "Compare")
 def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None) -> Array:  # noqa: N803 -- numpy's names
     """Return a matrix of ``N`` rows and ``M`` columns, or as many, with ones on diagonal ``k``, and zeros."""
-    rows, columns = (border.integer(each, name) for each, name in ((N, "N"), (N if M is None else M, "M")))
-    return constructed(dtype, (diagonals(rows, columns) == border.integer(k, "k")).astype)
+    rows, columns = (
+        argument_checks.integer(each, name) for each, name in ((N, "N"), (N if M is None else M, "M"))
+    )
+    return constructed(dtype, (diagonals(rows, columns) == argument_checks.integer(k, "k")).astype)
 
 
 @spelled("Iota", "Compare")
 def identity(n: int, dtype: DTypeLike | None = None) -> Array:
     """Return the square matrix of ``n`` rows with ones on the diagonal."""
-    return constructed(dtype, (diagonals(border.integer(n, "n"), n) == 0).astype)
+    return constructed(dtype, (diagonals(argument_checks.integer(n, "n"), n) == 0).astype)
 
 
 @spelled("Iota")
@@ -116,8 +118,8 @@ def linspace(
         dtype: Their dtype; by default floats that take that of what they meet. Integers are rounded down.
     """
     first, last = float(_number(start, "start")), float(_number(stop, "stop"))
-    count = border.integer(num, "num")
-    steps = count - 1 if border.flag(endpoint, "endpoint") else count
+    count = argument_checks.integer(num, "num")
+    steps = count - 1 if argument_checks.flag(endpoint, "endpoint") else count
     x = _line(count, first, (last - first) / steps if steps > 0 else 0.0, DType.F64)
     if endpoint and steps > 0:
         is_last = op("Iota", shape=(count,), dtype="i64", axis=0) == steps
@@ -144,7 +146,7 @@ def _like(x: TracedArray, number: int, dtype: DTypeLike | None) -> TracedArray:
 
 def _number(value: Any, parameter: str) -> Any:
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        border.reject(parameter, "a number that is known when the function is traced", value)
+        argument_checks.reject(parameter, "a number that is known when the function is traced", value)
     return value
 
 

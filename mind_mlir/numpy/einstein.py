@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from mind_mlir import border
 from mind_mlir.numpy.arrays import op, together
 from mind_mlir.numpy.calling import spelled
+from mind_mlir.support import argument_checks
 from mind_mlir.tracing.reductions import reduce
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def einsum(subscripts: str, /, *operands: ArrayLike) -> Array:
         operands: Arrays, multiplied from the left to the right.
     """
     arrays = together(*operands)
-    labels, result = _parsed(border.text(subscripts, "subscripts"), [array.ndim for array in arrays])
+    labels, result = _parsed(argument_checks.text(subscripts, "subscripts"), [array.ndim for array in arrays])
     first, *others = [_Labelled(array, letters) for array, letters in zip(arrays, labels, strict=True)]
     for place, other in enumerate(others, start=2):
         needed = {*result}.union(*labels[place:])
@@ -62,7 +62,9 @@ def _parsed(subscripts: str, ranks: list[int]) -> tuple[list[str], str]:
     elif not {*result} <= {*letters}:
         wrong = "have letters of operands in the result"
     if wrong:
-        raise ValueError(f"subscripts must {wrong}, {_EXAMPLE}, not be {border.describe(subscripts)}")
+        raise ValueError(
+            f"subscripts must {wrong}, {_EXAMPLE}, not be {argument_checks.describe(subscripts)}"
+        )
     return labels, result
 
 

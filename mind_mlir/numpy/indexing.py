@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir import border
 from mind_mlir.numpy.arrays import op, traced
 from mind_mlir.numpy.calling import spelled
+from mind_mlir.support import argument_checks
 from mind_mlir.tracing.indexing import as_places
 from mind_mlir.tracing.operators import choose
 from mind_mlir.tracing.reductions import axes_of
@@ -28,7 +28,7 @@ def take(a: ArrayLike, indices: ArrayLike, /, axis: int | None = None) -> Array:
     x, places = traced(a), traced(indices)
     if axis is None:
         return x.reshape(-1)[places]
-    (along,) = axes_of(border.integer(axis, "axis"), x.ndim)
+    (along,) = axes_of(argument_checks.integer(axis, "axis"), x.ndim)
     return x[(*[slice(None)] * along, places)]
 
 
@@ -44,7 +44,7 @@ def take_along_axis(a: ArrayLike, indices: ArrayLike, /, axis: int | None = -1) 
     x, places = traced(a), as_places(traced(indices))
     if axis is None:
         x, axis = x.reshape(-1), 0
-    (along,) = axes_of(border.integer(axis, "axis"), x.ndim)
+    (along,) = axes_of(argument_checks.integer(axis, "axis"), x.ndim)
     return op("GatherElements", x, _from_front(places, x.shape[along]), axis=along)
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir import border
 from mind_mlir.numpy.arrays import op, together
 from mind_mlir.numpy.calling import spelled
+from mind_mlir.support import argument_checks
 from mind_mlir.tracing import operators
 from mind_mlir.tracing.reductions import axes_of
 
@@ -44,10 +44,10 @@ def tensordot(a: ArrayLike, b: ArrayLike, /, axes: int | Sequence[int | Sequence
         axes: How many dimensions, the last ones of ``a`` and the first ones of ``b``; or those of each.
     """
     x, y = together(a, b)
-    count = border.whole(axes)
+    count = argument_checks.whole(axes)
     if count is not None:
         return _contracted(x, y, list(range(x.ndim - count, x.ndim)), list(range(count)))
-    of_both = border.items(axes, "axes", "an integer or the axes of each operand")
+    of_both = argument_checks.items(axes, "axes", "an integer or the axes of each operand")
     if len(of_both) != 2:
         raise ValueError(f"axes must be those of each of the two operands, not {len(of_both)}")
     return _contracted(x, y, axes_of(of_both[0], x.ndim), axes_of(of_both[1], y.ndim))

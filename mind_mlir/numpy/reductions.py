@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir import border
 from mind_mlir.ir.types import DType
 from mind_mlir.numpy.arrays import apply, op, traced
 from mind_mlir.numpy.calling import spelled
 from mind_mlir.ops.registry import by_opcode
+from mind_mlir.support import argument_checks
 from mind_mlir.tracing.conversion import as_dtype
 from mind_mlir.tracing.reductions import axes_of, counted
 
@@ -35,7 +35,7 @@ def sum(  # noqa: A001 -- numpy's name
         return x.sum(axis, keepdims=keepdims)
     wanted = as_dtype(dtype)
     axes = list(range(x.ndim)) if axis is None else axes_of(axis, x.ndim)
-    kept = border.flag(keepdims, "keepdims")
+    kept = argument_checks.flag(keepdims, "keepdims")
     return op("Reduce", x, kind="Sum", axes=axes, keepdims=kept, accum_dtype=wanted, out_dtype=wanted)
 
 
@@ -165,7 +165,12 @@ def top_k(
         indices_dtype: The dtype of the indices, i32 or i64.
     """
     x, place = _along(a, axis)
-    how = {"k": k, "axis": place, "largest": border.flag(largest, "largest"), "indices_dtype": indices_dtype}
+    how = {
+        "k": k,
+        "axis": place,
+        "largest": argument_checks.flag(largest, "largest"),
+        "indices_dtype": indices_dtype,
+    }
     values, indices = apply(by_opcode()["TopK"], (x,), how)
     return values, indices
 
@@ -191,13 +196,17 @@ def _along(a: ArrayLike, axis: int | None) -> tuple[TracedArray, int]:
     x = traced(a)
     if axis is None:
         return x.reshape(-1), 0
-    (place,) = axes_of(border.integer(axis, "axis"), x.ndim)
+    (place,) = axes_of(argument_checks.integer(axis, "axis"), x.ndim)
     return x, place
 
 
 def _order(x: TracedArray, axis: int, *, descending: bool) -> TracedArray:
     return op(
-        "ArgSort", x, axis=axis, descending=border.flag(descending, "descending"), indices_dtype=DType.SI64
+        "ArgSort",
+        x,
+        axis=axis,
+        descending=argument_checks.flag(descending, "descending"),
+        indices_dtype=DType.SI64,
     )
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir import border
 from mind_mlir.numpy.arrays import op, shape_of, stretched, together, traced
 from mind_mlir.numpy.calling import spelled
+from mind_mlir.support import argument_checks
 from mind_mlir.tracing.operators import choose
 from mind_mlir.tracing.reductions import axes_of
 
@@ -33,7 +33,9 @@ def ravel(a: ArrayLike, /) -> Array:
 def expand_dims(a: ArrayLike, /, axis: int | Sequence[int]) -> Array:
     """Insert dimensions of extent 1, which are at the places ``axis`` of the result."""
     x = traced(a)
-    count = 1 if border.whole(axis) is not None else len(border.items(axis, "axis", "integers"))
+    count = (
+        1 if argument_checks.whole(axis) is not None else len(argument_checks.items(axis, "axis", "integers"))
+    )
     return op("ExpandDims", x, axes=axes_of(axis, x.ndim + count))
 
 
@@ -80,7 +82,7 @@ def concatenate(arrays: Sequence[ArrayLike], /, axis: int | None = 0) -> Array:
     parts = _several(arrays)
     if axis is None:
         return op("Concat", *(part.reshape(-1) for part in parts), axis=0)
-    (place,) = axes_of(border.integer(axis, "axis"), parts[0].ndim)
+    (place,) = axes_of(argument_checks.integer(axis, "axis"), parts[0].ndim)
     return op("Concat", *parts, axis=place)
 
 
@@ -88,7 +90,7 @@ def concatenate(arrays: Sequence[ArrayLike], /, axis: int | None = 0) -> Array:
 def stack(arrays: Sequence[ArrayLike], /, axis: int = 0) -> Array:
     """Join arrays of one shape along a new axis, at the place ``axis`` of the result."""
     parts = _several(arrays)
-    (place,) = axes_of(border.integer(axis, "axis"), parts[0].ndim + 1)
+    (place,) = axes_of(argument_checks.integer(axis, "axis"), parts[0].ndim + 1)
     return op("Concat", *(op("ExpandDims", part, axes=[place]) for part in parts), axis=place)
 
 
@@ -96,8 +98,8 @@ def stack(arrays: Sequence[ArrayLike], /, axis: int = 0) -> Array:
 def split(a: ArrayLike, /, indices_or_sections: int | Sequence[int], axis: int = 0) -> list[Array]:
     """Cut ``a`` along an axis: into so many equal parts, or in front of each of the indices."""
     x = traced(a)
-    (place,) = axes_of(border.integer(axis, "axis"), x.ndim)
-    extent, parts = x.shape[place], border.whole(indices_or_sections)
+    (place,) = axes_of(argument_checks.integer(axis, "axis"), x.ndim)
+    extent, parts = x.shape[place], argument_checks.whole(indices_or_sections)
     if parts is None:
         cuts = list(shape_of(indices_or_sections, "indices_or_sections"))
     elif parts <= 0 or extent % parts:
@@ -122,8 +124,8 @@ def tile(a: ArrayLike, /, reps: Shape) -> Array:
 def repeat(a: ArrayLike, /, repeats: int, axis: int | None = None) -> Array:
     """Repeat each element so many times, along ``axis`` or for None those of the whole as a vector."""
     x = traced(a).reshape(-1) if axis is None else traced(a)
-    (place,) = axes_of(border.integer(0 if axis is None else axis, "axis"), x.ndim)
-    count = border.integer(repeats, "repeats")
+    (place,) = axes_of(argument_checks.integer(0 if axis is None else axis, "axis"), x.ndim)
+    count = argument_checks.integer(repeats, "repeats")
     before, after = x.shape[: place + 1], x.shape[place + 1 :]
     times = stretched(x.reshape((*before, 1, *after)), (*before, count, *after))
     return times.reshape((*before[:-1], before[-1] * count, *after))
@@ -147,7 +149,7 @@ def pad(
         constant_values: The constant.
     """
     x = traced(a)
-    border.choice(mode, ("constant",), "mode")
+    argument_checks.choice(mode, ("constant",), "mode")
     widths = _pairs(pad_width, x.ndim)
     return op(
         "Pad",
@@ -172,21 +174,21 @@ def roll(a: ArrayLike, /, shift: int, axis: int | None = None) -> Array:
     """Move elements on along ``axis``, or for None in row-major order, the last ones to the front."""
     x = traced(a)
     if axis is None:
-        return _rolled(x.reshape(-1), border.integer(shift, "shift"), 0).reshape(x.shape)
-    (place,) = axes_of(border.integer(axis, "axis"), x.ndim)
-    return _rolled(x, border.integer(shift, "shift"), place)
+        return _rolled(x.reshape(-1), argument_checks.integer(shift, "shift"), 0).reshape(x.shape)
+    (place,) = axes_of(argument_checks.integer(axis, "axis"), x.ndim)
+    return _rolled(x, argument_checks.integer(shift, "shift"), place)
 
 
 @spelled("Select", "Iota")
 def tril(m: ArrayLike, /, k: int = 0) -> Array:
     """Return matrices with zeros above diagonal ``k``."""
-    return _triangle(traced(m), border.integer(k, "k"), lower=True)
+    return _triangle(traced(m), argument_checks.integer(k, "k"), lower=True)
 
 
 @spelled("Select", "Iota")
 def triu(m: ArrayLike, /, k: int = 0) -> Array:
     """Return matrices with zeros below diagonal ``k``."""
-    return _triangle(traced(m), border.integer(k, "k"), lower=False)
+    return _triangle(traced(m), argument_checks.integer(k, "k"), lower=False)
 
 
 def diagonals(rows: int, columns: int) -> TracedArray:
@@ -196,7 +198,7 @@ def diagonals(rows: int, columns: int) -> TracedArray:
 
 
 def _several(arrays: Sequence[ArrayLike]) -> list[TracedArray]:
-    listed: tuple[Any, ...] = border.items(arrays, "arrays", "a sequence of arrays")
+    listed: tuple[Any, ...] = argument_checks.items(arrays, "arrays", "a sequence of arrays")
     if not listed:
         raise ValueError("arrays must be one or more")
     return together(*listed)
@@ -204,11 +206,11 @@ def _several(arrays: Sequence[ArrayLike]) -> list[TracedArray]:
 
 def _pairs(widths: object, rank: int) -> list[tuple[int, int]]:
     expected = "an integer, a pair of them, or a pair for each axis"
-    one = border.whole(widths)
+    one = argument_checks.whole(widths)
     if one is not None:
         return [(one, one)] * rank
-    listed = border.items(widths, "pad_width", expected)
-    if all(border.whole(width) is not None for width in listed):
+    listed = argument_checks.items(widths, "pad_width", expected)
+    if all(argument_checks.whole(width) is not None for width in listed):
         pair = shape_of(widths, "pad_width")
         listed = (pair * 2 if len(pair) == 1 else pair,) * rank
     pairs = [shape_of(pair, "each pair of pad_width") for pair in listed]

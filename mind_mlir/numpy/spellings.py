@@ -10,8 +10,8 @@ from __future__ import annotations
 from keyword import iskeyword
 from typing import TYPE_CHECKING
 
-from mind_mlir.frozen import FrozenDict
 from mind_mlir.ops.registry import all_ops, by_opcode
+from mind_mlir.support.frozen import FrozenDict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from mind_mlir.diagnostics import Diagnostic, ExecutionError
 from mind_mlir.diagnostics.checks import IndexCheck
-from mind_mlir.frozen import FrozenDict
-from mind_mlir.profiles import CORE_V1
+from mind_mlir.ir.profiles import CORE_V1
+from mind_mlir.support.frozen import FrozenDict
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from mind_mlir.diagnostics import Location
     from mind_mlir.diagnostics.checks import Check
     from mind_mlir.ir.attributes import Array
+    from mind_mlir.ir.profiles import Profile
     from mind_mlir.ir.source_info import SourceInfo
     from mind_mlir.ir.types import TensorType
-    from mind_mlir.profiles import Profile
 
 
 #: What a numpy rule has run next, and with which values of its parameters: a region of its operation by its

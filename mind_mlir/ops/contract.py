@@ -13,9 +13,9 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from mind_mlir.diagnostics import Diagnostic, UnsupportedError, VerificationError
-from mind_mlir.frozen import FrozenDict
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.types import DType, DTypeKind
+from mind_mlir.support.frozen import FrozenDict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.abi import symbol_of
+from mind_mlir.target.abi import symbol_of
 
 if TYPE_CHECKING:
     from mind_mlir.mlir.emission import EmitContext

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir import border
 from mind_mlir.diagnostics.tracebacks import public
-from mind_mlir.frozen import FrozenDict
 from mind_mlir.ops.contract import MAP_KINDS, Tagged
-from mind_mlir.suggestions import did_you_mean
+from mind_mlir.support import argument_checks
+from mind_mlir.support.frozen import FrozenDict
+from mind_mlir.support.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -136,8 +136,8 @@ def custom_attributes(values: Mapping[str, Any]) -> str:
         TypeError: It is no mapping from strings.
         ValueError: A value has no kind, or an array is empty or of several kinds.
     """
-    given = border.mapping(values, "values", "a mapping from names to values")
-    named = {border.text(name, "each name in values"): value for name, value in given.items()}
+    given = argument_checks.mapping(values, "values", "a mapping from names to values")
+    named = {argument_checks.text(name, "each name in values"): value for name, value in given.items()}
     return to_text({name: _plain(name, value) for name, value in named.items()})
 
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mind_mlir.abi import CUSTOM_CALL_ATTRIBUTE
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops import custom_library
 from mind_mlir.ops import stablehlo_control as hlo
@@ -17,7 +16,8 @@ from mind_mlir.ops.custom_attributes import AttributesError, custom_attributes, 
 from mind_mlir.ops.custom_records import record_target
 from mind_mlir.ops.custom_targets import custom_target, custom_targets, finders
 from mind_mlir.ops.opdef import EVERY, AttributeDef, Example, NotDifferentiable, OpDef, OperandDef, Rounding
-from mind_mlir.suggestions import did_you_mean
+from mind_mlir.support.suggestions import did_you_mean
+from mind_mlir.target.abi import CUSTOM_CALL_ATTRIBUTE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -11,7 +11,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.frozen import FrozenDict
+from mind_mlir.ir.profiles import ANY_PROFILE
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contexts import EvalContext, TypeContext
@@ -19,7 +19,7 @@ from mind_mlir.ops.contract import Tagged
 from mind_mlir.ops.custom_targets import CustomAttribute, CustomTarget
 from mind_mlir.ops.infer import infer_types
 from mind_mlir.ops.registry import by_mnemonic
-from mind_mlir.profiles import ANY_PROFILE
+from mind_mlir.support.frozen import FrozenDict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

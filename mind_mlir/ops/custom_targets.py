@@ -12,10 +12,10 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from mind_mlir import border
 from mind_mlir.diagnostics.tracebacks import public
-from mind_mlir.frozen import FrozenDict
 from mind_mlir.ops.contract import MAP_KINDS
+from mind_mlir.support import argument_checks
+from mind_mlir.support.frozen import FrozenDict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -53,8 +53,8 @@ class CustomAttribute:
     choices: tuple[Any, ...] = ()
 
     def __post_init__(self) -> None:
-        border.choice(self.kind, tuple(MAP_KINDS), "kind")
-        border.text(self.doc, "doc")
+        argument_checks.choice(self.kind, tuple(MAP_KINDS), "kind")
+        argument_checks.text(self.doc, "doc")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +122,7 @@ def register_custom_call(
         ValueError: The name has no namespace or version, or is taken, or there is not either ``expand`` or
             ``native``.
     """
-    name = border.text(target, "target")
+    name = argument_checks.text(target, "target")
     if not _NAME.fullmatch(name):
         raise ValueError(f"target must be a namespace and a version, as in a.b.op.v1, not {name!r}")
     if custom_target(name) is not None:
@@ -131,17 +131,17 @@ def register_custom_call(
         raise ValueError("target must be given either expand or native")
     for what, rule in (("types", types), ("evaluate", evaluate), ("expand", expand or types)):
         if not callable(rule):
-            border.reject(what, "a function", rule)
-    given = border.mapping({} if attributes is None else attributes, "attributes", "a mapping")
+            argument_checks.reject(what, "a function", rule)
+    given = argument_checks.mapping({} if attributes is None else attributes, "attributes", "a mapping")
     found = {
-        border.text(key, "each name in attributes"): border.expect(
+        argument_checks.text(key, "each name in attributes"): argument_checks.expect(
             value, CustomAttribute, f"attributes[{key!r}]", "a CustomAttribute"
         )
         for key, value in given.items()
     }
     made = CustomTarget(
         name=name,
-        doc=border.text(doc, "doc"),
+        doc=argument_checks.text(doc, "doc"),
         attributes=FrozenDict(found),
         types=types,
         evaluate=evaluate,
@@ -168,8 +168,8 @@ def _address(native: Any) -> int:
         try:
             native = ctypes.cast(native, ctypes.c_void_p).value
         except ctypes.ArgumentError:
-            border.reject("native", "an address, or a function of ctypes", native)
-    address = border.integer(native, "native")
+            argument_checks.reject("native", "an address, or a function of ctypes", native)
+    address = argument_checks.integer(native, "native")
     if not 0 < address < 2**64:
         raise ValueError(f"native must be an address, not {address}")
     return address

@@ -6,11 +6,11 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.attributes import TensorLiteral
+from mind_mlir.ir.profiles import ANY_PROFILE
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contexts import TypeContext
 from mind_mlir.ops.infer import infer_types
-from mind_mlir.profiles import ANY_PROFILE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

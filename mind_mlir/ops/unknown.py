@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.diagnostics import Diagnostic
 from mind_mlir.ops import registry
-from mind_mlir.suggestions import nearest
+from mind_mlir.support.suggestions import nearest
 
 if TYPE_CHECKING:
     from mind_mlir.diagnostics import Location

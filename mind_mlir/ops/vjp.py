@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from mind_mlir.frozen import FrozenDict
 from mind_mlir.ops.accumulators import default_accumulator
 from mind_mlir.ops.opdef import NUMERIC
+from mind_mlir.support.frozen import FrozenDict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Fills(Protocol):
-    """What rules need of `mind_mlir.core.region.Region`, which stands above the records."""
+    """What rules need of `mind_mlir.builders.region.Region`, which stands above the records."""
 
     parameters: list[Value]
     operations: list[CoreOperation]
@@ -49,7 +49,7 @@ class Fills(Protocol):
 
 
 class Appends(Protocol):
-    """What rules need of `mind_mlir.core.builder.Builder`, which stands above the records."""
+    """What rules need of `mind_mlir.builders.builder.Builder`, which stands above the records."""
 
     operations: list[CoreOperation]
 

@@ -13,8 +13,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from mind_mlir.interrupts import allowed, held
 from mind_mlir.outputs.errors import OutputError, ReaderGoneError
+from mind_mlir.support.interrupts import allowed, held
 
 if TYPE_CHECKING:
     from collections.abc import Callable

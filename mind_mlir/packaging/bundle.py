@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.artefact_kinds import HEADER, OBJECT, SHARED
-from mind_mlir.code.errors import CodeError
+from mind_mlir.image.errors import CodeError
 from mind_mlir.packaging.directories import replace_directory
 from mind_mlir.packaging.errors import unsupported
 from mind_mlir.packaging.manifest import MANIFEST, File, Manifest, is_manifest
+from mind_mlir.support.artefact_kinds import HEADER, OBJECT, SHARED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from mind_mlir.code.entry import Entry
+    from mind_mlir.image.entry import Entry
 
 #: How the names of files end that a bundle is made of.
 _ENDINGS = (".o", ".h", ".so")

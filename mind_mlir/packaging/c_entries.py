@@ -1,6 +1,6 @@
 """The entry points of a library for C, as text of the LLVM dialect.
 
-Each looks at what it is given, and then calls the entry of the same function (`mind_mlir.abi`), whose outcome
+Each looks at what it is given, and then calls the entry of the same function (`target/abi.py`), whose outcome
 it makes a status of. The status array of a function with checks, and the table of its buffers, lie on the
 stack. All of this is code for the least processor of the architecture: only what it calls needs more.
 
@@ -12,7 +12,6 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from mind_mlir.abi import ALIGNMENT
 from mind_mlir.packaging.c_interface import (
     MISALIGNED_POINTER,
     NULL_POINTER,
@@ -22,6 +21,7 @@ from mind_mlir.packaging.c_interface import (
 from mind_mlir.packaging.messages import UNKNOWN, status_messages
 from mind_mlir.packaging.processor import in_words
 from mind_mlir.packaging.processor_check import BASELINE, LOOK, SUPPORTED, check_text
+from mind_mlir.target.abi import ALIGNMENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -9,15 +9,15 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mind_mlir import border
 from mind_mlir.conversion.names import RESERVED
 from mind_mlir.ir.types import DType, DTypeKind
+from mind_mlir.support import argument_checks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from mind_mlir.code.entry import Entry
     from mind_mlir.diagnostics.checks import Check
+    from mind_mlir.image.entry import Entry
     from mind_mlir.ir.types import TensorType
 
 #: What an entry point returns: statuses that every library has, and the first of those of its checks.
@@ -167,7 +167,7 @@ def library_name(name: str) -> str:
     Raises:
         TypeError: ``name`` is no string.
     """
-    found = _FOREIGN.sub("_", border.text(name, "name")).strip("_")
+    found = _FOREIGN.sub("_", argument_checks.text(name, "name")).strip("_")
     return found if found[:1].isalpha() else f"lib{found}"
 
 

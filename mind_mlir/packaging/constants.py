@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.abi import ALIGNMENT
-from mind_mlir.bindings import ir
-from mind_mlir.code.elf import PROGBITS, read_object
 from mind_mlir.codegen.constants import take_constants
+from mind_mlir.image.elf import PROGBITS, read_object
+from mind_mlir.mlir.bindings import ir
+from mind_mlir.target.abi import ALIGNMENT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.bindings import Module
-    from mind_mlir.code.compiled import Data
+    from mind_mlir.image.compiled import Data
+    from mind_mlir.mlir.bindings import Module
     from mind_mlir.mlir.references import References
 
 

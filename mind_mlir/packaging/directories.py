@@ -9,8 +9,8 @@ import secrets
 import shutil
 from typing import TYPE_CHECKING
 
-from mind_mlir.interrupts import allowed, held
 from mind_mlir.outputs.errors import OutputError
+from mind_mlir.support.interrupts import allowed, held
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

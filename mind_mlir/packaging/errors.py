@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.diagnostics import ArtefactError, Diagnostic
 from mind_mlir.diagnostics.display import clipped, display_path
-from mind_mlir.frozen import FrozenDict
+from mind_mlir.support.frozen import FrozenDict
 
 if TYPE_CHECKING:
     import os

@@ -5,7 +5,6 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
-from mind_mlir.abi import ALIGNMENT
 from mind_mlir.ir.types import DType, DTypeKind
 from mind_mlir.packaging.c_interface import (
     FIRST_CHECK,
@@ -18,6 +17,7 @@ from mind_mlir.packaging.c_interface import (
 from mind_mlir.packaging.header_example import example_lines
 from mind_mlir.packaging.messages import check_message
 from mind_mlir.packaging.processor import in_words
+from mind_mlir.target.abi import ALIGNMENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

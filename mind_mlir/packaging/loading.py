@@ -11,17 +11,13 @@ import platform
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mind_mlir import border
-from mind_mlir.artefact_kinds import OBJECT
-from mind_mlir.code.entry import check_entries
-from mind_mlir.code.errors import CodeError, LoadingError
-from mind_mlir.code.image import WORD
-from mind_mlir.code.linking import link
-from mind_mlir.code.loading import host_machine
 from mind_mlir.diagnostics.display import brief, display_path
 from mind_mlir.diagnostics.tracebacks import public
-from mind_mlir.frozen import FrozenDict
-from mind_mlir.interrupts import held
+from mind_mlir.image.entry import check_entries
+from mind_mlir.image.errors import CodeError, LoadingError
+from mind_mlir.image.image import WORD
+from mind_mlir.image.linking import link
+from mind_mlir.image.loading import host_machine
 from mind_mlir.ir.entry import DEFAULT_ENTRY
 from mind_mlir.packaging.errors import damaged, foreign, missing_tool
 from mind_mlir.packaging.manifest import Manifest
@@ -31,12 +27,16 @@ from mind_mlir.runtime.function import CompiledFunction, native_function
 from mind_mlir.runtime.function_set import FunctionSet
 from mind_mlir.runtime.native import NativeModule
 from mind_mlir.runtime.threads import shared_pool
+from mind_mlir.support import argument_checks
+from mind_mlir.support.artefact_kinds import OBJECT
+from mind_mlir.support.frozen import FrozenDict
+from mind_mlir.support.interrupts import held
 from mind_mlir.target import missing_features
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mind_mlir.code.entry import Entry
+    from mind_mlir.image.entry import Entry
 
 
 class Bundle(FunctionSet):
@@ -63,13 +63,13 @@ class Bundle(FunctionSet):
             KeyError: The code has no such function as the manifest says.
             TypeError: An argument is of another kind: only `load_bundle` makes these.
         """
-        border.expect(manifest, Manifest, "manifest", "the manifest of a bundle")
-        border.expect(native, NativeModule, "native", "native code (mind_mlir.load_bundle loads it)")
+        argument_checks.expect(manifest, Manifest, "manifest", "the manifest of a bundle")
+        argument_checks.expect(native, NativeModule, "native", "native code (mind_mlir.load_bundle loads it)")
         entries = FrozenDict({entry.name: entry for entry in manifest.entries})
         functions = FrozenDict({name: _callable(entry, native, path) for name, entry in entries.items()})
         alone = next(iter(functions.values())) if len(functions) == 1 else None
         super().__init__(functions, functions.get(DEFAULT_ENTRY, alone))
-        self.path = border.text(path, "path")
+        self.path = argument_checks.text(path, "path")
         self.library, self.machine, self.features = manifest.library, manifest.machine, manifest.features
         self.entries: Mapping[str, Entry] = entries
 
@@ -99,7 +99,7 @@ def load_bundle(path: object) -> Bundle:
         ValueError: The variable ``MIND_MLIR_NUM_THREADS`` is wrong.
         MemoryError: There is no memory for it.
     """
-    place = border.path(path, "path")
+    place = argument_checks.path(path, "path")
     try:
         manifest, files = read_bundle(Path(place))
     except ImportError as error:  # a dtype of an input or output

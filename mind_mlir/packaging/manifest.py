@@ -12,9 +12,9 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from mind_mlir.artefact_kinds import HEADER, OBJECT, SHARED
-from mind_mlir.code.entry import Entry, count, item, items
-from mind_mlir.code.errors import CodeError
+from mind_mlir.image.entry import Entry, count, item, items
+from mind_mlir.image.errors import CodeError
+from mind_mlir.support.artefact_kinds import HEADER, OBJECT, SHARED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from mind_mlir.languages.mind.elaboration.wording import SUFFIX, reworded
 from mind_mlir.packaging.c_interface import MISALIGNED_POINTER, NULL_POINTER, OK, UNSUPPORTED_PROCESSOR
-from mind_mlir.surface.elaboration.wording import SUFFIX, reworded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,19 +9,17 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from mind_mlir.abi import PARALLEL_SYMBOL
-from mind_mlir.analysis.call_graph import operations_of
-from mind_mlir.bindings import ir
-from mind_mlir.code.errors import CodeError
-from mind_mlir.code.image import MOST_BYTES
-from mind_mlir.code.linking import check_limits
 from mind_mlir.codegen.compiling import entries_of
 from mind_mlir.codegen.engines import make_objects
 from mind_mlir.codegen.entries import add_entries
 from mind_mlir.codegen.units import level_of
-from mind_mlir.float_mode import fixed
-from mind_mlir.interrupts import held
+from mind_mlir.image.errors import CodeError
+from mind_mlir.image.image import MOST_BYTES
+from mind_mlir.image.linking import check_limits
+from mind_mlir.ir.analysis.call_graph import operations_of
 from mind_mlir.ir.entry import entry_function, exported
+from mind_mlir.lowering.pipeline import Lowering
+from mind_mlir.mlir.bindings import ir
 from mind_mlir.mlir.references import References
 from mind_mlir.ops.custom_targets import custom_target
 from mind_mlir.packaging.c_entries import alias_text, entries_text
@@ -31,22 +29,24 @@ from mind_mlir.packaging.cross import cross_object, needs_cross
 from mind_mlir.packaging.errors import unsupported
 from mind_mlir.packaging.pool import SET_THREADS, called_functions, pool_text
 from mind_mlir.packaging.processor_check import BASELINE
-from mind_mlir.pipeline import Lowering
 from mind_mlir.runtime.compiled_code import evaluation
 from mind_mlir.runtime.executable import checked_options
+from mind_mlir.support.float_mode import fixed
+from mind_mlir.support.interrupts import held
 from mind_mlir.target import required_features, runs_here
+from mind_mlir.target.abi import PARALLEL_SYMBOL
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from mind_mlir.bindings import Module as MLIRModule
-    from mind_mlir.bindings import Operation
-    from mind_mlir.code.entry import Entry
     from mind_mlir.diagnostics import ArtefactError
     from mind_mlir.diagnostics.checks import Place
+    from mind_mlir.image.entry import Entry
     from mind_mlir.ir.module import Module
-    from mind_mlir.options import CompileOptions
+    from mind_mlir.mlir.bindings import Module as MLIRModule
+    from mind_mlir.mlir.bindings import Operation
     from mind_mlir.packaging.c_interface import CLibrary
+    from mind_mlir.support.options import CompileOptions
     from mind_mlir.target import Target
 
 #: What stands in front of the name of a function that has to make room for one of C.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from mind_mlir.abi import PARALLEL_SYMBOL
 from mind_mlir.runtime.kept_images import runtime_text
+from mind_mlir.target.abi import PARALLEL_SYMBOL
 
 #: What C calls to set the number of threads: ``void (i32)``.
 SET_THREADS = "mind.pool.set_num_threads"

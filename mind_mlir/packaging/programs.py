@@ -5,22 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mind_mlir import border
-from mind_mlir.analysis.restriction import restricted as restricted_module
+from mind_mlir.ir.analysis.restriction import restricted as restricted_module
 from mind_mlir.ir.module import MODULE, Functions, Module
+from mind_mlir.languages.mind.program import SurfaceProgram
+from mind_mlir.languages.ptir.program import Program
+from mind_mlir.languages.ptir.restriction import restricted
+from mind_mlir.languages.ptir.seeding import seeded
+from mind_mlir.languages.ptir.symbols import bind, checked_bindings, symbols_of
+from mind_mlir.languages.ptir.to_module import to_module
 from mind_mlir.passes.verify import verify
-from mind_mlir.ptir.program import Program
-from mind_mlir.ptir.restriction import restricted
-from mind_mlir.ptir.seeding import seeded
-from mind_mlir.ptir.symbols import bind, checked_bindings, symbols_of
-from mind_mlir.ptir.to_module import to_module
 from mind_mlir.runtime.declared_constants import with_constants
-from mind_mlir.surface.program import SurfaceProgram
+from mind_mlir.support import argument_checks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mind_mlir.programs.kinds import AnyProgram
+    from mind_mlir.languages.programs.kinds import AnyProgram
 
 
 def artefact_module(
@@ -49,7 +49,7 @@ def artefact_module(
         ValueError: ``bindings`` names what is no dimension, or ``seed`` is given for a program that is not
             PTIR's or does not fit in 64 bits.
     """
-    names = None if function is None else border.names(function, "function")
+    names = None if function is None else argument_checks.names(function, "function")
     if names == ():
         raise ValueError("function must name one function or several")
     if isinstance(program, Program):
@@ -65,8 +65,8 @@ def artefact_module(
         # A program of one function may have become a module without names of functions.
         (name,) = dict.fromkeys(program.entries if names is None else names)
         return replace(module, functions=Functions((replace(module.functions[0], name=name),)))
-    border.refuse_bindings(bindings)
-    module = verify(border.expect(program, Module, "program", f"{MODULE}, or a program"))
+    argument_checks.refuse_bindings(bindings)
+    module = verify(argument_checks.expect(program, Module, "program", f"{MODULE}, or a program"))
     return module if names is None else restricted_module(module, *names)
 
 

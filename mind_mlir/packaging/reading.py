@@ -7,7 +7,7 @@ import os
 import stat
 from typing import TYPE_CHECKING
 
-from mind_mlir.code.errors import CodeError
+from mind_mlir.image.errors import CodeError
 from mind_mlir.packaging.errors import damaged
 from mind_mlir.packaging.manifest import MANIFEST, MOST_BYTES, Manifest, digest_of
 

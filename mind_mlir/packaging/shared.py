@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mind_mlir.code.loading import host_machine
+from mind_mlir.image.loading import host_machine
 from mind_mlir.outputs.errors import refused
 from mind_mlir.packaging.errors import failed_tool, missing_tool
 

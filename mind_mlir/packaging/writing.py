@@ -6,11 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from mind_mlir import border
-from mind_mlir.artefact_kinds import ARTEFACTS, BUNDLE, HEADER, OBJECT, SHARED
-from mind_mlir.code.loading import host_machine
 from mind_mlir.diagnostics.tracebacks import public
-from mind_mlir.options import DEFAULT_OPT_LEVEL, CompileOptions
+from mind_mlir.image.loading import host_machine
 from mind_mlir.outputs.files import write_file
 from mind_mlir.packaging.bundle import file_names, write_bundle
 from mind_mlir.packaging.c_interface import library_name
@@ -20,16 +17,19 @@ from mind_mlir.packaging.objects import object_of
 from mind_mlir.packaging.programs import artefact_module, with_arrays
 from mind_mlir.packaging.shared import find_linker, shared_library
 from mind_mlir.passes.pass_names import checked_names
+from mind_mlir.support import argument_checks
+from mind_mlir.support.artefact_kinds import ARTEFACTS, BUNDLE, HEADER, OBJECT, SHARED
+from mind_mlir.support.options import DEFAULT_OPT_LEVEL, CompileOptions
+from mind_mlir.support.version import VERSION
 from mind_mlir.target import NATIVE, TARGETS, artefact_target
-from mind_mlir.version import VERSION
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Collection, Mapping, Sequence
 
     from mind_mlir.ir.module import Module
+    from mind_mlir.languages.programs.kinds import AnyProgram
     from mind_mlir.packaging.objects import ObjectFile
-    from mind_mlir.programs.kinds import AnyProgram
     from mind_mlir.target import Target
 
 #: What a program can be written as.
@@ -201,14 +201,14 @@ def package(
         ValueError: ``kind``, ``target``, ``target_cpu``, ``features``, ``bindings``, ``threads`` or another
             option says what there is not.
     """
-    place = Path(border.path(path, "path"))
-    form = border.choice(kind, tuple(ARTEFACTS), "kind")
+    place = Path(argument_checks.path(path, "path"))
+    form = argument_checks.choice(kind, tuple(ARTEFACTS), "kind")
     library = default_name(place, form) if name is None else library_name(name)
     disabled = checked_names(disabled_passes, "disabled_passes")
     options = CompileOptions(
         *(opt_level, threads, target, winograd, disabled),
         prepares=bool(constants),
-        debug=border.flag(debug, "debug"),
+        debug=argument_checks.flag(debug, "debug"),
     )
     machine = artefact_target(target, cpu=target_cpu, features=features)
     module = artefact_module(program, function=function, bindings=bindings, seed=seed)

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
-from mind_mlir.interrupts import deliver
 from mind_mlir.ir.types import TensorType
 from mind_mlir.ops.opdef import NotDifferentiable
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.ops.vjp import FlowContext, RegionFlow
+from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -22,10 +22,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from mind_mlir import border
-from mind_mlir.core.builder import Builder
+from mind_mlir.builders.builder import Builder
 from mind_mlir.diagnostics import AutodiffError, VerificationError
-from mind_mlir.frozen import FrozenDict
 from mind_mlir.ir.entry import entry_function
 from mind_mlir.ir.module import Block, Return
 from mind_mlir.passes.activity import Flow
@@ -38,6 +36,8 @@ from mind_mlir.passes.forms import structured_form
 from mind_mlir.passes.gradient_choice import chosen_names, cotangent_modes, declare_cotangents
 from mind_mlir.passes.unselected import Unselected
 from mind_mlir.passes.verify import verify as verify_module
+from mind_mlir.support import argument_checks
+from mind_mlir.support.frozen import FrozenDict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -105,7 +105,10 @@ def differentiate(
         TypeError: An argument is not of the type above.
     """
     module = expanded(verify_module(module))
-    extensions, verify = border.flag(extensions, "extensions"), border.flag(verify, "verify")
+    extensions, verify = (
+        argument_checks.flag(extensions, "extensions"),
+        argument_checks.flag(verify, "verify"),
+    )
     entry = entry_function(module, function)
     if not module.is_flat:
         return _of_function(module, entry, wrt, cotangents, extensions=extensions, verify=verify)

@@ -10,9 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mind_mlir import border
-from mind_mlir.analysis.call_graph import callee_of, operations_of
 from mind_mlir.diagnostics import AutodiffError
+from mind_mlir.ir.analysis.call_graph import callee_of, operations_of
 from mind_mlir.ir.module import Functions
 from mind_mlir.ir.regions import live_operations
 from mind_mlir.ir.types import TensorType
@@ -21,6 +20,7 @@ from mind_mlir.passes.activity import summarise
 from mind_mlir.passes.backward import full
 from mind_mlir.passes.function_derivatives import FunctionDerivatives
 from mind_mlir.passes.gradient_choice import chosen_names, declare_cotangents
+from mind_mlir.support import argument_checks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -101,7 +101,9 @@ def _name(parameter: Parameter, place: int) -> str:
 def _signature(function: Function) -> Signature:
     types = tuple(parameter.tensor_type for parameter in function.parameters)
     assert function.result_types is not None, "functions have declared results"
-    results = (border.expect(t, TensorType, "a result type", "a TensorType") for t in function.result_types)
+    results = (
+        argument_checks.expect(t, TensorType, "a result type", "a TensorType") for t in function.result_types
+    )
     return Signature(types, tuple(results))
 
 

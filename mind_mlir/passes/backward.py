@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from mind_mlir.diagnostics import AutodiffError, VerificationError
-from mind_mlir.interrupts import deliver
 from mind_mlir.ir.source_info import SourceInfo
 from mind_mlir.ops.opdef import NotDifferentiable
 from mind_mlir.ops.registry import by_opcode
@@ -15,12 +14,13 @@ from mind_mlir.ops.vjp import VjpContext, summed
 from mind_mlir.passes.autodiff_errors import failed_rule, unsupported_operation, unsupported_shape
 from mind_mlir.passes.region_derivative import RegionDerivative, captured_values
 from mind_mlir.passes.unselected import NOTHING, keeps_zeros
+from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
-    from mind_mlir.core.builder import Builder
+    from mind_mlir.builders.builder import Builder
     from mind_mlir.diagnostics import Diagnostic
     from mind_mlir.ir.module import CoreOperation, ValueId
     from mind_mlir.ir.types import TensorType

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from mind_mlir.analysis.call_graph import operations_of
 from mind_mlir.diagnostics import InternalError, MindError
+from mind_mlir.ir.analysis.call_graph import operations_of
 from mind_mlir.passes.canonicalize import canonical
 from mind_mlir.passes.verify import verify
 

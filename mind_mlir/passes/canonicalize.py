@@ -27,14 +27,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mind_mlir.diagnostics.tracebacks import public
-from mind_mlir.float_mode import fixed
-from mind_mlir.frozen import FrozenDict
-from mind_mlir.interrupts import deliver
 from mind_mlir.ir.module import Block, CoreOperation, Return
 from mind_mlir.ops.infer import normal_attributes
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.passes.canonical.folding import Folder
 from mind_mlir.passes.verify import verify
+from mind_mlir.support.float_mode import fixed
+from mind_mlir.support.frozen import FrozenDict
+from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

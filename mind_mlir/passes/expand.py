@@ -9,15 +9,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mind_mlir.analysis.call_graph import operations_of
-from mind_mlir.core.builder import Builder
+from mind_mlir.builders.builder import Builder
 from mind_mlir.diagnostics import Diagnostic, VerificationError
-from mind_mlir.interrupts import deliver
+from mind_mlir.ir.analysis.call_graph import operations_of
 from mind_mlir.ir.module import Functions
 from mind_mlir.ir.terminators import Branch, Return, Yield
 from mind_mlir.ir.value import Value
 from mind_mlir.ops.custom_call import known
 from mind_mlir.passes.structure.graph import value_types
+from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -25,7 +25,7 @@ def structured_form(module: Module) -> Module:
     return module
 
 
-#: What makes each form of the form before it, in the order of `mind_mlir.stages`.
+#: What makes each form of the form before it, in the order of `mind_mlir.support.stages`.
 STEPS: Mapping[str, Callable[[Module], Module]] = MappingProxyType(
     {"canonical": canonical, "structured": structure}
 )

@@ -11,12 +11,12 @@ from collections import Counter, deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from mind_mlir.core.builder import Builder
-from mind_mlir.frozen import FrozenDict
+from mind_mlir.builders.builder import Builder
 from mind_mlir.ir.regions import live_operations
 from mind_mlir.ops.contexts import Signature
 from mind_mlir.passes.backward import Backward, full
 from mind_mlir.passes.unselected import Unselected
+from mind_mlir.support.frozen import FrozenDict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from mind_mlir import border
 from mind_mlir.diagnostics import AutodiffError
 from mind_mlir.ir.module import Parameter
 from mind_mlir.passes.activity import is_float
 from mind_mlir.passes.autodiff_errors import malformed_cotangents, not_differentiable, unknown_input
+from mind_mlir.support import argument_checks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -37,7 +37,7 @@ def chosen_names(inputs: Mapping[str, CoreOperation | Parameter], wrt: Sequence[
         if inputs and not floats:  # there is nothing that the caller can have meant
             raise AutodiffError(not_differentiable(name, value) for name, value in inputs.items())
         return floats
-    names = border.names(wrt, "wrt")
+    names = argument_checks.names(wrt, "wrt")
     problems: list[Diagnostic] = []
     for name in dict.fromkeys(names):
         if name not in inputs:
@@ -55,7 +55,7 @@ def cotangent_modes(count: int, cotangents: Cotangent | Sequence[Cotangent]) -> 
     Raises:
         AutodiffError: E5102, ``cotangents`` does not say it.
     """
-    words = border.names(cotangents, "cotangents")
+    words = argument_checks.names(cotangents, "cotangents")
     modes = list(words) * count if isinstance(cotangents, str) else list(words)
     if len(modes) != count or not set(words) <= {"unit", "given"}:
         raise AutodiffError(malformed_cotangents(cotangents, count))

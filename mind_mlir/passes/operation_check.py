@@ -9,25 +9,25 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.core import type_rules
+from mind_mlir.builders import type_rules
 from mind_mlir.diagnostics import Diagnostic
 from mind_mlir.diagnostics.findings import Findings
-from mind_mlir.frozen import FrozenDict
 from mind_mlir.ir.sequences import counted
 from mind_mlir.ir.types import TensorType
 from mind_mlir.ops import registry
 from mind_mlir.ops.contexts import TypeContext
 from mind_mlir.ops.infer import infer_types
 from mind_mlir.ops.unknown import unknown_operation
+from mind_mlir.support.frozen import FrozenDict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mind_mlir.diagnostics import Location
     from mind_mlir.ir.module import CoreOperation
+    from mind_mlir.ir.profiles import Profile
     from mind_mlir.ops.contexts import RegionTypes, Signature
     from mind_mlir.ops.opdef import OpDef
-    from mind_mlir.profiles import Profile
 
 
 @dataclass(slots=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mind_mlir import border
-from mind_mlir.suggestions import nearest
+from mind_mlir.support import argument_checks
+from mind_mlir.support.suggestions import nearest
 
 #: The name that stands for every pass where passes are switched off.
 ALL = "all"
@@ -17,18 +17,18 @@ def checked_names(names: object, parameter: str) -> frozenset[str]:
         ValueError: No pass is called so.
     """
     given = sorted(names, key=str) if isinstance(names, (set, frozenset)) else names
-    found = border.items(given, parameter, "a sequence or set of names of passes")
+    found = argument_checks.items(given, parameter, "a sequence or set of names of passes")
     if not found:
         return frozenset()
     from mind_mlir.passes.optimize.table import ALL_PASSES  # noqa: PLC0415 -- kept code needs none of them
 
     known = [each.name for each in ALL_PASSES]
     for name in found:
-        word = border.text(name, f"each of {parameter}")
+        word = argument_checks.text(name, f"each of {parameter}")
         if word not in known and word != ALL:
             near = nearest(word, known)
             hint = f"did you mean {near!r}?" if near else f"the passes are {', '.join(known)}"
             raise ValueError(
-                f"{parameter} must be names of passes, and {border.describe(word)} is none; {hint}"
+                f"{parameter} must be names of passes, and {argument_checks.describe(word)} is none; {hint}"
             )
     return frozenset(known if ALL in found else map(str, found))

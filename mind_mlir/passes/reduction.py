@@ -14,15 +14,15 @@ from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING
 
-from mind_mlir.analysis.call_graph import operations_of
-from mind_mlir.analysis.restriction import restricted
-from mind_mlir.core.printer import print_module
 from mind_mlir.diagnostics import InternalError, MindError
+from mind_mlir.ir.analysis.call_graph import operations_of
+from mind_mlir.ir.analysis.restriction import restricted
 from mind_mlir.ir.module import CoreOperation, Functions, Parameter, Return, Yield
+from mind_mlir.ir.profiles import CORE_FUNCTIONS
 from mind_mlir.ir.regions import live_operations, reads
+from mind_mlir.languages.core.printer import print_module
 from mind_mlir.passes.forms import structured_form
 from mind_mlir.passes.verify import verify
-from mind_mlir.profiles import CORE_FUNCTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping

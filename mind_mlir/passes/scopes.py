@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from mind_mlir.analysis.dominance import DominatorTree, successors
-from mind_mlir.core.type_rules import usable
-from mind_mlir.interrupts import deliver
+from mind_mlir.builders.type_rules import usable
+from mind_mlir.ir.analysis.dominance import DominatorTree, successors
 from mind_mlir.ir.module import CoreOperation, Parameter
 from mind_mlir.ir.regions import MAX_NESTING
+from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -21,14 +21,14 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from mind_mlir import border
-from mind_mlir.core.type_rules import usable
+from mind_mlir.builders.type_rules import usable
 from mind_mlir.diagnostics import Diagnostic, Location, VerificationError
-from mind_mlir.interrupts import deliver
 from mind_mlir.ir.module import MODULE, Module, Return
+from mind_mlir.ir.profiles import PROFILES
 from mind_mlir.ir.types import MAX_RANK, TensorType
 from mind_mlir.passes.operation_check import OperationCheck
-from mind_mlir.profiles import PROFILES
+from mind_mlir.support import argument_checks
+from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,7 +52,7 @@ def verify(module: Module) -> Module:
 
 def check(module: Module) -> list[Diagnostic]:
     """Return everything there is to say about ``module``, warnings included, in source order."""
-    border.expect(module, Module, "module", MODULE)
+    argument_checks.expect(module, Module, "module", MODULE)
     profile = PROFILES.get(module.profile)
     if profile is None:
         return [

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from mind_mlir.analysis.dominance import predecessors, successors
-from mind_mlir.core import flow_rules, type_rules
-from mind_mlir.core.type_rules import finding, usable
+from mind_mlir.builders import flow_rules, type_rules
+from mind_mlir.builders.type_rules import finding, usable
 from mind_mlir.diagnostics import Location
-from mind_mlir.interrupts import deliver
+from mind_mlir.ir.analysis.dominance import predecessors, successors
 from mind_mlir.ir.module import Branch, CondBranch, Return, Yield
 from mind_mlir.ir.regions import MAX_NESTING
 from mind_mlir.ops.contexts import RegionTypes
+from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -23,22 +23,22 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from mind_mlir.analysis.call_graph import CallGraph
-from mind_mlir.core import flow_rules, type_rules
-from mind_mlir.core.type_rules import finding, usable
+from mind_mlir.builders import flow_rules, type_rules
+from mind_mlir.builders.type_rules import finding, usable
 from mind_mlir.diagnostics import Diagnostic
-from mind_mlir.interrupts import deliver
+from mind_mlir.ir.analysis.call_graph import CallGraph
 from mind_mlir.ops.contexts import Signature
 from mind_mlir.passes.operation_check import OperationCheck
 from mind_mlir.passes.scopes import Scopes
 from mind_mlir.passes.verify_blocks import BlocksVerifier, known
+from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mind_mlir.diagnostics.findings import Findings
     from mind_mlir.ir.module import Function, Module, Parameter
-    from mind_mlir.profiles import Profile
+    from mind_mlir.ir.profiles import Profile
 
 #: Functions of a cycle of calls that a message names.
 _NAMED = 8

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NoReturn
 
-from mind_mlir import border
-from mind_mlir.arguments import fits
+from mind_mlir.arguments.tensors import fits
 from mind_mlir.diagnostics.display import brief
 from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.runtime.buffers import output_fits
 from mind_mlir.runtime.call import Called
+from mind_mlir.support import argument_checks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,9 +47,9 @@ class BoundFunction(Called):
         from mind_mlir.runtime.function import CompiledFunction  # noqa: PLC0415 -- which makes these
 
         super().__init__()
-        self.function = border.expect(function, CompiledFunction, "function", "a CompiledFunction")
-        given = border.items(inputs, "inputs", "a sequence of arrays")
-        places = border.items(outputs, "outputs", "a sequence of arrays")
+        self.function = argument_checks.expect(function, CompiledFunction, "function", "a CompiledFunction")
+        given = argument_checks.items(inputs, "inputs", "a sequence of arrays")
+        places = argument_checks.items(outputs, "outputs", "a sequence of arrays")
         self.inputs, self.outputs = function._accept_in_place(given, places)
         self._records: list[CallRecord] = []  # as in a `CompiledFunction`
 

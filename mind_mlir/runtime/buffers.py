@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mind_mlir import border
-from mind_mlir.arguments import address
+from mind_mlir.arguments.tensors import address
 from mind_mlir.diagnostics import Diagnostic
 from mind_mlir.ir.nested import as_array
 from mind_mlir.ir.types import format_shape
+from mind_mlir.support import argument_checks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -54,7 +54,7 @@ def as_outputs(out: object, count: int, findings: list[Diagnostic]) -> tuple[obj
         return (out,)
     if not isinstance(out, tuple | list):
         wanted = "an array" if count == 1 else f"a tuple of {count} arrays"
-        message = f"out must be {wanted}, not {border.describe(out)}"
+        message = f"out must be {wanted}, not {argument_checks.describe(out)}"
         findings.append(Diagnostic("E6105", message))
         return ()
     if len(out) != count:
@@ -111,7 +111,9 @@ def layout_problem(array: Array) -> str | None:
 def _problems(name: str, output: Output, value: object) -> Iterator[Diagnostic]:
     dtype, shape = output.type.dtype.numpy, output.type.extents
     if not isinstance(value, np.ndarray) or isinstance(value, np.ma.MaskedArray):
-        yield _finding("E6105", f"{name} is not a numpy array: it is {border.describe(value)}", name, output)
+        yield _finding(
+            "E6105", f"{name} is not a numpy array: it is {argument_checks.describe(value)}", name, output
+        )
         return
     if value.dtype != dtype:
         yield _finding(

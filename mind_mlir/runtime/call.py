@@ -14,18 +14,18 @@ import sys
 from string import Template
 from typing import TYPE_CHECKING, TypeVar
 
-from mind_mlir.code.loading import Loaded, process_symbol
-from mind_mlir.interrupts import held
-from mind_mlir.releasing import for_ever
+from mind_mlir.image.loading import Loaded, process_symbol
 from mind_mlir.runtime.call_abi import addresses, layout
 from mind_mlir.runtime.call_record import WORDS
 from mind_mlir.runtime.kept_images import find_image, keep_image, runtime_text
-from mind_mlir.speed_ups import Attempts
+from mind_mlir.support.interrupts import held
+from mind_mlir.support.releasing import for_ever
+from mind_mlir.support.speed_ups import Attempts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mind_mlir.code.image import Image
+    from mind_mlir.image.image import Image
     from mind_mlir.ir.attributes import Array
 
 T = TypeVar("T")
@@ -139,8 +139,8 @@ def _load(text: str) -> int:
 
 
 def _compile(text: str) -> Image:
-    from mind_mlir.bindings import ir, new_context  # noqa: PLC0415 -- which calls from Python do without
     from mind_mlir.codegen.library import compile_text  # noqa: PLC0415 -- as above
+    from mind_mlir.mlir.bindings import ir, new_context  # noqa: PLC0415 -- which calls from Python do without
     from mind_mlir.mlir.passes import run_passes  # noqa: PLC0415 -- as above
 
     with new_context(_DIALECTS), ir.Location.unknown():

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, overload
 
-from mind_mlir import border
-from mind_mlir.analysis.restriction import restricted as restricted_module
 from mind_mlir.cache.directory import checked_choice
 from mind_mlir.diagnostics.tracebacks import public
+from mind_mlir.ir.analysis.restriction import restricted as restricted_module
 from mind_mlir.ir.module import Module
-from mind_mlir.options import DEFAULT_MAX_BINDINGS, DEFAULT_OPT_LEVEL, CompileOptions
 from mind_mlir.passes.pass_names import checked_names
 from mind_mlir.passes.verify import verify
 from mind_mlir.runtime.executable import Executable
+from mind_mlir.support import argument_checks
+from mind_mlir.support.options import DEFAULT_MAX_BINDINGS, DEFAULT_OPT_LEVEL, CompileOptions
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Collection, Mapping
 
-    from mind_mlir.pipeline import Observer
-    from mind_mlir.programs.kinds import AnyProgram
-    from mind_mlir.ptir.program import Program
+    from mind_mlir.languages.mind.program import SurfaceProgram
+    from mind_mlir.languages.programs.kinds import AnyProgram
+    from mind_mlir.languages.ptir.program import Program
+    from mind_mlir.lowering.pipeline import Observer
     from mind_mlir.runtime.program_executable import ProgramExecutable
     from mind_mlir.runtime.surface_function import SurfaceFunction
-    from mind_mlir.surface.program import SurfaceProgram
 
 
 @overload
@@ -148,16 +148,16 @@ def compile(
     """
     disabled = checked_names(disabled_passes, "disabled_passes")
     if constants is not None:
-        border.mapping(constants, "constants", "a mapping from names of parameters to arrays")
+        argument_checks.mapping(constants, "constants", "a mapping from names of parameters to arrays")
     options = CompileOptions(
         *(opt_level, threads, target, winograd, disabled, bool(constants), debug),
         cache=checked_choice(cache),
     )
-    most = border.integer(max_bindings, "max_bindings")
+    most = argument_checks.integer(max_bindings, "max_bindings")
     if most < 1:
         raise ValueError(f"max_bindings must be 1 or more, not {most}")
     if isinstance(module, Module):
-        border.refuse_bindings(bindings)
+        argument_checks.refuse_bindings(bindings)
         if seed is not None:
             raise ValueError("seed must be left out for a module: its functions take seeds as arguments")
         constant = _with_constants(module, constants, function)

@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING
 from mind_mlir.cache.codes import find_code, keep_code
 from mind_mlir.cache.directory import store_for
 from mind_mlir.cache.key import key_of, labels_digest
-from mind_mlir.code.compilation import Compilation
-from mind_mlir.cores import usable_cores
-from mind_mlir.float_mode import fixed
+from mind_mlir.image.compilation import Compilation
 from mind_mlir.ir.entry import exported
 from mind_mlir.ir.interface import interface_of
 from mind_mlir.passes.canonical_form import canonical_form, timed
 from mind_mlir.runtime.threads import begin_pool, get_num_threads
-from mind_mlir.speed_ups import attempted
+from mind_mlir.support.cores import usable_cores
+from mind_mlir.support.float_mode import fixed
+from mind_mlir.support.speed_ups import attempted
 from mind_mlir.target import named_target, runs_here
 
 if TYPE_CHECKING:
-    from mind_mlir.code.compiled import CompiledCode
+    from mind_mlir.image.compiled import CompiledCode
     from mind_mlir.ir.module import Module
-    from mind_mlir.options import CompileOptions
+    from mind_mlir.lowering.pipeline import Observer
     from mind_mlir.passes.record import Evaluate
-    from mind_mlir.pipeline import Observer
+    from mind_mlir.support.options import CompileOptions
     from mind_mlir.target import Target
 
 

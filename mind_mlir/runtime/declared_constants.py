@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mind_mlir import border
-from mind_mlir.analysis.call_graph import operations_of
-from mind_mlir.arguments import bind
+from mind_mlir.arguments.tensors import bind
 from mind_mlir.diagnostics import ArgumentError, Diagnostic
-from mind_mlir.float_mode import fixed
+from mind_mlir.ir.analysis.call_graph import operations_of
 from mind_mlir.ir.attributes import Attributes, TensorLiteral
 from mind_mlir.ir.entry import exported
 from mind_mlir.ir.interface import interface_of
 from mind_mlir.ir.module import CoreOperation, Functions
 from mind_mlir.ops.constants import constant_form
-from mind_mlir.suggestions import did_you_mean
+from mind_mlir.support import argument_checks
+from mind_mlir.support.float_mode import fixed
+from mind_mlir.support.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,8 +40,8 @@ def with_constants(module: Module, constants: object) -> Module:
         ExecutionError: E6004, there is no memory for a copy.
         TypeError: ``constants`` is no mapping from names to arrays.
     """
-    given = border.mapping(constants, "constants", "a mapping from names to arrays")
-    named = {border.text(name, "each name in constants"): value for name, value in given.items()}
+    given = argument_checks.mapping(constants, "constants", "a mapping from names to arrays")
+    named = {argument_checks.text(name, "each name in constants"): value for name, value in given.items()}
     public = exported(module)
     known = list(
         dict.fromkeys(each.name for function in public for each in interface_of(function).parameters)

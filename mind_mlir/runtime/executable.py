@@ -6,17 +6,13 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from mind_mlir import border
-from mind_mlir.analysis.restriction import restricted
 from mind_mlir.cache.directory import checked_choice
-from mind_mlir.code.errors import LoadingError
 from mind_mlir.diagnostics import InternalError
 from mind_mlir.diagnostics.display import brief
-from mind_mlir.frozen import FrozenDict
-from mind_mlir.interrupts import held
+from mind_mlir.image.errors import LoadingError
+from mind_mlir.ir.analysis.restriction import restricted
 from mind_mlir.ir.entry import default_entry
 from mind_mlir.ir.module import MODULE, Module
-from mind_mlir.options import CompileOptions
 from mind_mlir.passes.pass_names import checked_names
 from mind_mlir.runtime.compiled_code import code_of
 from mind_mlir.runtime.function import CompiledFunction, native_function
@@ -25,15 +21,19 @@ from mind_mlir.runtime.memory import pool
 from mind_mlir.runtime.native import NativeModule
 from mind_mlir.runtime.places import Places
 from mind_mlir.runtime.threads import NoPoolError, check_threads, loop_threads
-from mind_mlir.stages import FORMS
+from mind_mlir.support import argument_checks
+from mind_mlir.support.frozen import FrozenDict
+from mind_mlir.support.interrupts import held
+from mind_mlir.support.options import CompileOptions
+from mind_mlir.support.stages import FORMS
 from mind_mlir.target import TARGETS, runnable_target
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mind_mlir.code.compilation import Compilation
+    from mind_mlir.image.compilation import Compilation
     from mind_mlir.ir.attributes import Array
-    from mind_mlir.pipeline import Observer
+    from mind_mlir.lowering.pipeline import Observer
     from mind_mlir.target import Target
 
 OPT_LEVELS = range(4)
@@ -72,13 +72,13 @@ class Executable(FunctionSet):
             observer: Sees every stage's form as it appears.
             entry: The function that a call runs, where that is not ``main`` or the only one.
         """
-        border.expect(module, Module, "module", MODULE)
+        argument_checks.expect(module, Module, "module", MODULE)
         self._options = options = checked_options(CompileOptions() if options is None else options)
         # Before anything is done, for what the environment says may be wrong.
         limit = loop_threads(options.threads)
         machine = _machine(options.target)
         if observer is not None and not callable(observer):
-            border.reject("observer", "callable, or None", observer)
+            argument_checks.reject("observer", "callable, or None", observer)
         self._source = module = restricted(module, function)
         self._named_entry = entry
         found = code_of(module, options, target=machine, threads=limit, observer=observer)
@@ -137,14 +137,14 @@ class Executable(FunctionSet):
         """Return the module in the form that ``stage`` leaves it in.
 
         Args:
-            stage: One of `mind_mlir.stages.FORMS`, from ``core`` to ``asm``.
+            stage: One of `mind_mlir.support.stages.FORMS`, from ``core`` to ``asm``.
 
         Raises:
             TypeError: ``stage`` is no string.
             ValueError: It is another one.
             UnsupportedError: E7003, the tools that print assembly are not installed.
         """
-        border.choice(stage, FORMS, "stage")
+        argument_checks.choice(stage, FORMS, "stage")
         from mind_mlir.runtime.stage_text import stage_text  # noqa: PLC0415 -- loads MLIR, which calls do without
 
         return stage_text(self._source, stage, self._options)
@@ -162,19 +162,19 @@ def _recompile_function(module: Module, options: CompileOptions, name: str) -> C
 
 def _machine(name: object) -> Target:
     """Return the target that a caller names, or else the environment; this machine runs its code."""
-    return runnable_target(None if name is None else border.choice(name, TARGETS, "target"))
+    return runnable_target(None if name is None else argument_checks.choice(name, TARGETS, "target"))
 
 
 def checked_options(options: CompileOptions) -> CompileOptions:
     """Return options as plain data, where a caller's are what they should be."""
-    border.expect(options, CompileOptions, "options", "CompileOptions")
-    level = border.integer(options.opt_level, "opt_level")
+    argument_checks.expect(options, CompileOptions, "options", "CompileOptions")
+    level = argument_checks.integer(options.opt_level, "opt_level")
     if level not in OPT_LEVELS:
         raise ValueError(f"opt_level must be one of {', '.join(map(str, OPT_LEVELS))}, not {level}")
     threads = None if options.threads is None else check_threads(options.threads, "threads")
-    winograd = border.flag(options.winograd, "winograd")
+    winograd = argument_checks.flag(options.winograd, "winograd")
     disabled = checked_names(options.disabled_passes, "disabled_passes")
-    debug = border.flag(options.debug, "debug")
+    debug = argument_checks.flag(options.debug, "debug")
     return replace(
         options,
         opt_level=level,

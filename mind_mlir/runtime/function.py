@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 import numpy as np
 
-from mind_mlir import border
-from mind_mlir.arguments import address, bind
-from mind_mlir.code.entry import Entry
+from mind_mlir.arguments.tensors import address, bind
 from mind_mlir.diagnostics import ArgumentError, ExecutionError
 from mind_mlir.diagnostics.display import brief
 from mind_mlir.diagnostics.tracebacks import public
+from mind_mlir.image.entry import Entry
 from mind_mlir.ir.interface import Interface
 from mind_mlir.ir.types import DType
 from mind_mlir.ops.contexts import allocation_failed
@@ -23,6 +22,7 @@ from mind_mlir.runtime.call import Called
 from mind_mlir.runtime.call_record import OUT, CallRecord
 from mind_mlir.runtime.memory import pool
 from mind_mlir.runtime.native import NativeFunction
+from mind_mlir.support import argument_checks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -75,8 +75,8 @@ class CompiledFunction(Called):
         Raises:
             TypeError: ``entry`` or ``native`` is none: only what compiles or loads code makes these.
         """
-        border.expect(entry, Entry, "entry", "an Entry")
-        border.expect(native, NativeFunction, "native", "native code (mind_mlir.compile makes it)")
+        argument_checks.expect(entry, Entry, "entry", "an Entry")
+        argument_checks.expect(native, NativeFunction, "native", "native code (mind_mlir.compile makes it)")
         super().__init__()
         self.name = entry.name
         self.parameters = entry.parameters
@@ -282,7 +282,7 @@ class CompiledFunction(Called):
         findings = [finding for finding in judged if finding is not None]
         if findings:
             if any(finding.location is not None for finding in findings):
-                from mind_mlir.surface.elaboration.wording import as_written  # noqa: PLC0415 -- loads much, which bundles do without
+                from mind_mlir.languages.mind.elaboration.wording import as_written  # noqa: PLC0415 -- loads much, which bundles do without
 
                 findings = as_written(findings)
             raise ExecutionError(findings)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from mind_mlir import border
 from mind_mlir.diagnostics.display import brief
 from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.ir.entry import DEFAULT_ENTRY
 from mind_mlir.runtime.call import Called
 from mind_mlir.runtime.function import Signature
+from mind_mlir.support import argument_checks
 
 if TYPE_CHECKING:
     import inspect
@@ -69,7 +69,7 @@ class FunctionSet(Called):
             KeyError: There is none.
             TypeError: ``name`` is no string.
         """
-        function = self.functions.get(border.text(name, "name"))
+        function = self.functions.get(argument_checks.text(name, "name"))
         if function is None:
             raise KeyError(f"no function is called {brief(repr(name))}; the functions are: {self._names()}")
         return function

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.diagnostics import Diagnostic, UnsupportedError
 from mind_mlir.outputs.errors import refused
-from mind_mlir.speed_ups import attempted
-from mind_mlir.version import is_older
+from mind_mlir.support.speed_ups import attempted
+from mind_mlir.support.version import is_older
 
 if TYPE_CHECKING:
     from mind_mlir.cache.directory import Choice
-    from mind_mlir.code.image import Image
+    from mind_mlir.image.image import Image
 
 _FOLDER = Path(__file__).parent
 
@@ -67,7 +67,7 @@ def _keep(text: str, cache: Choice, image: Image) -> None:
     from mind_mlir.cache.codes import keep_code  # noqa: PLC0415 -- as above
     from mind_mlir.cache.directory import store_for  # noqa: PLC0415 -- as above
     from mind_mlir.cache.key import key_of_text  # noqa: PLC0415 -- as above
-    from mind_mlir.code.compiled import CompiledCode  # noqa: PLC0415 -- as above
+    from mind_mlir.image.compiled import CompiledCode  # noqa: PLC0415 -- as above
 
     store, key = store_for(cache), key_of_text(text)
     if store is not None and key is not None:

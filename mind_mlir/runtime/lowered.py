@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from mind_mlir import border
 from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.ir.module import MODULE, Module
-from mind_mlir.options import CompileOptions
 from mind_mlir.runtime.executable import Executable
-from mind_mlir.stages import FORMS
+from mind_mlir.support import argument_checks
+from mind_mlir.support.options import CompileOptions
+from mind_mlir.support.stages import FORMS
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +29,8 @@ class Lowered:
     options: CompileOptions
 
     def __post_init__(self) -> None:
-        border.expect(self.module, Module, "module", MODULE)
-        border.expect(self.options, CompileOptions, "options", "CompileOptions")
+        argument_checks.expect(self.module, Module, "module", MODULE)
+        argument_checks.expect(self.options, CompileOptions, "options", "CompileOptions")
 
     def __str__(self) -> str:
         return str(self.module)
@@ -44,7 +44,7 @@ class Lowered:
             ValueError: It is none of the stages.
             UnsupportedError: E7003, the tools that print assembly are not installed.
         """
-        border.choice(stage, FORMS, "stage")
+        argument_checks.choice(stage, FORMS, "stage")
         from mind_mlir.runtime.stage_text import stage_text  # noqa: PLC0415 -- loads MLIR, which calls do without
 
         return stage_text(self.module, stage, self.options)

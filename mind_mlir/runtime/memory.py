@@ -30,11 +30,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mind_mlir import border
-from mind_mlir.abi import ALIGNMENT
 from mind_mlir.diagnostics.tracebacks import public
-from mind_mlir.memory_limits import memory_left, memory_limit
-from mind_mlir.releasing import at_release
+from mind_mlir.support import argument_checks
+from mind_mlir.support.memory_limits import memory_left, memory_limit
+from mind_mlir.support.releasing import at_release
+from mind_mlir.target.abi import ALIGNMENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -349,7 +349,7 @@ def set_memory_limit(limit: int) -> None:
         TypeError: ``limit`` is not an integer.
         ValueError: It is negative.
     """
-    count = border.integer(limit, "limit")
+    count = argument_checks.integer(limit, "limit")
     if count < 0:
         raise ValueError(f"limit must be a number of bytes, not {count}")
     pool.limit = count

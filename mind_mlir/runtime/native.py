@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mind_mlir.abi import ALIGNMENT, PARALLEL_SYMBOL
-from mind_mlir.code.loading import Loaded, process_symbol
+from mind_mlir.image.loading import Loaded, process_symbol
 from mind_mlir.runtime.memory import POOLED, pool
 from mind_mlir.runtime.threads import parallel_address
+from mind_mlir.target.abi import ALIGNMENT, PARALLEL_SYMBOL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from mind_mlir.code.compiled import Data
-    from mind_mlir.code.image import Image
+    from mind_mlir.image.compiled import Data
+    from mind_mlir.image.image import Image
     from mind_mlir.ir.attributes import Array
 
 # A foreign function of this type runs without the interpreter lock.
@@ -88,7 +88,7 @@ class NativeFunction:
     Attributes:
         pointers: Number of addresses that a call takes: inputs, outputs, and the status if there is one.
         scratch_bytes: Size of the scratch arena that each running call uses.
-        address: Where the code is, an entry as `mind_mlir.abi` describes it.
+        address: Where the code is, an entry as `mind_mlir.target.abi` describes it.
     """
 
     def __init__(self, module: NativeModule, symbol: str, pointers: int, scratch_bytes: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.analysis.call_graph import operations_of
+from mind_mlir.ir.analysis.call_graph import operations_of
 
 if TYPE_CHECKING:
     from mind_mlir.diagnostics import Location

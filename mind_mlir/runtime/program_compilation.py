@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir import border
 from mind_mlir.ir.module import MODULE
+from mind_mlir.languages.mind.program import SurfaceProgram
+from mind_mlir.languages.ptir.program import Program
+from mind_mlir.languages.ptir.restriction import restricted
+from mind_mlir.languages.ptir.seeding import seeded
+from mind_mlir.languages.ptir.symbols import bind, checked_bindings, symbols_of
+from mind_mlir.languages.ptir.to_module import convert
 from mind_mlir.passes.verify import verify
-from mind_mlir.ptir.program import Program
-from mind_mlir.ptir.restriction import restricted
-from mind_mlir.ptir.seeding import seeded
-from mind_mlir.ptir.symbols import bind, checked_bindings, symbols_of
-from mind_mlir.ptir.to_module import convert
 from mind_mlir.runtime.declared_constants import with_constants
 from mind_mlir.runtime.executable import Executable
 from mind_mlir.runtime.program_executable import ProgramExecutable, needs_program
 from mind_mlir.runtime.surface_function import SurfaceFunction, entry_of
-from mind_mlir.surface.program import SurfaceProgram
+from mind_mlir.support import argument_checks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mind_mlir.options import CompileOptions
-    from mind_mlir.pipeline import Observer
+    from mind_mlir.lowering.pipeline import Observer
+    from mind_mlir.support.options import CompileOptions
 
 
 def compile_program(
@@ -45,7 +45,7 @@ def compile_program(
         extents = program.checked_bindings(bindings)
         return _surface_function(program, function, options, extents, max_bindings)
     if not isinstance(program, Program):
-        border.reject("module", MODULE, program)
+        argument_checks.reject("module", MODULE, program)
     chosen = program if function is None else restricted(program, function)
     extents = checked_bindings({} if bindings is None else bindings, symbols_of(chosen))
     chosen = seeded(bind(chosen, extents), seed)
@@ -67,7 +67,7 @@ def _surface_function(
     bindings: Mapping[str, int],
     most: int,
 ) -> SurfaceFunction:
-    name = entry_of(program, None if function is None else border.text(function, "function"))
+    name = entry_of(program, None if function is None else argument_checks.text(function, "function"))
     found = SurfaceFunction(program, name, options, bindings=bindings, max_signatures=most)
     found.prepare()
     return found

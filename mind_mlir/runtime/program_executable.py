@@ -5,27 +5,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mind_mlir import border
+from mind_mlir.arguments.programs import ProgramArguments
 from mind_mlir.diagnostics.display import brief
 from mind_mlir.diagnostics.tracebacks import public
-from mind_mlir.frozen import FrozenDict
 from mind_mlir.ir.types import TensorType
-from mind_mlir.options import CompileOptions
-from mind_mlir.program_arguments import ProgramArguments
-from mind_mlir.programs.verification import in_binding, verify
-from mind_mlir.ptir.program import Program
-from mind_mlir.ptir.restriction import chosen_function, restricted
-from mind_mlir.ptir.symbols import bind, checked_bindings, symbols_of
-from mind_mlir.ptir.to_module import convert, signature_of
+from mind_mlir.languages.programs.verification import in_binding, verify
+from mind_mlir.languages.ptir.program import Program
+from mind_mlir.languages.ptir.restriction import chosen_function, restricted
+from mind_mlir.languages.ptir.symbols import bind, checked_bindings, symbols_of
+from mind_mlir.languages.ptir.to_module import convert, signature_of
 from mind_mlir.runtime.binding_cache import BindingCache
 from mind_mlir.runtime.call_record import OUT
 from mind_mlir.runtime.executable import Executable
+from mind_mlir.support import argument_checks
+from mind_mlir.support.frozen import FrozenDict
+from mind_mlir.support.options import CompileOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-    from mind_mlir.pipeline import Observer
+    from mind_mlir.lowering.pipeline import Observer
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +64,10 @@ class ProgramExecutable:
     def __init__(
         self, program: Program, options: CompileOptions, *, observer: Observer | None, max_bindings: int
     ) -> None:
-        self.program = border.expect(program, Program, "program", "a Program")
-        self._options = border.expect(options, CompileOptions, "options", "CompileOptions")
+        self.program = argument_checks.expect(program, Program, "program", "a Program")
+        self._options = argument_checks.expect(options, CompileOptions, "options", "CompileOptions")
         self._observer = observer
-        self._max_bindings = max_bindings = border.integer(max_bindings, "max_bindings")
+        self._max_bindings = max_bindings = argument_checks.integer(max_bindings, "max_bindings")
         self._cache: BindingCache[tuple[str, tuple[int, ...]], Executable] = BindingCache(max_bindings)
         if symbols_of(program):  # else it is verified where it is compiled
             verify(program)
@@ -92,7 +92,7 @@ class ProgramExecutable:
 
     def __getitem__(self, name: str) -> ProgramFunction:
         """Return the function called ``name``; a `KeyError` where there is none."""
-        function = self.functions.get(border.text(name, "name"))
+        function = self.functions.get(argument_checks.text(name, "name"))
         if function is None:
             known = brief(", ".join(self.functions))
             raise KeyError(f"no function is called {brief(repr(name))}; the functions are: {known}")

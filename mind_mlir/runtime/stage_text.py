@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from mind_mlir.codegen.disassemble import disassemble
 from mind_mlir.codegen.machine_code import listed_object
-from mind_mlir.interrupts import held
-from mind_mlir.options import CompileOptions
-from mind_mlir.pipeline import Lowering
+from mind_mlir.lowering.pipeline import Lowering
 from mind_mlir.runtime.compiled_code import evaluation
 from mind_mlir.runtime.threads import loop_threads
+from mind_mlir.support.interrupts import held
+from mind_mlir.support.options import CompileOptions
 from mind_mlir.target import named_target
 
 if TYPE_CHECKING:

@@ -10,11 +10,10 @@ import inspect
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, Self
 
-from mind_mlir import border, trees
 from mind_mlir.diagnostics import VerificationError
 from mind_mlir.diagnostics.tracebacks import public, trim
-from mind_mlir.options import CompileOptions
-from mind_mlir.profiles import EXTENDED_FUNCTIONS
+from mind_mlir.ir.profiles import EXTENDED_FUNCTIONS
+from mind_mlir.languages.staging import Unit, recursion
 from mind_mlir.runtime.binding_cache import BindingCache
 from mind_mlir.runtime.call import Called
 from mind_mlir.runtime.executable import Executable, checked_options
@@ -24,17 +23,18 @@ from mind_mlir.runtime.staged_calls import Program
 from mind_mlir.runtime.staged_method import StagedMethod, subject_of
 from mind_mlir.runtime.staged_reads import Mismatch
 from mind_mlir.runtime.staged_values import STAGE, Captured, StagedValue
-from mind_mlir.staging.unit import Unit, recursion
+from mind_mlir.support import argument_checks, pytrees
+from mind_mlir.support.options import CompileOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
     from mind_mlir.ir.module import Module
     from mind_mlir.ir.types import TensorType
+    from mind_mlir.languages.staging import Instance
     from mind_mlir.runtime.staged_gradient import GradientFunction, Pullback, PullbackFunction
     from mind_mlir.runtime.staged_reads import Reads
-    from mind_mlir.staging.unit import Instance
-    from mind_mlir.trees import Form
+    from mind_mlir.support.pytrees import Form
 
 #: For how many signatures code is kept, unless a caller says otherwise.
 DEFAULT_MAX_SIGNATURES = 64
@@ -78,12 +78,14 @@ class StagedFunction(Called):
             ValueError: There is no parameter of a name in ``static``, or ``max_signatures`` is below 1.
         """
         super().__init__()
-        self.name = border.text(name, "name")
-        self.__signature__ = border.expect(signature, inspect.Signature, "signature", "an inspect.Signature")
+        self.name = argument_checks.text(name, "name")
+        self.__signature__ = argument_checks.expect(
+            signature, inspect.Signature, "signature", "an inspect.Signature"
+        )
         self.options = checked_options(CompileOptions() if options is None else options)
-        names = border.names(static, "static_argnames")
+        names = argument_checks.names(static, "static_argnames")
         self.static = frozenset(names)
-        self.max_signatures = border.integer(max_signatures, "max_signatures")
+        self.max_signatures = argument_checks.integer(max_signatures, "max_signatures")
         if self.max_signatures < 1:
             raise ValueError(f"max_signatures must be 1 or more, not {max_signatures}")
         for each in names:
@@ -110,7 +112,7 @@ class StagedFunction(Called):
 
     def watches(self, cls: type) -> bool | None:
         """Return whether what is read of objects of ``cls`` is noted; None where they are containers."""
-        return False if trees.is_leaf_class(cls) else None
+        return False if pytrees.is_leaf_class(cls) else None
 
     def reading(self, subject: object) -> Any:
         """Return what notes what is read of objects while a program is made, if it is noted.
@@ -215,7 +217,7 @@ class StagedFunction(Called):
         if self._order is not None and not self.static:
             placed = self._order.placed(tuple(args), kwargs)
         if placed is not None:
-            return trees.flatten((placed, {}), what)
+            return pytrees.flatten((placed, {}), what)
         try:
             bound = self.__signature__.bind(*args, **kwargs)
         except TypeError as error:
@@ -223,7 +225,7 @@ class StagedFunction(Called):
         bound.apply_defaults()
         for name in self.static:
             bound.arguments[name] = as_static(bound.arguments[name], name)
-        return trees.flatten((bound.args, bound.kwargs), what)
+        return pytrees.flatten((bound.args, bound.kwargs), what)
 
     def names(self, form: Form) -> list[str]:
         """Return what each leaf is called: ``x``, ``params.w``."""

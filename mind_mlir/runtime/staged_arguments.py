@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mind_mlir import border
-from mind_mlir.arguments import viewed
+from mind_mlir.arguments.tensors import viewed
 from mind_mlir.diagnostics import Diagnostic, TracingError
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.runtime.staged_values import NUMBERS, StagedValue, WeakType
+from mind_mlir.support import argument_checks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
@@ -98,7 +98,7 @@ def as_static(value: Any, name: str) -> Static:
     try:
         hash(value)
     except TypeError:
-        border.reject(f"the static argument {name}", "hashable", value)
+        argument_checks.reject(f"the static argument {name}", "hashable", value)
     return Static(value, type(value))
 
 
@@ -156,14 +156,14 @@ def _as_array(leaf: Any, name: Callable[[], str]) -> tuple[Array, TensorType]:
             return np.asarray(leaf, weak.dtype.numpy), weak
         except OverflowError:
             raise _not_an_array(name, "it is an integer beyond 64 bits") from None
-    array, reason = (None, f"it is {border.describe(leaf)}") if callable(leaf) else viewed(leaf)
+    array, reason = (None, f"it is {argument_checks.describe(leaf)}") if callable(leaf) else viewed(leaf)
     if array is None:
         raise _not_an_array(name, reason)
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     dtype = DType.from_numpy(array.dtype)
     if dtype is None:
-        raise _not_an_array(name, f"it is {border.describe(leaf)}, with elements of {array.dtype}")
+        raise _not_an_array(name, f"it is {argument_checks.describe(leaf)}, with elements of {array.dtype}")
     return array, TensorType(dtype, array.shape)
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mind_mlir.ir.types import TensorType
     from mind_mlir.runtime.executable import Executable
     from mind_mlir.runtime.staged_reads import Reads
-    from mind_mlir.trees import Form
+    from mind_mlir.support.pytrees import Form
 
 #: Beyond so many leaves, code for a form is not worth its memory.
 MAX_LEAVES = 2_000

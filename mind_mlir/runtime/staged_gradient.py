@@ -6,19 +6,19 @@ import inspect
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir import border, trees
 from mind_mlir.diagnostics import AutodiffError, Diagnostic
 from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.runtime.staged import StagedFunction
 from mind_mlir.runtime.staged_values import WeakType
+from mind_mlir.support import argument_checks, pytrees
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mind_mlir.ir.module import Function
     from mind_mlir.ir.types import TensorType
-    from mind_mlir.staging.unit import Instance, Unit
-    from mind_mlir.trees import Form
+    from mind_mlir.languages.staging import Instance, Unit
+    from mind_mlir.support.pytrees import Form
 
 _KINDS = inspect.Parameter
 
@@ -166,7 +166,7 @@ class PullbackFunction(StagedFunction):
         """Return the leaves of the cotangents and the arguments."""
         cotangent, given, named = args
         leaves, form = self.function.flatten(given, named)
-        more, result = trees.flatten(cotangent, "cotangent")
+        more, result = pytrees.flatten(cotangent, "cotangent")
         return [*more, *leaves], _tuple_form([_tuple_form([result, form]), _EMPTY])
 
     def names(self, form: Form) -> list[str]:
@@ -230,20 +230,20 @@ def _path(signature: inspect.Signature, argnum: Any) -> tuple[int | None, str]:
         each for each in parameters if each.kind in (_KINDS.POSITIONAL_ONLY, _KINDS.POSITIONAL_OR_KEYWORD)
     ]
     if isinstance(argnum, str):
-        name = border.text(argnum, "argnums")
+        name = argument_checks.text(argnum, "argnums")
         if name not in signature.parameters:
             known = ", ".join(signature.parameters) or "none"
             raise ValueError(f"argnums must be parameters ({known}), not {name!r}")
         place = next((at for at, each in enumerate(places) if each.name == name), None)
         return place, name
-    number = border.whole(argnum)
+    number = argument_checks.whole(argnum)
     if number is None:
-        border.reject("argnums", "an integer, a name, or a sequence of these", argnum)
+        argument_checks.reject("argnums", "an integer, a name, or a sequence of these", argnum)
     gathers = any(each.kind is _KINDS.VAR_POSITIONAL for each in parameters)
     if number < 0 and not gathers:
         number += len(places)
     if number < 0 or (number >= len(places) and not gathers):
-        found = border.describe(argnum)
+        found = argument_checks.describe(argnum)
         raise ValueError(f"argnums must be places of the {len(places)} positional parameters, not {found}")
     return number, places[number].name if number < len(places) else f"{number}"
 
@@ -264,8 +264,8 @@ def _leaves_of(form: Form, path: tuple[int | None, str]) -> tuple[range, Form]:
 
 def _tuple_form(parts: Sequence[Form]) -> Form:
     """Return the form of a tuple of values of some forms."""
-    shape = trees.flatten((None,) * len(parts))[1]
-    return trees.Form(shape.container, parts=tuple(parts))
+    shape = pytrees.flatten((None,) * len(parts))[1]
+    return pytrees.Form(shape.container, parts=tuple(parts))
 
 
 def _weak(types: Sequence[TensorType], wrt: Sequence[int]) -> tuple[bool, ...]:
@@ -273,7 +273,7 @@ def _weak(types: Sequence[TensorType], wrt: Sequence[int]) -> tuple[bool, ...]:
     return tuple([isinstance(types[place], WeakType) for place in wrt])
 
 
-_EMPTY = trees.flatten(None)[1]
+_EMPTY = pytrees.flatten(None)[1]
 
 
 def _not_scalar(name: str, results: Sequence[TensorType]) -> Diagnostic:

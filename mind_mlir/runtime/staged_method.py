@@ -5,15 +5,15 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
-from mind_mlir import border, trees
 from mind_mlir.diagnostics.tracebacks import public, trim
 from mind_mlir.runtime.staged_arguments import as_static
+from mind_mlir.support import argument_checks, pytrees
 
 if TYPE_CHECKING:
     from mind_mlir.runtime.lowered import Lowered
     from mind_mlir.runtime.staged import StagedFunction
     from mind_mlir.runtime.staged_gradient import Pullback
-    from mind_mlir.trees import Form
+    from mind_mlir.support.pytrees import Form
 
 
 P = ParamSpec("P")
@@ -36,7 +36,7 @@ class StagedMethod(Generic[P, R_co]):
         self.__func__, self.__self__ = function, instance
 
     def __repr__(self) -> str:
-        return f"<bound method {self.__func__.name} of {border.describe(self.__self__)}>"
+        return f"<bound method {self.__func__.name} of {argument_checks.describe(self.__self__)}>"
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R_co:
         """Call the function, the object first."""
@@ -89,7 +89,7 @@ class Held:
     __slots__ = ("cls", "get")
 
     def __init__(self, value: object) -> None:
-        self.cls = trees.stood_for(type(value))
+        self.cls = pytrees.stood_for(type(value))
         try:
             self.get: Any = weakref.ref(value)
         except TypeError:  # objects of its class cannot be watched
@@ -112,12 +112,12 @@ def subject_of(form: Form) -> Any:
 def _behind_self(argnums: Any) -> Any:
     if isinstance(argnums, (tuple, list)):
         return tuple([_behind_self(each) for each in argnums])
-    number = border.whole(argnums)
+    number = argument_checks.whole(argnums)
     return argnums if number is None or number < 0 else number + 1
 
 
-trees.register(
-    trees.Container(
+pytrees.register(
+    pytrees.Container(
         StagedMethod,
         lambda value, _: ((), (), (("self", Held(value.__self__)),), ()),
         lambda form, _: form.fixed[0][1],

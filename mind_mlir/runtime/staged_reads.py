@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mind_mlir.arguments import viewed
+from mind_mlir.arguments.tensors import viewed
 from mind_mlir.diagnostics.tracebacks import WRITTEN
 from mind_mlir.ir.types import DType, TensorType
 

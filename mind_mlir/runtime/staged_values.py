@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from mind_mlir.ir.types import DType, TensorType
-from mind_mlir.trees import register_leaf
+from mind_mlir.support.pytrees import register_leaf
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mind_mlir.runtime.staged import StagedFunction
-    from mind_mlir.trees import Form
+    from mind_mlir.support.pytrees import Form
 
 
 class StagedValue:

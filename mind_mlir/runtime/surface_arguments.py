@@ -9,21 +9,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from mind_mlir import trees
 from mind_mlir.diagnostics import ArgumentError, Diagnostic
 from mind_mlir.diagnostics.display import brief
 from mind_mlir.ir.types import TensorType
-from mind_mlir.suggestions import did_you_mean
-from mind_mlir.surface.elaboration.resolve import fits, shown
-from mind_mlir.surface.elaboration.types import DTYPES, StructOf, SurfaceType, TupleOf, spell
-from mind_mlir.surface.syntax import nodes
+from mind_mlir.languages.mind.elaboration.resolve import fits, shown
+from mind_mlir.languages.mind.elaboration.types import DTYPES, StructOf, SurfaceType, TupleOf, spell
+from mind_mlir.languages.mind.syntax import nodes
+from mind_mlir.support import pytrees
+from mind_mlir.support.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mind_mlir.ir.types import DType
-    from mind_mlir.surface.elaboration.file import File
-    from mind_mlir.trees import Form
+    from mind_mlir.languages.mind.elaboration.file import File
+    from mind_mlir.support.pytrees import Form
 
 
 @dataclass(slots=True)
@@ -216,12 +216,12 @@ def result_form(type_: SurfaceType, forms: Mapping[str, Form]) -> tuple[Form, li
         form = forms.get(part.name)
         if form is None or form.container is None or form.container.cls is dict:
             return values
-        shape = trees.Form(
-            form.container, form.keys, tuple([trees.LEAF for _ in form.keys]), form.fixed, form.order
+        shape = pytrees.Form(
+            form.container, form.keys, tuple([pytrees.LEAF for _ in form.keys]), form.fixed, form.order
         )
         return shape.unflatten([values[key] for key in form.keys])
 
-    leaves, form = trees.flatten(template(type_), "the result")
+    leaves, form = pytrees.flatten(template(type_), "the result")
     return form, [leaf.number for leaf in leaves]
 
 

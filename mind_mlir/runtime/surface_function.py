@@ -7,31 +7,31 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mind_mlir import border, trees
 from mind_mlir.diagnostics import ArgumentError, Diagnostic, VerificationError
 from mind_mlir.diagnostics.display import brief
-from mind_mlir.frozen import FrozenDict
 from mind_mlir.ir.types import TensorType
+from mind_mlir.languages.mind.elaboration.declarations import declared
+from mind_mlir.languages.mind.elaboration.programs import function_of, instantiate
+from mind_mlir.languages.mind.elaboration.resolve import resolved
+from mind_mlir.languages.mind.elaboration.types import spell_dtype
+from mind_mlir.languages.mind.program import SurfaceProgram, verified
 from mind_mlir.runtime.staged import DEFAULT_MAX_SIGNATURES, StagedFunction
 from mind_mlir.runtime.staged_values import NUMBERS, WeakType
 from mind_mlir.runtime.surface_arguments import arranged, bound_types, result_form
-from mind_mlir.surface.elaboration.declarations import declared
-from mind_mlir.surface.elaboration.programs import function_of, instantiate
-from mind_mlir.surface.elaboration.resolve import resolved
-from mind_mlir.surface.elaboration.types import spell_dtype
-from mind_mlir.surface.program import SurfaceProgram, verified
+from mind_mlir.support import argument_checks, pytrees
+from mind_mlir.support.frozen import FrozenDict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from mind_mlir.core.builder import Builder
+    from mind_mlir.builders.builder import Builder
     from mind_mlir.ir.module import Function
     from mind_mlir.ir.types import DType
     from mind_mlir.ir.value import Value
-    from mind_mlir.options import CompileOptions
-    from mind_mlir.staging.unit import Instance, Unit
-    from mind_mlir.surface.elaboration.file import File
-    from mind_mlir.trees import Form
+    from mind_mlir.languages.mind.elaboration.file import File
+    from mind_mlir.languages.staging import Instance, Unit
+    from mind_mlir.support.options import CompileOptions
+    from mind_mlir.support.pytrees import Form
 
 
 class SurfaceFunction(StagedFunction):
@@ -61,10 +61,12 @@ class SurfaceFunction(StagedFunction):
             TypeError: An argument is not of the type above.
             ValueError: ``bindings`` names a dimension that no function has, or an extent below 1.
         """
-        self.program = verified(border.expect(program, SurfaceProgram, "program", "a SurfaceProgram"))
+        self.program = verified(
+            argument_checks.expect(program, SurfaceProgram, "program", "a SurfaceProgram")
+        )
         self.bindings = FrozenDict(self.program.checked_bindings(bindings))
         self._file = _file(self.program)
-        self._node = function_of(self._file, border.text(function, "function"))
+        self._node = function_of(self._file, argument_checks.text(function, "function"))
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         parameters = [inspect.Parameter(each.name.text, kind) for each in self._node.parameters]
         super().__init__(function, inspect.Signature(parameters), options, max_signatures=max_signatures)
@@ -128,7 +130,7 @@ class SurfaceFunction(StagedFunction):
         ]
         tensors = [type_ for type_ in types if isinstance(type_, TensorType)]
         if len(tensors) == len(types):
-            _, form = trees.flatten(((0.0,) * len(tensors), {}))
+            _, form = pytrees.flatten(((0.0,) * len(tensors), {}))
             kinds = tuple([(type_.dtype.numpy, type_.shape) for type_ in tensors])
             self._program(form, tensors, kinds)
 

@@ -11,19 +11,19 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from mind_mlir import border
-from mind_mlir.abi import PARALLEL_SYMBOL
-from mind_mlir.cores import usable_cores
 from mind_mlir.diagnostics.display import brief
 from mind_mlir.diagnostics.tracebacks import public
-from mind_mlir.releasing import for_ever
 from mind_mlir.runtime.kept_images import find_image, keep_image, runtime_text
+from mind_mlir.support import argument_checks
+from mind_mlir.support.cores import usable_cores
+from mind_mlir.support.releasing import for_ever
+from mind_mlir.target.abi import PARALLEL_SYMBOL
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mind_mlir.code.image import Image
     from mind_mlir.codegen.library import Code
+    from mind_mlir.image.image import Image
 
 #: More threads than any machine gains from.
 MOST_THREADS = 1024
@@ -65,7 +65,7 @@ class _Pool:
 
 def _loaded(image: Image) -> _Pool:
     """Return the pool of an image of the runtime's own texts."""
-    from mind_mlir.code.loading import Loaded  # noqa: PLC0415 -- loads numpy, which the number of threads does without
+    from mind_mlir.image.loading import Loaded  # noqa: PLC0415 -- loads numpy, which the number of threads does without
 
     loaded = for_ever(Loaded(image))
     configure = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 3)(loaded.address_of(_CONFIGURE))
@@ -138,7 +138,7 @@ def check_threads(threads: object, parameter: str) -> int:
         TypeError: It is no integer.
         ValueError: It is out of range.
     """
-    count = border.integer(threads, parameter)
+    count = argument_checks.integer(threads, parameter)
     if not 1 <= count <= MOST_THREADS:
         raise ValueError(f"{parameter} must be between 1 and {MOST_THREADS}, not {count}")
     return count
@@ -264,6 +264,6 @@ def _default() -> int:
     text = os.environ.get(VARIABLE, "").strip()
     if not text:
         return min(usable_cores(), MOST_THREADS)
-    if not (text.isascii() and text.isdecimal() and len(text) <= border.MAX_DIGITS):
+    if not (text.isascii() and text.isdecimal() and len(text) <= argument_checks.MAX_DIGITS):
         raise ValueError(f"the variable {VARIABLE} must be an integer, not {brief(repr(text))}")
     return check_threads(int(text), f"the variable {VARIABLE}")

@@ -6,8 +6,8 @@ import dataclasses
 import re
 from typing import TYPE_CHECKING
 
-from mind_mlir import border
-from mind_mlir.suggestions import nearest
+from mind_mlir.support import argument_checks
+from mind_mlir.support.suggestions import nearest
 from mind_mlir.target.features import FEATURES, scheduled_for, with_implied, without
 from mind_mlir.target.host import host_architecture, host_features, host_target
 from mind_mlir.target.named import NATIVE, TARGETS, environment_target, named_target, required_features
@@ -45,10 +45,10 @@ def artefact_target(target: object = None, *, cpu: object = None, features: obje
         ValueError: There is no such target, processor or feature, or they do not go together.
     """
     name = environment_target() if target is None and cpu is None else NATIVE
-    name = name if target is None else border.text(target, "target")
-    machine, found = _base(name, None if cpu is None else border.text(cpu, "target_cpu"))
+    name = name if target is None else argument_checks.text(target, "target")
+    machine, found = _base(name, None if cpu is None else argument_checks.text(cpu, "target_cpu"))
     if features is not None:
-        found = _changed(machine, found, border.text(features, "features"))
+        found = _changed(machine, found, argument_checks.text(features, "features"))
     return found
 
 
@@ -136,4 +136,6 @@ def _unknown(parameter: str, known: Iterable[str], wrong: str) -> ValueError:
     names = tuple(known)
     near = nearest(wrong, names)
     hint = f"; did you mean {near!r}?" if near else ""
-    return ValueError(f"{parameter} must be one of {', '.join(names)}, not {border.describe(wrong)}{hint}")
+    return ValueError(
+        f"{parameter} must be one of {', '.join(names)}, not {argument_checks.describe(wrong)}{hint}"
+    )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from mind_mlir import border
 from mind_mlir.ir.types import DType, format_shape
+from mind_mlir.support import argument_checks
 from mind_mlir.tracing import indexing, numpy_functions, operators, reductions
 from mind_mlir.tracing.conversion import as_dtype
 from mind_mlir.tracing.errors import refuse
@@ -280,10 +280,10 @@ class TracedArray(TracedValue):
     def reshape(self, *shape: Any) -> TracedArray:
         """Return the elements in another shape, one extent of which may be -1; as numpy's."""
         trace = current_trace()
-        listed = shape[0] if len(shape) == 1 and border.whole(shape[0]) is None else shape
+        listed = shape[0] if len(shape) == 1 and argument_checks.whole(shape[0]) is None else shape
         extents = [
-            border.integer(extent, "each extent of shape")
-            for extent in border.items(listed, "shape", "integers")
+            argument_checks.integer(extent, "each extent of shape")
+            for extent in argument_checks.items(listed, "shape", "integers")
         ]
         return trace.emit("Reshape", trace.value(self), new_shape=extents, weak=self.weak)
 
@@ -296,7 +296,7 @@ class TracedArray(TracedValue):
     def transpose(self, *axes: Any) -> TracedArray:
         """Return it with its dimensions in the order of ``axes``, by default reversed; as numpy's."""
         trace = current_trace()
-        listed = axes[0] if len(axes) == 1 and border.whole(axes[0]) is None else axes
+        listed = axes[0] if len(axes) == 1 and argument_checks.whole(axes[0]) is None else axes
         if listed is None or not axes:
             order = list(range(self.ndim))[::-1]
         else:

@@ -19,21 +19,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from mind_mlir import border
 from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.runtime.staged_values import STAGE, WeakType
+from mind_mlir.support import argument_checks
+from mind_mlir.support.pytrees import Form, flatten
 from mind_mlir.tracing.conversion import as_value, common_node, node_of, type_of
 from mind_mlir.tracing.errors import refuse
 from mind_mlir.tracing.jit import JitFunction
 from mind_mlir.tracing.promotion import Node, joined, node_of_number
 from mind_mlir.tracing.trace import Trace
-from mind_mlir.trees import Form, flatten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mind_mlir.core.region import Region
+    from mind_mlir.builders.region import Region
     from mind_mlir.ir.value import Value
     from mind_mlir.tracing.array import TracedArray
 
@@ -196,8 +196,8 @@ def scan(
     """
     trace = STAGE.get()
     _expect_callable(f, "f")
-    steps = None if length is None else border.integer(length, "length")
-    backwards = border.flag(reverse, "reverse")
+    steps = None if length is None else argument_checks.integer(length, "length")
+    backwards = argument_checks.flag(reverse, "reverse")
     if not isinstance(trace, Trace):
         both: tuple[C, Y] = _run("scan", lambda c, xs: scan(f, c, xs, steps, backwards), init, xs)
         return both
@@ -217,7 +217,7 @@ def scan(
         given = slices_form.unflatten(values[len(carried) :][: slices_form.count])
         pair = f(form.unflatten(values[: len(carried)]), given)
         if not isinstance(pair, tuple) or len(pair) != 2:
-            what = f"a tuple of {len(pair)}" if isinstance(pair, tuple) else border.describe(pair)
+            what = f"a tuple of {len(pair)}" if isinstance(pair, tuple) else argument_checks.describe(pair)
             refuse("E2321", f"f returns {what}", "return what is carried next, and the output: carried, y")
         outputs, outputs_form = flatten(pair[1], "the output of f")
         return [*_returned(pair[0], form, "f"), *outputs]
@@ -453,7 +453,7 @@ def _shown(type_: TensorType) -> str:
 
 def _expect_callable(function: object, parameter: str) -> None:
     if not callable(function):
-        border.reject(parameter, "callable", function)
+        argument_checks.reject(parameter, "callable", function)
 
 
 def _refuse_nothing(what: str) -> None:

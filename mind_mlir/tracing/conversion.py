@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mind_mlir import border
-from mind_mlir.arguments import viewed
+from mind_mlir.arguments.tensors import viewed
 from mind_mlir.diagnostics import Diagnostic, VerificationError
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.types import DType, DTypeKind, TensorType, dtype_of
 from mind_mlir.ops.constants import constant_form
 from mind_mlir.runtime.staged_values import NUMBERS
+from mind_mlir.support import argument_checks
 from mind_mlir.tracing.errors import refuse
 from mind_mlir.tracing.places import user_location
 from mind_mlir.tracing.promotion import Node, joined, node_of_number
@@ -210,7 +210,7 @@ def as_dtype(dtype: Any, parameter: str = "dtype") -> DType:
         except TypeError:
             found = None
     if found is None:
-        border.reject(parameter, "a dtype, such as 'f32' or numpy.float32", dtype)
+        argument_checks.reject(parameter, "a dtype, such as 'f32' or numpy.float32", dtype)
     return found
 
 

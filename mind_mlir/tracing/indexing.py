@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from mind_mlir import border
 from mind_mlir.ir.types import DType
+from mind_mlir.support import argument_checks
 from mind_mlir.tracing.conversion import as_array, as_value
 from mind_mlir.tracing.errors import refuse
 from mind_mlir.tracing.operators import broadcast, broadcast_to
@@ -208,11 +208,13 @@ def _item(item: Any) -> Any:
         return item if item.value.type.dtype is DType.I1 else as_places(item)
     if isinstance(item, (bool, np.bool_)):
         _refuse("a truth value is no index", "indices are integers, slices and integer arrays")
-    whole = border.whole(item)
+    whole = argument_checks.whole(item)
     if whole is not None:
         return whole
     if isinstance(item, (str, bytes, float, complex)):
-        _refuse(f"{border.describe(item)} is no index", "indices are integers, slices and integer arrays")
+        _refuse(
+            f"{argument_checks.describe(item)} is no index", "indices are integers, slices and integer arrays"
+        )
     array = np.zeros(0, np.int64) if isinstance(item, (list, tuple)) and not item else as_array(item)
     if array.dtype.kind not in "iub":
         _refuse(f"an array of {array.dtype} is no index", "convert it: indices.astype('i64')")
@@ -265,9 +267,9 @@ def _bounds(item: slice, extent: int) -> tuple[int, int, int]:
                 "the extent of a slice between traced bounds is not known before the program runs",
                 "write mind_mlir.numpy.dynamic_slice(x, start, sizes), whose sizes are plain numbers",
             )
-        if bound is not None and border.whole(bound) is None:
-            _refuse(f"{border.describe(bound)} is no bound of a slice", "bounds are integers")
-    if item.step is not None and border.whole(item.step) == 0:
+        if bound is not None and argument_checks.whole(bound) is None:
+            _refuse(f"{argument_checks.describe(bound)} is no bound of a slice", "bounds are integers")
+    if item.step is not None and argument_checks.whole(item.step) == 0:
         _refuse("the step of a slice is 0", "give a step that goes on, or back")
     return item.indices(extent)
 

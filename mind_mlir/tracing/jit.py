@@ -10,19 +10,20 @@ from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, Self, TypeVar, cast, overload
 from weakref import WeakKeyDictionary
 
-from mind_mlir import border, trees
-from mind_mlir.arguments import viewed
+from mind_mlir.arguments.tensors import viewed
 from mind_mlir.cache.directory import checked_choice
 from mind_mlir.diagnostics.display import brief
 from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.ir.types import DType
-from mind_mlir.options import DEFAULT_OPT_LEVEL, CompileOptions
+from mind_mlir.languages.mind.program import SurfaceProgram
 from mind_mlir.passes.pass_names import checked_names
 from mind_mlir.runtime.staged import DEFAULT_MAX_SIGNATURES, StagedFunction
 from mind_mlir.runtime.staged_arguments import Static
 from mind_mlir.runtime.staged_method import Held, StagedMethod
 from mind_mlir.runtime.surface_function import SurfaceFunction, entry_of
-from mind_mlir.surface.program import SurfaceProgram
+from mind_mlir.support import argument_checks, pytrees
+from mind_mlir.support.options import DEFAULT_OPT_LEVEL, CompileOptions
+from mind_mlir.support.pytrees import stood_for
 from mind_mlir.tracing.array import TracedArray
 from mind_mlir.tracing.conversion import as_value
 from mind_mlir.tracing.errors import refuse
@@ -31,7 +32,6 @@ from mind_mlir.tracing.places import location_of
 from mind_mlir.tracing.subjects import Reading, is_plain
 from mind_mlir.tracing.trace import Trace
 from mind_mlir.tracing.value import TracedValue
-from mind_mlir.trees import stood_for
 
 if TYPE_CHECKING:
     import os
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from mind_mlir.ir.module import Function
     from mind_mlir.ir.types import TensorType
     from mind_mlir.ir.value import Value
-    from mind_mlir.staging.unit import Instance, Unit
-    from mind_mlir.trees import Form
+    from mind_mlir.languages.staging import Instance, Unit
+    from mind_mlir.support.pytrees import Form
 
 
 P = ParamSpec("P")
@@ -95,7 +95,7 @@ class JitFunction(StagedFunction, Generic[P, R]):
             ValueError: It has no parameter of a name in ``static``.
         """
         if not callable(function):
-            border.reject("function", "callable", function)
+            argument_checks.reject("function", "callable", function)
         name = getattr(function, "__name__", None)
         name = name if type(name) is str else type(function).__name__
         super().__init__(name, _signature(function), options, static=static, max_signatures=max_signatures)
@@ -115,7 +115,7 @@ class JitFunction(StagedFunction, Generic[P, R]):
         """Return whether what is read of objects of ``cls`` is noted; None where they are containers."""
         known = self._watched.get(cls, ...)
         if known is ...:
-            is_leaf = trees.is_leaf_class(cls)
+            is_leaf = pytrees.is_leaf_class(cls)
             known = self._watched[cls] = is_plain(stood_for(cls)) if is_leaf else None
         return known
 
@@ -138,7 +138,7 @@ class JitFunction(StagedFunction, Generic[P, R]):
                 unit.reading.begin(trace)
             given = partial(_given, unit.reading)
             returned = self._function(*map(given, args), **{key: given(each) for key, each in kwargs.items()})
-            leaves, returned_form = trees.flatten(returned, f"the result of {self.name}")
+            leaves, returned_form = pytrees.flatten(returned, f"the result of {self.name}")
             values = [self._result(trace, leaf) for leaf in leaves]
             if not values:
                 refuse(
@@ -161,7 +161,7 @@ class JitFunction(StagedFunction, Generic[P, R]):
             if array is None or DType.from_numpy(array.dtype.newbyteorder("=")) is None:
                 refuse(
                     "E2304",
-                    f"{self.name} returns {border.describe(leaf)}, which is no array",
+                    f"{self.name} returns {argument_checks.describe(leaf)}, which is no array",
                     "return arrays, numbers, and containers of these",
                     location=location_of(self._function),
                 )
@@ -290,16 +290,20 @@ def jit(
     options = CompileOptions(
         *(opt_level, threads, target, winograd, disabled), debug=debug, cache=checked_choice(cache)
     )
-    static = border.names(static_argnames, "static_argnames")
+    static = argument_checks.names(static_argnames, "static_argnames")
     # What does not say it does as the function that calls it.
-    promotes = None if border.choice(promotion, ("standard", "strict"), "promotion") == "standard" else False
+    promotes = (
+        None
+        if argument_checks.choice(promotion, ("standard", "strict"), "promotion") == "standard"
+        else False
+    )
 
     if isinstance(function, SurfaceProgram):
         if static:
             raise ValueError("static_argnames must be left out for a program, whose parameters say it")
         if promotes is False:
             raise ValueError("promotion must be left out for a program, which converts with astype alone")
-        chosen = entry_of(function, entry if entry is None else border.text(entry, "entry"))
+        chosen = entry_of(function, entry if entry is None else argument_checks.text(entry, "entry"))
         return SurfaceFunction(function, chosen, options, max_signatures=max_signatures)
     if entry is not None:
         raise ValueError("entry must be left out for a function of Python: it is the function of a program")

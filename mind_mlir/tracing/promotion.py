@@ -14,8 +14,8 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, NamedTuple
 
-from mind_mlir.frozen import FrozenDict
 from mind_mlir.ir.types import DType, DTypeKind
+from mind_mlir.support.frozen import FrozenDict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

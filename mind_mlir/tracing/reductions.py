@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir import border
 from mind_mlir.diagnostics import Diagnostic, VerificationError
 from mind_mlir.ir.types import DType, DTypeKind
 from mind_mlir.ops import registry
+from mind_mlir.support import argument_checks
 from mind_mlir.tracing.places import user_location
 from mind_mlir.tracing.promotion import FLOAT
 from mind_mlir.tracing.trace import current_trace
@@ -23,10 +23,12 @@ def axes_of(axis: Any, rank: int) -> list[int]:
         TypeError: It is no integer, and no sequence of integers.
         VerificationError: E3004, there is no such axis; E3005, one is named twice.
     """
-    one = border.whole(axis)
+    one = argument_checks.whole(axis)
     if one is None:
         expected = "an integer or a sequence of integers"
-        given = [border.integer(each, "axis") for each in border.items(axis, "axis", expected)]
+        given = [
+            argument_checks.integer(each, "axis") for each in argument_checks.items(axis, "axis", expected)
+        ]
     else:
         given = [one]
     axes = []
@@ -47,7 +49,7 @@ def reduce(array: TracedArray, kind: str, axis: Any, *, keepdims: bool) -> Trace
     trace = current_trace()
     value = trace.value(array)
     axes = list(range(array.ndim)) if axis is None else axes_of(axis, array.ndim)
-    keepdims = border.flag(keepdims, "keepdims")
+    keepdims = argument_checks.flag(keepdims, "keepdims")
     if not axes:
         return trace.wrap(value, weak=array.weak)
     dtype = value.type.dtype
@@ -99,7 +101,7 @@ def mean(array: TracedArray, axis: Any, *, keepdims: bool) -> TracedArray:
         return trace.wrap(value, weak=array.weak)
     if dtype in registry.by_opcode()["Mean"].operand(0).dtypes:
         return trace.emit(
-            "Mean", value, axes=axes, keepdims=border.flag(keepdims, "keepdims"), weak=array.weak
+            "Mean", value, axes=axes, keepdims=argument_checks.flag(keepdims, "keepdims"), weak=array.weak
         )
     total = reduce(array, "Sum", axis, keepdims=keepdims)
     return total / (array.size / max(total.size, 1))
@@ -109,7 +111,7 @@ def product(array: TracedArray, axis: Any, *, keepdims: bool) -> TracedArray:
     """Return the product along axes, or of all."""
     trace = current_trace()
     axes = list(range(array.ndim)) if axis is None else axes_of(axis, array.ndim)
-    keepdims = border.flag(keepdims, "keepdims")
+    keepdims = argument_checks.flag(keepdims, "keepdims")
     value = trace.value(array)
     if not axes:
         return trace.wrap(value, weak=array.weak)
@@ -119,9 +121,9 @@ def product(array: TracedArray, axis: Any, *, keepdims: bool) -> TracedArray:
 def argmax(array: TracedArray, axis: Any, *, keepdims: bool) -> TracedArray:
     """Return where the greatest element is, along an axis or in row-major order."""
     trace = current_trace()
-    keepdims = border.flag(keepdims, "keepdims")
+    keepdims = argument_checks.flag(keepdims, "keepdims")
     if axis is None:
         found = trace.emit("ArgMax", trace.value(array.reshape(-1)), axis=0, output_dtype=DType.SI64)
         return found.reshape([1] * array.ndim) if keepdims else found
-    (place,) = axes_of(border.integer(axis, "axis"), array.ndim)
+    (place,) = axes_of(argument_checks.integer(axis, "axis"), array.ndim)
     return trace.emit("ArgMax", trace.value(array), axis=place, keepdims=keepdims, output_dtype=DType.SI64)

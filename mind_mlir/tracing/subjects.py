@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from types import GetSetDescriptorType, MemberDescriptorType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from mind_mlir.border import describe
 from mind_mlir.runtime.call import Called
 from mind_mlir.runtime.staged_reads import Constant, Leaf, Node, Parts, Reads, Subject, array_type, reads_of
 from mind_mlir.runtime.staged_values import Captured, StagedValue
+from mind_mlir.support.argument_checks import describe
+from mind_mlir.support.pytrees import STANDS_FOR
 from mind_mlir.tracing.errors import refuse
-from mind_mlir.trees import STANDS_FOR
 
 if TYPE_CHECKING:
     from mind_mlir.ir.value import Value

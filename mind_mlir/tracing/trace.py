@@ -14,15 +14,15 @@ from mind_mlir.tracing.places import user_source
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from mind_mlir.core.builder import Builder
-    from mind_mlir.core.region import Region
+    from mind_mlir.builders.builder import Builder
+    from mind_mlir.builders.region import Region
     from mind_mlir.ir.types import TensorType
     from mind_mlir.ir.value import Value
+    from mind_mlir.languages.staging import Unit
     from mind_mlir.runtime.staged import StagedFunction
-    from mind_mlir.staging.unit import Unit
+    from mind_mlir.support.pytrees import Form
     from mind_mlir.tracing.array import TracedArray
     from mind_mlir.tracing.value import TracedValue
-    from mind_mlir.trees import Form
 
 
 class Trace:

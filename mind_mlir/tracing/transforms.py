@@ -5,10 +5,10 @@ from __future__ import annotations
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir import border
 from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.runtime.staged import StagedFunction
 from mind_mlir.runtime.staged_method import StagedMethod
+from mind_mlir.support import argument_checks
 from mind_mlir.tracing.jit import JitFunction, unbound
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def _staged(function: object) -> StagedFunction | StagedMethod[..., Any]:
         assert isinstance(made, StagedFunction), "functions are bound once"
         return StagedMethod(made, subject)
     if not callable(function):
-        border.reject("function", "callable", function)
+        argument_checks.reject("function", "callable", function)
     if not isinstance(function, FunctionType):
         return JitFunction(function)
     known = function.__dict__.get(_KNOWN)

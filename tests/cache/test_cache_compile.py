@@ -10,11 +10,11 @@ import pytest
 
 import mind_mlir
 from mind_mlir import ExecutionError
-from mind_mlir.abi import ALIGNMENT
 from mind_mlir.cache.codes import read_code
 from mind_mlir.cache.inspection import look_through
 from mind_mlir.cache.store import Store
-from mind_mlir.code.image import Import
+from mind_mlir.image.image import Import
+from mind_mlir.target.abi import ALIGNMENT
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mind_mlir.abi import ALIGNMENT
 from mind_mlir.cache import files
 from mind_mlir.cache.envelope import HEADER_BYTES
 from mind_mlir.cache.inspection import clear, problem_of
 from mind_mlir.cache.removal import remove_least_used
 from mind_mlir.cache.store import Store
+from mind_mlir.target.abi import ALIGNMENT
 
 if TYPE_CHECKING:
     from pathlib import Path

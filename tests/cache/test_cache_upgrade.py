@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 import mind_mlir
-from mind_mlir import version
 from mind_mlir.cache import fingerprint
 from mind_mlir.cache.key import key_of_text
 from mind_mlir.runtime import call, kept_images, threads
 from mind_mlir.runtime.call import CALLS_BEFORE
-from mind_mlir.speed_ups import Attempts
+from mind_mlir.support import version
+from mind_mlir.support.speed_ups import Attempts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

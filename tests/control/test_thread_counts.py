@@ -10,7 +10,7 @@ from test_examples import EXAMPLES as FOLDER
 from test_examples import REFERENCES, random_arguments
 
 import mind_mlir
-from mind_mlir.stages import FORMS
+from mind_mlir.support.stages import FORMS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

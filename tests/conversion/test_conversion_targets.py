@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import mind_mlir
+from mind_mlir.builders.builder import Builder
 from mind_mlir.conversion import (
     ConversionTarget,
     LegalityTable,
@@ -26,12 +27,11 @@ from mind_mlir.conversion import (
     walk_program,
 )
 from mind_mlir.conversion.shipped import GROUP
-from mind_mlir.core.builder import Builder
 from mind_mlir.diagnostics import UnsupportedError, VerificationError
 from mind_mlir.ir.module import Functions, Module
 from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.languages.ptir.from_module import from_module
 from mind_mlir.ops.registry import all_ops
-from mind_mlir.ptir.from_module import from_module
 
 if TYPE_CHECKING:
     from collections.abc import Callable

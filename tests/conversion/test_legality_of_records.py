@@ -9,6 +9,7 @@ from itertools import groupby
 import pytest
 
 from mind_mlir import parse
+from mind_mlir.builders.builder import Builder
 from mind_mlir.conversion import (
     ConversionTarget,
     LegalityTable,
@@ -17,14 +18,13 @@ from mind_mlir.conversion import (
     convert,
     list_conversion_targets,
 )
-from mind_mlir.core.builder import Builder
 from mind_mlir.diagnostics import InternalError, UnsupportedError, VerificationError
 from mind_mlir.ir.module import Function, Functions, Module
+from mind_mlir.ir.profiles import PTIR
 from mind_mlir.ir.types import MAX_RANK, DType
+from mind_mlir.languages.ptir.to_module import to_module
 from mind_mlir.ops.dtype_support import YES, support, uses
 from mind_mlir.ops.registry import all_ops
-from mind_mlir.profiles import PTIR
-from mind_mlir.ptir.to_module import to_module
 
 TARGETS = [pytest.param(each, id=each.name) for each in list_conversion_targets()]
 NARROW = [

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import mind_mlir
-from mind_mlir import UnsupportedError, bindings, register_custom_call
+from mind_mlir import UnsupportedError, register_custom_call
 from mind_mlir.conversion.stablehlo import support, to_portable_artifact, to_stablehlo
 from mind_mlir.ir.types import DType
+from mind_mlir.mlir import bindings
 from mind_mlir.ops.opdef import NotInStablehlo
 from mind_mlir.ops.registry import all_ops, by_opcode
 

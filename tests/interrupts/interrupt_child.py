@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import mind_mlir
-from mind_mlir.cli import start
+from mind_mlir.tools import start
 
 if TYPE_CHECKING:
     from collections.abc import Callable

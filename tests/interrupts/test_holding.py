@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pytest
 
 import mind_mlir
-from mind_mlir import pipeline
 from mind_mlir.diagnostics import InternalError
-from mind_mlir.interrupts import allowed, deliver, held
+from mind_mlir.lowering import pipeline
 from mind_mlir.passes import forms
+from mind_mlir.support.interrupts import allowed, deliver, held
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -296,7 +296,7 @@ def test_a_failing_stage_is_still_a_bug_of_ours(monkeypatch: pytest.MonkeyPatch)
 ENDING = """
 import threading, time
 from mind_mlir.codegen import ahead
-from mind_mlir.interrupts import allowed, deliver, held
+from mind_mlir.support.interrupts import allowed, deliver, held
 ahead.usable_cores = lambda: 2
 Ahead = ahead.Ahead
 inside, for_ever = threading.Event(), threading.Event()

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mind_mlir.core.printer import format_literal, print_module, print_operation, quote
-from mind_mlir.frontends import parse
 from mind_mlir.ir.attributes import AttributeValue, Padding, PaddingMode, TensorLiteral
 from mind_mlir.ir.module import CoreOperation, Module
 from mind_mlir.ir.types import DType, SymbolicDim, TensorType
+from mind_mlir.languages.core import parse
+from mind_mlir.languages.core.printer import format_literal, print_module, print_operation, quote
 
 F32 = TensorType(DType.F32)
 

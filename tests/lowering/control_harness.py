@@ -9,16 +9,16 @@ import guarded
 import numpy as np
 from native_code import native_function
 
-from mind_mlir import dialect
-from mind_mlir.bindings import new_context
 from mind_mlir.diagnostics import ExecutionError
-from mind_mlir.dialect.emit import emit
 from mind_mlir.interpreter import run as interpret
 from mind_mlir.ir.module import Functions, Module
+from mind_mlir.lowering import dialect
 from mind_mlir.lowering.bufferize import bufferize
+from mind_mlir.lowering.dialect.emit import emit
 from mind_mlir.lowering.schedule import schedule
 from mind_mlir.lowering.to_linalg import to_linalg
 from mind_mlir.lowering.to_llvm import to_llvm
+from mind_mlir.mlir.bindings import new_context
 from mind_mlir.passes.structure import structure_function
 from mind_mlir.target import named_target
 

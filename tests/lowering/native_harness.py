@@ -9,9 +9,9 @@ import guarded
 import numpy as np
 from native_code import native_function
 
-from mind_mlir.bindings import ir, new_context
 from mind_mlir.lowering.bufferize import bufferize
 from mind_mlir.lowering.to_llvm import to_llvm
+from mind_mlir.mlir.bindings import ir, new_context
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,16 +8,16 @@ import guarded
 import numpy as np
 from native_code import native_function
 
-from mind_mlir.bindings import ir, new_context
 from mind_mlir.lowering.bufferize import bufferize
 from mind_mlir.lowering.schedule import schedule
 from mind_mlir.lowering.to_llvm import to_llvm
+from mind_mlir.mlir.bindings import ir, new_context
 from mind_mlir.target import Target, host_target, named_target
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.bindings import Module
+    from mind_mlir.mlir.bindings import Module
     from mind_mlir.runtime.native import NativeFunction
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from mind_mlir.bindings import ir, new_context
 from mind_mlir.lowering.buffers.arena import place_buffers
+from mind_mlir.mlir.bindings import ir, new_context
 
 CONSTANTS = """
     %c0 = arith.constant 0 : index

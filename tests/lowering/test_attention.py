@@ -15,8 +15,8 @@ import mind_mlir
 from examples.gpt2.builder import Body, Tensor, program
 from mind_mlir.interpreter import interpret
 from mind_mlir.ir.types import DType
+from mind_mlir.languages.ptir.to_module import to_module
 from mind_mlir.lowering.schedule.attention import schedule
-from mind_mlir.ptir.to_module import to_module
 from mind_mlir.target import named_target
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from native_harness import F32, ID, bufferized, compiled, run, scratch_bytes, unary
 
-from mind_mlir.bindings import ir, new_context
 from mind_mlir.lowering.bufferize import BufferizationError, bufferize
+from mind_mlir.mlir.bindings import ir, new_context
 
 if TYPE_CHECKING:
     from collections.abc import Callable

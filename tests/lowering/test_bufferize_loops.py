@@ -6,10 +6,10 @@ import pytest
 from native_code import native_function
 from native_harness import F32, ID, bufferized, compiled, count, run, scratch_bytes, unary
 
-from mind_mlir.abi import SCRATCH_ATTRIBUTE
-from mind_mlir.bindings import ir, new_context
 from mind_mlir.lowering.buffers.arena import place_buffers
 from mind_mlir.lowering.to_llvm import to_llvm
+from mind_mlir.mlir.bindings import ir, new_context
+from mind_mlir.target.abi import SCRATCH_ATTRIBUTE
 
 INSERTS = """
 func.func @main(%a: tensor<8xf32>) -> tensor<8xf32> {

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from mind_mlir.bindings import ir, new_context
 from mind_mlir.lowering.to_llvm import to_llvm
+from mind_mlir.mlir.bindings import ir, new_context
 
 
 def lowered(offsets: tuple[int, int]) -> str:

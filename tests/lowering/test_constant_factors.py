@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from mind_mlir.ptir.program import Program
+    from mind_mlir.languages.ptir.program import Program
 
 NUMPY = {DType.F32: np.float32, DType.BF16: ml_dtypes.bfloat16, DType.SI8: np.int8}
 _OWN: dict[str, Any] = {"accum_dtype": None, "out_dtype": None}

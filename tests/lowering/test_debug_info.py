@@ -13,10 +13,10 @@ from debug_objects import DEBUG, SOFTMAX, TWICE, object_of, read, rows_of
 
 import mind_mlir
 from mind_mlir.cache.key import key_of
-from mind_mlir.code.lines import rows_within
 from mind_mlir.codegen.compiling import compile_module
-from mind_mlir.options import CompileOptions
-from mind_mlir.ptir.to_module import convert
+from mind_mlir.image.lines import rows_within
+from mind_mlir.languages.ptir.to_module import convert
+from mind_mlir.support.options import CompileOptions
 from mind_mlir.target import named_target
 
 if TYPE_CHECKING:

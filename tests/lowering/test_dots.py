@@ -11,10 +11,10 @@ import pytest
 from native_code import native_function
 from schedule_harness import Array, function, lowered, run, tensor_type
 
-from mind_mlir.bindings import ir, new_context
 from mind_mlir.lowering.bufferize import bufferize
 from mind_mlir.lowering.schedule import schedule
 from mind_mlir.lowering.to_llvm import to_llvm
+from mind_mlir.mlir.bindings import ir, new_context
 from mind_mlir.ops.accumulation import roundings
 from mind_mlir.target import TARGETS, Target, host_target, named_target, runs_here
 

@@ -11,8 +11,8 @@ import pytest
 from minimax import atan_tail, atanh_tail, cos_tail, exp_tail, minimax, sin_tail
 
 import mind_mlir
-from mind_mlir.lowering.power_functions import SHORT
-from mind_mlir.lowering.trigonometric_functions import ANGLES, QUARTER
+from mind_mlir.lowering.math.powers import SHORT
+from mind_mlir.lowering.math.trigonometry import ANGLES, QUARTER
 from mind_mlir.target import named_target, runs_here
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ import itertools
 import numpy as np
 import pytest
 
-from mind_mlir.bindings import ir, new_context
 from mind_mlir.lowering.buffers.kernel_footprint import ProductKernels
 from mind_mlir.lowering.schedule.contraction.kernels import PRODUCT_ARGUMENTS, ProductKernel
 from mind_mlir.lowering.schedule.contraction.library import Library
+from mind_mlir.mlir.bindings import ir, new_context
 
 
 def kernels(*, ragged: bool) -> tuple[ProductKernels, ProductKernel]:

@@ -14,12 +14,12 @@ import pytest
 from native_code import native_function
 
 import mind_mlir
-from mind_mlir.abi import SCRATCH_ATTRIBUTE
-from mind_mlir.bindings import ir, new_context
 from mind_mlir.interpreter import interpret
+from mind_mlir.lowering.pipeline import Lowering
 from mind_mlir.lowering.to_llvm import to_llvm
-from mind_mlir.pipeline import Lowering
+from mind_mlir.mlir.bindings import ir, new_context
 from mind_mlir.target import named_target
+from mind_mlir.target.abi import SCRATCH_ATTRIBUTE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

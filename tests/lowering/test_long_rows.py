@@ -12,10 +12,10 @@ from test_row_programs import AVX2, FORMS, arguments_of, mean, module_of
 import mind_mlir
 from examples.gpt2.builder import Body, program
 from mind_mlir import DType
+from mind_mlir.languages.ptir.to_module import to_module
+from mind_mlir.lowering.pipeline import Lowering
 from mind_mlir.lowering.schedule.fusion import long_schedule
 from mind_mlir.ops.accumulation import roundings
-from mind_mlir.pipeline import Lowering
-from mind_mlir.ptir.to_module import to_module
 from mind_mlir.target import TARGETS, named_target, runs_here
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import pytest
 from control_harness import agrees, compiled, module
 
 from mind_mlir import Builder, DType, TensorType
-from mind_mlir.bindings import ir, new_context
 from mind_mlir.lowering.schedule.fusion.work import touched_bytes
+from mind_mlir.mlir.bindings import ir, new_context
 from mind_mlir.mlir.passes import survey
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ import pytest
 from native_harness import F32
 from test_launches import lowered
 
-from mind_mlir.bindings import ir, new_context
 from mind_mlir.lowering.buffers.merging import merge_parallel_loops
+from mind_mlir.mlir.bindings import ir, new_context
 
 ROWS = 60
 

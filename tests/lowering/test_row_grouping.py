@@ -9,7 +9,7 @@ import pytest
 
 import mind_mlir
 from mind_mlir import Builder, DType, TensorType
-from mind_mlir.pipeline import Lowering
+from mind_mlir.lowering.pipeline import Lowering
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,10 +11,10 @@ import pytest
 import mind_mlir
 from examples.gpt2.builder import Body, Tensor, program
 from mind_mlir import DType, TensorType
-from mind_mlir.comparison import first_difference
-from mind_mlir.pipeline import Lowering
-from mind_mlir.ptir.to_module import to_module
+from mind_mlir.languages.ptir.to_module import to_module
+from mind_mlir.lowering.pipeline import Lowering
 from mind_mlir.target import named_target
+from mind_mlir.tools.comparison import first_difference
 
 if TYPE_CHECKING:
     from collections.abc import Callable

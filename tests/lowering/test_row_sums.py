@@ -12,9 +12,9 @@ import pytest
 import mind_mlir
 from examples.gpt2.builder import Body, Tensor, program
 from mind_mlir import DType
+from mind_mlir.languages.ptir.to_module import to_module
+from mind_mlir.lowering.pipeline import Lowering
 from mind_mlir.ops.accumulation import roundings
-from mind_mlir.pipeline import Lowering
-from mind_mlir.ptir.to_module import to_module
 from mind_mlir.target import named_target
 
 if TYPE_CHECKING:

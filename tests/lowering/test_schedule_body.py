@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mind_mlir.bindings import Block, Module, ir, new_context
 from mind_mlir.lowering.schedule.fusion.combiner import match_combiners
 from mind_mlir.lowering.schedule.reading.body import match_multiply_add
+from mind_mlir.mlir.bindings import Block, Module, ir, new_context
 
 GENERIC = """
 func.func @main(%a: tensor<4x{element}>, %b: tensor<4x{element}>, %c: tensor<{result}>) -> tensor<{result}> {{

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mind_mlir.bindings import ir, new_context
 from mind_mlir.lowering.schedule.emission.emitter import Emitter
+from mind_mlir.mlir.bindings import ir, new_context
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -22,8 +22,8 @@ from schedule_harness import (
     tensor_type,
 )
 
-from mind_mlir.bindings import ir, new_context
 from mind_mlir.lowering.schedule import schedule
+from mind_mlir.mlir.bindings import ir, new_context
 from mind_mlir.target import Target, named_target
 
 SHAPES = [(), (1,), (7,), (64,), (1000,), (3, 5), (1, 40), (40, 1), (2, 3, 37), (4, 16, 32), (5, 1, 33, 1)]
@@ -260,7 +260,7 @@ def test_blocks_inside_of_operations_are_scheduled() -> None:
 
 _PRINT = """
 import sys
-from mind_mlir.bindings import ir, new_context
+from mind_mlir.mlir.bindings import ir, new_context
 from mind_mlir.lowering.schedule import schedule
 from mind_mlir.target import Target
 with new_context(), ir.Location.unknown():

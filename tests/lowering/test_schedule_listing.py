@@ -7,7 +7,7 @@ import re
 import pytest
 
 from mind_mlir import parse
-from mind_mlir.pipeline import Lowering
+from mind_mlir.lowering.pipeline import Lowering
 from mind_mlir.target import Target
 
 TARGET = Target(vector_bytes=32, vector_registers=16, fma=True, l1_bytes=32 << 10, l2_bytes=1 << 20)

@@ -7,11 +7,11 @@ import ctypes
 import numpy as np
 import pytest
 
-from mind_mlir.bindings import ir, llvm, new_context
-from mind_mlir.code.loading import Loaded
 from mind_mlir.codegen.library import Code
+from mind_mlir.image.loading import Loaded
 from mind_mlir.lowering.schedule.emission.shuffle import exchange
 from mind_mlir.lowering.shuffles import fence_shuffles
+from mind_mlir.mlir.bindings import ir, llvm, new_context
 from mind_mlir.mlir.passes import find_all
 
 FENCE = "llvm.arithmetic.fence"

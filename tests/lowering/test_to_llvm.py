@@ -10,11 +10,11 @@ import pytest
 from native_code import assembly, native_function
 from native_harness import lowered, run
 
-from mind_mlir.abi import SCRATCH_ATTRIBUTE
-from mind_mlir.bindings import ir, new_context
 from mind_mlir.lowering.bufferize import bufferize
 from mind_mlir.lowering.to_llvm import to_llvm
+from mind_mlir.mlir.bindings import ir, new_context
 from mind_mlir.target import named_target
+from mind_mlir.target.abi import SCRATCH_ATTRIBUTE
 
 ID = "affine_map<(i) -> (i)>"
 F32 = np.float32

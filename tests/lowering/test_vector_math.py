@@ -17,11 +17,11 @@ from minimax import atanh_tail, erf, erf_tail, erfc_log, exp_tail, log_tail, min
 from native_code import native_function
 
 import mind_mlir
-from mind_mlir.bindings import ir, new_context
 from mind_mlir.lowering.bufferize import bufferize
-from mind_mlir.lowering.math_functions import FORMATS
+from mind_mlir.lowering.math.expansion import MOST_INLINED
+from mind_mlir.lowering.math.exponentials import FORMATS
 from mind_mlir.lowering.to_llvm import to_llvm
-from mind_mlir.lowering.vector_math import MOST_INLINED
+from mind_mlir.mlir.bindings import ir, new_context
 from mind_mlir.mlir.special_tables import ERF_SPLIT, TABLES, TANH_SPLIT
 from mind_mlir.target import Target, named_target
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import mind_mlir
+from mind_mlir.lowering.pipeline import Lowering
 from mind_mlir.lowering.schedule.windows.winograd import choose_tiles
 from mind_mlir.lowering.schedule.windows.winograd_transforms import (
     ArrayArithmetic,
@@ -18,8 +19,7 @@ from mind_mlir.lowering.schedule.windows.winograd_transforms import (
     output_transform,
 )
 from mind_mlir.ops.accumulation import roundings, summation_error
-from mind_mlir.options import CompileOptions
-from mind_mlir.pipeline import Lowering
+from mind_mlir.support.options import CompileOptions
 from mind_mlir.target import Target
 
 if TYPE_CHECKING:

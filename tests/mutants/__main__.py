@@ -5,7 +5,7 @@
     make mutants PLACE=passes/verify.py             a file
     make mutants PLACE=passes/verify.py:194         every mutant of a line
     make mutants PLACE=runtime MUTANTS=0            every mutant there is
-    make mutants PLACE=cli TESTS="tests/cli tests/test_docs.py" SEED=7
+    make mutants PLACE=cli TESTS="tests/tools/cli tests/test_docs.py" SEED=7
 
 The mutants are Cosmic Ray's, drawn with a seed: a spot, each as likely as any other, then a change there.
 Tests that run the changed line go first, quick ones before slow ones, then others that run its file; the

@@ -15,12 +15,12 @@ import pytest
 import mind_mlir
 import mind_mlir.numpy as typed
 from mind_mlir import DType, TensorType, interpret
+from mind_mlir.ir.profiles import EXTENDED_FUNCTIONS
+from mind_mlir.languages.staging import Unit
 from mind_mlir.numpy.page import page
 from mind_mlir.numpy.spellings import ELSEWHERE, spellings
 from mind_mlir.numpy.stub import stub
 from mind_mlir.ops.registry import all_ops, by_opcode
-from mind_mlir.profiles import EXTENDED_FUNCTIONS
-from mind_mlir.staging.unit import Unit
 
 if TYPE_CHECKING:
     from mind_mlir.ops.opdef import Example, OpDef

@@ -13,10 +13,10 @@ from index_values import INDICES, indices_of
 
 import mind_mlir
 from mind_mlir import interpreter
-from mind_mlir.comparison import TOLERANCES
-from mind_mlir.core.builder import Builder
+from mind_mlir.builders.builder import Builder
 from mind_mlir.ir.elements import limits, wide_integer
 from mind_mlir.ir.module import Functions, Module
+from mind_mlir.ir.profiles import ANY_PROFILE, CORE_FUNCTIONS, CORE_V1, PTIR, Profile
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.accumulation import summation_error, term_magnitudes
 from mind_mlir.ops.complex_numbers import PARTS, joined
@@ -25,7 +25,7 @@ from mind_mlir.ops.infer import infer_types
 from mind_mlir.ops.numbers import smallest_subnormal, widened
 from mind_mlir.ops.opdef import COMPLEX, Domain, Example, NotDifferentiable, OpDef, Rounding
 from mind_mlir.ops.vjp import VjpContext
-from mind_mlir.profiles import ANY_PROFILE, CORE_FUNCTIONS, CORE_V1, PTIR, Profile
+from mind_mlir.tools.comparison import TOLERANCES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from harness import edge_values, findings, parse_type, run_both
 
+from mind_mlir.ir.profiles import PTIR
 from mind_mlir.ir.types import DType, DTypeKind
 from mind_mlir.ops.opdef import ALL_INTEGERS
 from mind_mlir.ops.registry import by_opcode
-from mind_mlir.profiles import PTIR
 
 if TYPE_CHECKING:
     from collections.abc import Callable

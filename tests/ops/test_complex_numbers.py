@@ -12,7 +12,7 @@ from harness import edge_values, findings, parse_type, run_both
 
 import mind_mlir
 from mind_mlir import differentiate, verify
-from mind_mlir.core.builder import Builder
+from mind_mlir.builders.builder import Builder
 from mind_mlir.diagnostics import AutodiffError
 from mind_mlir.ir.module import Functions, Module
 from mind_mlir.ir.types import DType, TensorType

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from mind_mlir import Builder, DType, TensorType, VerificationError, dialect
-from mind_mlir.bindings import new_context
-from mind_mlir.dialect.emit import emit
+from mind_mlir import Builder, DType, TensorType, VerificationError
 from mind_mlir.interpreter import run as interpret
+from mind_mlir.lowering import dialect
+from mind_mlir.lowering.dialect.emit import emit
 from mind_mlir.lowering.to_linalg import to_linalg
+from mind_mlir.mlir.bindings import new_context
 
 if TYPE_CHECKING:
     from mind_mlir.ir.module import Module

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from harness import findings, run_both, run_vjp
 
+from mind_mlir.ir.profiles import CORE_V1
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.registry import by_opcode
-from mind_mlir.profiles import CORE_V1
 
 OPS = by_opcode()
 MIN32, MAX32, MIN64, MAX64 = -(2**31), 2**31 - 1, -(2**63), 2**63 - 1

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from mind_mlir import Builder, DType, TensorType, VerificationError, compile, dialect, differentiate
-from mind_mlir.bindings import new_context
-from mind_mlir.dialect.emit import emit
+from mind_mlir import Builder, DType, TensorType, VerificationError, compile, differentiate
 from mind_mlir.interpreter import run as interpret
 from mind_mlir.ir.attributes import Padding, PaddingMode
+from mind_mlir.lowering import dialect
+from mind_mlir.lowering.dialect.emit import emit
 from mind_mlir.lowering.to_linalg import to_linalg
+from mind_mlir.mlir.bindings import new_context
 from mind_mlir.ops.windows import spatial_padding
 
 if TYPE_CHECKING:

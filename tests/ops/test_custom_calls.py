@@ -17,10 +17,10 @@ from mind_mlir import (
     custom_attributes,
     register_custom_call,
 )
+from mind_mlir.languages.ptir.program import Function, Instruction, Operation, Program, TupleElement, ValueRef
 from mind_mlir.ops.contract import Tagged
 from mind_mlir.ops.custom_attributes import of_text, to_text
 from mind_mlir.ops.custom_targets import custom_targets
-from mind_mlir.ptir.program import Function, Instruction, Operation, Program, TupleElement, ValueRef
 
 # Registering
 

@@ -16,8 +16,8 @@ from mind_mlir import (
     DType,
     TensorType,
 )
-from mind_mlir.comparison import first_difference
 from mind_mlir.passes.expand import expanded
+from mind_mlir.tools.comparison import first_difference
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

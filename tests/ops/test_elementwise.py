@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from harness import edge_values, findings, parse_type, run_both, run_vjp, type_of
 
-from mind_mlir.core.builder import Builder
+from mind_mlir.builders.builder import Builder
 from mind_mlir.ir.types import DType, SymbolicDim, TensorType
 from mind_mlir.ops.opdef import ANY, FLOATS, INTEGERS, NUMERIC, NotDifferentiable
 from mind_mlir.ops.registry import by_opcode

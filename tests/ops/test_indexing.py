@@ -23,12 +23,12 @@ from linear_harness import (
 import mind_mlir
 from mind_mlir import Builder, DType, ExecutionError, TensorType
 from mind_mlir.ir.module import CoreOperation, Functions, Module
+from mind_mlir.ir.profiles import CORE_FUNCTIONS
 from mind_mlir.ops.contexts import TypeContext
 from mind_mlir.ops.infer import infer_types
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.ops.scatter_windows import row_form
 from mind_mlir.ops.vjp import VjpContext
-from mind_mlir.profiles import CORE_FUNCTIONS
 
 I64, I32 = DType.SI64, DType.SI32
 

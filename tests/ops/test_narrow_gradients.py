@@ -11,10 +11,10 @@ from harness import Use, build, dtypes_of, profile_of, uses_of
 
 import mind_mlir
 from mind_mlir import differentiate
+from mind_mlir.ir.profiles import PTIR
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.opdef import ALL_FLOATS, NotDifferentiable
 from mind_mlir.ops.registry import all_ops, by_opcode
-from mind_mlir.profiles import PTIR
 
 if TYPE_CHECKING:
     from mind_mlir.ops.opdef import OpDef

@@ -28,15 +28,15 @@ from harness import (
 
 import mind_mlir
 from mind_mlir import parse, verify
-from mind_mlir.analysis.call_graph import operations_of
+from mind_mlir.ir.analysis.call_graph import operations_of
 from mind_mlir.ir.attributes import TensorLiteral
+from mind_mlir.ir.profiles import CORE_V1
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.dtype_support import YES, support
 from mind_mlir.ops.opdef import Domain, NotDifferentiable, OpDef, Program
 from mind_mlir.ops.registry import FAMILIES, all_ops, by_mnemonic, by_opcode, lookup
 from mind_mlir.ops.unknown import nearest_opcode, unknown_operation
-from mind_mlir.profiles import CORE_V1
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -161,7 +161,7 @@ def test_compiled_code_agrees_with_numpy_in_dtypes_that_core_lacks(record: OpDef
         _check(uses, operands, call(operands))
 
 
-#: Constants of all dtypes are tested in `tests/test_dtypes.py`.
+#: Constants of all dtypes are tested in `tests/ir/test_dtypes.py`.
 IN_CONTRACT = [
     pytest.param(r, id=r.opcode) for r in all_ops() if r.contract and r.examples and r.opcode != "ConstTensor"
 ]

@@ -24,12 +24,12 @@ from harness import (
 import mind_mlir
 from mind_mlir.ir.elements import limits
 from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.languages.ptir.fields import attributes_of
+from mind_mlir.languages.ptir.program import Operation
 from mind_mlir.ops.accumulators import default_accumulator
 from mind_mlir.ops.numbers import widened
 from mind_mlir.ops.opdef import COMPLEX
 from mind_mlir.ops.registry import by_opcode, lookup
-from mind_mlir.ptir.fields import attributes_of
-from mind_mlir.ptir.program import Operation
 
 REDUCE = by_opcode()["Reduce"]
 EXTREMES = pytest.mark.parametrize("kind", ["Max", "Min"])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mind_mlir
-from mind_mlir.core.builder import Builder
+from mind_mlir.builders.builder import Builder
 from mind_mlir.ir.module import Functions, Module
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.accumulators import default_accumulator

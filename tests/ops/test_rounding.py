@@ -10,10 +10,10 @@ from harness import Use, build, dtypes_of, edge_values, run_both, run_numpy, run
 
 import mind_mlir
 from mind_mlir.ir.types import DType
+from mind_mlir.languages.ptir.from_module import from_module
+from mind_mlir.languages.ptir.to_module import to_module
 from mind_mlir.ops.numbers import widened
 from mind_mlir.ops.registry import by_opcode
-from mind_mlir.ptir.from_module import from_module
-from mind_mlir.ptir.to_module import to_module
 
 if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array

@@ -13,9 +13,9 @@ from harness import assert_agrees, build, dtypes_of, edge_operands, run_numpy_al
 import mind_mlir
 from mind_mlir.conversion.c.module import to_c
 from mind_mlir.diagnostics import UnsupportedError
+from mind_mlir.ir.profiles import CORE_V1
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.registry import all_ops
-from mind_mlir.profiles import CORE_V1
 
 if TYPE_CHECKING:
     from harness import Use

@@ -12,9 +12,9 @@ from stablehlo_interpreter import Interpreter
 
 import mind_mlir
 from mind_mlir.conversion.stablehlo.text import to_stablehlo
+from mind_mlir.ir.profiles import CORE_V1
 from mind_mlir.ops.opdef import Domain
 from mind_mlir.ops.registry import all_ops
-from mind_mlir.profiles import CORE_V1
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

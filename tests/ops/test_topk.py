@@ -9,12 +9,12 @@ import pytest
 from harness import edge_values, findings, run_both_all, run_vjp
 
 import mind_mlir
-from mind_mlir.core.builder import Builder
+from mind_mlir.builders.builder import Builder
 from mind_mlir.ir.module import Functions, Module
+from mind_mlir.ir.profiles import PTIR
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.ops.topk_lists import LONGEST
-from mind_mlir.profiles import PTIR
 
 TOPK = by_opcode()["TopK"]
 

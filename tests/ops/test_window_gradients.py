@@ -11,15 +11,15 @@ import pytest
 from harness import run_numpy, run_vjp
 
 import mind_mlir
-from mind_mlir.core.builder import Builder
+from mind_mlir.builders.builder import Builder
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.module import Functions, Module
+from mind_mlir.ir.profiles import PTIR
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.opdef import NotDifferentiable
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.ops.sliding import Sliding
 from mind_mlir.ops.vjp import VjpContext
-from mind_mlir.profiles import PTIR
 
 if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array

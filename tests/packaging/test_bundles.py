@@ -18,7 +18,7 @@ from bundles import PROGRAM, copied, say
 
 import mind_mlir
 from mind_mlir import ArgumentError, ArtefactError, Bundle, DType, ExecutionError
-from mind_mlir.code.loading import host_machine
+from mind_mlir.image.loading import host_machine
 from mind_mlir.packaging.directories import replace_directory
 from mind_mlir.packaging.manifest import MANIFEST, MOST_BYTES, digest_of
 from mind_mlir.packaging.reading import read_bundle

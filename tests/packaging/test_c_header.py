@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mind_mlir.code.entry import Entry
 from mind_mlir.diagnostics.checks import DivisorCheck, IndexCheck, PositionCheck
+from mind_mlir.image.entry import Entry
 from mind_mlir.ir.interface import Output, Parameter
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.packaging.c_interface import MOST_PARAMETERS, CLibrary, c_library, library_name

@@ -15,19 +15,19 @@ import pytest
 
 import mind_mlir
 from mind_mlir import TensorType, register_custom_call
-from mind_mlir.analysis.restriction import restricted
-from mind_mlir.code import elf
-from mind_mlir.code.linking import link
-from mind_mlir.code.loading import Loaded
+from mind_mlir.builders.builder import Builder
 from mind_mlir.codegen.disassemble import disassemble
-from mind_mlir.core.builder import Builder
 from mind_mlir.diagnostics import ArtefactError, VerificationError
+from mind_mlir.image import elf
+from mind_mlir.image.linking import link
+from mind_mlir.image.loading import Loaded
+from mind_mlir.ir.analysis.restriction import restricted
 from mind_mlir.ir.module import Functions, Module
 from mind_mlir.ir.types import DType
-from mind_mlir.options import CompileOptions
 from mind_mlir.packaging.header import header_text
 from mind_mlir.packaging.objects import ObjectFile, object_of
 from mind_mlir.runtime.declared_constants import with_constants
+from mind_mlir.support.options import CompileOptions
 from mind_mlir.target import X86_64, artefact_target, host_architecture
 
 if TYPE_CHECKING:

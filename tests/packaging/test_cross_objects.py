@@ -12,16 +12,16 @@ import pytest
 from emulated import COMPILER, build_loader, crossed, missing_tool, run_c, run_crossed
 
 import mind_mlir
-from mind_mlir.code.elf import read_object
-from mind_mlir.code.linking import link
-from mind_mlir.code.loading import Loaded
-from mind_mlir.core.builder import Builder
+from mind_mlir.builders.builder import Builder
 from mind_mlir.diagnostics import ArtefactError
+from mind_mlir.image.elf import read_object
+from mind_mlir.image.linking import link
+from mind_mlir.image.loading import Loaded
 from mind_mlir.ir.types import DType, TensorType
-from mind_mlir.options import CompileOptions
 from mind_mlir.packaging import cross
 from mind_mlir.packaging.header import header_text
 from mind_mlir.packaging.objects import object_of
+from mind_mlir.support.options import CompileOptions
 from mind_mlir.target import artefact_target, host_architecture, named_target, runs_here
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ import pytest
 from debug_objects import SOFTMAX
 
 import mind_mlir
-from mind_mlir.options import CompileOptions
 from mind_mlir.packaging.objects import object_of
+from mind_mlir.support.options import CompileOptions
 from mind_mlir.target import X86_64, host_architecture, named_target
 
 pytestmark = pytest.mark.skipif(

@@ -10,7 +10,7 @@ from bundles import PROGRAM
 
 import mind_mlir
 from mind_mlir import ArtefactError
-from mind_mlir.code import linking
+from mind_mlir.image import linking
 from mind_mlir.packaging import manifest, objects
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mind_mlir.code.entry import Entry
-from mind_mlir.code.errors import CodeError
 from mind_mlir.diagnostics.checks import IndexCheck
+from mind_mlir.image.entry import Entry
+from mind_mlir.image.errors import CodeError
 from mind_mlir.ir.interface import Output, Parameter
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.packaging.manifest import File, Manifest, digest_of, sealed

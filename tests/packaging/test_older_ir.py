@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mind_mlir.bindings import ir, llvm, new_context
-from mind_mlir.code.elf import read_object
+from mind_mlir.image.elf import read_object
+from mind_mlir.mlir.bindings import ir, llvm, new_context
 from mind_mlir.packaging.older_ir import in_older_words
 
 

@@ -47,7 +47,7 @@ def test_structs_are_taken_apart_and_dimensions_bound(tmp_path: Path) -> None:
 
 
 def test_ptir_programs(tmp_path: Path) -> None:
-    program = mind_mlir.ptir.load("lit_tests/cli/convert.ptir")
+    program = mind_mlir.languages.ptir.load("lit_tests/cli/convert.ptir")
     path = mind_mlir.package(program, tmp_path / "net", bindings={"B": 3}, threads=1)
     expected = mind_mlir.compile(program, bindings={"B": 3})
     x = np.arange(6, dtype=np.float32).reshape(3, 2)

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mind_mlir.bindings import ir, new_context
-from mind_mlir.code.entry import Entry
-from mind_mlir.code.linking import link
-from mind_mlir.code.loading import Loaded, host_machine
 from mind_mlir.codegen.engines import make_objects
+from mind_mlir.image.entry import Entry
+from mind_mlir.image.linking import link
+from mind_mlir.image.loading import Loaded, host_machine
 from mind_mlir.ir.interface import Output
 from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.mlir.bindings import ir, new_context
 from mind_mlir.packaging.c_entries import entries_text
 from mind_mlir.packaging.c_interface import c_library
 from mind_mlir.packaging.processor import STATE, in_words, questions

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import mind_mlir
-from mind_mlir.code.loading import host_machine
 from mind_mlir.diagnostics import ArtefactError
+from mind_mlir.image.loading import host_machine
 from mind_mlir.packaging import shared
 from mind_mlir.packaging.shared import find_linker, shared_library
 

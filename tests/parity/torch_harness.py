@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import mind_mlir
-from mind_mlir.core.builder import Builder
+from mind_mlir.builders.builder import Builder
 from mind_mlir.ir.module import Functions, Module
+from mind_mlir.ir.profiles import PTIR
 from mind_mlir.ir.types import DType, TensorType
-from mind_mlir.profiles import PTIR
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -14,7 +14,7 @@ from mind_mlir.passes.autodiff_functions import chosen_parameters, gradient_func
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mind_mlir.core.region import Region
+    from mind_mlir.builders.region import Region
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.module import Function
     from mind_mlir.ir.value import Value

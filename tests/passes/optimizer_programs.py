@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mind_mlir.core.builder import Builder
+from mind_mlir.builders.builder import Builder
 from mind_mlir.ir.module import Functions, Module
 from mind_mlir.ir.types import DType, TensorType
 

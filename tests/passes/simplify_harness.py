@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import ml_dtypes
 import numpy as np
 
-from mind_mlir.core.builder import Builder
+from mind_mlir.builders.builder import Builder
 from mind_mlir.interpreter import run
 from mind_mlir.ir.elements import limits, wide_integer
 from mind_mlir.ir.module import Functions, Module

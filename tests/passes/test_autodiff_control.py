@@ -28,8 +28,8 @@ from control import (
 
 import mind_mlir
 from mind_mlir import DType, TensorType
-from mind_mlir.analysis.call_graph import operations_of
 from mind_mlir.interpreter import machine
+from mind_mlir.ir.analysis.call_graph import operations_of
 from mind_mlir.ops import loop_state
 from mind_mlir.ops.loop_state import room_for
 

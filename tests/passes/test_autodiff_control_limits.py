@@ -23,8 +23,8 @@ from control import (
 )
 
 import mind_mlir
-from mind_mlir.analysis.call_graph import operations_of
 from mind_mlir.diagnostics import AutodiffError
+from mind_mlir.ir.analysis.call_graph import operations_of
 from mind_mlir.ir.regions import MAX_NESTING
 
 if TYPE_CHECKING:

@@ -21,9 +21,9 @@ from differentiation import (
 )
 
 from mind_mlir import DType, TensorType, differentiate, interpret
+from mind_mlir.ir.profiles import CORE_V1
 from mind_mlir.ops.opdef import Example, NotDifferentiable, OpDef
 from mind_mlir.ops.registry import all_ops
-from mind_mlir.profiles import CORE_V1
 
 if TYPE_CHECKING:
     from mind_mlir import Module

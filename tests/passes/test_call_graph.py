@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.analysis.call_graph import CallGraph, callee_of, operations_of
+from mind_mlir.ir.analysis.call_graph import CallGraph, callee_of, operations_of
 from mind_mlir.ir.module import Block, CoreOperation, Function, Return, Yield
 from mind_mlir.ir.types import DType, TensorType
 

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from mind_mlir.analysis.dominance import DominatorTree, predecessors, reverse_postorder, successors
+from mind_mlir.ir.analysis.dominance import DominatorTree, predecessors, reverse_postorder, successors
 from mind_mlir.ir.module import Block, Branch, CondBranch, Return, Target
 
 Graph = list[tuple[int, ...]]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mind_mlir
-from mind_mlir.analysis.call_graph import operations_of
+from mind_mlir.ir.analysis.call_graph import operations_of
 from mind_mlir.passes.optimize import MODULE_PASSES, optimize
 
 OFF = frozenset(each.name for each in MODULE_PASSES)

@@ -11,8 +11,8 @@ import pytest
 from optimizer_programs import INEXACT, drawn
 
 import mind_mlir
-from mind_mlir.analysis.call_graph import operations_of
 from mind_mlir.interpreter import run
+from mind_mlir.ir.analysis.call_graph import operations_of
 from mind_mlir.passes.optimize import MODULE_PASSES, PASSES, optimize
 from mind_mlir.passes.verify import verify
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import mind_mlir
-from mind_mlir import InternalError, pipeline
-from mind_mlir.analysis.call_graph import operations_of
+from mind_mlir import InternalError
+from mind_mlir.ir.analysis.call_graph import operations_of
+from mind_mlir.lowering import pipeline
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from simplify_harness import Bench, assert_same, opcodes, results
 
-from mind_mlir.core.builder import Builder
+from mind_mlir.builders.builder import Builder
 from mind_mlir.ir.types import DType
 from mind_mlir.passes.simplify.dots import PATTERNS, simplify_dots
 from mind_mlir.passes.simplify.pattern import by_opcode

@@ -10,7 +10,7 @@ import pytest
 import mind_mlir
 from mind_mlir import Builder, DType, Module, TensorType, differentiate, from_stablehlo, interpret
 from mind_mlir.ir.module import Functions
-from mind_mlir.profiles import PTIR
+from mind_mlir.ir.profiles import PTIR
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mind_mlir.diagnostics import Diagnostic, MindError, VerificationError
-from mind_mlir.frontends import parse
 from mind_mlir.ir.attributes import AttributeValue, Padding, PaddingMode, TensorLiteral
 from mind_mlir.ir.module import Block, CoreOperation, Functions, Module, Parameter, Return
 from mind_mlir.ir.types import DType, SymbolicDim, TensorType, TupleType
+from mind_mlir.languages.core import parse
 from mind_mlir.ops import registry
 from mind_mlir.passes.verify import check, verify
 

@@ -3,7 +3,7 @@
     border_child.py PART CALLS SCRATCH
 
 A call may return, raise one of the documented exceptions, or raise what an object of ours raised. A
-`TypeError` or `ValueError` counts as documented only where `mind_mlir/border.py`, a guard that names a
+`TypeError` or `ValueError` counts as documented only where `support/argument_checks.py`, a guard that names a
 parameter, or Python itself when it binds the arguments, has raised it. What is being called stands in the
 file SCRATCH, for the case that the process ends without a word.
 """
@@ -156,7 +156,7 @@ def documented(error: BaseException) -> bool:
     last = Path(frames[-1].filename)
     if last == Path(__file__) or str(last) == tracebacks.__file__:
         return True  # the arguments do not fit the signature
-    return last.name == "border.py" or " must be " in str(error)
+    return last.name == "argument_checks.py" or " must be " in str(error)
 
 
 def attempt(name: str, call: Callable[..., Any], arguments: Any, keyword: dict[str, Any]) -> Any:

@@ -22,18 +22,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import mind_mlir
-from mind_mlir.artefact_kinds import OBJECT
 from mind_mlir.cache.codes import read_code
-from mind_mlir.code import elf
-from mind_mlir.code.errors import CodeError
+from mind_mlir.image import elf
+from mind_mlir.image.errors import CodeError
 from mind_mlir.packaging.manifest import MANIFEST, File, sealed
 from mind_mlir.runtime.executable import Executable
 from mind_mlir.runtime.native import NativeModule
+from mind_mlir.support.artefact_kinds import OBJECT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mind_mlir.code.compiled import CompiledCode
+    from mind_mlir.image.compiled import CompiledCode
 
 PROGRAM = """\
 func @pick(%x: tensor<f32[4, 3]>, %i: tensor<i64[2]>) -> (tensor<f32[2, 3]>) {

@@ -17,9 +17,9 @@ import numpy as np
 
 from mind_mlir import Builder, MindError, Module, compile, differentiate, interpret, print_module, verify
 from mind_mlir.ir.attributes import Padding
+from mind_mlir.ir.profiles import CORE_V1
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.registry import all_ops
-from mind_mlir.profiles import CORE_V1
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

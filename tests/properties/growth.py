@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from hypothesis import strategies as st
 
-from mind_mlir.core.builder import Builder
+from mind_mlir.builders.builder import Builder
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.opdef import ANY, Domain
 

@@ -6,14 +6,14 @@ from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.diagnostics import SourceText
-from mind_mlir.surface.syntax import nodes
-from mind_mlir.surface.syntax.reading import read
+from mind_mlir.languages.mind.syntax import nodes
+from mind_mlir.languages.mind.syntax.reading import read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from random import Random
 
-    from mind_mlir.surface.syntax.tokens import Token
+    from mind_mlir.languages.mind.syntax.tokens import Token
 
 _COMMENTS = (
     *(" // {}\n ", "\n // {}\n ", "\n\n\n // {}\n // and more\n ", "// {}\n\n "),

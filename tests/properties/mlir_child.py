@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import sys
 
-from mind_mlir import MindError, dialect
-from mind_mlir.bindings import MLIRError, ir, new_context
+from mind_mlir import MindError
+from mind_mlir.lowering import dialect
 from mind_mlir.lowering.to_linalg import to_linalg
+from mind_mlir.mlir.bindings import MLIRError, ir, new_context
 
 
 def answer(text: str) -> dict[str, object]:

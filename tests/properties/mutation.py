@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import strategies as st
 
 from mind_mlir import Builder, DType, TensorType, print_module
+from mind_mlir.ir.profiles import CORE_V1
 from mind_mlir.ops.registry import all_ops
-from mind_mlir.profiles import CORE_V1
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from examples.gpt2.builder import Body, Tensor, program
 from mind_mlir.ir.types import DType
-from mind_mlir.ptir.to_module import to_module
+from mind_mlir.languages.ptir.to_module import to_module
 
 if TYPE_CHECKING:
     from random import Random

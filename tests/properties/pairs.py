@@ -158,7 +158,7 @@ def _numbers(shape: Shape, pair: Pair, rng: np.random.Generator) -> Array:
 
 def flat(tree: Any) -> list[Any]:
     """Return the leaves of a result."""
-    return mind_mlir.trees.flatten(tree)[0]
+    return mind_mlir.support.pytrees.flatten(tree)[0]
 
 
 def program(pairs: Sequence[Pair]) -> tuple[Any, list[Array]]:

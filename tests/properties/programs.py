@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from recipes import CONSTANTS, RECIPES
 
 from mind_mlir import print_module
-from mind_mlir.core.builder import Builder
+from mind_mlir.builders.builder import Builder
 from mind_mlir.interpreter import trace
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.accumulation import term_magnitudes

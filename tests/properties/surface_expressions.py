@@ -25,7 +25,7 @@ from surface_types import (
     whole,
 )
 
-from mind_mlir.surface.syntax import nodes
+from mind_mlir.languages.mind.syntax import nodes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -24,9 +24,9 @@ from surface_types import (
 )
 
 from mind_mlir.diagnostics import SourceText
-from mind_mlir.surface.formatting import format_program
-from mind_mlir.surface.syntax import nodes
-from mind_mlir.surface.syntax.reading import read
+from mind_mlir.languages.mind.formatting import format_program
+from mind_mlir.languages.mind.syntax import nodes
+from mind_mlir.languages.mind.syntax.reading import read
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

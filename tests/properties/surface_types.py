@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from mind_mlir.surface.syntax import nodes
+from mind_mlir.languages.mind.syntax import nodes
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,9 +17,9 @@ from recipes import CONSTANTS, ELEMENTWISE
 
 import mind_mlir
 from mind_mlir import ExecutionError
-from mind_mlir.comparison import first_difference
 from mind_mlir.ops.opdef import Rounding
 from mind_mlir.ops.registry import all_ops
+from mind_mlir.tools.comparison import first_difference
 
 SEEDS = st.integers(0, 99)
 EXACT = {record.opcode for record in all_ops() if record.rounding is Rounding.EXACT}

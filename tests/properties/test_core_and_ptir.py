@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from programs import Program, assert_close, assert_same_bits, programs
 
 import mind_mlir
-from mind_mlir.ptir.from_module import from_module
-from mind_mlir.ptir.to_core import to_core
-from mind_mlir.ptir.to_module import to_module
+from mind_mlir.languages.ptir.from_module import from_module
+from mind_mlir.languages.ptir.to_core import to_core
+from mind_mlir.languages.ptir.to_module import to_module
 
 SEEDS = st.integers(0, 99)
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from programs import Program, programs, tensor
 from recipes import CONSTANTS, ELEMENTWISE, RECIPES
 
+from mind_mlir.ir.profiles import CORE_V1
 from mind_mlir.ops.registry import by_opcode
-from mind_mlir.profiles import CORE_V1
 
 #: Operands or results have dtypes that Core IR lacks; a custom call is not the same bits as its expansion.
 BEYOND_CORE = {"RngUniform", "RngNormal", "Quantize", "Requantize", "CustomCall"}

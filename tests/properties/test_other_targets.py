@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from programs import Program, programs
 
-from mind_mlir.comparison import first_difference
 from mind_mlir.target import NATIVE, TARGETS, host_target, named_target, runs_here
+from mind_mlir.tools.comparison import first_difference
 
 OTHERS = [
     name

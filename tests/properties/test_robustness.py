@@ -285,7 +285,7 @@ def test_mlir_that_once_broke_the_verifier(child: Child, text: str) -> None:
 def test_deeply_nested_mlir_is_refused(opening: str) -> None:
     """MLIR's parser recurses, and would take the process with it."""
     child = subprocess.run(
-        [sys.executable, "-c", "from mind_mlir.cli.opt import main; main()"],
+        [sys.executable, "-c", "from mind_mlir.tools.opt.main import main; main()"],
         input=opening * 50_000,
         capture_output=True,
         encoding="utf-8",

@@ -21,8 +21,8 @@ from surface_programs import Generated, reading_of, surface_programs
 import mind_mlir
 from mind_mlir.diagnostics import SourceText
 from mind_mlir.ir.types import DType
-from mind_mlir.surface.elaboration import lower
-from mind_mlir.surface.formatting import format_source
+from mind_mlir.languages.mind.elaboration import lower
+from mind_mlir.languages.mind.formatting import format_source
 
 if TYPE_CHECKING:
     from random import Random

@@ -6,8 +6,8 @@ import ctypes
 import functools
 from pathlib import Path
 
-from mind_mlir.code.loading import Loaded
 from mind_mlir.codegen import library
+from mind_mlir.image.loading import Loaded
 from mind_mlir.runtime import threads
 
 _TEXT = """

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from mind_mlir.bindings import ir, new_context
 from mind_mlir.codegen.constants import LARGE, take_constants
+from mind_mlir.mlir.bindings import ir, new_context
 from mind_mlir.runtime.native import _in_place
 
 if TYPE_CHECKING:
-    from mind_mlir.code.compiled import Data
+    from mind_mlir.image.compiled import Data
 
 GLOBAL = "llvm.mlir.global private constant @c({}) : !llvm.array<{} x {}>"
 

@@ -6,10 +6,10 @@ import sys
 import pytest
 from native_code import assembly
 
-from mind_mlir.bindings import ir, new_context
 from mind_mlir.diagnostics import UnsupportedError
 from mind_mlir.lowering.bufferize import bufferize
 from mind_mlir.lowering.to_llvm import to_llvm
+from mind_mlir.mlir.bindings import ir, new_context
 
 SOURCE = """
 func.func @main(%a: tensor<1000xf32>) -> tensor<1000xf32> {

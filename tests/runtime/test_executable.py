@@ -13,7 +13,7 @@ import pytest
 
 import mind_mlir
 from mind_mlir import Builder, DType, Executable, ExecutionError, TensorType
-from mind_mlir.bindings import ir
+from mind_mlir.mlir.bindings import ir
 
 F32 = DType.F32
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import mind_mlir
-from mind_mlir.float_mode import fixed
+from mind_mlir.support.float_mode import fixed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

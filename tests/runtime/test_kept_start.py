@@ -33,9 +33,20 @@ print(*sorted(sys.modules))
 """
 #: Compilers, parsers, and what other languages and narrow dtypes need.
 _NOT_LOADED = {
-    *("mind_mlir.bindings", "mind_mlir.codegen.compiling", "mind_mlir.codegen.library", "mind_mlir.lowering"),
-    *("mind_mlir.frontends.core_functions", "mind_mlir.passes.optimize", "mind_mlir.passes.structure"),
-    *("mind_mlir.ops.convolution", "mind_mlir.ptir", "mind_mlir.surface", "ml_dtypes", "torch_mlir"),
+    *(
+        "mind_mlir.mlir.bindings",
+        "mind_mlir.codegen.compiling",
+        "mind_mlir.codegen.library",
+        "mind_mlir.lowering",
+    ),
+    *("mind_mlir.languages.core.functions", "mind_mlir.passes.optimize", "mind_mlir.passes.structure"),
+    *(
+        "mind_mlir.ops.convolution",
+        "mind_mlir.languages.ptir",
+        "mind_mlir.languages.mind",
+        "ml_dtypes",
+        "torch_mlir",
+    ),
 }
 
 
@@ -49,6 +60,6 @@ def test_kept_code_runs_without_the_compiler(tmp_path: Path) -> None:
         return method, set(names.split())
 
     compiled, kept = loaded(), loaded()
-    assert "mind_mlir.bindings" in compiled[1]
+    assert "mind_mlir.mlir.bindings" in compiled[1]
     assert kept[0] == compiled[0]
     assert not kept[1] & _NOT_LOADED

@@ -6,10 +6,10 @@ import ctypes
 
 import pytest
 
-from mind_mlir.bindings import MLIRError
-from mind_mlir.code.errors import LoadingError
-from mind_mlir.code.loading import Loaded
 from mind_mlir.codegen import library
+from mind_mlir.image.errors import LoadingError
+from mind_mlir.image.loading import Loaded
+from mind_mlir.mlir.bindings import MLIRError
 
 FUNCTIONS = """
 llvm.func @PyLong_FromLong(i64) -> !llvm.ptr

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import mind_mlir
-from mind_mlir.code import loading, pages
-from mind_mlir.code.loading import Loaded
 from mind_mlir.codegen import library
+from mind_mlir.image import loading, pages
+from mind_mlir.image.loading import Loaded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -198,7 +198,9 @@ def test_processors_with_a_cache_of_instructions_are_told(
         seen.append((start, end, ctypes.string_at(start, 4), in_file(start)))
 
     text = b"\x1f\x20\x03\xd5".ljust(1 << 16, b"\0")
-    image = mind_mlir.code.image.Image(machine, text, len(text), 0, len(text), np.zeros(0, np.uint32), (), ())
+    image = mind_mlir.image.image.Image(
+        machine, text, len(text), 0, len(text), np.zeros(0, np.uint32), (), ()
+    )
     monkeypatch.setattr(loading, "host_machine", lambda: machine)
     monkeypatch.setattr(loading, "_flush", lambda: flush)
     code = Loaded(image)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mind_mlir import cores
-from mind_mlir.cores import read_quota
+from mind_mlir.support import cores
+from mind_mlir.support.cores import read_quota
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import mind_mlir
-from mind_mlir.code import perf
 from mind_mlir.codegen import library
+from mind_mlir.image import perf
 from mind_mlir.runtime import call, call_abi, compiled_code, function, kept_images, threads
 from mind_mlir.runtime.call import CALLS_BEFORE, Called
-from mind_mlir.speed_ups import Attempts
+from mind_mlir.support.speed_ups import Attempts
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,11 +16,11 @@ import pytest
 from regions import meet, region, words, workers
 
 import mind_mlir
-from mind_mlir.abi import BRIEF
-from mind_mlir.bindings import ir, llvm, new_context
-from mind_mlir.code.loading import Loaded
 from mind_mlir.codegen import library
+from mind_mlir.image.loading import Loaded
+from mind_mlir.mlir.bindings import ir, llvm, new_context
 from mind_mlir.runtime import threads
+from mind_mlir.target.abi import BRIEF
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -38,7 +38,14 @@ def restored() -> Iterator[None]:
 def child(script: str, **options: Any) -> subprocess.CompletedProcess[str]:
     """Run a script with the names of `regions` in another process."""
     return subprocess.run(
-        [sys.executable, "-c", f"import mind_mlir\nfrom regions import *\n{textwrap.dedent(script)}"],
+        # Python 3.12 warns of every fork of a process with threads, and these are tests of that.
+        [
+            sys.executable,
+            "-W",
+            "ignore::DeprecationWarning",
+            "-c",
+            f"import mind_mlir\nfrom regions import *\n{textwrap.dedent(script)}",
+        ],
         cwd=Path(__file__).parent,
         env={
             "PYTHONPATH": f"{Path(mind_mlir.__file__).parents[1]}:{Path(__file__).parent}",
@@ -160,7 +167,7 @@ def test_sleeping_workers_are_woken() -> None:
 
 def test_nobody_is_woken_for_a_brief_loop() -> None:
     succeeds("""
-        from mind_mlir.abi import BRIEF
+        from mind_mlir.target.abi import BRIEF
         from test_threads import _times, _wait_until_all_sleep
         mind_mlir.set_num_threads(2)
         data = words(16)

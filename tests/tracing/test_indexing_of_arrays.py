@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import mind_mlir
 from mind_mlir import ExecutionError, TracingError
-from mind_mlir.staging.unit import Unit
+from mind_mlir.languages.staging import Unit
 from mind_mlir.tracing import indexing
 from mind_mlir.tracing.array import TracedArray
 from mind_mlir.tracing.trace import Trace

@@ -36,7 +36,7 @@ def both(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def flat(tree: Any) -> list[Any]:
-    return mind_mlir.trees.flatten(tree)[0]
+    return mind_mlir.support.pytrees.flatten(tree)[0]
 
 
 def test_branches() -> None:

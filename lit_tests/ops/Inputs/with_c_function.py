@@ -6,7 +6,7 @@ import ctypes
 from typing import Any
 
 from mind_mlir import CustomAttribute, register_custom_call
-from mind_mlir.cli.start import mind_mlir
+from mind_mlir.tools.start import mind_mlir
 
 
 @ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)

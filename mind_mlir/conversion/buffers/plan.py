@@ -10,31 +10,31 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from mind_mlir import border
-from mind_mlir.abi import ALIGNMENT, symbol_of
-from mind_mlir.analysis.restriction import restricted
 from mind_mlir.diagnostics.display import short_repr
 from mind_mlir.diagnostics.tracebacks import public
+from mind_mlir.ir.analysis.restriction import restricted
 from mind_mlir.ir.entry import exported
 from mind_mlir.ir.interface import interface_of
 from mind_mlir.ir.module import MODULE, Module
+from mind_mlir.languages.programs.kinds import as_module
+from mind_mlir.languages.ptir.program import Program
+from mind_mlir.languages.ptir.restriction import restricted as restricted_program
+from mind_mlir.languages.ptir.symbols import bind, checked_bindings, symbols_of
+from mind_mlir.languages.ptir.to_module import convert
 from mind_mlir.lowering.buffers.placement import Lifetime, most_alive
+from mind_mlir.lowering.pipeline import Lowering
 from mind_mlir.mlir.references import References
-from mind_mlir.options import CompileOptions
-from mind_mlir.pipeline import Lowering
-from mind_mlir.programs.kinds import as_module
-from mind_mlir.ptir.program import Program
-from mind_mlir.ptir.restriction import restricted as restricted_program
-from mind_mlir.ptir.symbols import bind, checked_bindings, symbols_of
-from mind_mlir.ptir.to_module import convert
+from mind_mlir.support import argument_checks
+from mind_mlir.support.options import CompileOptions
 from mind_mlir.target import TARGETS, named_target
+from mind_mlir.target.abi import ALIGNMENT, symbol_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mind_mlir.ir.interface import Interface
+    from mind_mlir.languages.programs.kinds import AnyProgram
     from mind_mlir.lowering.buffers.plan import Arena, Buffer
-    from mind_mlir.programs.kinds import AnyProgram
 
 
 @dataclass(frozen=True)
@@ -135,12 +135,14 @@ def plan_buffers(
         TypeError: An argument is not of the type above.
         ValueError: ``target`` is none of those, or ``bindings`` names a symbol that there is not.
     """
-    machine = named_target(None if target is None else border.choice(target, TARGETS, "target"))
-    options = CompileOptions(target=target, winograd=border.flag(winograd, "winograd"))
+    machine = named_target(None if target is None else argument_checks.choice(target, TARGETS, "target"))
+    options = CompileOptions(target=target, winograd=argument_checks.flag(winograd, "winograd"))
     program, bindings, function = as_module(program, bindings, function)
     if not isinstance(program, Program):
-        border.refuse_bindings(bindings)
-        module = restricted(border.expect(program, Module, "program", f"{MODULE}, or a Program"), function)
+        argument_checks.refuse_bindings(bindings)
+        module = restricted(
+            argument_checks.expect(program, Module, "program", f"{MODULE}, or a Program"), function
+        )
     else:
         kept = program if function is None else restricted_program(program, function)
         extents = checked_bindings({} if bindings is None else bindings, symbols_of(kept))

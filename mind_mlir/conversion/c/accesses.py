@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.bindings import ir
 from mind_mlir.conversion.c.nodes import Index
 from mind_mlir.conversion.c.operations import unsupported
+from mind_mlir.mlir.bindings import ir
 from mind_mlir.mlir.locations import label_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.bindings import Value
+    from mind_mlir.mlir.bindings import Value
 
 
 def label_for(value: Value) -> str:

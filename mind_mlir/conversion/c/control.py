@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.bindings import ir
 from mind_mlir.conversion.c.arrays import in_memory
 from mind_mlir.conversion.c.nodes import Block, Line, Prefix, Set, Text, names_in, spelled
 from mind_mlir.conversion.c.operations import C_TYPES, kind_of
+from mind_mlir.mlir.bindings import ir
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from mind_mlir.bindings import Operation, Value
     from mind_mlir.conversion.c.arrays import Array
     from mind_mlir.conversion.c.function import FunctionWriter
     from mind_mlir.conversion.c.nodes import Expr
+    from mind_mlir.mlir.bindings import Operation, Value
 
 
 def _is_tensor(value: Value) -> bool:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.analysis.call_graph import operations_of
 from mind_mlir.diagnostics import Diagnostic, UnsupportedError
 from mind_mlir.diagnostics.findings import Findings
-from mind_mlir.frozen import FrozenDict
+from mind_mlir.ir.analysis.call_graph import operations_of
 from mind_mlir.ir.types import DType, TensorType
+from mind_mlir.support.frozen import FrozenDict
 
 if TYPE_CHECKING:
     from mind_mlir.diagnostics import Location

@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir
 from mind_mlir.conversion.c import control
 from mind_mlir.conversion.c.accesses import label_for
 from mind_mlir.conversion.c.arrays import in_memory, row_major
 from mind_mlir.conversion.c.nests import NestWriter
 from mind_mlir.conversion.c.nodes import Block, Line, Sum, Text, spelled
 from mind_mlir.conversion.c.operations import C_TYPES, kind_of, unsupported
+from mind_mlir.mlir.bindings import ir
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Operation
+    from mind_mlir.mlir.bindings import Operation
 
 
 class FunctionWriter(NestWriter):

@@ -5,21 +5,21 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.analysis.call_graph import operations_of
-from mind_mlir.bindings import ir, new_context
 from mind_mlir.conversion.c.dtypes import require_dtypes
 from mind_mlir.conversion.c.function import FunctionWriter
 from mind_mlir.conversion.c.helpers import helper_lines
 from mind_mlir.conversion.c.nodes import Line, lines, spelled
 from mind_mlir.conversion.c.operations import C_TYPES, kind_of, literal
 from mind_mlir.conversion.c.pruning import pruned
-from mind_mlir.dialect.emit import emit
-from mind_mlir.interrupts import held
+from mind_mlir.ir.analysis.call_graph import operations_of
+from mind_mlir.lowering.dialect.emit import emit
 from mind_mlir.lowering.to_linalg import to_linalg
+from mind_mlir.mlir.bindings import ir, new_context
 from mind_mlir.mlir.values import definition
 from mind_mlir.passes.expand import expanded
 from mind_mlir.passes.forms import structured_form
 from mind_mlir.passes.verify import verify
+from mind_mlir.support.interrupts import held
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

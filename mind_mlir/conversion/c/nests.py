@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.bindings import linalg
 from mind_mlir.conversion.c.accesses import affine_index, depends, dimension, extents_of, label_for
 from mind_mlir.conversion.c.arrays import Array, address, in_memory, row_major
 from mind_mlir.conversion.c.nodes import Element, Index, Line, Set, Sum, Text, names_in, spelled
 from mind_mlir.conversion.c.operations import C_TYPES, kind_of
 from mind_mlir.conversion.c.tensors import TensorWriter
+from mind_mlir.mlir.bindings import linalg
 from mind_mlir.mlir.locations import label_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.bindings import Operation, Value
     from mind_mlir.conversion.c.nodes import Expr
+    from mind_mlir.mlir.bindings import Operation, Value
 
 _SHAPERS = ("tensor.expand_shape", "tensor.collapse_shape")
 

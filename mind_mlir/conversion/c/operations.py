@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir
 from mind_mlir.conversion.c.helpers import HELPERS
 from mind_mlir.conversion.c.nodes import Call, Choice, Expr, Infix, Prefix, Text
 from mind_mlir.diagnostics import Diagnostic, UnsupportedError
+from mind_mlir.mlir.bindings import ir
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.bindings import Operation, Type
+    from mind_mlir.mlir.bindings import Operation, Type
 
 #: The C type of each element type.
 C_TYPES = {

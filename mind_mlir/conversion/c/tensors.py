@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mind_mlir.bindings import ir
 from mind_mlir.conversion.c.accesses import label_for
 from mind_mlir.conversion.c.arrays import Array, address, in_memory, reshaped, row_major
 from mind_mlir.conversion.c.nodes import Element, Index, Infix, Set, Sum, Text, names_in
 from mind_mlir.conversion.c.operations import C_TYPES, kind_of, literal, scalar_expression, unsupported
 from mind_mlir.conversion.c.writer import Writer
+from mind_mlir.mlir.bindings import ir
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.bindings import Operation, Value
     from mind_mlir.conversion.c.nodes import Expr
+    from mind_mlir.mlir.bindings import Operation, Value
 
 
 class TensorWriter(Writer):

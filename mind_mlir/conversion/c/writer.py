@@ -8,18 +8,18 @@ from abc import ABC, abstractmethod
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.bindings import ir
 from mind_mlir.conversion.c.accesses import label_for
 from mind_mlir.conversion.c.arrays import Array, address, in_memory, row_major
 from mind_mlir.conversion.c.names import RESERVED
 from mind_mlir.conversion.c.nodes import Block, Element, Index, Set, Sum, Text
 from mind_mlir.conversion.c.operations import C_TYPES, kind_of
+from mind_mlir.mlir.bindings import ir
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from mind_mlir.bindings import Operation, Value
     from mind_mlir.conversion.c.nodes import Expr, Statement
+    from mind_mlir.mlir.bindings import Operation, Value
 
 _LOOPS = "ijklmn"
 

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import func, ir
-from mind_mlir.interrupts import deliver
 from mind_mlir.ir.module import Parameter
+from mind_mlir.mlir.bindings import func, ir
 from mind_mlir.mlir.stablehlo_builder import HloValue, StablehloBuilder
 from mind_mlir.mlir.stablehlo_context import HloRegion, StablehloContext
 from mind_mlir.ops.infer import normal_attributes
 from mind_mlir.ops.opdef import NotInStablehlo
 from mind_mlir.ops.registry import by_opcode
+from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mind_mlir.bindings import Context, MLIRLocation
-    from mind_mlir.bindings import Module as MLIRModule
     from mind_mlir.diagnostics import Location
     from mind_mlir.ir.module import Block, CoreOperation, Function, Module, ValueId
+    from mind_mlir.mlir.bindings import Context, MLIRLocation
+    from mind_mlir.mlir.bindings import Module as MLIRModule
 
 _BUILDER = StablehloBuilder()
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from mind_mlir.analysis.call_graph import operations_of
 from mind_mlir.diagnostics import Diagnostic, UnsupportedError
+from mind_mlir.ir.analysis.call_graph import operations_of
 from mind_mlir.ir.types import DType
 from mind_mlir.ops.opdef import NotInStablehlo
 from mind_mlir.ops.registry import all_ops, by_opcode

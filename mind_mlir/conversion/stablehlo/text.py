@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir import bindings as mlir
-from mind_mlir import border
 from mind_mlir.conversion.stablehlo.emit import emit
 from mind_mlir.conversion.stablehlo.support import require_support
-from mind_mlir.core.printer import print_module
 from mind_mlir.diagnostics import InternalError
 from mind_mlir.diagnostics.tracebacks import public
-from mind_mlir.interrupts import held
 from mind_mlir.ir.entry import default_entry
 from mind_mlir.ir.module import MODULE, Module
+from mind_mlir.languages.core.printer import print_module
+from mind_mlir.languages.programs.kinds import as_module
+from mind_mlir.languages.ptir.program import Program
+from mind_mlir.languages.ptir.symbols import bind, checked_bindings, symbols_of
+from mind_mlir.languages.ptir.to_module import convert
+from mind_mlir.mlir import bindings as mlir
 from mind_mlir.passes.expand import expanded
 from mind_mlir.passes.forms import structured_form
 from mind_mlir.passes.verify import verify
-from mind_mlir.programs.kinds import as_module
-from mind_mlir.ptir.program import Program
-from mind_mlir.ptir.symbols import bind, checked_bindings, symbols_of
-from mind_mlir.ptir.to_module import convert
+from mind_mlir.support import argument_checks
+from mind_mlir.support.interrupts import held
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mind_mlir.bindings import Module as MLIRModule
-    from mind_mlir.programs.kinds import AnyProgram
+    from mind_mlir.languages.programs.kinds import AnyProgram
+    from mind_mlir.mlir.bindings import Module as MLIRModule
 
 
 @public
@@ -76,8 +76,8 @@ def _converted(program: AnyProgram, bindings: Mapping[str, int] | None) -> MLIRM
         found = convert(bind(program, extents))
         module, entry = found.module, found.entry
     else:
-        border.refuse_bindings(bindings)
-        module = border.expect(program, Module, "program", f"{MODULE}, or a Program")
+        argument_checks.refuse_bindings(bindings)
+        module = argument_checks.expect(program, Module, "program", f"{MODULE}, or a Program")
         default = default_entry(module)
         entry = None if default is None else default.name
     structured = structured_form(expanded(verify(module)))

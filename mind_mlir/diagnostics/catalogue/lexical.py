@@ -7,7 +7,7 @@ from mind_mlir.diagnostics.catalogue.entry import Entry, Sample
 _INPUT = '%0 = Input {name="x"} : tensor<f32[2]>\n'
 
 _PTIR = """\
-from mind_mlir.ptir import parse
+from mind_mlir.languages.ptir import parse
 parse('''{{{}"entry": "main", "functions": [
   {{"name": "main", "parameters": [], "parameter_ids": [], "results": [], "body": [], "result_ids": []}}
 ]}}''')
@@ -25,11 +25,11 @@ ENTRIES = (
         context=("byte_offset", "bytes"),
         language="python",
         bad="""\
-from mind_mlir.frontends.source import decode_source
+from mind_mlir.languages.source import decode_source
 decode_source(b'%0 = Input {name="caf\\xe9"} : tensor<f32[]>', "latin1.ir")
 """,
         good="""\
-from mind_mlir.frontends.source import decode_source
+from mind_mlir.languages.source import decode_source
 decode_source('%0 = Input {name="caf\\u00e9"} : tensor<f32[]>'.encode(), "utf8.ir")
 """,
     ),

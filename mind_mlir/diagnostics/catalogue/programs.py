@@ -6,8 +6,9 @@ from mind_mlir.diagnostics.catalogue.entry import Entry
 
 _HEAD = """\
 from mind_mlir.ir.types import SymbolicDim, TensorType, TupleType
-from mind_mlir.ptir.program import Function, Instruction, Operation, Program, Region, TupleElement, ValueRef
-from mind_mlir.ptir.to_module import to_module
+from mind_mlir.languages.ptir.program import Function, Instruction, Operation, Program, Region
+from mind_mlir.languages.ptir.program import TupleElement, ValueRef
+from mind_mlir.languages.ptir.to_module import to_module
 F32, I1 = TensorType("f32", (2,)), TensorType("i1")
 NEG = Operation("ElementwiseUnary", "Neg")
 """
@@ -31,7 +32,7 @@ to_module(Program((Function("main", (I1, F32), (0, 1), body, (F32,), (2,)),), re
 _SYMBOL = (
     _HEAD
     + """\
-from mind_mlir.ptir.symbols import bind
+from mind_mlir.languages.ptir.symbols import bind
 ROW = TensorType("f32", (SymbolicDim("B"),))
 body = (Instruction(1, NEG, (ValueRef(0),), ROW),)
 program = Program((Function("main", (ROW,), (0,), body, (ROW,), (1,)),))

@@ -62,7 +62,7 @@ _SYMBOLIC = """\
 import numpy as np
 import mind_mlir
 from mind_mlir.ir.types import SymbolicDim, TensorType
-from mind_mlir.ptir.program import Function, Instruction, Operation, Program, ValueRef
+from mind_mlir.languages.ptir.program import Function, Instruction, Operation, Program, ValueRef
 ROW = TensorType("f32", (SymbolicDim("B"),))
 body = (Instruction(2, Operation("ElementwiseBinary", "Add"), (ValueRef(0), ValueRef(1)), ROW),)
 add = mind_mlir.compile(Program((Function("main", (ROW, ROW), (0, 1), body, (ROW,), (2,)),)))

@@ -12,7 +12,7 @@ from mind_mlir.mlir.memory import VIEWS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from mind_mlir.bindings import Block, Operation, Value
+    from mind_mlir.mlir.bindings import Block, Operation, Value
 
 
 class Access(NamedTuple):

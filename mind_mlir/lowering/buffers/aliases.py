@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from mind_mlir.bindings import ir
+from mind_mlir.mlir.bindings import ir
 from mind_mlir.mlir.values import is_defined_inside
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from mind_mlir.bindings import Block, Operation, Value
+    from mind_mlir.mlir.bindings import Block, Operation, Value
 
 LOOPS = ("scf.for", "scf.forall", "scf.parallel", "scf.while")
 _TERMINATORS = ("scf.yield", "scf.condition", "memref.alloca_scope.return")

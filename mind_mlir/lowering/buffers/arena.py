@@ -17,20 +17,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from mind_mlir.abi import ALIGNMENT
-from mind_mlir.bindings import arith, ir, memref
 from mind_mlir.ir.types import MAX_BYTES
 from mind_mlir.lowering.buffers.aliases import buffer_uses
 from mind_mlir.lowering.buffers.iteration import iteration_number, trip_count
 from mind_mlir.lowering.buffers.placement import Lifetime, place
 from mind_mlir.lowering.buffers.plan import Arena, Copies, Life, Moments, describe
 from mind_mlir.lowering.schedule.emission.emitter import PARALLEL_ATTRIBUTE, PRIVATE_ATTRIBUTE
+from mind_mlir.mlir.bindings import arith, ir, memref
 from mind_mlir.mlir.memory import byte_size
 from mind_mlir.mlir.passes import find_all
 from mind_mlir.ops.contexts import allocation_failed
+from mind_mlir.target.abi import ALIGNMENT
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Block, Operation, Value
+    from mind_mlir.mlir.bindings import Block, Operation, Value
 
 _EXCLUSIVE = ("scf.if", "scf.index_switch")
 _PARALLEL = ("scf.forall", "scf.parallel")

@@ -9,19 +9,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import arith, ir, scf
-from mind_mlir.interrupts import deliver
 from mind_mlir.lowering.buffers.aliases import buffer_uses, within
 from mind_mlir.lowering.buffers.destination import create_alloc, is_tensor
 from mind_mlir.lowering.buffers.while_slots import align_slots
+from mind_mlir.mlir.bindings import arith, ir, scf
 from mind_mlir.mlir.memory import is_contiguous, root_of
 from mind_mlir.mlir.passes import find_all
 from mind_mlir.mlir.values import is_defined_inside
+from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from mind_mlir.bindings import Block, Module, Operation, Type, Value
+    from mind_mlir.mlir.bindings import Block, Module, Operation, Type, Value
 
 
 def align_carried_tensors(loops: Iterable[Operation]) -> None:

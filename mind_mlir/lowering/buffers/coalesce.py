@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.bindings import ir, linalg, memref
 from mind_mlir.lowering.buffers.accesses import Accesses
 from mind_mlir.lowering.buffers.aliases import Use, Uses, buffer_uses, within
 from mind_mlir.lowering.buffers.destination import reshaped
+from mind_mlir.mlir.bindings import ir, linalg, memref
 from mind_mlir.mlir.memory import VIEWS, is_contiguous, root_of
 from mind_mlir.mlir.passes import find_all
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Module, Operation, Value
+    from mind_mlir.mlir.bindings import Module, Operation, Value
 
 #: Operations that take buffers of any layout.
 _ANY_LAYOUT = (

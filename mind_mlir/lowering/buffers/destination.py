@@ -10,13 +10,13 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from mind_mlir.abi import CUSTOM_CALL_ATTRIBUTE
-from mind_mlir.bindings import ir
+from mind_mlir.mlir.bindings import ir
+from mind_mlir.target.abi import CUSTOM_CALL_ATTRIBUTE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mind_mlir.bindings import Module, Operation, Type, Value
+    from mind_mlir.mlir.bindings import Module, Operation, Type, Value
 
 #: Reshapes that only change how a contiguous buffer is looked at.
 _RESHAPES = ("tensor.collapse_shape", "tensor.expand_shape")

@@ -13,23 +13,23 @@ import math
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from mind_mlir.abi import OWN_BYTES
-from mind_mlir.bindings import ir
 from mind_mlir.lowering.buffers.aliases import Use, buffer_uses, within
 from mind_mlir.lowering.buffers.footprint import bounds_of
 from mind_mlir.lowering.schedule.contraction.epilogue import Epilogue
 from mind_mlir.lowering.schedule.contraction.marked import START_ATTRIBUTE
 from mind_mlir.lowering.schedule.contraction.pieces import in_memory_order
 from mind_mlir.lowering.schedule.emission.emitter import EPILOGUE_ATTRIBUTE
+from mind_mlir.mlir.bindings import ir
 from mind_mlir.mlir.memory import METADATA, VIEWS, element_bytes, is_contiguous, root_of
 from mind_mlir.mlir.values import is_within
+from mind_mlir.target.abi import OWN_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.bindings import Operation, Value
     from mind_mlir.lowering.schedule.contraction.emission import Ended, Products
     from mind_mlir.lowering.schedule.contraction.pieces import Part
+    from mind_mlir.mlir.bindings import Operation, Value
 
 #: Accesses of elements and of vectors, whose indices stand behind the buffer.
 _READS = ("memref.load", "vector.load", "vector.maskedload", "vector.transfer_read", "memref.prefetch")

@@ -10,13 +10,13 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.bindings import func, ir
 from mind_mlir.lowering.buffers.destination import has_many_uses, is_tensor, read_buffer, to_tensor
+from mind_mlir.mlir.bindings import func, ir
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mind_mlir.bindings import Module, Operation
+    from mind_mlir.mlir.bindings import Module, Operation
 
 
 def split_fan_out(module: Module, constants: Iterable[Operation]) -> None:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from mind_mlir.bindings import ir
 from mind_mlir.lowering.buffers.spans import Span
 from mind_mlir.lowering.schedule.contraction.kernels import PRODUCT_ARGUMENTS
+from mind_mlir.mlir.bindings import ir
 from mind_mlir.mlir.memory import METADATA, root_of
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.bindings import Attribute, Operation, Type, Value
     from mind_mlir.lowering.buffers.kernel_footprint import ProductKernels
+    from mind_mlir.mlir.bindings import Attribute, Operation, Type, Value
 
 
 @dataclass(slots=True)

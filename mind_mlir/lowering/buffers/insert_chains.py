@@ -10,13 +10,13 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir
 from mind_mlir.lowering.buffers.destination import buffer_type, create_alloc, to_tensor
+from mind_mlir.mlir.bindings import ir
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mind_mlir.bindings import Operation, Type, Value
+    from mind_mlir.mlir.bindings import Operation, Type, Value
 
 _LONG = 16
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import arith, ir
+from mind_mlir.mlir.bindings import arith, ir
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Operation, Value
+    from mind_mlir.mlir.bindings import Operation, Value
 
 _DYNAMIC = -(2**63)
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from mind_mlir.bindings import func, ir
 from mind_mlir.lowering.schedule.contraction.dots import I8
 from mind_mlir.lowering.schedule.contraction.kernels import PRODUCT_ARGUMENTS
 from mind_mlir.lowering.schedule.contraction.library import LIBRARY_ATTRIBUTE
+from mind_mlir.mlir.bindings import func, ir
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mind_mlir.bindings import Module
+    from mind_mlir.mlir.bindings import Module
 
 
 class Reach(NamedTuple):

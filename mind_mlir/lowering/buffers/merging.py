@@ -12,20 +12,20 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
-from mind_mlir.bindings import arith, func, ir, scf
-from mind_mlir.interrupts import deliver
 from mind_mlir.lowering.buffers.footprint import Touch, bounds_of, touched
 from mind_mlir.lowering.buffers.kernel_footprint import ProductKernels
 from mind_mlir.lowering.buffers.private import make_private
 from mind_mlir.lowering.buffers.spans import Span, hull
 from mind_mlir.lowering.schedule.emission.emitter import BRIEF_ATTRIBUTE, PARALLEL_ATTRIBUTE
+from mind_mlir.mlir.bindings import arith, func, ir, scf
 from mind_mlir.mlir.memory import VIEWS
 from mind_mlir.mlir.passes import find_all
+from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from mind_mlir.bindings import Block, Module, Operation, Value
+    from mind_mlir.mlir.bindings import Block, Module, Operation, Value
 
 #: Operations between two loops that may as well stand before both.
 MOVABLE = (

@@ -7,17 +7,17 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir
 from mind_mlir.lowering.buffers.aliases import buffer_uses
 from mind_mlir.lowering.schedule.emission.emitter import PRIVATE_ATTRIBUTE
+from mind_mlir.mlir.bindings import ir
 from mind_mlir.mlir.locations import labels_of, place_of
 from mind_mlir.mlir.memory import byte_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from mind_mlir.bindings import MLIRLocation, Operation
     from mind_mlir.diagnostics.checks import Place
+    from mind_mlir.mlir.bindings import MLIRLocation, Operation
 
 
 #: What writes to memory for the value that its location names; of what a call writes, the buffer itself is

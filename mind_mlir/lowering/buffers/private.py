@@ -10,19 +10,19 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.abi import ALIGNMENT, OWN_BYTES
-from mind_mlir.bindings import arith, ir, memref
 from mind_mlir.lowering.buffers.destination import reshaped
 from mind_mlir.lowering.buffers.footprint import Touch, first_operand
 from mind_mlir.lowering.buffers.spans import hull
 from mind_mlir.lowering.schedule.emission.emitter import PARALLEL_ATTRIBUTE, PRIVATE_ATTRIBUTE
+from mind_mlir.mlir.bindings import arith, ir, memref
 from mind_mlir.mlir.memory import METADATA, VIEWS, byte_size, is_contiguous
 from mind_mlir.mlir.passes import find_all
+from mind_mlir.target.abi import ALIGNMENT, OWN_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from mind_mlir.bindings import Module, Operation, Type, Value
+    from mind_mlir.mlir.bindings import Module, Operation, Type, Value
 
 
 def make_private(loop: Operation, parts: Sequence[tuple[dict[Value, Touch], int]]) -> None:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from mind_mlir.bindings import ir
 from mind_mlir.lowering.buffers.destination import is_tensor
+from mind_mlir.mlir.bindings import ir
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.bindings import Block, Operation, Type, Value
+    from mind_mlir.mlir.bindings import Block, Operation, Type, Value
 
 
 class _Slot(NamedTuple):

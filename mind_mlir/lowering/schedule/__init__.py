@@ -11,14 +11,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir
 from mind_mlir.lowering.schedule.driver import FunctionScheduler
 from mind_mlir.lowering.schedule.emission.decision import Decisions
-from mind_mlir.options import CompileOptions
+from mind_mlir.mlir.bindings import ir
+from mind_mlir.support.options import CompileOptions
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Module
     from mind_mlir.lowering.schedule.contraction.library import Kernel
+    from mind_mlir.mlir.bindings import Module
     from mind_mlir.target import Target
 
 __all__ = ["schedule"]

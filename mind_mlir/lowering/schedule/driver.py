@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir
-from mind_mlir.interrupts import deliver
 from mind_mlir.lowering.schedule.attention.marked import ATTENTION_ATTRIBUTE
 from mind_mlir.lowering.schedule.attention.marking import mark_attentions
 from mind_mlir.lowering.schedule.contraction.choice import kernels_of, words_of
@@ -51,17 +49,19 @@ from mind_mlir.lowering.schedule.windows.elementwise import compute_on_patches
 from mind_mlir.lowering.schedule.windows.implicit import read_through_patches
 from mind_mlir.lowering.schedule.windows.padded import read_through_margins
 from mind_mlir.lowering.schedule.windows.winograd import WinogradRewriter
+from mind_mlir.mlir.bindings import ir
 from mind_mlir.mlir.values import definition
+from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.bindings import Block, Operation, Value
     from mind_mlir.lowering.schedule.contraction.library import Kernel
     from mind_mlir.lowering.schedule.emission.decision import Decisions
     from mind_mlir.lowering.schedule.movement.scatter import Scatter
     from mind_mlir.lowering.schedule.reading.view import View
-    from mind_mlir.options import CompileOptions
+    from mind_mlir.mlir.bindings import Block, Operation, Value
+    from mind_mlir.support.options import CompileOptions
     from mind_mlir.target import Target
 
 

@@ -11,7 +11,6 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir
 from mind_mlir.lowering.schedule.contraction.marked import SCHEDULE_ATTRIBUTE, Product, schedule_of
 from mind_mlir.lowering.schedule.contraction.pieces import COLUMNS, in_memory_order
 from mind_mlir.lowering.schedule.emission.emitter import EPILOGUE_ATTRIBUTE
@@ -19,17 +18,18 @@ from mind_mlir.lowering.schedule.fusion.collapse import loops_of
 from mind_mlir.lowering.schedule.fusion.group import is_identity
 from mind_mlir.lowering.schedule.fusion.schedule import Cut, FusedSchedule, streams, vectors
 from mind_mlir.lowering.schedule.reading.view import Views
+from mind_mlir.mlir.bindings import ir
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mind_mlir.bindings import Operation, Value
     from mind_mlir.lowering.schedule.contraction.pieces import Part
     from mind_mlir.lowering.schedule.fusion.collapse import Loops
     from mind_mlir.lowering.schedule.fusion.group import Group
     from mind_mlir.lowering.schedule.fusion.work import Work
     from mind_mlir.lowering.schedule.reading.view import View
+    from mind_mlir.mlir.bindings import Operation, Value
     from mind_mlir.target import Target
 
 _RESHAPES = ("tensor.collapse_shape", "tensor.expand_shape")

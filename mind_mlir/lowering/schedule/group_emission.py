@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir
 from mind_mlir.lowering.schedule.emission.decision import Decision, computed
 from mind_mlir.lowering.schedule.epilogues import ending_of
 from mind_mlir.lowering.schedule.fusion.collapse import collapse, collapse_value, expand_value, merged_loops
@@ -18,17 +17,18 @@ from mind_mlir.lowering.schedule.fusion.work import work_of
 from mind_mlir.lowering.schedule.reading.values import filler
 from mind_mlir.lowering.schedule.sharing.groups import share_group
 from mind_mlir.lowering.schedule.sharing.nests import choices_of_sharing
+from mind_mlir.mlir.bindings import ir
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
     from collections.abc import Container
 
-    from mind_mlir.bindings import Operation, Value
     from mind_mlir.lowering.schedule.emission.decision import Decisions
     from mind_mlir.lowering.schedule.emission.emitter import Emitter
     from mind_mlir.lowering.schedule.fusion.group import Group
     from mind_mlir.lowering.schedule.fusion.schedule import FusedSchedule
     from mind_mlir.lowering.schedule.sharing.nests import SharedNests
+    from mind_mlir.mlir.bindings import Operation, Value
     from mind_mlir.target import Target
 
 

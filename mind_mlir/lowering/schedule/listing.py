@@ -10,9 +10,9 @@ from mind_mlir.mlir.locations import label_of, place_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from mind_mlir.bindings import MLIRLocation
     from mind_mlir.diagnostics.checks import Place
     from mind_mlir.lowering.schedule.emission.decision import Computed, Decisions, Region
+    from mind_mlir.mlir.bindings import MLIRLocation
     from mind_mlir.target import Target
 
 #: What the program calls each operation, by the label of its value and its place.

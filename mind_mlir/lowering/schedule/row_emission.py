@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir
 from mind_mlir.lowering.schedule.emission.decision import Decision, computed
 from mind_mlir.lowering.schedule.fusion.collapse import collapse, expand_value, merged_loops
 from mind_mlir.lowering.schedule.fusion.elements import Known
@@ -16,16 +15,17 @@ from mind_mlir.lowering.schedule.fusion.row_nest import starts_of
 from mind_mlir.lowering.schedule.group_emission import form_of, leaves, targets_of
 from mind_mlir.lowering.schedule.sharing.groups import share_rows
 from mind_mlir.lowering.schedule.sharing.nests import choices_of_sharing
+from mind_mlir.mlir.bindings import ir
 
 if TYPE_CHECKING:
     from collections.abc import Container
 
-    from mind_mlir.bindings import Operation, Value
     from mind_mlir.lowering.schedule.emission.decision import Decisions
     from mind_mlir.lowering.schedule.emission.emitter import Emitter
     from mind_mlir.lowering.schedule.fusion.passes import Passes
     from mind_mlir.lowering.schedule.fusion.row_program import RowProgram
     from mind_mlir.lowering.schedule.sharing.nests import SharedNests
+    from mind_mlir.mlir.bindings import Operation, Value
     from mind_mlir.target import Target
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mind_mlir.analysis.call_graph import CallGraph
+from mind_mlir.ir.analysis.call_graph import CallGraph
 from mind_mlir.ir.module import Functions
 from mind_mlir.passes.canonical.body import Code
 from mind_mlir.passes.canonical.liveness import prune

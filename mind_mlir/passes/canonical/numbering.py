@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from mind_mlir.interrupts import deliver
 from mind_mlir.ir.module import (
     Block,
     Branch,
@@ -20,6 +19,7 @@ from mind_mlir.ir.module import (
 )
 from mind_mlir.ops.infer import normal_attributes
 from mind_mlir.ops.registry import by_opcode
+from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mind_mlir.interrupts import deliver
 from mind_mlir.ir.module import Branch, CondBranch
 from mind_mlir.ir.regions import blocks_within
 from mind_mlir.passes.canonical.folding import Folder
+from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -6,8 +6,8 @@ from bisect import bisect_right
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mind_mlir.frozen import FrozenDict
 from mind_mlir.ir.module import Block, Function, Parameter, Result, Return
+from mind_mlir.support.frozen import FrozenDict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

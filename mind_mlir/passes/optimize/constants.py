@@ -14,15 +14,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mind_mlir.interrupts import deliver
 from mind_mlir.ir.attributes import Attributes, TensorLiteral
 from mind_mlir.ir.module import Block, CoreOperation, Function, Functions, Module, Return
+from mind_mlir.ir.profiles import CORE_FUNCTIONS, CORE_V1
 from mind_mlir.ir.types import TensorType
 from mind_mlir.ops.constants import constant_form
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.passes.canonical.folding import MAX_FOLDED_ELEMENTS
 from mind_mlir.passes.optimize.hoist_rules import SMALL_BYTES, bytes_of, may_go
-from mind_mlir.profiles import CORE_FUNCTIONS, CORE_V1
+from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mind_mlir.interrupts import deliver
 from mind_mlir.ir.types import TensorType
 from mind_mlir.passes.canonical.body import Code
 from mind_mlir.passes.simplify.known import Known
 from mind_mlir.passes.simplify.rewrite import Rewrite
+from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mind_mlir.diagnostics import Diagnostic, UnsupportedError
-from mind_mlir.interrupts import deliver
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.ir.module import Block, CoreOperation, Parameter, Result, Yield
 from mind_mlir.ir.regions import MAX_NESTING
@@ -14,6 +13,7 @@ from mind_mlir.ir.source_info import SourceInfo
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.constants import constant_form
 from mind_mlir.passes.structure.graph import Constant
+from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

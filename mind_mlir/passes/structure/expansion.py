@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mind_mlir.analysis.call_graph import operations_of
-from mind_mlir.core.builder import Builder
-from mind_mlir.interrupts import deliver
+from mind_mlir.builders.builder import Builder
+from mind_mlir.ir.analysis.call_graph import operations_of
 from mind_mlir.ir.value import Value
 from mind_mlir.ops.expansion import ExpandContext
 from mind_mlir.ops.infer import complete_attributes
 from mind_mlir.ops.registry import by_opcode
+from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,12 +17,12 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from mind_mlir.analysis.call_graph import CallGraph, callee_of, operations_of
-from mind_mlir.interrupts import deliver
+from mind_mlir.ir.analysis.call_graph import CallGraph, callee_of, operations_of
 from mind_mlir.ir.module import Block, Functions, Return
 from mind_mlir.ir.regions import MAX_NESTING
 from mind_mlir.passes.structure.emission import Emission
 from mind_mlir.passes.structure.graph import value_types
+from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mind_mlir.interrupts import deliver
 from mind_mlir.ir.module import Block, Function, Functions, Module, Parameter, Return
 from mind_mlir.passes.canonical.functions import canonical_function, canonical_functions, reachable
 from mind_mlir.passes.structure.expansion import expand
@@ -12,6 +11,7 @@ from mind_mlir.passes.structure.graph import Edge, Graph
 from mind_mlir.passes.structure.inline import inline_calls
 from mind_mlir.passes.structure.level import Level
 from mind_mlir.passes.structure.regions import Regions
+from mind_mlir.support.interrupts import deliver
 
 
 def structure(module: Module) -> Module:

@@ -6,7 +6,6 @@ import dataclasses
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir
 from mind_mlir.lowering.schedule.attention.marked import Factors
 from mind_mlir.lowering.schedule.attention.program import Output, Program
 from mind_mlir.lowering.schedule.attention.sources import (
@@ -17,13 +16,14 @@ from mind_mlir.lowering.schedule.attention.sources import (
     substituted,
 )
 from mind_mlir.lowering.schedule.reading.view import Linear
+from mind_mlir.mlir.bindings import ir
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Operation, Value
     from mind_mlir.lowering.schedule.attention.expression import Expressions
     from mind_mlir.lowering.schedule.attention.nodes import Node
     from mind_mlir.lowering.schedule.attention.roots import Root
     from mind_mlir.lowering.schedule.reading.view import Access
+    from mind_mlir.mlir.bindings import Operation, Value
 
 
 @dataclasses.dataclass(frozen=True)

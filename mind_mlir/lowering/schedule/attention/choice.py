@@ -5,20 +5,20 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir
 from mind_mlir.lowering.schedule.contraction.dots import BF16, LEAST, WIDENED, WORD
 from mind_mlir.lowering.schedule.contraction.kernels import ProductKernel
 from mind_mlir.lowering.schedule.contraction.packing import PackKernel
 from mind_mlir.lowering.schedule.contraction.text import HALF, OF, PAIR, SHORT
+from mind_mlir.mlir.bindings import ir
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Type
     from mind_mlir.lowering.schedule.attention.marked import Factors
     from mind_mlir.lowering.schedule.attention.nodes import Node
     from mind_mlir.lowering.schedule.attention.program import Program
     from mind_mlir.lowering.schedule.attention.schedule import AttentionSchedule
     from mind_mlir.lowering.schedule.contraction.library import Kernel
     from mind_mlir.lowering.schedule.reading.view import Access
+    from mind_mlir.mlir.bindings import Type
 
 
 def kernels_of(program: Program, factors: Factors, schedule: AttentionSchedule) -> list[Kernel]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import arith, func, ir, linalg
 from mind_mlir.lowering.schedule.attention.elements import Elements
 from mind_mlir.lowering.schedule.attention.marked import ATTENTION_ATTRIBUTE
 from mind_mlir.lowering.schedule.attention.memory import Place, Shared
@@ -18,14 +17,15 @@ from mind_mlir.lowering.schedule.contraction.library import Library
 from mind_mlir.lowering.schedule.emission.emitter import Emitter
 from mind_mlir.lowering.schedule.emission.split import Split
 from mind_mlir.lowering.schedule.reading.view import Views
+from mind_mlir.mlir.bindings import arith, func, ir, linalg
 from mind_mlir.mlir.passes import find_all
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Module, Value
     from mind_mlir.lowering.schedule.attention.memory import Scratch
     from mind_mlir.lowering.schedule.attention.nodes import Node
     from mind_mlir.lowering.schedule.emission.emitter import Index
     from mind_mlir.lowering.schedule.reading.view import Env
+    from mind_mlir.mlir.bindings import Module, Value
 
 
 def emit_attentions(module: Module) -> None:

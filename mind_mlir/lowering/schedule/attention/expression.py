@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir
 from mind_mlir.lowering.schedule.attention.nodes import Node, ordered
 from mind_mlir.lowering.schedule.attention.scaling import match_scale
 from mind_mlir.lowering.schedule.attention.sources import (
@@ -21,14 +20,15 @@ from mind_mlir.lowering.schedule.fusion.combiner import combined_value, match_co
 from mind_mlir.lowering.schedule.reading.body import match_multiply_add
 from mind_mlir.lowering.schedule.reading.values import constant_value, filler
 from mind_mlir.lowering.schedule.reading.view import Linear
+from mind_mlir.mlir.bindings import ir
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mind_mlir.bindings import Attribute, Operation, Value
     from mind_mlir.lowering.schedule.attention.sources import Scale, SeenViews
     from mind_mlir.lowering.schedule.reading.view import Access, View
+    from mind_mlir.mlir.bindings import Attribute, Operation, Value
 
 #: Values that a graph has at most: more would not stay in registers anyway.
 _LIMIT = 192

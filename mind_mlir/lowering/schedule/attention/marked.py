@@ -10,20 +10,20 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import arith, ir, linalg, tensor
 from mind_mlir.lowering.schedule.attention.nodes import Node
 from mind_mlir.lowering.schedule.attention.program import Output, Program
 from mind_mlir.lowering.schedule.attention.schedule import AttentionSchedule
 from mind_mlir.lowering.schedule.reading.body import repeat
 from mind_mlir.lowering.schedule.reading.view import affine_map
+from mind_mlir.mlir.bindings import arith, ir, linalg, tensor
 from mind_mlir.mlir.records import attribute_of, read_record, record_attribute
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.bindings import Block, Operation, Type, Value
     from mind_mlir.lowering.schedule.attention.sources import Scale, Source
     from mind_mlir.lowering.schedule.reading.view import Access
+    from mind_mlir.mlir.bindings import Block, Operation, Type, Value
 
 #: The schedule of an attention, a dictionary.
 ATTENTION_ATTRIBUTE = "mind.attention"

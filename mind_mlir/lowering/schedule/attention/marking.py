@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import arith, ir, linalg, tensor
-from mind_mlir.interrupts import deliver
 from mind_mlir.lowering.schedule.attention.choice import kernels_of
 from mind_mlir.lowering.schedule.attention.marked import mark
 from mind_mlir.lowering.schedule.attention.match import find_attentions
@@ -15,11 +13,12 @@ from mind_mlir.lowering.schedule.attention.sources import batches_of
 from mind_mlir.lowering.schedule.attention.sums import Ones
 from mind_mlir.lowering.schedule.emission.decision import Decision, computed
 from mind_mlir.lowering.schedule.reading.values import used
+from mind_mlir.mlir.bindings import arith, ir, linalg, tensor
+from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mind_mlir.bindings import Block, Type, Value
     from mind_mlir.lowering.schedule.attention.candidate import Attention
     from mind_mlir.lowering.schedule.attention.marked import Factors
     from mind_mlir.lowering.schedule.attention.program import Program
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.contraction.library import Kernel
     from mind_mlir.lowering.schedule.emission.decision import Computed
     from mind_mlir.lowering.schedule.reading.view import Access, Views
+    from mind_mlir.mlir.bindings import Block, Type, Value
     from mind_mlir.target import Target
 
 

@@ -35,11 +35,11 @@ from mind_mlir.mlir.values import definition
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mind_mlir.bindings import Block, Operation
     from mind_mlir.lowering.schedule.attention.marked import Factors
     from mind_mlir.lowering.schedule.attention.roots import Root
     from mind_mlir.lowering.schedule.attention.sums import Ones
     from mind_mlir.lowering.schedule.reading.view import Views
+    from mind_mlir.mlir.bindings import Block, Operation
 
 
 def find_attentions(

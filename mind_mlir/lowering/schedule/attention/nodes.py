@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from mind_mlir.bindings import Attribute, Operation, Type
+    from mind_mlir.mlir.bindings import Attribute, Operation, Type
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -8,21 +8,21 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import arith
-from mind_mlir.bindings import math as math_
 from mind_mlir.lowering.schedule.attention.elements import element, load, store
 from mind_mlir.lowering.schedule.attention.skipping import SIDE_BY_SIDE, Skipping
 from mind_mlir.lowering.schedule.fusion.combiner import combined
 from mind_mlir.lowering.schedule.reading.body import repeat
+from mind_mlir.mlir.bindings import arith
+from mind_mlir.mlir.bindings import math as math_
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.bindings import Value
     from mind_mlir.lowering.schedule.attention.memory import Place
     from mind_mlir.lowering.schedule.attention.nodes import Node
     from mind_mlir.lowering.schedule.attention.program import Scaling
     from mind_mlir.lowering.schedule.emission.emitter import Index
+    from mind_mlir.mlir.bindings import Value
 
 _INFINITY = float("inf")
 

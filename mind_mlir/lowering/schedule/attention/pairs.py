@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import arith, ir, memref, scf, vector
 from mind_mlir.lowering.schedule.attention.choice import (
     pair_output_kernel,
     pair_query_pack,
@@ -21,17 +20,18 @@ from mind_mlir.lowering.schedule.attention.memory import base_of, start_of
 from mind_mlir.lowering.schedule.attention.passes import TERMS, Passes
 from mind_mlir.lowering.schedule.contraction.dots import BF16, NO_MAGNITUDE, WIDENED, are_normal
 from mind_mlir.lowering.schedule.contraction.packing import PACK_ARGUMENTS
+from mind_mlir.mlir.bindings import arith, ir, memref, scf, vector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mind_mlir.bindings import Value
     from mind_mlir.lowering.schedule.attention.memory import Buffer, Place, Scratch
     from mind_mlir.lowering.schedule.attention.nodes import Node
     from mind_mlir.lowering.schedule.attention.program import Stage
     from mind_mlir.lowering.schedule.contraction.packing import PackKernel
     from mind_mlir.lowering.schedule.emission.emitter import Index
     from mind_mlir.lowering.schedule.reading.view import Env
+    from mind_mlir.mlir.bindings import Value
 
 
 class Pairs(Passes):

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import arith, ir
 from mind_mlir.lowering.schedule.attention.choice import tile_pack
 from mind_mlir.lowering.schedule.attention.elements import Elements, element, load, store
 from mind_mlir.lowering.schedule.attention.products import Products
 from mind_mlir.lowering.schedule.emission.emitter import EXACT_ATTRIBUTE, PLAIN_ATTRIBUTE
 from mind_mlir.lowering.schedule.fusion.combiner import combined
+from mind_mlir.mlir.bindings import arith, ir
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mind_mlir.bindings import Type, Value
     from mind_mlir.lowering.schedule.attention.memory import Place, Scratch
     from mind_mlir.lowering.schedule.attention.nodes import Node
     from mind_mlir.lowering.schedule.attention.program import Stage
     from mind_mlir.lowering.schedule.emission.emitter import Index
     from mind_mlir.lowering.schedule.reading.view import Env
+    from mind_mlir.mlir.bindings import Type, Value
 
 _INFINITY = float("inf")
 #: Keys whose terms are summed one after the other.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import arith, ir
 from mind_mlir.lowering.schedule.attention.access import Accesses
 from mind_mlir.lowering.schedule.attention.choice import output_kernel, query_pack, score_kernel
 from mind_mlir.lowering.schedule.attention.elements import load, store
@@ -15,15 +14,16 @@ from mind_mlir.lowering.schedule.contraction.kernels import PRODUCT_ARGUMENTS
 from mind_mlir.lowering.schedule.contraction.packing import PACK_ARGUMENTS
 from mind_mlir.lowering.schedule.emission.emitter import zero
 from mind_mlir.lowering.schedule.reading.body import repeat
+from mind_mlir.mlir.bindings import arith, ir
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mind_mlir.bindings import Operation, Value
     from mind_mlir.lowering.schedule.contraction.kernels import ProductKernel
     from mind_mlir.lowering.schedule.contraction.packing import PackKernel
     from mind_mlir.lowering.schedule.emission.emitter import Index
     from mind_mlir.lowering.schedule.reading.view import Env
+    from mind_mlir.mlir.bindings import Operation, Value
 
 
 class Products(Accesses):

@@ -11,8 +11,8 @@ import math
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir
 from mind_mlir.lowering.schedule.attention.nodes import Node, levels, ordered
+from mind_mlir.mlir.bindings import ir
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable

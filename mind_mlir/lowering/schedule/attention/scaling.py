@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir
 from mind_mlir.lowering.schedule.attention.sources import Scale
 from mind_mlir.lowering.schedule.reading.values import constant_value, filler
+from mind_mlir.mlir.bindings import ir
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Attribute, Value
     from mind_mlir.lowering.schedule.reading.view import View
+    from mind_mlir.mlir.bindings import Attribute, Value
 
 #: Operations of an element and a number, and where the number may stand.
 _SCALING = {"arith.mulf": (1, 0), "arith.divf": (1,)}

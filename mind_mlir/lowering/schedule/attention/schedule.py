@@ -6,11 +6,11 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.abi import OWN_BYTES
 from mind_mlir.lowering.schedule.emission.constants import VECTOR_NS, WAKING_NS
 from mind_mlir.lowering.schedule.emission.decision import Choice
 from mind_mlir.lowering.schedule.emission.split import split
 from mind_mlir.ops.accumulation import roundings
+from mind_mlir.target.abi import OWN_BYTES
 
 if TYPE_CHECKING:
     from mind_mlir.target import Target

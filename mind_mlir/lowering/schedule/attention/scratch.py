@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir, memref
 from mind_mlir.lowering.schedule.attention.choice import has_tiles, query_pack
 from mind_mlir.lowering.schedule.attention.memory import Scratch, Shared
 from mind_mlir.lowering.schedule.attention.online import Online
 from mind_mlir.lowering.schedule.attention.passes import TERMS
 from mind_mlir.lowering.schedule.emission.emitter import PRIVATE_ATTRIBUTE
+from mind_mlir.mlir.bindings import ir, memref
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Type, Value
+    from mind_mlir.mlir.bindings import Type, Value
 
 
 class Scratches(Online):

@@ -5,14 +5,14 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir
 from mind_mlir.lowering.schedule.reading.view import Linear
+from mind_mlir.mlir.bindings import ir
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mind_mlir.bindings import Attribute, Operation, Value
     from mind_mlir.lowering.schedule.reading.view import Access, View, Views
+    from mind_mlir.mlir.bindings import Attribute, Operation, Value
 
 
 class OpaqueError(Exception):

@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import arith, ir
 from mind_mlir.lowering.schedule.attention.candidate import Attention, Kept, element_of
 from mind_mlir.lowering.schedule.attention.nodes import Node, ordered
 from mind_mlir.lowering.schedule.attention.roots import Root
@@ -24,15 +23,16 @@ from mind_mlir.lowering.schedule.attention.sources import (
 from mind_mlir.lowering.schedule.fusion.combiner import match_combiners
 from mind_mlir.lowering.schedule.reading.values import constant_value, filler, used
 from mind_mlir.lowering.schedule.reading.view import Linear
+from mind_mlir.mlir.bindings import arith, ir
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from mind_mlir.bindings import Block, Operation, Type, Value
     from mind_mlir.lowering.schedule.attention.expression import Expressions
     from mind_mlir.lowering.schedule.attention.sources import SeenViews
     from mind_mlir.lowering.schedule.reading.view import Access
+    from mind_mlir.mlir.bindings import Block, Operation, Type, Value
 
 #: Columns of ones that sums are products with: whole vectors of every target.
 ONES = 16

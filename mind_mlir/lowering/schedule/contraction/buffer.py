@@ -5,14 +5,14 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from mind_mlir.abi import ALIGNMENT
-from mind_mlir.bindings import ir
 from mind_mlir.lowering.schedule.emission.emitter import PRIVATE_ATTRIBUTE
+from mind_mlir.mlir.bindings import ir
 from mind_mlir.mlir.memory import metadata_of
+from mind_mlir.target.abi import ALIGNMENT
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Attribute, Type, Value
     from mind_mlir.lowering.schedule.emission.emitter import Index
+    from mind_mlir.mlir.bindings import Attribute, Type, Value
 
 
 @dataclasses.dataclass(frozen=True)

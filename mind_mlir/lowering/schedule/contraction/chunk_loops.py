@@ -10,8 +10,8 @@ from mind_mlir.lowering.schedule.emission.split import Split
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mind_mlir.bindings import Value
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
+    from mind_mlir.mlir.bindings import Value
 
 
 def emit_chunks(

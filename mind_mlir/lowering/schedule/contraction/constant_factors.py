@@ -12,22 +12,22 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-from mind_mlir.abi import ALIGNMENT
-from mind_mlir.bindings import arith, ir, memref, raw_elements
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.lowering.schedule.contraction.dots import LEAST, NO_MAGNITUDE, RAISED, SUMS
 from mind_mlir.lowering.schedule.contraction.match import is_factor
+from mind_mlir.mlir.bindings import arith, ir, memref, raw_elements
 from mind_mlir.mlir.memory import METADATA, VIEWS, is_contiguous, root_of
 from mind_mlir.mlir.passes import find_all
 from mind_mlir.mlir.references import reference, referenced
+from mind_mlir.target.abi import ALIGNMENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from mind_mlir.bindings import Attribute, Module, Operation, OpOperand, Value
     from mind_mlir.lowering.schedule.contraction.match import Operand
     from mind_mlir.lowering.schedule.contraction.packing import PackKernel
     from mind_mlir.lowering.schedule.reading.view import Views
+    from mind_mlir.mlir.bindings import Attribute, Module, Operation, OpOperand, Value
 
 Array: TypeAlias = npt.NDArray[Any]
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir, linalg, tensor
 from mind_mlir.lowering.schedule.contraction.constant_factors import reads_of
 from mind_mlir.lowering.schedule.contraction.match import is_factor
 from mind_mlir.lowering.schedule.reading.layout import has_dense_rows
+from mind_mlir.mlir.bindings import ir, linalg, tensor
 from mind_mlir.mlir.passes import find_all
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Operation, Value
     from mind_mlir.lowering.schedule.reading.view import Views
+    from mind_mlir.mlir.bindings import Operation, Value
 
 
 def make_factors_dense(function: Operation, views: Views) -> None:

@@ -16,12 +16,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import arith, ir
 from mind_mlir.lowering.schedule.contraction.text import vector
+from mind_mlir.mlir.bindings import arith, ir
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Value
     from mind_mlir.lowering.schedule.contraction.text import Text
+    from mind_mlir.mlir.bindings import Value
 
 #: The type of words.
 WORD = "i32"

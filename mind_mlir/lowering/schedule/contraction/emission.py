@@ -10,7 +10,6 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING, TypeAlias
 
-from mind_mlir.bindings import arith, func, ir, linalg, memref, scf
 from mind_mlir.lowering.schedule.contraction.buffer import Buffer
 from mind_mlir.lowering.schedule.contraction.choice import dots_of, product_kernel
 from mind_mlir.lowering.schedule.contraction.chunk_loops import emit_chunks, least
@@ -27,16 +26,17 @@ from mind_mlir.lowering.schedule.contraction.matmul_schedule import reduction
 from mind_mlir.lowering.schedule.contraction.runs import LoopNumbers, runs_together
 from mind_mlir.lowering.schedule.emission.emitter import Emitter, zero
 from mind_mlir.lowering.schedule.reading.view import Views
+from mind_mlir.mlir.bindings import arith, func, ir, linalg, memref, scf
 from mind_mlir.mlir.memory import is_row_major
 from mind_mlir.mlir.passes import find_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from mind_mlir.bindings import Attribute, Module, Operation, Value
     from mind_mlir.lowering.schedule.contraction.epilogue import Epilogue
     from mind_mlir.lowering.schedule.contraction.pieces import Part
     from mind_mlir.lowering.schedule.emission.emitter import Index
+    from mind_mlir.mlir.bindings import Attribute, Module, Operation, Value
 
     #: Marked products in the order of a block, each with the loops over its result.
     Products: TypeAlias = Sequence[tuple[Operation, tuple[Part, ...]]]

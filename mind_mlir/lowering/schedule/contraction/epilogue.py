@@ -6,15 +6,15 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir
 from mind_mlir.lowering.schedule.contraction.buffer import memory_of_piece
+from mind_mlir.mlir.bindings import ir
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.bindings import Operation, Type, Value
     from mind_mlir.lowering.schedule.contraction.pieces import Part
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
+    from mind_mlir.mlir.bindings import Operation, Type, Value
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,7 +6,6 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING, TypeAlias
 
-from mind_mlir.bindings import ir, memref
 from mind_mlir.lowering.schedule.contraction.buffer import Buffer, memory_of_piece
 from mind_mlir.lowering.schedule.contraction.choice import left_pack, right_pack
 from mind_mlir.lowering.schedule.contraction.chunk_loops import emit_chunks, least
@@ -18,12 +17,12 @@ from mind_mlir.lowering.schedule.contraction.runs import same_memory
 from mind_mlir.lowering.schedule.contraction.text import byte_width
 from mind_mlir.lowering.schedule.emission.constants import BYTE_NS
 from mind_mlir.lowering.schedule.emission.split import split
+from mind_mlir.mlir.bindings import ir, memref
 from mind_mlir.mlir.values import is_defined_inside
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.bindings import Operation, Value
     from mind_mlir.lowering.schedule.contraction.constant_factors import PackedConstants
     from mind_mlir.lowering.schedule.contraction.geometry import Loop
     from mind_mlir.lowering.schedule.contraction.library import Library
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.contraction.match import Operand
     from mind_mlir.lowering.schedule.contraction.packing import PackKernel
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
+    from mind_mlir.mlir.bindings import Operation, Value
 
 #: What has been packed for products that are computed together, by what it is.
 Rooms: TypeAlias = "dict[object, Buffer]"

@@ -8,22 +8,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir, memref
 from mind_mlir.lowering.schedule.contraction.choice import dot_kernel, join_kernel, sweep_kernel
 from mind_mlir.lowering.schedule.contraction.few_rows import DOT_ARGUMENTS, JOIN_ARGUMENTS, SWEEP_ARGUMENTS
 from mind_mlir.lowering.schedule.emission.constants import BYTE_NS, WAKING_NS
 from mind_mlir.lowering.schedule.emission.split import Split, split
+from mind_mlir.mlir.bindings import ir, memref
 from mind_mlir.mlir.memory import metadata_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from mind_mlir.bindings import Value
     from mind_mlir.lowering.schedule.contraction.buffer import Buffer
     from mind_mlir.lowering.schedule.contraction.factors import Run
     from mind_mlir.lowering.schedule.contraction.library import Kernel
     from mind_mlir.lowering.schedule.contraction.marked import Product
     from mind_mlir.lowering.schedule.emission.emitter import Index
+    from mind_mlir.mlir.bindings import Value
 
 
 class FewRows:

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir, memref
 from mind_mlir.lowering.schedule.contraction.geometry import geometry, memory_strides
 from mind_mlir.lowering.schedule.contraction.marked import START_ATTRIBUTE, planned_strides
 from mind_mlir.lowering.schedule.contraction.match import match_contraction
 from mind_mlir.lowering.schedule.reading.layout import contiguous_strides
+from mind_mlir.mlir.bindings import ir, memref
 from mind_mlir.mlir.memory import reinterpreted
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Operation, Value
     from mind_mlir.lowering.schedule.reading.layout import Strides
     from mind_mlir.lowering.schedule.reading.view import Views
+    from mind_mlir.mlir.bindings import Operation, Value
 
 
 def lay_out(op: Operation, views: Views) -> None:

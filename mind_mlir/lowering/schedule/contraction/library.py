@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from mind_mlir.bindings import func, ir
 from mind_mlir.lowering.schedule.contraction.few_rows import DotKernel, JoinKernel, SweepKernel
 from mind_mlir.lowering.schedule.contraction.kernels import ProductKernel
 from mind_mlir.lowering.schedule.contraction.packing import PackKernel
+from mind_mlir.mlir.bindings import func, ir
 from mind_mlir.mlir.records import read_record, record_attribute
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mind_mlir.bindings import Attribute, Module, Operation, Value
+    from mind_mlir.mlir.bindings import Attribute, Module, Operation, Value
 
 Kernel: TypeAlias = ProductKernel | PackKernel | SweepKernel | JoinKernel | DotKernel
 

@@ -10,22 +10,22 @@ import dataclasses
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir, tensor
 from mind_mlir.lowering.schedule.contraction.geometry import geometry, memory_strides
 from mind_mlir.lowering.schedule.contraction.match import match_contraction
 from mind_mlir.lowering.schedule.contraction.matmul_schedule import MatmulSchedule
 from mind_mlir.lowering.schedule.contraction.pieces import parts_of
 from mind_mlir.lowering.schedule.reading.view import affine_map
+from mind_mlir.mlir.bindings import ir, tensor
 from mind_mlir.mlir.records import read_record, record_attribute
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
 
-    from mind_mlir.bindings import Attribute, Operation, Value
     from mind_mlir.lowering.schedule.contraction.geometry import Geometry
     from mind_mlir.lowering.schedule.contraction.match import Contraction
     from mind_mlir.lowering.schedule.contraction.pieces import Part
     from mind_mlir.lowering.schedule.reading.view import Access, Views
+    from mind_mlir.mlir.bindings import Attribute, Operation, Value
 
 #: The schedule of a contraction, a dictionary.
 SCHEDULE_ATTRIBUTE = "mind.product"

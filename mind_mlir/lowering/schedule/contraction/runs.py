@@ -5,17 +5,17 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir
 from mind_mlir.lowering.schedule.contraction.marked import SCHEDULE_ATTRIBUTE
 from mind_mlir.lowering.schedule.emission.emitter import TOGETHER_ATTRIBUTE
+from mind_mlir.mlir.bindings import ir
 from mind_mlir.mlir.memory import VIEWS, root_of
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from mind_mlir.bindings import Block, Operation, Value
     from mind_mlir.lowering.schedule.emission.emitter import Emitter
+    from mind_mlir.mlir.bindings import Block, Operation, Value
 
 #: What accesses no memory, so that it may stand between products.
 _BETWEEN = (*VIEWS, "arith.constant", "memref.alloc", "memref.get_global")

@@ -10,20 +10,20 @@ import dataclasses
 from functools import partial
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir
 from mind_mlir.lowering.schedule.contraction.marked import SCHEDULE_ATTRIBUTE, schedule_of
 from mind_mlir.lowering.schedule.contraction.match import match_contraction
 from mind_mlir.lowering.schedule.emission.constants import MOST_TOGETHER, TOGETHER_SHARE
 from mind_mlir.lowering.schedule.emission.decision import Choice, Decision, computed
 from mind_mlir.lowering.schedule.emission.emitter import TOGETHER_ATTRIBUTE
+from mind_mlir.mlir.bindings import ir
 from mind_mlir.mlir.memory import element_bytes
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Block, Operation, Value
     from mind_mlir.lowering.schedule.contraction.match import Operand
     from mind_mlir.lowering.schedule.emission.decision import Decisions
     from mind_mlir.lowering.schedule.reading.view import Views
+    from mind_mlir.mlir.bindings import Block, Operation, Value
     from mind_mlir.target import Target
 
 _RESHAPES = ("tensor.collapse_shape", "tensor.expand_shape")

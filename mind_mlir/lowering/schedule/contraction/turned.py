@@ -5,18 +5,18 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir, linalg, tensor
 from mind_mlir.lowering.schedule.contraction.marked import generic_like
 from mind_mlir.lowering.schedule.contraction.match import match_contraction
 from mind_mlir.lowering.schedule.movement.transposition import match_transposition
 from mind_mlir.lowering.schedule.reading.values import filler
+from mind_mlir.mlir.bindings import ir, linalg, tensor
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mind_mlir.bindings import Block, Operation, OpOperand
     from mind_mlir.lowering.schedule.reading.view import View, Views
+    from mind_mlir.mlir.bindings import Block, Operation, OpOperand
 
 
 def turn_products(block: Block, views: Views, absorbs: Callable[[OpOperand], bool]) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from mind_mlir.bindings import MLIRLocation, Operation
+    from mind_mlir.mlir.bindings import MLIRLocation, Operation
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, TypeAlias
 
-from mind_mlir.bindings import Attribute, Operation, Type, Value, arith, ir, memref, scf, tensor, vector
+from mind_mlir.mlir.bindings import Attribute, Operation, Type, Value, arith, ir, memref, scf, tensor, vector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

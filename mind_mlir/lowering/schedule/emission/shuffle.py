@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from mind_mlir.bindings import vector
+from mind_mlir.mlir.bindings import vector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mind_mlir.bindings import Value
+    from mind_mlir.mlir.bindings import Value
 
 _Vector = TypeVar("_Vector")
 

@@ -6,8 +6,8 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Value
     from mind_mlir.lowering.schedule.reading.view import Access, Env
+    from mind_mlir.mlir.bindings import Value
 
 
 @dataclasses.dataclass(frozen=True)

@@ -5,17 +5,16 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import arith, ir, vector
 from mind_mlir.lowering.schedule.emission.constants import LINE
 from mind_mlir.lowering.schedule.fusion.cascade import Accumulators
 from mind_mlir.lowering.schedule.fusion.elements import Beside, Elements
 from mind_mlir.lowering.schedule.fusion.output import Stores, combiner_of, wanted_values
+from mind_mlir.mlir.bindings import arith, ir, vector
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mind_mlir.bindings import Value
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.fusion.ahead import Ahead
     from mind_mlir.lowering.schedule.fusion.combiner import Combiner
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.fusion.output import Output
     from mind_mlir.lowering.schedule.fusion.schedule import FusedSchedule
     from mind_mlir.lowering.schedule.reading.view import Env
+    from mind_mlir.mlir.bindings import Value
     from mind_mlir.target import Target
 
 

@@ -14,9 +14,9 @@ from mind_mlir.lowering.schedule.emission.constants import RADIX
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mind_mlir.bindings import Value
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.fusion.combiner import Combiner
+    from mind_mlir.mlir.bindings import Value
 
 
 class Accumulators:

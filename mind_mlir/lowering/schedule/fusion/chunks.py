@@ -11,10 +11,10 @@ from mind_mlir.lowering.schedule.fusion.body import Place, Range
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mind_mlir.bindings import Value
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.fusion.schedule import Cut, FusedSchedule
     from mind_mlir.lowering.schedule.reading.view import Env
+    from mind_mlir.mlir.bindings import Value
 
 
 class Chunks:

@@ -11,17 +11,17 @@ import itertools
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir, tensor
 from mind_mlir.lowering.schedule.fusion.group import runs_along
 from mind_mlir.lowering.schedule.reading.view import Linear
+from mind_mlir.mlir.bindings import ir, tensor
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
 
-    from mind_mlir.bindings import Value
     from mind_mlir.lowering.schedule.fusion.group import Group
     from mind_mlir.lowering.schedule.reading.view import Access, View
+    from mind_mlir.mlir.bindings import Value
 
 
 @dataclasses.dataclass(frozen=True)

@@ -15,10 +15,10 @@ from mind_mlir.lowering.schedule.fusion.elements import Chunk
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mind_mlir.bindings import Value
     from mind_mlir.lowering.schedule.emission.emitter import Index
     from mind_mlir.lowering.schedule.fusion.body import Body, Place
     from mind_mlir.lowering.schedule.fusion.cascade import Accumulators
+    from mind_mlir.mlir.bindings import Value
 
 
 class Columns:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir, vector
+from mind_mlir.mlir.bindings import ir, vector
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mind_mlir.bindings import Attribute, Block, MLIRLocation, Type, Value
+    from mind_mlir.mlir.bindings import Attribute, Block, MLIRLocation, Type, Value
 
 _INFINITY = float("inf")
 

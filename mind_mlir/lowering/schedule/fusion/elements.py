@@ -5,22 +5,22 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import arith, ir, vector
 from mind_mlir.lowering.schedule.fusion.plan import Plan, Read
 from mind_mlir.lowering.schedule.fusion.work import bytes_of
 from mind_mlir.lowering.schedule.reading.body import repeat
 from mind_mlir.lowering.schedule.reading.values import filler
 from mind_mlir.lowering.schedule.reading.view import Linear
 from mind_mlir.lowering.schedule.reading.windows import reach
+from mind_mlir.mlir.bindings import arith, ir, vector
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from mind_mlir.bindings import Attribute, Operation, Type, Value
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.fusion.group import Group
     from mind_mlir.lowering.schedule.fusion.plan import Root, Step
     from mind_mlir.lowering.schedule.reading.view import Access, Env
+    from mind_mlir.mlir.bindings import Attribute, Operation, Type, Value
 
 
 @dataclasses.dataclass(frozen=True)

@@ -11,14 +11,14 @@ import dataclasses
 from bisect import bisect
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir
 from mind_mlir.lowering.schedule.emission.constants import GROUP_LIMIT
 from mind_mlir.lowering.schedule.fusion.combiner import match_combiners
+from mind_mlir.mlir.bindings import ir
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Block, Operation, Type, Value
     from mind_mlir.lowering.schedule.fusion.row_program import RowProgram
     from mind_mlir.lowering.schedule.reading.view import Access, View
+    from mind_mlir.mlir.bindings import Block, Operation, Type, Value
 
 
 @dataclasses.dataclass(eq=False)

@@ -19,9 +19,9 @@ from mind_mlir.mlir.values import definition
 if TYPE_CHECKING:
     from collections.abc import Container
 
-    from mind_mlir.bindings import Block, Operation, Value
     from mind_mlir.lowering.schedule.fusion.group import Group
     from mind_mlir.lowering.schedule.reading.view import View
+    from mind_mlir.mlir.bindings import Block, Operation, Value
 
 
 _RESHAPES = ("tensor.collapse_shape", "tensor.expand_shape")

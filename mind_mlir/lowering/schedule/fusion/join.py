@@ -8,16 +8,16 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import arith, ir
 from mind_mlir.lowering.schedule.emission.emitter import zero
 from mind_mlir.lowering.schedule.fusion.cascade import Accumulators
 from mind_mlir.lowering.schedule.fusion.collapse import collapse_value, expand_value
+from mind_mlir.mlir.bindings import arith, ir
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Type, Value
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.fusion.combiner import Combiner
     from mind_mlir.lowering.schedule.fusion.output import Output
+    from mind_mlir.mlir.bindings import Type, Value
 
 
 def partial_results(emitter: Emitter, output: Output, parts: int, *, last: bool) -> Value:

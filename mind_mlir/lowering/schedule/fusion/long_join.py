@@ -5,22 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import arith, ir
-from mind_mlir.bindings import math as math_
 from mind_mlir.lowering.schedule.emission.emitter import zero
 from mind_mlir.lowering.schedule.fusion.combiner import match_combiners
 from mind_mlir.lowering.schedule.fusion.join import wider
 from mind_mlir.lowering.schedule.fusion.relative import Kind
+from mind_mlir.mlir.bindings import arith, ir
+from mind_mlir.mlir.bindings import math as math_
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mind_mlir.bindings import Attribute, Type, Value
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.fusion.combiner import Combiner
     from mind_mlir.lowering.schedule.fusion.long_pieces import PieceNumbers
     from mind_mlir.lowering.schedule.fusion.relative import Relative
     from mind_mlir.lowering.schedule.reading.view import View
+    from mind_mlir.mlir.bindings import Attribute, Type, Value
 
 
 class PieceJoiner:

@@ -21,7 +21,6 @@ from mind_mlir.lowering.schedule.fusion.long_stages import stages_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mind_mlir.bindings import Value
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.emission.split import Split
     from mind_mlir.lowering.schedule.fusion.long_pieces import PieceNumbers
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.fusion.long_stages import Stage
     from mind_mlir.lowering.schedule.fusion.output import Output
     from mind_mlir.lowering.schedule.fusion.passes import Pass, Passes
+    from mind_mlir.mlir.bindings import Value
     from mind_mlir.target import Target
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import arith, ir
 from mind_mlir.lowering.schedule.fusion.body import Body, Place, Range
 from mind_mlir.lowering.schedule.fusion.columns import Columns
 from mind_mlir.lowering.schedule.fusion.elements import Known
@@ -14,14 +13,15 @@ from mind_mlir.lowering.schedule.fusion.online import Online
 from mind_mlir.lowering.schedule.fusion.output import Output, reductions_of
 from mind_mlir.lowering.schedule.fusion.relative import Kind
 from mind_mlir.lowering.schedule.fusion.rows import Rows
+from mind_mlir.mlir.bindings import arith, ir
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mind_mlir.bindings import Type, Value
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.fusion.long_schedule import StageSchedule
     from mind_mlir.lowering.schedule.fusion.long_stages import Stage
+    from mind_mlir.mlir.bindings import Type, Value
     from mind_mlir.target import Target
 
 

@@ -27,11 +27,11 @@ from mind_mlir.lowering.schedule.fusion.work import read_by
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.bindings import Value
     from mind_mlir.lowering.schedule.fusion.group import Group
     from mind_mlir.lowering.schedule.fusion.long_stages import Stage
     from mind_mlir.lowering.schedule.fusion.passes import Passes
     from mind_mlir.lowering.schedule.fusion.work import Work
+    from mind_mlir.mlir.bindings import Value
     from mind_mlir.target import Target
 
 

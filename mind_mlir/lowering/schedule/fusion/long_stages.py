@@ -10,10 +10,10 @@ from mind_mlir.lowering.schedule.fusion.relative import Kind, relative_sums
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mind_mlir.bindings import Value
     from mind_mlir.lowering.schedule.fusion.passes import Pass, Passes
     from mind_mlir.lowering.schedule.fusion.relative import Relative
     from mind_mlir.lowering.schedule.reading.view import View
+    from mind_mlir.mlir.bindings import Value
 
 
 @dataclasses.dataclass(frozen=True)

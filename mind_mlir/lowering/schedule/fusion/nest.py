@@ -15,12 +15,12 @@ from mind_mlir.lowering.schedule.fusion.join import Joiner, partial_results
 from mind_mlir.lowering.schedule.fusion.rows import Rows
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Value
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.fusion.elements import Known
     from mind_mlir.lowering.schedule.fusion.group import Group
     from mind_mlir.lowering.schedule.fusion.output import Output
     from mind_mlir.lowering.schedule.fusion.schedule import FusedSchedule
+    from mind_mlir.mlir.bindings import Value
     from mind_mlir.target import Target
 
 

@@ -9,21 +9,21 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import arith, ir, vector
-from mind_mlir.bindings import math as math_
 from mind_mlir.lowering.schedule.fusion.body import Body
 from mind_mlir.lowering.schedule.fusion.combiner import match_combiners
 from mind_mlir.lowering.schedule.fusion.elements import Chunk, Known
 from mind_mlir.lowering.schedule.fusion.group import Group
 from mind_mlir.lowering.schedule.fusion.output import reductions_of, wanted_values
+from mind_mlir.mlir.bindings import arith, ir, vector
+from mind_mlir.mlir.bindings import math as math_
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Type, Value
     from mind_mlir.lowering.schedule.emission.emitter import Emitter
     from mind_mlir.lowering.schedule.fusion.body import Place, Range
     from mind_mlir.lowering.schedule.fusion.combiner import Combiner
     from mind_mlir.lowering.schedule.fusion.long_schedule import StageSchedule
     from mind_mlir.lowering.schedule.fusion.long_stages import Stage
+    from mind_mlir.mlir.bindings import Type, Value
     from mind_mlir.target import Target
 
 _INFINITY = float("inf")

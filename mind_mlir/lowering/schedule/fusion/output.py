@@ -12,12 +12,12 @@ from mind_mlir.lowering.schedule.reading.body import match_multiply_add
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from mind_mlir.bindings import Value
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.fusion.combiner import Combiner
     from mind_mlir.lowering.schedule.fusion.elements import Chunk
     from mind_mlir.lowering.schedule.fusion.group import Group
     from mind_mlir.lowering.schedule.reading.view import Access, Env, View
+    from mind_mlir.mlir.bindings import Value
 
 
 @dataclasses.dataclass(frozen=True)

@@ -16,9 +16,9 @@ from mind_mlir.lowering.schedule.fusion.work import operations_of
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
 
-    from mind_mlir.bindings import Value
     from mind_mlir.lowering.schedule.fusion.row_space import RowSpace
     from mind_mlir.lowering.schedule.reading.view import View
+    from mind_mlir.mlir.bindings import Value
 
 
 @dataclasses.dataclass

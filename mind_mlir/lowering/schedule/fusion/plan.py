@@ -9,9 +9,9 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, TypeAlias
 
-from mind_mlir.bindings import Operation, Value, ir
 from mind_mlir.lowering.schedule.reading.values import filler
 from mind_mlir.lowering.schedule.reading.windows import window_of
+from mind_mlir.mlir.bindings import Operation, Value, ir
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -18,9 +18,9 @@ from mind_mlir.lowering.schedule.fusion.row_graph import RowGraph
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from mind_mlir.bindings import Value
     from mind_mlir.lowering.schedule.fusion.row_graph import Node
     from mind_mlir.lowering.schedule.reading.view import View
+    from mind_mlir.mlir.bindings import Value
 
 
 class Kind(enum.Enum):

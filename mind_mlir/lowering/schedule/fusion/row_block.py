@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.bindings import Value
     from mind_mlir.lowering.schedule.fusion.output import Output
+    from mind_mlir.mlir.bindings import Value
 
 
 @dataclasses.dataclass

@@ -16,11 +16,11 @@ from mind_mlir.lowering.schedule.fusion.row_space import RowSpace
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mind_mlir.bindings import Value
     from mind_mlir.lowering.schedule.emission.emitter import Emitter
     from mind_mlir.lowering.schedule.fusion.elements import Known
     from mind_mlir.lowering.schedule.fusion.group import Group
     from mind_mlir.lowering.schedule.fusion.output import Output
+    from mind_mlir.mlir.bindings import Value
     from mind_mlir.target import Target
 
 AnyRowSchedule: TypeAlias = RowSchedule | LongSchedule

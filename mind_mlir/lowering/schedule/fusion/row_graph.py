@@ -9,8 +9,8 @@ from mind_mlir.lowering.schedule.reading.values import constant_value, filler
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Mapping
 
-    from mind_mlir.bindings import Value
     from mind_mlir.lowering.schedule.reading.view import View
+    from mind_mlir.mlir.bindings import Value
 
 #: A scalar that is computed for each element: equal ones are the same number.
 Node: TypeAlias = int

@@ -18,12 +18,12 @@ from mind_mlir.lowering.schedule.reading.values import filler
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.bindings import Value
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.fusion.elements import Known
     from mind_mlir.lowering.schedule.fusion.row_block import Block
     from mind_mlir.lowering.schedule.fusion.row_schedule import RowPlan
     from mind_mlir.lowering.schedule.reading.view import View
+    from mind_mlir.mlir.bindings import Value
 
 
 class RowEmitter:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir
 from mind_mlir.lowering.schedule.fusion.ahead import Ahead
 from mind_mlir.lowering.schedule.fusion.body import Body, Place, Range
 from mind_mlir.lowering.schedule.fusion.columns import Columns
@@ -21,16 +20,17 @@ from mind_mlir.lowering.schedule.fusion.row_space import stored_form
 from mind_mlir.lowering.schedule.fusion.rows import Rows
 from mind_mlir.lowering.schedule.reading.values import filler
 from mind_mlir.lowering.schedule.reading.view import Linear
+from mind_mlir.mlir.bindings import ir
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.bindings import Value
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.fusion.passes import Pass
     from mind_mlir.lowering.schedule.fusion.row_schedule import RowPlan
     from mind_mlir.lowering.schedule.fusion.row_sums import RowSums
     from mind_mlir.lowering.schedule.reading.view import Access, Env, View
+    from mind_mlir.mlir.bindings import Value
 
 
 class RowPasses:

@@ -15,9 +15,9 @@ from mind_mlir.lowering.schedule.fusion.group import is_identity
 from mind_mlir.lowering.schedule.fusion.row_space import RowSpace, space_of
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Operation, Value
     from mind_mlir.lowering.schedule.fusion.group import Group
     from mind_mlir.lowering.schedule.reading.view import View
+    from mind_mlir.mlir.bindings import Operation, Value
 
 
 class RowProgram:

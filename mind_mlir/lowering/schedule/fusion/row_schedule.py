@@ -6,7 +6,6 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir
 from mind_mlir.lowering.schedule.emission.constants import (
     ASKED_ROW,
     BLOCK_SHARE,
@@ -20,16 +19,17 @@ from mind_mlir.lowering.schedule.fusion.group import widest
 from mind_mlir.lowering.schedule.fusion.schedule import chunked, streams, vectors
 from mind_mlir.lowering.schedule.fusion.work import Work, bytes_of, operations_of, read_by
 from mind_mlir.lowering.schedule.reading.values import filler
+from mind_mlir.mlir.bindings import ir
 from mind_mlir.mlir.locations import label_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mind_mlir.bindings import Value
     from mind_mlir.lowering.schedule.fusion.group import Group
     from mind_mlir.lowering.schedule.fusion.output import Output
     from mind_mlir.lowering.schedule.fusion.passes import Pass, Passes
     from mind_mlir.lowering.schedule.fusion.schedule import FusedSchedule
+    from mind_mlir.mlir.bindings import Value
     from mind_mlir.target import Target
 
 

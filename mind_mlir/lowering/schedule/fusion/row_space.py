@@ -13,18 +13,18 @@ import math
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir
 from mind_mlir.lowering.schedule.emission.constants import LEAST_SUMMED, LONGEST_SUMMED
 from mind_mlir.lowering.schedule.fusion.group import extractions, runs_along, widest
 from mind_mlir.lowering.schedule.reading.values import filler
 from mind_mlir.lowering.schedule.reading.view import Linear
+from mind_mlir.mlir.bindings import ir
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mind_mlir.bindings import Value
     from mind_mlir.lowering.schedule.fusion.group import Group
     from mind_mlir.lowering.schedule.reading.view import Access, View
+    from mind_mlir.mlir.bindings import Value
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,17 +10,17 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir
 from mind_mlir.lowering.schedule.fusion.join import Joiner, partial_results
 from mind_mlir.lowering.schedule.fusion.output import combiner_of
+from mind_mlir.mlir.bindings import ir
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Value
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.fusion.group import Group
     from mind_mlir.lowering.schedule.fusion.output import Output
     from mind_mlir.lowering.schedule.fusion.row_schedule import RowSchedule
     from mind_mlir.lowering.schedule.reading.view import Env
+    from mind_mlir.mlir.bindings import Value
 
 
 class RowSums:

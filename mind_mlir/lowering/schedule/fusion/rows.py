@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeAlias
 
-    from mind_mlir.bindings import Value
     from mind_mlir.lowering.schedule.emission.emitter import Index
     from mind_mlir.lowering.schedule.fusion.body import Body, Place
     from mind_mlir.lowering.schedule.fusion.cascade import Accumulators
+    from mind_mlir.mlir.bindings import Value
 
     #: Adds a step of the vector loop to what is carried.
     _Step: TypeAlias = Callable[[Chunk, list[Value]], list[Value]]

@@ -6,19 +6,19 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir
 from mind_mlir.lowering.schedule.emission.constants import BYTE_NS, CACHE_SPEEDUP, SLOW, VECTOR_NS
 from mind_mlir.lowering.schedule.fusion.group import widest
 from mind_mlir.lowering.schedule.reading.values import filler
 from mind_mlir.lowering.schedule.reading.windows import overlap, window_of
+from mind_mlir.mlir.bindings import ir
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable
 
-    from mind_mlir.bindings import Type, Value
     from mind_mlir.lowering.schedule.fusion.group import Group
     from mind_mlir.lowering.schedule.reading.view import Access, View
+    from mind_mlir.mlir.bindings import Type, Value
     from mind_mlir.target import Target
 
 

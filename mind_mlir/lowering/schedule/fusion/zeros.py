@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir, linalg
+from mind_mlir.mlir.bindings import ir, linalg
 from mind_mlir.mlir.passes import find_all
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Operation, Value
+    from mind_mlir.mlir.bindings import Operation, Value
 
 _MAXIMUM = "arith.maximumf"
 _RESHAPES = ("tensor.collapse_shape", "tensor.expand_shape")

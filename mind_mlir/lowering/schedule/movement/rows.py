@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir
 from mind_mlir.lowering.schedule.emission.decision import Choice, Decision, computed
 from mind_mlir.lowering.schedule.emission.split import split
+from mind_mlir.mlir.bindings import ir
 from mind_mlir.ops.row_loops import ROWS_ATTRIBUTE
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Operation, Value
     from mind_mlir.lowering.schedule.emission.decision import Decisions
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
+    from mind_mlir.mlir.bindings import Operation, Value
 
 
 def share_rows(op: Operation, emitter: Emitter, decisions: Decisions) -> bool:

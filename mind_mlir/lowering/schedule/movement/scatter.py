@@ -10,7 +10,6 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import arith, ir
 from mind_mlir.lowering.schedule.emission.constants import (
     BYTE_NS,
     ELEMENT_NS,
@@ -23,14 +22,15 @@ from mind_mlir.lowering.schedule.emission.decision import Choice
 from mind_mlir.lowering.schedule.emission.emitter import zero
 from mind_mlir.lowering.schedule.emission.split import Split, split
 from mind_mlir.lowering.schedule.reading.body import repeat
+from mind_mlir.mlir.bindings import arith, ir
 from mind_mlir.mlir.memory import element_bytes
 from mind_mlir.ops.scatter_rows import LINES_ATTRIBUTE, SCATTER_ATTRIBUTE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.bindings import Operation, Type, Value
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
+    from mind_mlir.mlir.bindings import Operation, Type, Value
     from mind_mlir.target import Target
 
 

@@ -12,7 +12,6 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir
 from mind_mlir.lowering.schedule.emission.constants import (
     BAND,
     BYTE_NS,
@@ -28,14 +27,15 @@ from mind_mlir.lowering.schedule.emission.decision import Choice
 from mind_mlir.lowering.schedule.emission.emitter import zero
 from mind_mlir.lowering.schedule.emission.shuffle import transpose
 from mind_mlir.lowering.schedule.emission.split import Split, split
+from mind_mlir.mlir.bindings import ir
 from mind_mlir.mlir.memory import element_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mind_mlir.bindings import Value
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.reading.view import Access, Env, View
+    from mind_mlir.mlir.bindings import Value
     from mind_mlir.target import Target
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import Block, Operation, Type, Value, ir
+from mind_mlir.mlir.bindings import Block, Operation, Type, Value, ir
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:

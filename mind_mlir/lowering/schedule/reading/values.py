@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir
+from mind_mlir.mlir.bindings import ir
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Attribute, Block, Operation, Value
+    from mind_mlir.mlir.bindings import Attribute, Block, Operation, Value
 
 _RESHAPES = frozenset(("tensor.collapse_shape", "tensor.expand_shape"))
 _LOOPS = ("scf.for", "scf.while")

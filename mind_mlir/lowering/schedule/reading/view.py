@@ -10,7 +10,7 @@ import dataclasses
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
-from mind_mlir.bindings import AffineExpr, AffineMap, Attribute, Block, Operation, Value, ir, linalg
+from mind_mlir.mlir.bindings import AffineExpr, AffineMap, Attribute, Block, Operation, Value, ir, linalg
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

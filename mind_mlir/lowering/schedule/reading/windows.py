@@ -6,13 +6,13 @@ import dataclasses
 import itertools
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir
 from mind_mlir.lowering.schedule.reading.view import Linear
+from mind_mlir.mlir.bindings import ir
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Operation, Value
     from mind_mlir.lowering.schedule.reading.view import Access
+    from mind_mlir.mlir.bindings import Operation, Value
 
 
 @dataclasses.dataclass(frozen=True)

@@ -5,18 +5,17 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir
 from mind_mlir.lowering.schedule.fusion.elements import Known
 from mind_mlir.lowering.schedule.fusion.nest import GroupEmitter
 from mind_mlir.lowering.schedule.fusion.row_choice import emit_rows
 from mind_mlir.lowering.schedule.fusion.row_nest import starts_of
 from mind_mlir.lowering.schedule.reading.values import constant_value, filler
 from mind_mlir.lowering.schedule.reading.windows import window_of
+from mind_mlir.mlir.bindings import ir
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from mind_mlir.bindings import Attribute, Value
     from mind_mlir.lowering.schedule.emission.emitter import Emitter
     from mind_mlir.lowering.schedule.fusion.group import Group
     from mind_mlir.lowering.schedule.fusion.output import Output
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from mind_mlir.lowering.schedule.fusion.schedule import FusedSchedule
     from mind_mlir.lowering.schedule.reading.view import View
     from mind_mlir.lowering.schedule.sharing.nests import SharedNests
+    from mind_mlir.mlir.bindings import Attribute, Value
     from mind_mlir.target import Target
 
 

@@ -10,17 +10,17 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import func, ir
 from mind_mlir.lowering.schedule.emission.constants import IN_PLACE
 from mind_mlir.lowering.schedule.emission.decision import Choice
 from mind_mlir.lowering.schedule.emission.emitter import Emitter
+from mind_mlir.mlir.bindings import func, ir
 from mind_mlir.mlir.locations import places_of
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
-    from mind_mlir.bindings import Operation, Type, Value
+    from mind_mlir.mlir.bindings import Operation, Type, Value
 
 
 @dataclasses.dataclass

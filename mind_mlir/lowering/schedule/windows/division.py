@@ -5,15 +5,15 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir, tensor
 from mind_mlir.lowering.schedule.contraction.marked import generic_like
 from mind_mlir.lowering.schedule.reading.view import Linear
+from mind_mlir.mlir.bindings import ir, tensor
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mind_mlir.bindings import Operation, Value
     from mind_mlir.lowering.schedule.reading.view import Access, View
+    from mind_mlir.mlir.bindings import Operation, Value
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir, linalg, tensor
 from mind_mlir.lowering.schedule.contraction.match import match_contraction
 from mind_mlir.lowering.schedule.fusion.group import vector_dims
 from mind_mlir.lowering.schedule.reading.values import used
 from mind_mlir.lowering.schedule.reading.view import Linear
 from mind_mlir.lowering.schedule.windows.division import DividedLoops, Division
 from mind_mlir.lowering.schedule.windows.implicit import copied_windows
+from mind_mlir.mlir.bindings import ir, linalg, tensor
 from mind_mlir.mlir.passes import find_all
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mind_mlir.bindings import Operation, Value
     from mind_mlir.lowering.schedule.reading.view import Access, Views
+    from mind_mlir.mlir.bindings import Operation, Value
 
 _RESHAPES = ("tensor.collapse_shape", "tensor.expand_shape")
 

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir, tensor
 from mind_mlir.lowering.schedule.contraction.match import match_contraction
 from mind_mlir.lowering.schedule.fusion.group import is_identity
 from mind_mlir.lowering.schedule.reading.values import used
 from mind_mlir.lowering.schedule.windows.division import DividedLoops, Division
+from mind_mlir.mlir.bindings import ir, tensor
 from mind_mlir.mlir.passes import find_all
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Operation, Value
     from mind_mlir.lowering.schedule.reading.view import View, Views
+    from mind_mlir.mlir.bindings import Operation, Value
 
 #: Columns that a product needs to run along the channels of an image: with fewer, rows of patches are longer.
 _COLUMNS = 32

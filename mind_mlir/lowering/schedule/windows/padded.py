@@ -10,16 +10,16 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import ir, tensor
 from mind_mlir.lowering.schedule.fusion.group import is_identity, vector_dims
 from mind_mlir.lowering.schedule.reading.values import filler, used
 from mind_mlir.lowering.schedule.reading.windows import slice_of, static_numbers
+from mind_mlir.mlir.bindings import ir, tensor
 from mind_mlir.mlir.passes import find_all
 from mind_mlir.mlir.values import definition
 
 if TYPE_CHECKING:
-    from mind_mlir.bindings import Operation, Value
     from mind_mlir.lowering.schedule.reading.view import Views
+    from mind_mlir.mlir.bindings import Operation, Value
 
 _REMOVABLE = ("tensor.insert_slice", "tensor.extract_slice", "tensor.pad", "linalg.copy", "linalg.fill")
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mind_mlir.bindings import arith, ir, linalg
 from mind_mlir.ir.attributes import TensorLiteral
 from mind_mlir.lowering.schedule.contraction.constant_factors import data_of
 from mind_mlir.lowering.schedule.contraction.match import match_contraction
@@ -37,6 +36,7 @@ from mind_mlir.lowering.schedule.windows.winograd_transforms import (
     both_axes,
     filter_transform,
 )
+from mind_mlir.mlir.bindings import arith, ir, linalg
 from mind_mlir.mlir.passes import find_all
 from mind_mlir.mlir.references import reference
 from mind_mlir.mlir.values import definition
@@ -44,11 +44,11 @@ from mind_mlir.mlir.values import definition
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mind_mlir.bindings import Operation, Type, Value
     from mind_mlir.lowering.schedule.contraction.match import Contraction
     from mind_mlir.lowering.schedule.emission.decision import Computed
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.reading.view import Linear, View, Views
+    from mind_mlir.mlir.bindings import Operation, Type, Value
     from mind_mlir.target import Target
 
 _RESHAPES = ("tensor.collapse_shape", "tensor.expand_shape")

@@ -6,7 +6,6 @@ import dataclasses
 import itertools
 from typing import TYPE_CHECKING
 
-from mind_mlir.bindings import Value, arith, ir
 from mind_mlir.lowering.schedule.emission.constants import BYTE_NS, VECTOR_NS
 from mind_mlir.lowering.schedule.emission.emitter import zero
 from mind_mlir.lowering.schedule.emission.split import split
@@ -17,13 +16,14 @@ from mind_mlir.lowering.schedule.windows.winograd_transforms import (
     filter_transform,
     output_transform,
 )
+from mind_mlir.mlir.bindings import Value, arith, ir
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mind_mlir.bindings import Type
     from mind_mlir.lowering.schedule.emission.emitter import Emitter, Index
     from mind_mlir.lowering.schedule.emission.split import Split
+    from mind_mlir.mlir.bindings import Type
     from mind_mlir.target import Target
 
 #: Operations of a transform of a tile for each of its elements, about.

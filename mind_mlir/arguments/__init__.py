@@ -1,0 +1,1 @@
+"""Arguments of calls, checked and brought into the form that compiled code reads."""

@@ -1,0 +1,185 @@
+"""What holds between blocks, branches, functions and their signatures (core-ir-page.md, "IR structure").
+
+The verifier and the builders of functions apply the same rules: each is given types, and where they are
+written, and says what is wrong in a `Diagnostic`. Where a type is None, something else is wrong with it, and
+is reported there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mind_mlir.builders.type_rules import finding
+from mind_mlir.ir.sequences import counted
+from mind_mlir.ir.types import DType, TensorType
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from mind_mlir.diagnostics import Diagnostic, Location
+    from mind_mlir.ir.types import ValueType
+
+CONDITION = TensorType(DType.I1)
+
+
+def condition(type_: TensorType | None, spelled: str, location: Location | None) -> Diagnostic | None:
+    """Return E4114 where a branch cannot depend on a value of ``type_``."""
+    if type_ is None or type_ == CONDITION:
+        return None
+    if type_.dtype is DType.I1:
+        help_ = "read one element with Index, or reduce the tensor first"
+    else:
+        help_ = "compare first: Compare gives a tensor of i1"
+    return finding(
+        "E4114",
+        f"the condition of cond_br must be a {CONDITION}, but {spelled} is a {type_}",
+        location,
+        (),
+        help_,
+        expected=str(CONDITION),
+        found=str(type_),
+    )
+
+
+def branch_arguments(
+    label: str,
+    parameters: Sequence[TensorType | None],
+    arguments: Sequence[TensorType | None],
+    spell: Callable[[int], str],
+    locate: Callable[[int], Location | None],
+) -> Iterator[Diagnostic]:
+    """Yield E4113 where a branch does not give block ``label`` what its parameters declare.
+
+    Args:
+        label: The block.
+        parameters: The types of its parameters.
+        arguments: The types of what the branch passes.
+        spell: What the text calls each argument.
+        locate: Where each argument stands, or else the target.
+    """
+    if list(parameters) == list(arguments):
+        return
+    facts = {"block": label, "parameters": listing(parameters), "arguments": listing(arguments)}
+    if len(parameters) != len(arguments):
+        yield finding(
+            "E4113",
+            f"^{label} takes {counted(parameters, 'argument')}, found {len(arguments)}",
+            locate(min(len(parameters), len(arguments))),
+            (),
+            f"pass values of types {listing(parameters)}"
+            if parameters
+            else f"write ^{label} without arguments",
+            **facts,
+        )
+        return
+    for index, (wanted, given) in enumerate(zip(parameters, arguments, strict=True)):
+        if wanted is not None and given is not None and wanted != given:
+            yield finding(
+                "E4113",
+                f"parameter {index} of ^{label} is a {wanted}, but {spell(index)} is a {given}",
+                locate(index),
+                (),
+                f"pass a {wanted}, or declare the parameter as {given}",
+                **facts,
+                index=index,
+            )
+
+
+def returned(
+    name: str,
+    declared: Sequence[ValueType | None],
+    found: Sequence[ValueType | None],
+    spell: Callable[[int], str],
+    locate: Callable[[int], Location | None],
+) -> Iterator[Diagnostic]:
+    """Yield E4115 where what function ``name`` returns is not what it declares; as `branch_arguments`."""
+    if list(declared) == list(found):
+        return
+    facts = {"function": name, "declared": listing(declared), "returned": listing(found)}
+    if len(declared) != len(found):
+        yield finding(
+            "E4115",
+            f"@{name} has {counted(declared, 'result')}, but {len(found)} are returned",
+            locate(min(len(declared), len(found))),
+            (),
+            f"return values of types {listing(declared)}" if declared else "write return without values",
+            **facts,
+        )
+        return
+    for index, (wanted, given) in enumerate(zip(declared, found, strict=True)):
+        if wanted is not None and given is not None and wanted != given:
+            yield finding(
+                "E4115",
+                f"result {index} of @{name} is declared as {wanted}, but {spell(index)} is a {given}",
+                locate(index),
+                (),
+                f"return a {wanted}, or declare the result as {given}",
+                **facts,
+                index=index,
+            )
+
+
+def function_name_taken(name: str, location: Location | None, first: str) -> Diagnostic:
+    """Return E4107: another function is called ``name`` already, ``first`` says which."""
+    return finding(
+        "E4107",
+        f"two functions are called @{name}",
+        location,
+        (f"the other one is {first}",),
+        "give every function a name of its own",
+        function=name,
+    )
+
+
+def entry_is_target(label: str, location: Location | None) -> Diagnostic:
+    """Return E4108: a branch goes to the entry of its function."""
+    return finding(
+        "E4108",
+        f"a branch goes to ^{label}, the entry of the function, which only calls enter",
+        location,
+        (),
+        "let the entry branch to a block that begins the loop",
+        block=label,
+    )
+
+
+def label_taken(label: str, location: Location | None, first: str) -> Diagnostic:
+    """Return E4109: another block is labelled ``label`` already, ``first`` says which."""
+    return finding(
+        "E4109",
+        f"two blocks are labelled ^{label}",
+        location,
+        (f"the other one is {first}",),
+        "give every block of a function a label of its own",
+        block=label,
+    )
+
+
+def missing_terminator(label: str, location: Location | None, wanted: str, found: str | None) -> Diagnostic:
+    """Return E4111: a block ends in ``found`` (None: in nothing), which does not end such a block."""
+    return finding(
+        "E4111",
+        f"^{label} ends in {found}" if found else f"^{label} has no terminator",
+        location,
+        (),
+        f"end it with {wanted}",
+        block=label,
+    )
+
+
+def after_terminator(label: str, terminator: str, location: Location | None) -> Diagnostic:
+    """Return E4112: something follows the terminator of a block."""
+    return finding(
+        "E4112",
+        f"^{label} has ended: nothing follows its terminator",
+        location,
+        (f"the terminator is '{terminator}'",),
+        "begin another block, or put this before the terminator",
+        block=label,
+        terminator=terminator,
+    )
+
+
+def listing(types: Sequence[object]) -> str:
+    """Return types as a signature writes them: ``(tensor<f32[2]>, tensor<i64[]>)``."""
+    return f"({', '.join('?' if type_ is None else str(type_) for type_ in types)})"

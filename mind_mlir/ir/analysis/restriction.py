@@ -1,0 +1,52 @@
+"""The part of a module that some of its functions need."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from mind_mlir.ir.analysis.call_graph import CallGraph
+from mind_mlir.ir.entry import entry_function
+from mind_mlir.ir.module import Functions
+
+if TYPE_CHECKING:
+    from mind_mlir.ir.module import Function, Module
+
+
+def restricted(module: Module, *names: str | None) -> Module:
+    """Return what functions need of ``module``, as the only ones exported; with None, all of it.
+
+    The module need not be well-formed.
+
+    Raises:
+        VerificationError: There is no such function (E2002), or it is not exported (E2101).
+        TypeError: A name is neither a string nor None.
+    """
+    if None in names:
+        return module
+    chosen = {entry_function(module, name).name: None for name in names}
+    if len(module.functions) == 1:
+        return module
+    calls = CallGraph.of(module.functions).calls
+    needed = dict(chosen)
+    pending = list(chosen)
+    while pending:
+        for callee in calls[pending.pop()]:
+            if callee not in needed:
+                needed[callee] = None
+                pending.append(callee)
+    functions = (
+        function if function.name in chosen else _internalized(function)
+        for function in module.functions
+        if function.name in needed
+    )
+    return replace(module, functions=Functions(functions))
+
+
+def _internalized(function: Function) -> Function:
+    """Return a function that is not exported; its parameters are no arguments of callers any more."""
+    if not function.public or not function.blocks:
+        return replace(function, public=False)
+    entry, *others = function.blocks
+    parameters = tuple(replace(parameter, name=None) for parameter in entry.parameters)
+    return replace(function, public=False, blocks=(replace(entry, parameters=parameters), *others))

@@ -1,0 +1,126 @@
+"""Statements of Core IR text as syntax, and what is said of one that is not well-formed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mind_mlir.diagnostics import Diagnostic
+from mind_mlir.languages.core.statement_reader import END, StatementReader, Unexpected
+from mind_mlir.languages.core.syntax import MAX_ATTRIBUTES, TooManyArguments
+from mind_mlir.languages.core.tokens import HEAD
+
+if TYPE_CHECKING:
+    from mind_mlir.diagnostics import SourceText
+    from mind_mlir.diagnostics.findings import Findings
+    from mind_mlir.languages.core.syntax import Syntax
+    from mind_mlir.languages.core.tokens import Statement
+
+#: How a message names what the grammar expects.
+_READABLE = {
+    "VALUE": "a value such as %0",
+    "WORD": "a name",
+    "TYPE": "a type such as tensor<f32[2, 3]>",
+    "NUMBER": "a number",
+    "STRING": "a string",
+    "LIST": "a list",
+    "_EQUAL": "'='",
+    "_COLON": "':'",
+    "_COMMA": "','",
+    "_LPAR": "'('",
+    "_RPAR": "')'",
+    "_LBRACE": "'{'",
+    "_RBRACE": "'}'",
+    "LABEL": "a label such as ^body",
+    "SYMBOL": "a name such as @main",
+    "FUNC": "'func'",
+    "OPEN": "'{'",
+    "_ARROW": "'->'",
+    END: "the end of the statement",
+}
+_ATTRIBUTE_VALUE = {"WORD", "NUMBER", "STRING", "LIST"}
+#: Both spellings of the word that begins the outputs line.
+OUTPUTS_KEYWORDS = ("outputs", "output")
+_FORM = "a statement reads %2 = Add (%0, %1) : tensor<f32[2, 3]>"
+_CALL = "call"
+#: What a statement of the function form reads like, by its first word.
+_FORMS = {
+    **dict.fromkeys(HEAD, "a function begins with func @main(%x: tensor<f32[2]>) -> (tensor<f32[2]>) {"),
+    "LABEL": "a block begins with a label such as ^body: or ^body(%x: tensor<f32[2]>):",
+    "BR": "a branch reads br ^body(%x)",
+    "COND_BR": "a branch reads cond_br %p, ^then(%x), ^else",
+    "EXIT": "a terminator lists values: return %x, %y",
+    _CALL: "a call defines its results: %1 = call @f (%0) : tensor<f32[2]>",
+    "CLOSE": "a brace closes a function, or the regions of an operation",
+}
+_STATEMENTS = "a function, a label '^body:', an operation '%0 = ...', a terminator or '}'"
+
+
+def parse_statement(
+    statement: Statement, source: SourceText, findings: Findings, *, functions: bool = False
+) -> Syntax | None:
+    """Read one statement, of a text in function form or not, to its end and return its syntax.
+
+    What is wrong goes to ``findings``, and there is no syntax then: E1101, saying what was expected where, or
+    E1103. Where a lexical error has been reported, what the parser makes of the rest means little.
+    """
+    problem: Exception | None = None
+    syntax: Syntax | None = None
+    try:
+        syntax = StatementReader(statement).statement()
+    except (Unexpected, TooManyArguments) as error:
+        problem = error
+    culprit = statement.last
+    statement.finish()
+    if statement.broken:
+        return None
+    if findings.full and problem:
+        findings.count()
+    elif isinstance(problem, Unexpected):
+        findings.add(_unexpected(problem, statement, source, functions=functions))
+    elif problem:
+        message = f"no operation has more than {MAX_ATTRIBUTES} attributes"
+        location = source.locate(culprit.start_pos, culprit.end_pos)
+        findings.add(Diagnostic("E1103", message, location, (), _FORM))
+    return syntax
+
+
+def _unexpected(
+    error: Unexpected, statement: Statement, source: SourceText, *, functions: bool
+) -> Diagnostic:
+    token = error.token
+    expected = error.wanted - (frozenset() if functions else {"OPEN", "SYMBOL"})
+    if token.type == END:
+        found, start, end = "the end of the line", statement.last.end_pos, statement.last.end_pos + 1
+    else:
+        start, end = token.start_pos, token.end_pos
+        found = f"'{token.text if len(token.text) <= 24 else token.text[:20] + '...'}'"
+    wanted = _list_expected(expected, statement, start, functions=functions)
+    return Diagnostic(
+        "E1101",
+        f"syntax error: expected {wanted}, found {found}",
+        source.locate(start, end),
+        (),
+        _FORMS.get(_CALL if statement.first.text == _CALL else statement.first.type, _FORM),
+    )
+
+
+def _list_expected(expected: frozenset[str], statement: Statement, start: int, *, functions: bool) -> str:
+    first, second = statement.first, statement.second
+    stray = first.type == "WORD" and first.text not in OUTPUTS_KEYWORDS
+    if start == first.start_pos or (stray and second is not None and start == second.start_pos):
+        return _STATEMENTS if functions else "a definition '%0 = ...' or 'outputs: ...'"
+    if expected >= _ATTRIBUTE_VALUE:
+        rest = ["an argument" if "VALUE" in expected else "an attribute value"]
+        rest += [_READABLE[name] for name in _READABLE if name in expected and name in ("_RPAR", "_RBRACE")]
+        return " or ".join(rest)
+    if expected == {"WORD", "VALUE"}:
+        return "an operation name or a value"
+    if expected == {"WORD", "STRING"}:
+        return "an attribute name"
+    if expected >= {"_COLON", "_LBRACE"}:
+        return "a list of operands, attributes or ': <type>'" if "_LPAR" in expected else "': <type>'"
+    if expected == {"_EQUAL", "_COMMA"}:
+        return "'='"
+    expected = expected - {"_LPAR"} if "TYPE" in expected else expected
+    names = [text for name, text in _READABLE.items() if name in expected]
+    return ", ".join(names[:-1]) + f" or {names[-1]}" if len(names) > 1 else names[0]

@@ -1,0 +1,94 @@
+"""What is there without being declared: operations, constants and derivatives (surface.md, "Programs").
+
+The names of operations are those of the `mind` dialect: ``matmul``, ``expand_dims``. Their tensors come
+first, then their attributes, in the order of the record, or by name. Modules group them for `import`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from mind_mlir.ir.types import DType
+from mind_mlir.languages.mind.elaboration.values import Builtin
+from mind_mlir.ops.registry import all_ops
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from mind_mlir.ir.types import TensorType
+    from mind_mlir.ops.opdef import AttributeDef, OpDef
+
+#: Operations that the language has other words for, or none.
+_NOT_CALLED = {
+    *("Input", "ConstI64", "ConstF32", "ConstF64", "ConstTensor", "Cond", "While", "Scan", "Call"),
+    "CustomCall",
+}
+CONSTANTS = ("zeros", "ones", "full", "eye")
+DERIVATIVES = ("grad", "vjp", "value_and_grad")
+#: Other names of operations, as people write them.
+_ALIASES = {"max": "Maximum", "min": "Minimum", "sigmoid": "Logistic", "pow": "Power", "where": "Select"}
+#: Names of operations with an attribute that is settled.
+_PRESET = {"reduce_max": ("Reduce", {"kind": "Max"}), "reduce_min": ("Reduce", {"kind": "Min"})}
+
+
+@cache
+def builtins() -> Mapping[str, Builtin]:
+    """Return every built-in function by its name."""
+    records = {record.opcode: record for record in all_ops() if record.opcode not in _NOT_CALLED}
+    found = {record.mnemonic: Builtin(record.mnemonic, record) for record in records.values()}
+    found |= {alias: Builtin(alias, records[opcode]) for alias, opcode in _ALIASES.items()}
+    found |= {name: Builtin(name, records[opcode], preset) for name, (opcode, preset) in _PRESET.items()}
+    found |= {name: Builtin(name) for name in (*CONSTANTS, *DERIVATIVES)}
+    return MappingProxyType(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Default:
+    """What the language takes for an attribute that is left out, and of which the record says nothing.
+
+    Attributes:
+        words: What the reference says it is.
+        of: The value, given the type of the first operand.
+    """
+
+    words: str
+    of: Callable[[TensorType], Any]
+
+
+_ALL = Default("all", lambda operand: list(range(operand.rank)))
+_NONE = Default("all", lambda _: [])  # which mean all of them
+_LIKE = Default("as the operand", lambda operand: operand.dtype)
+_INDICES = Default("i64", lambda _: DType.SI64)
+
+#: By operation and attribute, or by attribute alone.
+_DEFAULTS: Mapping[tuple[str, str], Default] = {
+    **{(opcode, "axes"): _NONE for opcode in ("Sum", "Mean")},
+    **{(opcode, "axes"): _ALL for opcode in ("Reduce", "ReduceProd", "ReduceBits")},
+    ("Squeeze", "axes"): Default(
+        "those of extent 1", lambda operand: [at for at, extent in enumerate(operand.shape) if extent == 1]
+    ),
+    ("Transpose", "permutation"): Default("reversed", lambda operand: list(reversed(range(operand.rank)))),
+    ("Conv2d", "strides"): Default("[1, 1]", lambda _: [1, 1]),
+    ("Conv2d", "padding"): Default("Same", lambda _: "Same"),
+    **{("", name): _LIKE for name in ("accum_dtype", "out_dtype")},
+    **{("", name): _INDICES for name in ("output_dtype", "indices_dtype")},
+}
+
+
+def default(record: OpDef, attribute: AttributeDef) -> Default | None:
+    """Return what the language takes for an attribute that is left out; None where it must be given."""
+    if record.opcode in ("Quantize", "Dequantize", "Requantize"):
+        return None
+    return _DEFAULTS.get((record.opcode, attribute.name)) or _DEFAULTS.get(("", attribute.name))
+
+
+@cache
+def modules() -> Mapping[str, frozenset[str]]:
+    """Return the modules that `import` knows, each with the names in it."""
+    every = frozenset(builtins())
+    derivatives = frozenset(DERIVATIVES)
+    one = {name for name, found in builtins().items() if found.record and not found.record.attributes}
+    return MappingProxyType({"tensor": every - derivatives, "math": frozenset(one), "diff": derivatives})

@@ -1,0 +1,350 @@
+"""Whole programs: what is wrong with them, and modules of their functions (surface.md, "Lowering")."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from mind_mlir.diagnostics import Diagnostic, VerificationError
+from mind_mlir.diagnostics.findings import Findings, with_names
+from mind_mlir.ir.types import SymbolicDim
+from mind_mlir.languages.mind.elaboration.body import Body
+from mind_mlir.languages.mind.elaboration.declarations import declared
+from mind_mlir.languages.mind.elaboration.literals import placeholder
+from mind_mlir.languages.mind.elaboration.resolve import dimension_names, resolved
+from mind_mlir.languages.mind.elaboration.routines import Postponed, instance_of
+from mind_mlir.languages.mind.elaboration.types import SurfaceType
+from mind_mlir.languages.mind.elaboration.types import leaves as type_leaves
+from mind_mlir.languages.mind.elaboration.values import BAD, Routine, key
+from mind_mlir.languages.mind.elaboration.walking import names_in, walk
+from mind_mlir.languages.mind.syntax import nodes
+from mind_mlir.support.frozen import FrozenDict
+from mind_mlir.support.suggestions import did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from mind_mlir.diagnostics import SourceText
+    from mind_mlir.ir.module import Module
+    from mind_mlir.ir.types import TensorType
+    from mind_mlir.languages.mind.elaboration.file import File
+    from mind_mlir.languages.staging import Instance
+
+_T = TypeVar("_T")
+
+
+class Program(Protocol):
+    """What is asked of a program."""
+
+    @property
+    def source(self) -> SourceText:
+        """Return its text."""
+
+    @property
+    def tree(self) -> nodes.Program:
+        """Return its syntax tree."""
+
+    @property
+    def foreign(self) -> Mapping[str, Any]:
+        """Return the functions of Python that it may call, by name."""
+
+    @property
+    def findings(self) -> Sequence[Diagnostic]:
+        """Return what its syntax tree lacks: findings of the reader."""
+
+
+def entries(tree: nodes.Program) -> list[str]:
+    """Return the functions that a module of the whole program exports.
+
+    Those that are marked `export`; where none is, ``main``; where there is no ``main``, those that no other
+    function of the file mentions.
+    """
+    functions = [item for item in tree.items if isinstance(item, nodes.Function)]
+    exported = [item.name.text for item in functions if item.exported]
+    if exported:
+        return list(dict.fromkeys(exported))
+    names = list(dict.fromkeys(item.name.text for item in functions))
+    if "main" in names:
+        return ["main"]
+    mentioned = {name for item in functions for name in names_in(item.body) if name != item.name.text}
+    return [name for name in names if name not in mentioned] or names
+
+
+def check(program: Program) -> list[Diagnostic]:
+    """Return everything that is wrong with ``program``, in source order: its syntax, names, types and shapes.
+
+    A function with named dimensions is right where it is for some extents; what none makes right is wrong.
+    """
+    findings = Findings()
+    findings.extend(program.findings)
+    file = declared(program.source, program.tree, program.foreign)
+    for name in _called_first(file):
+        _check_function(file, name)
+    findings.extend(file.findings)
+    return findings.in_source_order()
+
+
+def lower(
+    program: Program, functions: Sequence[str] | None = None, bindings: Mapping[str, int] = FrozenDict()
+) -> Module:
+    """Return the module of some functions, or of all `entries` of a program.
+
+    One function without branches and loops becomes a flat Core v1 module, calls included; else the module
+    has functions, and what the exported ones call is internal. Inputs are called after the parameters: ``x``,
+    and ``params.w`` for a field.
+
+    Args:
+        program: A program without findings of its reader.
+        functions: The functions.
+        bindings: Extents of named dimensions.
+
+    Raises:
+        VerificationError: Everything that is wrong with these functions and with what they call; E2002, there
+            is no such function; E4303, a dimension of its parameters is not bound.
+    """
+    file = declared(program.source, program.tree, program.foreign)
+    names = entries(program.tree) if functions is None else list(dict.fromkeys(functions))
+    exports: list[tuple[Instance, Sequence[str], str]] = []
+    for name in names:
+        node = function_of(file, name)
+        types = parameter_types(file, node, bindings)
+        made = instantiate(file, name, types, bindings)
+        if made is not None and not made.results:
+            _no_result(file, node)
+        elif made is not None:
+            labels = [
+                label
+                for parameter, type_ in zip(node.parameters, types, strict=True)
+                for label, _ in type_leaves(type_, parameter.name.text)
+            ]
+            exports.append((made, labels, name))
+    _raise(file)
+    if not exports:
+        raise VerificationError(
+            Diagnostic("E4119", "the program has no function", help="write one: fn main(...) -> ... { ... }")
+        )
+    return file.unit.exported(exports)
+
+
+def _no_result(file: File, node: nodes.Function) -> None:
+    file.report(
+        "E4122",
+        f"{node.name.text} returns nothing, so that there is nothing to compute",
+        node.name.span,
+        help="say what it returns: fn f(x: f32) -> f32 { ... }",
+        operation=node.name.text,
+    )
+
+
+def dimensions(program: Program) -> list[str]:
+    """Return the names of dimensions in the parameters of a program's functions, in source order."""
+    file = declared(program.source, program.tree, program.foreign)
+    parameters = (each for node in file.functions.values() for each in node.parameters)
+    return list(dict.fromkeys(name for each in parameters for name in dimension_names(file, each.type)))
+
+
+def open_types(program: Program, function: str | None = None) -> dict[str, TensorType]:
+    """Return the tensors that a function takes, by name, with symbols for dimensions.
+
+    By default, it is the only function that a module of the program exports; of several, nothing.
+
+    Raises:
+        VerificationError: E2002, there is no such function.
+    """
+    file = declared(program.source, program.tree, program.foreign)
+    names = entries(program.tree) if function is None else [function]
+    if len(names) != 1:
+        return {}
+    found: dict[str, TensorType] = {}
+    symbols: Any = {name: SymbolicDim(name) for name in dimensions(program)}
+    for parameter in function_of(file, names[0]).parameters:
+        type_ = resolved(file, parameter.type, symbols) if parameter.type is not None else None
+        if type_ is not None:
+            found |= dict(type_leaves(type_, parameter.name.text))
+    return found
+
+
+def _raise(file: File) -> None:
+    if file.findings:
+        findings = Findings()
+        findings.extend(file.findings)
+        raise VerificationError(findings.in_source_order())
+
+
+def function_of(file: File, name: str) -> nodes.Function:
+    """Return the function called ``name``.
+
+    Raises:
+        VerificationError: E2002, there is none.
+    """
+    if name in file.functions:
+        return file.functions[name]
+    near = did_you_mean(name, file.functions)
+    raise VerificationError(
+        Diagnostic(
+            "E2002",
+            f"there is no function {name}{near}",
+            help=f"the functions are {', '.join(file.functions)}" if file.functions else None,
+            context=FrozenDict({"name": name}),
+        )
+    )
+
+
+def parameter_types(
+    file: File, node: nodes.Function, bindings: Mapping[str, int] = FrozenDict()
+) -> list[SurfaceType]:
+    """Return the types of the parameters of ``node``, whose dimensions are bound.
+
+    Raises:
+        VerificationError: E4303, a dimension is not bound; or a type is not well-formed.
+    """
+    names = (name for parameter in node.parameters for name in dimension_names(file, parameter.type))
+    open_ = next((name for name in names if name not in bindings), None)
+    if open_ is not None:
+        raise VerificationError(
+            Diagnostic(
+                "E4303",
+                f"dimension {open_} of {node.name.text} is not bound",
+                file.locate(node.name.span),
+                help=f"say what it is: --bind {open_}=4, or bindings={{{open_!r}: 4}}",
+                context=FrozenDict({"symbol": open_}),
+            )
+        )
+    types = _types(file, node, bindings)
+    known = [type_ for type_ in types if type_ is not None]
+    if len(known) == len(types):
+        return known
+    _raise(file)
+    raise VerificationError(
+        Diagnostic(
+            "E2003",
+            f"a parameter of {node.name.text} has no type",
+            file.locate(node.name.span),
+            help="write the type of every parameter: x: Tensor<f32, [2]>",
+        )
+    )
+
+
+def instantiate(
+    file: File, name: str, types: Sequence[SurfaceType | None], extents: Mapping[str, int]
+) -> Instance | None:
+    """Return the instance of a function of the file for arguments of ``types``; None where it is wrong.
+
+    An argument without a type is one that has been reported.
+    """
+    node = file.functions[name]
+    function = Routine(node)
+    maker = Body(file, file.unit.builder())
+    arguments = [BAD if type_ is None else placeholder(maker, type_) for type_ in types]
+    identity = (key(function), tuple(map(key, arguments)))
+    bound = dict(extents)
+    return completed(
+        file, identity, lambda: instance_of(file, identity, function, arguments, bound, node.name.span)
+    )
+
+
+def completed(file: File, name: object, make: Callable[[], _T]) -> _T:
+    """Return what ``make`` makes, after whatever it needs that lies too deep to be made on the way."""
+    waiting: list[tuple[Any, Callable[[], Any]]] = [(name, make)]
+    while True:
+        file.depth = file.nesting = 0
+        file.notes = ()
+        file.pending = [each for each, _ in waiting]
+        try:
+            found: Any = waiting[-1][1]()
+        except Postponed as postponed:
+            waiting.append((postponed.name, postponed.make))
+            continue
+        waiting.pop()
+        if not waiting:
+            result: _T = found
+            return result
+
+
+def _called_first(file: File) -> Iterator[str]:
+    """Yield the functions of a file, each after those of it that it mentions."""
+    mentioned = {
+        name: [each for each in names_in(function.body) if each in file.functions]
+        for name, function in file.functions.items()
+    }
+    done: set[str] = set()
+    for root in file.functions:
+        stack = [(root, iter(mentioned[root]))] if root not in done else []
+        done.add(root)
+        while stack:
+            name, below = stack[-1]
+            found = next((each for each in below if each not in done), None)
+            if found is None:
+                yield name
+                stack.pop()
+            else:
+                done.add(found)
+                stack.append((found, iter(mentioned[found])))
+
+
+#: The extents that are tried first, and in messages stand for names; no program says these numbers.
+_FIRST = (211, 223, 227, 229, 233, 239, 241, 251, 257, 263, 269, 271, 277, 281, 283, 293)
+#: Numbers of the function that are tried, and choices at random.
+_NUMBERS, _DRAWS = 10, 8
+
+
+def _check_function(file: File, name: str) -> None:
+    """Report what is wrong with a function for all extents of its dimensions."""
+    node = file.functions[name]
+    dimensions = list(
+        dict.fromkeys(each for parameter in node.parameters for each in dimension_names(file, parameter.type))
+    )
+    first: dict[object, Diagnostic] = {}
+    kept: dict[object, Diagnostic] = {}
+    for number, choice in enumerate(_choices(file, node, dimensions)):
+        with file.apart() as found:
+            instantiate(file, name, _types(file, node, choice), choice)
+        places: dict[object, Diagnostic] = {(each.code, each.location): each for each in found}
+        if not places:  # it is right for these
+            return
+        first = first or places
+        kept = {at: each for at, each in (places if number == 0 else kept).items() if at in places}
+    kept = kept or first  # wrong for all, if not in one way
+    marks = dict(zip(map(str, _FIRST), dimensions, strict=False))
+    for each in with_names(kept.values(), marks) if dimensions else kept.values():
+        file.add(each)
+
+
+def _types(file: File, node: nodes.Function, extents: Mapping[str, int]) -> list[SurfaceType | None]:
+    return [
+        resolved(file, parameter.type, extents) if parameter.type is not None else None
+        for parameter in node.parameters
+    ]
+
+
+def _choices(file: File, node: nodes.Function, dimensions: Sequence[str]) -> Iterator[dict[str, int]]:
+    """Yield extents for dimensions: the first tells them apart, others are alike, or drawn."""
+    yield {
+        name: _FIRST[place % len(_FIRST)] + place // len(_FIRST) * 1000
+        for place, name in enumerate(dimensions)
+    }
+    if not dimensions:
+        return
+    written = (each.value for each in walk(node) if isinstance(each, nodes.Number))
+    small = (value for value in written if isinstance(value, int) and 1 <= value <= _FIRST[0])
+    sizes = itertools.islice(dict.fromkeys(_sizes(node)), _NUMBERS)
+    numbers = list(dict.fromkeys((*itertools.islice(dict.fromkeys(small), _NUMBERS), *sizes, 1, 2)))
+    for number in numbers:
+        yield dict.fromkeys(dimensions, number)
+    draw = random.Random(0)  # noqa: S311 -- the same choices in every run
+    drawn = (tuple(draw.choice(numbers) for _ in dimensions) for _ in range(_DRAWS))
+    for extents in dict.fromkeys(drawn):
+        if len(set(extents)) > 1:  # those that are alike have been tried
+            yield dict(zip(dimensions, extents, strict=True))
+
+
+def _sizes(node: nodes.Function) -> Iterator[int]:
+    """Yield how many elements the shapes have that a function writes: what is reshaped has as many."""
+    for each in walk(node):
+        if isinstance(each, nodes.List) and each.items:
+            values = [item.value for item in each.items if isinstance(item, nodes.Number)]
+            extents = [value for value in values if isinstance(value, int) and value >= 1]
+            if len(extents) == len(each.items):
+                yield math.prod(extents)

@@ -1,0 +1,198 @@
+"""How expressions are written, but for those with blocks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from mind_mlir.languages.mind.formatting.documents import SPACE, Fill, Group, Indented, breaks, concat
+from mind_mlir.languages.mind.formatting.rules import document, listed
+from mind_mlir.languages.mind.syntax import nodes
+
+if TYPE_CHECKING:
+    from mind_mlir.languages.mind.formatting.documents import Document
+    from mind_mlir.languages.mind.formatting.words import Words
+
+_Postfix: TypeAlias = nodes.Call | nodes.Index | nodes.Field
+
+_LOGICAL = ("||", "&&")
+#: Binding power of the operators: a chain is of operators with the same one; comparisons make none.
+_COMPARING, _UNARY, _POSTFIX = 3, 6, 7
+_POWER = {
+    "||": 1,
+    "&&": 2,
+    **dict.fromkeys(("<", "<=", ">", ">=", "==", "!="), _COMPARING),
+    **dict.fromkeys("+-", 4),
+    **dict.fromkeys("*/", 5),
+}
+
+
+def expression(node: nodes.Expression, words: Words) -> Document:
+    """Return an expression; comments on lines before it indent it."""
+    own = words.own()
+    whole = document(node, words)
+    return whole if own == "" else Indented(concat((own, whole)))
+
+
+def operand(node: nodes.Expression, words: Words, power: int, operator: str = "") -> Document:
+    """Return an operand of an operator of a binding power, in parentheses if it needs them."""
+    if not _needs_parentheses(node, power, operator):
+        return expression(node, words)
+    within, words.in_head = words.in_head, False
+    inner = expression(node, words)
+    words.in_head = within
+    return concat(("(", inner, ")"))
+
+
+def _needs_parentheses(node: nodes.Expression, power: int, operator: str) -> bool:
+    if isinstance(node, nodes.Binary):
+        mixed = operator in _LOGICAL and node.operator in _LOGICAL and node.operator != operator
+        return mixed or _POWER[node.operator] < power
+    if isinstance(node, nodes.Unary | nodes.Number):
+        return power == _POSTFIX
+    return isinstance(node, nodes.Closure | nodes.Block | nodes.If)
+
+
+@document.register(nodes.Name)
+@document.register(nodes.Number)
+@document.register(nodes.String)
+def _(node: nodes.Name | nodes.Number | nodes.String, words: Words) -> Document:
+    return words.take(node.text)
+
+
+@document.register(nodes.Bool)
+def _(node: nodes.Bool, words: Words) -> Document:
+    return words.take("true" if node.value else "false")
+
+
+@document.register(nodes.List)
+def _(node: nodes.List, words: Words) -> Document:
+    found = listed(words, "[]", node.items, lambda item: expression(item, words))
+    words_ = tuple(item for item in found.items if isinstance(item, str))
+    if node.items and len(words_) == len(node.items) and all(map(_is_number, node.items)):
+        found.items = [Fill(words_)]
+    return found.spread()
+
+
+def _is_number(node: nodes.Expression) -> bool:
+    if isinstance(node, nodes.Unary):
+        node = node.operand
+    return isinstance(node, nodes.Number | nodes.Bool)
+
+
+@document.register(nodes.Tuple)
+def _(node: nodes.Tuple, words: Words) -> Document:
+    single = len(node.items) == 1
+    return listed(words, "()", node.items, lambda item: expression(item, words), comma=single).spread()
+
+
+@document.register(nodes.StructLiteral)
+def _(node: nodes.StructLiteral, words: Words) -> Document:
+    in_head = words.in_head
+    head = concat((words.take(node.name.text), words.inner(), " "))
+    fields = listed(words, "{}", node.fields, lambda item: _field_value(item, words)).spread(SPACE)
+    return concat(("(", head, fields, ")") if in_head else (head, fields))
+
+
+def _field_value(node: nodes.FieldValue, words: Words) -> Document:
+    name = words.take(node.name.text)
+    if node.short:
+        return name
+    return concat((name, words.take(":"), " ", expression(node.value, words)))
+
+
+@document.register(nodes.Unary)
+def _(node: nodes.Unary, words: Words) -> Document:
+    return concat((words.take(node.operator), operand(node.operand, words, _UNARY)))
+
+
+@document.register(nodes.Binary)
+def _(node: nodes.Binary, words: Words) -> Document:
+    power = _POWER[node.operator]
+    links = [node]
+    left = node.left
+    while isinstance(left, nodes.Binary) and _POWER[left.operator] == power != _COMPARING:
+        links.append(left)
+        left = left.left
+    first = operand(left, words, power + (power == _COMPARING), node.operator)
+    rest: list[Document] = []
+    for link in reversed(links):
+        rest += (SPACE, words.own(), words.take(link.operator), " ")
+        rest.append(operand(link.right, words, power + 1, link.operator))
+    return Group(concat((first, Indented(concat(rest)))))
+
+
+@document.register(nodes.Call)
+@document.register(nodes.Index)
+@document.register(nodes.Field)
+def _(node: _Postfix, words: Words) -> Document:
+    links = [node]
+    base = _base(node)
+    while isinstance(base, nodes.Call | nodes.Index | nodes.Field):
+        links.append(base)
+        base = _base(base)
+    return concat((operand(base, words, _POSTFIX), *(_postfix(link, words) for link in reversed(links))))
+
+
+def _base(node: _Postfix) -> nodes.Expression:
+    return node.callee if isinstance(node, nodes.Call) else node.value
+
+
+def _postfix(node: _Postfix, words: Words) -> Document:
+    if isinstance(node, nodes.Field):
+        comments = (words.drop("."), *words.before())  # behind the dot, t.0.1 would be another number
+        return concat((*comments, ".", words.take(node.name.text)))
+    if isinstance(node, nodes.Index):
+        behind = words.inner()  # no line feed may stand before the bracket
+        items = listed(words, "[]", node.items, lambda item: _index(item, words))
+        return concat((behind, items.spread()))
+    behind = words.inner()
+    found = listed(words, "()", node.arguments, lambda item: _argument(item, words))
+    last = node.arguments[-1].value if node.arguments else None
+    block = isinstance(last, nodes.Block) or (
+        isinstance(last, nodes.Closure) and isinstance(last.body, nodes.Block)
+    )
+    literal = isinstance(last, nodes.List | nodes.StructLiteral) and len(node.arguments) == 1
+    hugs = found.plain and (block or literal) and not any(map(breaks, found.items[:-1]))
+    return concat((behind, found.hugging() if hugs else found.spread()))
+
+
+def _argument(node: nodes.Argument, words: Words) -> Document:
+    if node.name is None:
+        return expression(node.value, words)
+    return concat((words.take(node.name.text), words.take("="), expression(node.value, words)))
+
+
+def _index(node: nodes.Expression | nodes.Slice, words: Words) -> Document:
+    if not isinstance(node, nodes.Slice):
+        return expression(node, words)
+    parts: list[Document] = []
+    if node.start is not None:
+        parts.append(expression(node.start, words))
+    parts.append(words.take(":"))
+    if node.end is not None:
+        parts.append(expression(node.end, words))
+    if node.step is not None:
+        parts += (words.take(":"), expression(node.step, words))
+    else:
+        parts.append(words.drop(":"))
+    return concat(parts)
+
+
+@document.register(nodes.Closure)
+def _(node: nodes.Closure, words: Words) -> Document:
+    parts = [words.take("|")]
+    for number, item in enumerate(node.parameters, 1):
+        parts.append(parameter(item, words))
+        if number < len(node.parameters):
+            parts += (words.take(","), " ")
+        else:
+            parts.append(words.drop(","))
+    return concat((*parts, words.take("|"), " ", expression(node.body, words)))
+
+
+def parameter(node: nodes.Parameter, words: Words) -> Document:
+    """Return ``a: T`` or ``a``."""
+    name = words.take(node.name.text)
+    if node.type is None:
+        return name
+    return concat((name, words.take(":"), " ", document(node.type, words)))

@@ -1,0 +1,109 @@
+"""Tensor literals from their types and bytes: row-major, little-endian, at least a byte an element."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mind_mlir.ir.attributes import TensorLiteral
+from mind_mlir.ir.types import MAX_RANK, DType, TensorType
+from mind_mlir.languages.ptir.byte_lists import NoByte, read_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+#: What takes the place of a literal that is none.
+BAD_LITERAL = TensorLiteral(TensorType(DType.I1), b"\0")
+_LIST_HELP = "bytes are integers from 0 to 255"
+#: Of the dtypes that do not use all bits of a byte, which bytes are elements: 4-bit signed integers may be
+#: extended with their sign or with zeros.
+_ALLOWED = {
+    DType.I1: frozenset((0, 1)),
+    DType.UI4: frozenset(range(16)),
+    DType.SI4: frozenset((*range(16), *range(248, 256))),
+}
+
+
+@dataclass(slots=True)
+class LiteralProblem(Exception):  # noqa: N818 -- a control-flow signal that never reaches a user
+    """What is wrong with the bytes of a literal, with the one at ``index``, or with its other ``part``."""
+
+    code: str
+    message: str
+    index: int | None = None
+    help: str | None = None
+    span: tuple[int, int] | None = None
+    context: Mapping[str, Any] = field(default_factory=dict)
+    part: str = "bytes"
+
+
+@dataclass(frozen=True, slots=True)
+class ByteList:
+    """A list of numbers that still stands in its text: long ones never become lists of integers."""
+
+    text: str
+    start: int
+    end: int
+
+
+def literal_of(type_: TensorType, data: object) -> TensorLiteral:
+    """Return the literal of a type whose bytes are ``data``: bytes, a list of integers or a `ByteList`.
+
+    Raises:
+        LiteralProblem: E3010, no array has the type, or the bytes are not as many; E4005, one is no byte, or
+            no element of the dtype; E1108, there is no list.
+    """
+    if len(type_.shape) > MAX_RANK or not all(type(extent) is int for extent in type_.shape):
+        facts = {"declared": str(type_), "found": len(type_.shape)}
+        message = f"a literal has at most {MAX_RANK} extents, all of them known; its type is {type_}"
+        raise LiteralProblem("E3010", message, context=facts, part="spec")
+    size = math.prod(type_.extents) * type_.dtype.itemsize
+    plain = _bytes(data, type_.dtype)
+    if len(plain) != size or not type_.is_addressable:
+        message = f"a literal of type {type_} has {size} bytes, found {len(plain)}"
+        help_text = "elements of 4 bits or fewer take one byte each"
+        facts = {"declared": size, "found": len(plain)}
+        raise LiteralProblem(
+            "E3010", message, None, help_text if type_.dtype in _ALLOWED else None, context=facts
+        )
+    if allowed := _ALLOWED.get(type_.dtype):
+        _check_elements(plain, type_.dtype, allowed)
+    return TensorLiteral(type_, plain)
+
+
+def _bytes(data: object, dtype: DType) -> bytes:
+    if type(data) is bytes:
+        return data
+    if isinstance(data, ByteList):
+        try:
+            return read_bytes(data.text, data.start, data.end)
+        except NoByte as fault:
+            found = data.text[fault.start : fault.end][:40].strip() or "nothing"
+            raise _no_byte(fault.index, found, dtype, (fault.start, fault.end)) from None
+    if type(data) is not list:
+        raise LiteralProblem("E1108", "expected a list of bytes", None, _LIST_HELP)
+    for index, byte in enumerate(data):
+        if type(byte) is not int or not 0 <= byte <= 255:
+            shown = "a number of many digits" if type(byte) is int and abs(byte) > 10**40 else repr(byte)[:40]
+            raise _no_byte(index, shown, dtype, None)
+    return bytes(data)
+
+
+def _no_byte(index: int, found: str, dtype: DType, span: tuple[int, int] | None) -> LiteralProblem:
+    facts = {"declared": dtype.core_name, "issue": "byte", "id": None}
+    message = f"expected a byte, an integer from 0 to 255, found {found}"
+    return LiteralProblem("E4005", message, index, _LIST_HELP, span, facts)
+
+
+def _check_elements(data: bytes, dtype: DType, allowed: frozenset[int]) -> None:
+    others = data.translate(None, bytes(allowed))
+    if not others:
+        return
+    index = int(np.flatnonzero(np.frombuffer(data, np.uint8) == others[0])[0])
+    facts = {"declared": dtype.core_name, "issue": "value", "id": None}
+    message = f"the byte {others[0]} is no {dtype.core_name}"
+    help_text = "an i1 is 0 or 1" if dtype is DType.I1 else "an element of 4 bits has a byte of its own"
+    raise LiteralProblem("E4005", message, index, help_text, None, facts)

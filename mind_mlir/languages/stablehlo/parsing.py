@@ -1,0 +1,96 @@
+"""StableHLO text and bytecode as MLIR modules, whatever the text holds."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from mind_mlir.diagnostics import Diagnostic, ParseError, SourceText
+from mind_mlir.languages.stablehlo.nesting import check_nesting
+from mind_mlir.mlir.bindings import MLIRError, PassManager, ir, stablehlo
+
+if TYPE_CHECKING:
+    from mind_mlir.mlir.bindings import Context, Module
+
+#: What bytecode of MLIR begins with.
+BYTECODE = b"ML\xefR"
+#: Where MLIR says that something is wrong.
+_PLACE = re.compile(r'error: (?:"[^"]*":|loc\("[^"]*":)(\d+):(\d+)\)?: (.*)')
+#: Loads the dialect CHLO, which the bindings register only as what this pass depends on.
+_LOADS_CHLO = "builtin.module(func.func(stablehlo-complex-math-expander))"
+#: Makes operations with shapes that are constants operations without.
+_STATIC = (
+    "builtin.module(func.func("
+    "stablehlo-legalize-deprecated-ops{fail-on-unused=false},stablehlo-canonicalize-dynamism))"
+)
+
+
+@cache
+def _library() -> Any:
+    """Return the bindings of StableHLO with its passes registered, which can be done once in a process."""
+    library = stablehlo()
+    library.register_stablehlo_passes()
+    return library
+
+
+def new_context() -> Context:
+    """Return a context that knows StableHLO and CHLO, and takes attributes of unknown dialects."""
+    library = _library()
+    context = ir.Context()
+    context.enable_multithreading(False)
+    library.register_dialect(context)
+    context.allow_unregistered_dialects = True
+    with context, ir.Location.unknown():
+        PassManager.parse(_LOADS_CHLO).run(ir.Module.create().operation)
+    return context
+
+
+def read(program: str | bytes, source: SourceText, context: Context) -> Module:
+    """Return a program as a module of ``context``, in which shapes that are known are part of the types.
+
+    Args:
+        program: The text, or a portable artifact as bytes.
+        source: The text again, as diagnostics show it; an empty one for bytes.
+        context: One of `new_context`.
+
+    Raises:
+        ParseError: E1101, it is not well-formed, as MLIR says.
+    """
+    check_nesting(source)
+    with context:
+        try:
+            module = _parsed(program, context)
+            PassManager.parse(_STATIC).run(module.operation)
+        except (MLIRError, ValueError, RuntimeError) as error:
+            raise ParseError(_wrong(str(error), source)) from None
+    return module
+
+
+def _parsed(program: str | bytes, context: Context) -> Module:
+    if isinstance(program, str):
+        return ir.Module.parse(program)
+    if not program.startswith(BYTECODE):
+        raise ValueError("it does not begin as MLIR's bytecode does")
+    try:
+        return stablehlo().deserialize_portable_artifact(context, program)
+    except (MLIRError, ValueError, RuntimeError):
+        return ir.Module.parse(program)  # bytecode of StableHLO itself, of this version
+
+
+def _wrong(message: str, source: SourceText) -> Diagnostic:
+    found = _PLACE.search(message)
+    location = None
+    if found and source.text:
+        line, column = int(found[1]), int(found[2])
+        if 0 < line <= source.index.count:
+            start, end = source.index.span(line)
+            offset = min(start + column - 1, end)
+            location = source.locate(offset, min(offset + 1, end))
+    said = found[3] if found else message.strip().partition("\n")[0]
+    return Diagnostic(
+        "E1101",
+        f"syntax error: {said}",
+        location,
+        help="the program is to be StableHLO, as text or as a portable artifact",
+    )

@@ -1,0 +1,90 @@
+"""Operations that run regions and functions, and those that do nothing to values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mind_mlir.ir.types import DType
+from mind_mlir.languages.stablehlo.rules.use import Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mind_mlir.ir.value import Value
+    from mind_mlir.languages.stablehlo.rules.use import Use
+
+#: Calls of this are StopGradient; `from_jax` writes them.
+STOP_GRADIENT = "mind_mlir.stop_gradient"
+#: Calls of these only say where values are to be.
+_NOTHING = ("Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement")
+
+
+def _while(use: Use) -> Sequence[Value]:
+    types = [value.type for value in use.operands]
+    with use.builder.region(types) as condition:
+        (go_on,) = use.imports.block(use.body(0), condition.parameters)
+        condition.yield_([go_on, *condition.parameters])
+    with use.builder.region(types) as body:
+        body.yield_(use.imports.block(use.body(1), body.parameters))
+    return use.builder.emit_all("While", *use.operands, regions=(condition, body), source=use.source)
+
+
+def _if(use: Use) -> Sequence[Value]:
+    return _chosen(use, use.operands[0], 0, 1)
+
+
+def _chosen(use: Use, predicate: Value, then: int, otherwise: int) -> Sequence[Value]:
+    regions = []
+    for index in (then, otherwise):
+        with use.builder.region() as region:
+            region.yield_(use.imports.block(use.body(index), ()))
+        regions.append(region)
+    return use.builder.emit_all("Cond", predicate, regions=tuple(regions), source=use.source)
+
+
+def _case(use: Use) -> Sequence[Value]:
+    """The branch that an index names, or the last one: a choice of two after the other."""
+    return _branch(use, 0, len(use.operation.regions))
+
+
+def _branch(use: Use, number: int, count: int) -> Sequence[Value]:
+    if number == count - 1:
+        return use.imports.block(use.body(number), ())
+    wanted = use.emit("Compare", use.operands[0], use.number(number, DType.SI32), op="Equal")
+    with use.builder.region() as then:
+        then.yield_(use.imports.block(use.body(number), ()))
+    with use.builder.region() as otherwise:
+        otherwise.yield_(_branch(use, number + 1, count))
+    return use.builder.emit_all("Cond", wanted, regions=(then, otherwise), source=use.source)
+
+
+def _call(use: Use) -> Sequence[Value]:
+    return use.imports.call(str(use.attribute("callee").value), use.operands)
+
+
+def _composite(use: Use) -> Sequence[Value]:
+    return use.imports.call(str(use.attribute("decomposition").value), use.operands)
+
+
+def _custom_call(use: Use) -> Sequence[Value]:
+    target = str(use.attribute("call_target_name").value)
+    if target == STOP_GRADIENT:
+        return [use.emit("StopGradient", each) for each in use.operands]
+    if target not in _NOTHING:
+        use.refuse(f"the target {target}")
+    return use.operands
+
+
+def _same(use: Use) -> Sequence[Value]:
+    return use.operands
+
+
+RULES: Mapping[str, Rule] = {
+    "func.call": Rule(_call),
+    "stablehlo.case": Rule(_case),
+    "stablehlo.composite": Rule(_composite),
+    "stablehlo.custom_call": Rule(_custom_call),
+    "stablehlo.if": Rule(_if),
+    "stablehlo.optimization_barrier": Rule(_same, lifts=True),
+    "stablehlo.while": Rule(_while),
+}

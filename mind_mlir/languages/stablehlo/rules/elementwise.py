@@ -1,0 +1,255 @@
+"""Operations that compute each element from one of each operand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mind_mlir.ir.types import DType, DTypeKind
+from mind_mlir.languages.stablehlo.rules.special import logistic_argument
+from mind_mlir.languages.stablehlo.rules.types import constant_of
+from mind_mlir.languages.stablehlo.rules.use import Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mind_mlir.ir.value import Value
+    from mind_mlir.languages.stablehlo.rules.use import Emit, Use
+
+#: Operations that are one of ours.
+_SAME = {
+    "abs": "Abs",
+    "atan2": "Atan2",
+    "cbrt": "Cbrt",
+    "ceil": "Ceil",
+    "cosine": "Cos",
+    "count_leading_zeros": "CountLeadingZeros",
+    "exponential": "Exp",
+    "exponential_minus_one": "Expm1",
+    "floor": "Floor",
+    "is_finite": "IsFinite",
+    "log": "Log",
+    "log_plus_one": "Log1p",
+    "logistic": "Logistic",
+    "negate": "Neg",
+    "not": "Not",
+    "popcnt": "PopulationCount",
+    "power": "Power",
+    "round_nearest_afz": "Round",
+    "round_nearest_even": "RoundEven",
+    "rsqrt": "Rsqrt",
+    "shift_left": "ShiftLeft",
+    "shift_right_arithmetic": "ShiftRightArithmetic",
+    "shift_right_logical": "ShiftRightLogical",
+    "sign": "Sign",
+    "sine": "Sin",
+    "sqrt": "Sqrt",
+    "subtract": "Sub",
+    "tan": "Tan",
+    "tanh": "Tanh",
+    "xor": "Xor",
+    "and": "And",
+    "or": "Or",
+}
+#: Operations on numbers, and what they are on truth values.
+_ON_TRUTHS = {
+    "add": ("Add", "Or"),
+    "multiply": ("Mul", "And"),
+    "maximum": ("Maximum", "Or"),
+    "minimum": ("Minimum", "And"),
+}
+_COMPARISONS = {
+    "EQ": "Equal",
+    "NE": "NotEqual",
+    "LT": "Less",
+    "LE": "LessEqual",
+    "GT": "Greater",
+    "GE": "GreaterEqual",
+}
+
+
+def _same(opcode: str) -> Emit:
+    return lambda use: use.emit(opcode, *use.operands)
+
+
+def _on_truths(numbers: str, truths: str) -> Emit:
+    def emit(use: Use) -> Value:
+        is_truth = use.operands[0].type.dtype is DType.I1
+        return use.emit(truths if is_truth else numbers, *use.operands)
+
+    return emit
+
+
+def _constant(use: Use) -> Value:
+    array, type_ = constant_of(use.operation)
+    if use.lift is not None:
+        type_ = type_.with_shape(use.lift)
+    if array.shape == () and type_.shape:
+        found = use.stretched(use.builder.constant(array, type_.dtype), type_.extents)
+    else:
+        found = use.builder.constant(array, type_.dtype)
+    if array.size == 1:
+        use.imports.note(found, array.reshape(-1)[0])
+    return found
+
+
+# Division
+
+
+def _divide(use: Use) -> Value:
+    """Division; of integers by zero, every bit of the quotient is set, as XLA has it."""
+    left, right = use.operands
+    if (argument := logistic_argument(use)) is not None:
+        return use.emit("Logistic", argument)
+    if not right.type.dtype.is_integer:
+        return use.emit("Div", left, right)
+    divisor, is_zero = _divisor(use, right)
+    quotient = use.emit("Div", left, divisor)
+    if is_zero is None:
+        return quotient
+    ones = use.emit("Not", use.like(0, quotient))
+    return use.emit("Select", is_zero, ones, quotient)
+
+
+def _remainder(use: Use) -> Value:
+    """The remainder, of the dividend's sign; that of a division by the integer zero is the dividend."""
+    left, right = use.operands
+    if not right.type.dtype.is_integer:
+        return use.emit("Remainder", left, right)
+    divisor, is_zero = _divisor(use, right)
+    quotient = use.emit("Div", left, divisor)
+    rest = use.emit("Sub", left, use.emit("Mul", quotient, divisor))
+    return rest if is_zero is None else use.emit("Select", is_zero, left, rest)
+
+
+def _divisor(use: Use, right: Value) -> tuple[Value, Value | None]:
+    """Return what integers can be divided by, and where that stands for zero."""
+    known = use.known(right)
+    if known is not None and known != 0:
+        return right, None
+    is_zero = use.emit("Compare", right, use.like(0, right), op="Equal")
+    return use.emit("Select", is_zero, use.like(1, right), right), is_zero
+
+
+# Comparing and choosing
+
+
+def _compare(use: Use) -> Value:
+    left, right = use.operands
+    op = _COMPARISONS[use.keyword("comparison_direction")]
+    if use.keyword("compare_type") == "TOTALORDER" and left.type.dtype.is_float:
+        left, right = (ordered(use, each) for each in (left, right))
+    return use.emit("Compare", left, right, op=op)
+
+
+def ordered(use: Use, value: Value) -> Value:
+    """Append integers in the total order of floats: negative NaNs first, -0 before +0, positive NaNs last."""
+    dtype = value.type.dtype
+    integer = DType[f"SI{dtype.bits}"]
+    bits = use.emit("Bitcast", value, dtype=integer)
+    sign = use.emit("ShiftRightArithmetic", bits, use.like(dtype.bits - 1, bits))
+    low = use.emit("And", sign, use.like(2 ** (dtype.bits - 1) - 1, bits))
+    return use.emit("Xor", bits, low)
+
+
+def _select(use: Use) -> Value:
+    predicate, true, false = use.operands
+    return use.emit("Select", use.stretched(predicate, true.shape), true, false)
+
+
+def _clamp(use: Use) -> Value:
+    low, value, high = use.operands
+    low, high = (use.stretched(each, value.shape) for each in (low, high))
+    if value.type.dtype is DType.I1:
+        return use.emit("And", use.emit("Or", value, low), high)
+    return use.emit("Clamp", value, low, high)
+
+
+# Conversion
+
+
+def _convert(use: Use) -> Value:
+    return converted(use, use.operands[0], use.result_type().dtype)
+
+
+def converted(use: Use, value: Value, dtype: DType) -> Value:
+    """Append ``value`` as StableHLO converts it: of integers that do not fit, the lowest bits are kept."""
+    source = value.type.dtype
+    if not (source.is_integer and dtype.is_integer):
+        return _number(use, value, dtype)
+    if dtype.bits == 4 and source is not dtype:
+        return use.cast(_low_half(use, converted(use, value, with_bits(dtype, 8))), dtype)
+    if dtype.bits < source.bits:
+        kept = DType[f"UI{source.bits}"]
+        bits = value if source is kept else use.emit("Bitcast", value, dtype=kept)
+        low = use.emit("And", bits, use.like(2**dtype.bits - 1, bits))
+        value = use.cast(low, DType[f"UI{dtype.bits}"])
+    elif dtype.bits > source.bits:
+        value = use.cast(value, with_bits(source, dtype.bits))
+    return value if value.type.dtype is dtype else use.emit("Bitcast", value, dtype=dtype)
+
+
+def _low_half(use: Use, value: Value) -> Value:
+    """Append the lower four bits of bytes, as numbers of four bits."""
+    if value.type.dtype is DType.UI8:
+        return use.emit("And", value, use.like(15, value))
+    four = use.like(4, value)
+    return use.emit("ShiftRightArithmetic", use.emit("ShiftLeft", value, four), four)
+
+
+def with_bits(dtype: DType, bits: int) -> DType:
+    """Return the integers of ``bits`` that are signed where those of ``dtype`` are."""
+    return DType[f"{'UI' if dtype.kind is DTypeKind.UNSIGNED else 'SI'}{bits}"]
+
+
+def _number(use: Use, value: Value, dtype: DType) -> Value:
+    if value.type.dtype.kind is DTypeKind.COMPLEX and dtype.kind is not DTypeKind.COMPLEX:
+        use.refuse("real numbers made of complex ones")
+    return use.cast(value, dtype)
+
+
+def _bitcast(use: Use) -> Value:
+    return use.emit("Bitcast", use.operands[0], dtype=use.result_type().dtype)
+
+
+#: Formats by their bits of exponent and mantissa.
+_FORMATS = {
+    (5, 10): DType.F16,
+    (8, 7): DType.BF16,
+    (8, 23): DType.F32,
+    (11, 52): DType.F64,
+    (5, 2): DType.FP8_E5M2,
+}
+
+
+def _reduce_precision(use: Use) -> Value:
+    (value,) = use.operands
+    dtype = value.type.dtype
+    narrow = _FORMATS.get((use.integer("exponent_bits"), use.integer("mantissa_bits")))
+    if narrow is None:
+        use.refuse("a precision that no dtype has")
+    elif narrow.bits < dtype.bits:
+        value = use.cast(use.cast(value, narrow), dtype)
+    return value
+
+
+def _square(use: Use) -> Value:
+    return use.emit("Mul", use.operands[0], use.operands[0])
+
+
+_EMITS: Mapping[str, Emit] = {
+    **{f"stablehlo.{name}": _same(opcode) for name, opcode in _SAME.items()},
+    **{f"stablehlo.{name}": _on_truths(*opcodes) for name, opcodes in _ON_TRUTHS.items()},
+    "stablehlo.bitcast_convert": _bitcast,
+    "stablehlo.clamp": _clamp,
+    "stablehlo.compare": _compare,
+    "stablehlo.constant": _constant,
+    "stablehlo.convert": _convert,
+    "stablehlo.divide": _divide,
+    "stablehlo.reduce_precision": _reduce_precision,
+    "stablehlo.remainder": _remainder,
+    "stablehlo.select": _select,
+    "chlo.erf": _same("Erf"),
+    "chlo.square": _square,
+}
+
+RULES: Mapping[str, Rule] = {name: Rule(emit, lifts=True) for name, emit in _EMITS.items()}

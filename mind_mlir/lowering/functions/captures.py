@@ -1,0 +1,231 @@
+"""Code that becomes a function of its own: what it captures is given to the function, or repeated inside.
+
+Buffers are given as pointers, numbers as they are. Operations that only say where in a buffer to look, and
+constants, are repeated, so that a function takes the buffers themselves.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from mind_mlir.mlir.bindings import ir
+from mind_mlir.mlir.locations import places_of
+from mind_mlir.mlir.memory import byte_size, is_contiguous
+from mind_mlir.mlir.values import definition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from mind_mlir.mlir.bindings import Block, Operation, Type, Value
+
+#: Marks functions that code was moved to, on their way down to the LLVM dialect and there.
+KERNEL_ATTRIBUTE = "mind.kernel"
+#: Marks those among them that may be given overlapping buffers.
+ALIASING_ATTRIBUTE = "mind.aliasing"
+
+#: Operations that say where in a buffer to look: repeated inside, where the buffer itself is given.
+_VIEWS = (
+    "memref.cast",
+    "memref.collapse_shape",
+    "memref.expand_shape",
+    "memref.reinterpret_cast",
+    "memref.subview",
+    "memref.transpose",
+)
+#: Operations whose results overlap no other buffer that is live.
+_BUFFERS = ("memref.alloca", "memref.get_global", "memref.view")
+
+
+class Closure:
+    """What some operations use of what is computed outside of them.
+
+    Attributes:
+        arguments: The values to be given, in the order in which they are used: equal code, equal order.
+        names: The names of the operations, in order.
+    """
+
+    def __init__(self, code: Iterable[Operation], inside: Iterable[Value] = ()) -> None:
+        """Find what is captured.
+
+        Args:
+            code: Operations of one block, one after the other; regions belong to them.
+            inside: Values from outside that the function has anyway.
+        """
+        self._users, self.names = _captured(code, inside)
+        self._clones: dict[Operation, None] = {}
+        self._arguments: dict[Value, None] = {}
+        for value in self._users:
+            self._gather(value)
+        self.arguments = list(self._arguments)
+
+    @property
+    def types(self) -> list[Type]:
+        """The types of `arguments`."""
+        return [value.type for value in self.arguments]
+
+    def captures(self, value: Value) -> bool:
+        """Return whether the code uses ``value``, which is computed outside of it."""
+        return value in self._users
+
+    def is_passable(self) -> bool:
+        """Return whether pointers and numbers are enough to give the arguments."""
+        return all(
+            is_contiguous(value.type) for value in self.arguments if isinstance(value.type, ir.MemRefType)
+        )
+
+    def may_alias(self, function: Operation) -> bool:
+        """Return whether two of the buffers may overlap, where the code stands in ``function``."""
+        if ALIASING_ATTRIBUTE in function.attributes:
+            return True
+        entry = function.regions[0].blocks[0]
+        return any(_may_alias(entry, value) for value in self.arguments) or _share_bytes(self.arguments)
+
+    def enter(self, body: Block, given: Sequence[Value]) -> None:
+        """Let the code read ``given`` for the arguments; ``body``, where it is to stand, repeats the rest."""
+        inside = dict(zip(self.arguments, given, strict=True))
+        with ir.InsertionPoint.at_block_begin(body):
+            for op in self._clones:
+                clone = op.clone().operation
+                for index, operand in enumerate(op.operands):
+                    clone.operands[index] = inside[operand]
+                inside |= zip(op.results, clone.results, strict=True)
+        for value, users in self._users.items():
+            for user in users:
+                user.replace_uses_of_with(value, inside[value])
+
+    def _gather(self, value: Value) -> None:
+        """Enter what is needed for ``value``: operations to repeat, and arguments."""
+        owner = definition(value)
+        if owner is None or (owner.name != "arith.constant" and owner.name not in _VIEWS):
+            self._arguments[value] = None
+            return
+        for operand in owner.operands:
+            self._gather(operand)
+        self._clones[owner] = None
+
+
+class SharedFunctions:
+    """The functions of one kind that were made so far: equal ones are one."""
+
+    def __init__(self, kind: str, *, located: bool = False) -> None:
+        """Begin with none.
+
+        Args:
+            kind: What they are, for their names.
+            located: Whether only those are equal whose operations come from the same places of the program.
+        """
+        self._kind = kind
+        self._located = located
+        self._alike: dict[object, list[Operation]] = {}
+        self._texts: dict[str, str] = {}
+        self._count = 0
+
+    def enter(self, function: Operation, prefix: str, names: tuple[str, ...]) -> str:
+        """Return the name of ``function``, or of an equal one that was there before, and erase the other.
+
+        Args:
+            function: A private function.
+            prefix: What its own name starts with.
+            names: The names of the operations of its code, in order.
+        """
+        # Printing a function takes as long as making it: only those are compared that look alike.
+        places = _places(function) if self._located else ()
+        alike = self._alike.setdefault((function.type, names, places), [])
+        if alike:
+            text = self._text(function)
+            for other in alike:
+                name = str(ir.StringAttr(other.attributes["sym_name"]).value)
+                if name not in self._texts:
+                    self._texts[name] = self._text(other)
+                if self._texts[name] == text:
+                    function.operation.erase()
+                    return name
+        name = f"{prefix}_{self._kind}_{self._count}"
+        self._count += 1
+        function.attributes["sym_name"] = ir.StringAttr.get(name)
+        alike.append(function)
+        return name
+
+    def _text(self, function: Operation) -> str:
+        name = ir.StringAttr(function.attributes["sym_name"]).value
+        text = str(function.operation.get_asm(use_local_scope=True, assume_verified=True))
+        return text.replace(f"@{name}(", f"@{self._kind}(", 1)
+
+
+def _places(function: Operation) -> tuple[object, ...]:
+    """Return the places of the operations of ``function``."""
+    found: list[object] = []
+
+    def collect(op: Operation) -> object:
+        found.append(places_of(op.location))
+        return ir.WalkResult.ADVANCE
+
+    function.operation.walk(collect)
+    return tuple(found)
+
+
+def _captured(
+    code: Iterable[Operation], inside: Iterable[Value]
+) -> tuple[dict[Value, list[Operation]], tuple[str, ...]]:
+    """Return who uses what of the values from outside of ``code``, in order of first use, and its names."""
+    known = set(inside)
+    names: list[str] = []
+    users: dict[Value, list[Operation]] = {}
+    advance = ir.WalkResult.ADVANCE
+
+    def visit(op: Operation) -> object:
+        names.append(op.name)
+        for operand in op.operands:
+            if operand not in known:
+                users.setdefault(operand, []).append(op)
+        known.update(op.results)
+        regions = op.regions
+        if len(regions):
+            for region in regions:
+                for block in region.blocks:
+                    known.update(block.arguments)
+        return advance
+
+    for op in code:
+        op.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return users, tuple(names)
+
+
+def _may_alias(entry: Block, value: Value) -> bool:
+    if not isinstance(value.type, ir.MemRefType):
+        return False
+    owner = definition(value)
+    if owner is None:
+        return bool(value.owner != entry)
+    return owner.name not in _BUFFERS
+
+
+def _share_bytes(values: Iterable[Value]) -> bool:
+    """Return whether two of the buffers have bytes of the arena in common.
+
+    Buffers that are live at different times do, and a loop may use one after the other.
+    """
+    spans: dict[Value, list[tuple[int, int]]] = {}
+    for value in values:
+        owner = definition(value)
+        if owner is None or owner.name != "memref.view":
+            continue
+        arena, offset = list(owner.operands)[:2]
+        start = _constant_part(offset)
+        spans.setdefault(arena, []).append((start, start + byte_size(value.type)))
+    for found in spans.values():
+        found.sort()
+        if any(after[0] < before[1] for before, after in pairwise(found)):
+            return True
+    return False
+
+
+def _constant_part(offset: Value) -> int:
+    """Return the constant of an offset into the arena, which multiples of loop variables are added to."""
+    owner = definition(offset)
+    while owner is not None and owner.name == "arith.addi":
+        owner = definition(owner.operands[0])
+    if owner is None or owner.name != "arith.constant":
+        return 0
+    return int(ir.IntegerAttr(owner.attributes["value"]).value)

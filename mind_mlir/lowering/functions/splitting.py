@@ -1,0 +1,268 @@
+"""Large functions in parts of bounded size, and many buffers behind one pointer.
+
+The time of MLIR's conversions grows with the square of the length of a block; LLVM's grows faster than
+linearly with the size of a function, and with the square of the number of pointers that it is given. So the
+body of a long function is cut into private functions, its parts, and a function of many buffers is given one
+pointer, to a table of the pointers to them.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from mind_mlir.mlir.bindings import func, ir, llvm
+from mind_mlir.mlir.memory import is_contiguous
+from mind_mlir.mlir.passes import find_all
+from mind_mlir.target.abi import SCRATCH_ATTRIBUTE, TABLE_ATTRIBUTE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from mind_mlir.mlir.bindings import Attribute, Block, Module, Operation, Value
+
+#: A function of more buffers, its scratch arena among them, is given a table.
+MAX_BUFFERS = 64
+#: A block of more operations is cut.
+_LONG = 512
+#: A part ends with so many operations, those in regions included, or with `MAX_BUFFERS` buffers, unless what
+#: it computes is used further on.
+_PART = 128
+#: Operations without effects, which every part repeats for itself where it needs their results.
+_REPEATED = (
+    "arith.constant",
+    "memref.cast",
+    "memref.collapse_shape",
+    "memref.expand_shape",
+    "memref.get_global",
+    "memref.reinterpret_cast",
+    "memref.subview",
+    "memref.transpose",
+    "memref.view",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of a part: its name, and which arguments of the whole function it takes."""
+
+    part: str
+    arguments: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TableFunction:
+    """A function that is given a table of ``pointers`` pointers, and does ``calls``.
+
+    ``scratch`` is its `SCRATCH_ATTRIBUTE`, if it has one of its own.
+    """
+
+    name: str
+    pointers: int
+    calls: tuple[Call, ...]
+    scratch: Attribute | None = None
+
+
+def cut_into_parts(module: Module) -> list[TableFunction]:
+    """Cut the large public functions of ``module`` into parts, in place.
+
+    Args:
+        module: A bufferized module with its loop nests outlined.
+
+    Returns:
+        The functions of many buffers. Only their parts are left in ``module``; `add_table_functions` adds
+        them again when these are LLVM functions.
+    """
+    large = [op for op in module.body.operations if isinstance(op, func.FuncOp) and _is_large(op)]
+    if not large:
+        return []
+    called = {ir.FlatSymbolRefAttr(call.attributes["callee"]).value for call in find_all(module, func.CallOp)}
+    tables = []
+    for function in large:
+        if function.name.value in called or not _is_whole(function):
+            continue
+        block = function.regions[0].blocks[0]
+        pointers = len(block.arguments)
+        calls = _Cutter(function).run()
+        if pointers > MAX_BUFFERS:
+            own = SCRATCH_ATTRIBUTE in function.attributes
+            scratch = function.attributes[SCRATCH_ATTRIBUTE] if own else None
+            tables.append(TableFunction(function.name.value, pointers, calls, scratch))
+            function.erase()
+            continue
+        with ir.InsertionPoint.at_block_terminator(block), function.location:
+            for call in calls:
+                operands = [block.arguments[number] for number in call.arguments]
+                func.CallOp([], ir.FlatSymbolRefAttr.get(call.part), operands)
+    return tables
+
+
+def _is_large(function: Operation) -> bool:
+    blocks = function.regions[0].blocks
+    return any(len(block.arguments) > MAX_BUFFERS or len(block.operations) > _LONG for block in blocks)
+
+
+def _is_whole(function: Operation) -> bool:
+    """Return whether ``function`` is public, of one block, and on buffers that a pointer describes."""
+    if "sym_visibility" in function.attributes or len(function.regions[0].blocks) != 1:
+        return False
+    types = function.type.inputs
+    return not function.type.results and all(
+        isinstance(type_, ir.MemRefType) and is_contiguous(type_) for type_ in types
+    )
+
+
+class _Cutter:
+    """Cuts one function."""
+
+    def __init__(self, function: Operation) -> None:
+        self._function = function
+        self._block: Block = function.regions[0].blocks[0]
+        self._numbers = {argument: number for number, argument in enumerate(self._block.arguments)}
+        self._repeated: set[Value] = set()
+        self._computed: set[Value] = set()
+
+    def run(self) -> tuple[Call, ...]:
+        """Move the body into parts, all but its end; return the calls of the parts."""
+        *operations, _ = [op.operation for op in self._block.operations]
+        repeated: list[Operation] = []
+        calls: list[Call] = []
+        part = _Part()
+        for op in operations:
+            if op.name in _REPEATED and not any(operand in self._computed for operand in op.operands):
+                self._repeated.update(op.results)
+                repeated.append(op)
+                continue
+            self._enter(op, part)
+            if (part.size >= _PART or len(part.arguments) >= MAX_BUFFERS) and not part.pending:
+                calls.append(self._cut(part, len(calls)))
+                part = _Part()
+        if part.operations:
+            calls.append(self._cut(part, len(calls)))
+        for op in reversed(repeated):
+            op.erase()
+        return tuple(calls)
+
+    def _enter(self, op: Operation, part: _Part) -> None:
+        part.operations.append(op)
+        part.pending += sum(1 for result in op.results for _ in result.uses)
+        for user in _nested(op):
+            part.size += 1
+            for number, operand in enumerate(user.operands):
+                if operand in self._computed:
+                    part.pending -= 1
+                elif operand in self._repeated or operand in self._numbers:
+                    part.outside.append((user, number, operand))
+                    self._find_arguments(operand, part.arguments)
+        self._computed.update(op.results)
+
+    def _cut(self, part: _Part, number: int) -> Call:
+        arguments = part.arguments
+        with self._function.location:
+            with ir.InsertionPoint(self._function):
+                name = f"{self._function.name.value}_part_{number}"
+                types = [value.type for value in arguments]
+                function = func.FuncOp(name, (types, []), visibility="private")
+            body = function.add_entry_block()
+            inside = dict(zip(arguments, body.arguments, strict=True))
+            with ir.InsertionPoint(body):
+                for user, operand, value in part.outside:
+                    user.operands[operand] = _repeat(value, inside)
+                for op in part.operations:
+                    op.detach_from_parent()
+                    body.append(op)
+                func.ReturnOp([])
+        return Call(name, tuple(self._numbers[value] for value in arguments))
+
+    def _find_arguments(self, value: Value, found: dict[Value, None]) -> None:
+        """Enter the arguments of the function that ``value`` is computed from."""
+        if value in self._numbers:
+            found[value] = None
+            return
+        for operand in value.owner.operands:
+            self._find_arguments(operand, found)
+
+
+@dataclass(slots=True)
+class _Part:
+    """A part in the making.
+
+    Attributes:
+        operations: What it does.
+        size: How many operations that is, with those in regions.
+        pending: Uses, further on, of what it computes.
+        outside: Operands to be given or repeated: the operation, the operand's number, the value.
+        arguments: The arguments of the function that these are computed from.
+    """
+
+    operations: list[Operation] = field(default_factory=list)
+    size: int = 0
+    pending: int = 0
+    outside: list[tuple[Operation, int, Value]] = field(default_factory=list)
+    arguments: dict[Value, None] = field(default_factory=dict)
+
+
+def _nested(op: Operation) -> Iterable[Operation]:
+    """Return ``op`` and all operations in its regions."""
+    if not len(op.regions):
+        return (op,)
+    found: list[Operation] = []
+
+    def collect(inner: Operation) -> object:
+        found.append(inner)
+        return ir.WalkResult.ADVANCE
+
+    op.walk(collect)
+    return found
+
+
+def _repeat(value: Value, inside: dict[Value, Value]) -> Value:
+    """Return what ``value`` is ``inside`` of a part, where it is repeated if need be."""
+    if value not in inside:
+        owner = value.owner
+        operands = [_repeat(operand, inside) for operand in owner.operands]
+        clone = owner.operation.clone().operation
+        for number, operand in enumerate(operands):
+            clone.operands[number] = operand
+        inside[value] = clone.results[0]
+    return inside[value]
+
+
+def add_table_functions(module: Module, tables: Iterable[TableFunction]) -> None:
+    """Add ``tables``, which `cut_into_parts` returned, to ``module``, in the LLVM dialect by now."""
+    for table in tables:
+        callers = [f"{call.part}_caller" for call in table.calls]
+        for caller, call in zip(callers, table.calls, strict=True):
+            with _body_of(module, caller, private=True) as given:
+                _call(call.part, [_load(given, number) for number in call.arguments])
+        with _body_of(module, table.name) as given:
+            held = given.owner.owner.attributes
+            held[TABLE_ATTRIBUTE] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), table.pointers)
+            if table.scratch is not None:
+                held[SCRATCH_ATTRIBUTE] = table.scratch
+            for caller in callers:
+                _call(caller, [given])
+
+
+@contextmanager
+def _body_of(module: Module, name: str, *, private: bool = False) -> Iterator[Value]:
+    """Add LLVM function ``name`` of one pointer to ``module``; what is emitted inside is its body."""
+    type_ = ir.TypeAttr.get(ir.Type.parse("!llvm.func<void (ptr)>"))
+    with ir.InsertionPoint(module.body):
+        function = llvm.LLVMFuncOp(name, type_, sym_visibility="private" if private else None)
+    (given,) = function.regions[0].blocks.append(llvm.PointerType.get()).arguments
+    with ir.InsertionPoint(given.owner):
+        yield given
+        llvm.ReturnOp()
+
+
+def _load(table: Value, number: int) -> Value:
+    """Return pointer ``number`` of ``table``."""
+    pointer = table.type
+    place = llvm.GEPOp(pointer, table, [], [number], pointer, None)
+    return llvm.LoadOp(pointer, place).result
+
+
+def _call(function: str, operands: list[Value]) -> None:
+    llvm.CallOp(None, operands, [], [], callee=function)

@@ -1,0 +1,1 @@
+"""Functions of numbers as plain arithmetic, the same for scalars and for vectors."""

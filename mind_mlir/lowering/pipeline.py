@@ -1,0 +1,260 @@
+"""Drives a module through the stages, from the in-memory IR to the LLVM dialect.
+
+Stages are called after the form they leave behind, as ``--emit`` takes it; `support/stages.py` lists them. An
+observer sees every form as it appears; nothing is printed unless somebody looks.
+"""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+from mind_mlir.ir.analysis.call_graph import operations_of
+from mind_mlir.languages.core.printer import print_module
+from mind_mlir.lowering.bufferize import bufferize
+from mind_mlir.lowering.buffers.arena import Plans
+from mind_mlir.lowering.debug_info import Sources, add_debug_info, settle_bodies
+from mind_mlir.lowering.dialect.emit import emit
+from mind_mlir.lowering.schedule import schedule
+from mind_mlir.lowering.schedule.emission.decision import Decisions
+from mind_mlir.lowering.schedule.listing import listing
+from mind_mlir.lowering.to_linalg import to_linalg
+from mind_mlir.lowering.to_llvm import linked, to_llvm
+from mind_mlir.mlir.bindings import new_context
+from mind_mlir.mlir.references import References
+from mind_mlir.mlir.stack import check_stack
+from mind_mlir.passes.canonical_form import reducible, timed
+from mind_mlir.passes.expand import expanded
+from mind_mlir.passes.forms import STEPS
+from mind_mlir.passes.optimize import optimize
+from mind_mlir.passes.verify import verify
+from mind_mlir.support.float_mode import fixed
+from mind_mlir.support.interrupts import allowed, deliver, held
+from mind_mlir.support.options import CompileOptions
+from mind_mlir.support.stages import FORMS, MLIR_FORMS
+from mind_mlir.target import named_target
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
+
+    from mind_mlir.diagnostics.checks import Place
+    from mind_mlir.ir.module import Module
+    from mind_mlir.lowering.buffers.plan import Arena
+    from mind_mlir.lowering.schedule.contraction.library import Kernel
+    from mind_mlir.lowering.schedule.listing import Opcodes
+    from mind_mlir.mlir.bindings import Context
+    from mind_mlir.mlir.bindings import Module as MLIRModule
+    from mind_mlir.mlir.context import Outcome
+    from mind_mlir.passes.optimize.driver import PassObserver
+    from mind_mlir.passes.record import Evaluate
+    from mind_mlir.target import Target
+
+
+class Observer(Protocol):
+    """Called with each stage's name and a function that prints the module as it then is."""
+
+    def __call__(self, stage: str, text: Callable[[], str], /) -> None:
+        """Look at a stage."""
+
+
+@dataclass(slots=True)
+class Lowering:
+    """One module on its way down.
+
+    Attributes:
+        target: The machine to schedule for.
+        threads: How many threads share a loop at most, as `to_llvm` takes it.
+        options: What the caller chose; those of its `target` and `threads` are settled already.
+        observer: Sees each form as it appears.
+        evaluate: Runs code while the module is compiled, if it is to be optimised so.
+        pass_observer: Sees what each pass of the optimiser changes.
+        debug_info: Whether forms of MLIR are printed with their locations.
+        kernels: Is told early the micro-kernels that the module calls, and makes them: the module then only
+            declares them. Else they become part of it.
+        references: Takes the data of large literals, which MLIR then knows by name; None if their forms in
+            MLIR are to be seen by somebody.
+        context: The context to lower in, one that takes unregistered operations; a fresh one unless given.
+        timings: Seconds spent in each stage so far.
+        canonical: The canonical in-memory module, once there is one; `run` begins with it where it is given.
+        mlir: The current MLIR module, once there is one.
+        decisions: What the scheduler decided, once it has and if anybody looks.
+        plan_wanted: Whether it is taken down which buffer lies where.
+        arenas: Where buffers lie, once they have been placed and if that is wanted; callees come first.
+        checks_of: The run-time checks whose outcome each public function returns in its status, by its name.
+    """
+
+    target: Target = field(default_factory=named_target)
+    threads: int | None = None
+    options: CompileOptions = field(default_factory=CompileOptions)
+    observer: Observer | None = None
+    evaluate: Evaluate | None = None
+    pass_observer: PassObserver | None = None
+    debug_info: bool = False
+    kernels: Callable[[Sequence[Kernel]], object] | None = None
+    references: References | None = None
+    context: Context | None = None
+    timings: dict[str, float] = field(default_factory=dict)
+    canonical: Module | None = None
+    mlir: MLIRModule | None = None
+    decisions: Decisions | None = None
+    plan_wanted: bool = False
+    arenas: list[Arena] = field(default_factory=list)
+    checks_of: Mapping[str, tuple[Outcome, ...]] = field(default_factory=dict)
+    _opcodes: Callable[[], Opcodes] = dict
+
+    @held()
+    @fixed()
+    def run(self, module: Module, until: str = "llvm") -> str | None:
+        """Lower ``module`` up to and including stage ``until``.
+
+        Returns:
+            The text when ``until`` is no form of MLIR, else None; `mlir` then holds the module.
+
+        Raises:
+            VerificationError: The module breaks a rule of its profile; all findings are in it.
+            UnsupportedError: E7004, branches and loops nest too deeply; E7103, this thread has little stack.
+            InternalError: A stage failed on a verified module.
+        """
+        check_stack()
+        offered = nullcontext() if self.references is None else self.references.offered()
+        with reducible(module, self._repeat), offered:
+            return self._run(module, until)
+
+    def _repeat(self, module: Module, stage: str) -> None:
+        """Lower another module up to ``stage`` as this one, unseen."""
+        again = replace(
+            self,
+            observer=None,
+            pass_observer=None,
+            kernels=None if self.kernels is None else lambda _: None,
+            references=None if self.references is None else References(),
+            context=None,
+            timings={},
+            canonical=None,
+            mlir=None,
+        )
+        again.run(module, stage if stage in FORMS else "canonical")
+
+    def _run(self, module: Module, until: str) -> str | None:
+        self._see("core", lambda: print_module(module))
+        if until == "core":
+            return print_module(module)
+        given = self.canonical
+        if given is None:
+            with self._timed("verify"):
+                module = expanded(verify(module))
+        for stage, step in STEPS.items():
+            if stage == "canonical" and given is not None:
+                module = given
+            else:
+                module = self._core_step(stage, module, step)
+            if stage == until:
+                return print_module(module)
+        module = self._core_step("optimized", module, self._optimize)
+        if until == "optimized":
+            return print_module(module)
+        with self._timed("mind", lambda: print_module(module)):
+            # The module has been verified: loading the dialect for its checks would take a millisecond.
+            context = new_context(unregistered=True) if self.context is None else self.context
+            self.mlir = emit(module, context)
+        self._opcodes = partial(_opcodes, module)
+        self._see("mind", self.text)
+        self.lower_mlir(until, after="mind")
+        return self.schedule_text() if until == "schedule" else None
+
+    @held()
+    @fixed()
+    def lower_mlir(self, until: str = "llvm", *, after: str) -> None:
+        """Take `mlir`, which is in form ``after``, down to form ``until``."""
+        steps: dict[str, Callable[[], None]] = {
+            "linalg": self._to_linalg,
+            "scheduled": lambda: self._schedule(until),
+            "bufferized": self._bufferize,
+            "llvm": self._to_llvm,
+        }
+        last = "scheduled" if until == "schedule" else until
+        for stage in MLIR_FORMS[MLIR_FORMS.index(after) + 1 : MLIR_FORMS.index(last) + 1]:
+            with self._timed(stage, self.text):
+                steps[stage]()
+            if stage == "scheduled":
+                self._see("schedule", self.schedule_text)
+            if stage != "scheduled" or until != "schedule":
+                self._see(stage, self.text)
+
+    def _schedule(self, until: str) -> None:
+        self.decisions = Decisions(wanted=until == "schedule" or self.observer is not None)
+        kernels = schedule(self.mlir, self.target, self.decisions, self.options)
+        if self.kernels is not None and self.mlir is not None:
+            with self.mlir.context:
+                self.kernels(kernels)
+
+    def _bufferize(self) -> None:
+        plans = Plans() if self.plan_wanted else None
+        bufferize(self.mlir, plans=plans)
+        self.arenas = [] if plans is None else plans.arenas
+
+    def _to_llvm(self) -> None:
+        debug = self.options.debug
+        link = debug or self.kernels is None
+        to_llvm(self.mlir, self.target, threads=self.threads, link=link, located=debug)
+        if debug:
+            opcodes = {place: opcode for (_, place), opcode in self._opcodes().items() if place is not None}
+            add_debug_info(self.mlir, Sources(prefixes=self.options.debug_prefixes), opcodes)
+
+    def _optimize(self, module: Module) -> Module:
+        disabled = self.options.disabled_passes
+        if self.options.debug:  # a function for what is repeated would have the lines of the first of them
+            disabled |= {"layers"}
+        return optimize(
+            module, disabled, observer=self.pass_observer, target=self.target, evaluate=self.evaluate
+        )
+
+    def _core_step(self, stage: str, module: Module, step: Callable[[Module], Module]) -> Module:
+        with self._timed(stage, lambda: print_module(module)):
+            result = step(module)
+        if stage == "canonical":
+            self.canonical = result
+        self._see(stage, lambda: print_module(result))
+        return result
+
+    def _to_linalg(self) -> None:
+        lowered = to_linalg(self.mlir)
+        if self.options.debug:
+            settle_bodies(lowered.module)
+        self.mlir, self.checks_of = lowered.module, lowered.checks_of
+
+    @held()
+    def text(self) -> str:
+        """Return the current MLIR module as text, micro-kernels included."""
+        if self.mlir is None:
+            return ""
+        module = linked(self.mlir, self.target)
+        return str(module.operation.get_asm(enable_debug_info=self.debug_info))
+
+    @held()
+    def schedule_text(self) -> str:
+        """Return what the scheduler decided, for people; empty before it has."""
+        return "" if self.decisions is None else listing(self.decisions, self.target, self._opcodes())
+
+    def _see(self, stage: str, text: Callable[[], str]) -> None:
+        deliver()
+        if self.observer is not None:
+            with allowed():
+                self.observer(stage, text)
+
+    def _timed(self, stage: str, reproducer: Callable[[], str] | None = None) -> AbstractContextManager[None]:
+        return timed(self.timings, stage, reproducer)
+
+
+def _opcodes(module: Module) -> Opcodes:
+    """Return what ``module`` calls its operations, by what `emit` leaves of each in its location."""
+    found: dict[tuple[str, Place | None], str] = {}
+    for function in module.functions:
+        for operation in operations_of(function.blocks):
+            location = operation.location
+            place = None if location is None else (location.source.name, location.line, location.column)
+            found[operation.label, place] = operation.opcode
+    return found

@@ -1,0 +1,1 @@
+"""What every part of the compiler stands on: checks of arguments, cores, memory, options, stages."""

@@ -1,9 +1,0 @@
-"""From the syntax tree of the surface language to Core IR: names, types and operations in one go."""
-
-from mind_mlir.surface.elaboration import aggregates, calls, control, indexing, loops, operators, routines
-from mind_mlir.surface.elaboration.programs import check, dimensions, entries, lower
-
-#: Modules whose rules are registered by their import.
-RULES = (aggregates, calls, control, indexing, loops, operators, routines)
-
-__all__ = ("check", "dimensions", "entries", "lower")

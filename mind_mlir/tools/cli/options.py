@@ -1,0 +1,325 @@
+"""Options that several subcommands share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from mind_mlir.cache.directory import SWITCH
+from mind_mlir.diagnostics.render import FORMATS
+from mind_mlir.runtime.threads import MOST_THREADS, VARIABLE
+from mind_mlir.support.stages import FORMS
+from mind_mlir.support.suggestions import did_you_mean
+from mind_mlir.target import ARTEFACT_TARGETS, TARGETS
+from mind_mlir.target import VARIABLE as TARGET_VARIABLE
+from mind_mlir.tools.cli.completion import (
+    complete_artefact_target,
+    complete_conversion_target,
+    complete_cpu,
+    complete_directory,
+    complete_file,
+    complete_function,
+    complete_pass,
+)
+from mind_mlir.tools.cli.optimizer_names import OPTIMIZER_PASSES
+from mind_mlir.tools.cli.session import DEFAULT_ERROR_LIMIT, Session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+Command = TypeVar("Command", bound="Callable[..., Any]")
+
+
+def file_argument(command: Command) -> Command:
+    """Add the FILE argument."""
+    return click.argument("file", metavar="FILE", shell_complete=complete_file)(command)
+
+
+def diagnostic_format(command: Command) -> Command:
+    """Add ``--diagnostic-format`` and ``--error-limit``; the choices go to the session."""
+    command = click.option(
+        "--error-limit",
+        metavar="N",
+        type=click.IntRange(0),
+        default=DEFAULT_ERROR_LIMIT,
+        show_default=True,
+        expose_value=False,
+        callback=_set_error_limit,
+        help="How many findings are printed; 0 prints all that are kept, the first 1000 of a check.",
+    )(command)
+    return click.option(
+        "--diagnostic-format",
+        type=click.Choice(FORMATS),
+        default="human",
+        expose_value=False,
+        callback=_set_format,
+        help="How findings are printed on standard error: with the source, one a line, or as JSON lines.",
+    )(command)
+
+
+def _set_format(context: click.Context, _: click.Parameter, value: Any) -> None:
+    context.ensure_object(Session).format = value
+
+
+def _set_error_limit(context: click.Context, _: click.Parameter, value: Any) -> None:
+    context.ensure_object(Session).error_limit = value
+
+
+def function_option(
+    verb: str, default: str = "'main', or the only exported one, unless given", *, several: bool = False
+) -> Callable[[Command], Command]:
+    """Add ``--func``, of which the command is given a name, or a tuple of names."""
+    return click.option(
+        "--func",
+        metavar="NAME",
+        multiple=several,
+        shell_complete=complete_function,
+        help=f"The function to {verb}; {default}.",
+    )
+
+
+def emit_option(default: str, choices: Sequence[str] = FORMS) -> Callable[[Command], Command]:
+    """Add ``--emit``."""
+    return click.option(
+        "--emit",
+        type=click.Choice(choices),
+        default=None,
+        help=f"What to print or write; '{default}' unless given.",
+    )
+
+
+def output_option(command: Command) -> Command:
+    """Add ``-o``."""
+    return click.option(
+        "-o",
+        "--output",
+        metavar="PATH",
+        shell_complete=complete_file,
+        help="Write to PATH instead of standard output; the file appears whole or not at all.",
+    )(command)
+
+
+def extensions_option(command: Command) -> Command:
+    """Add ``--extensions``."""
+    return click.option(
+        "--extensions", is_flag=True, help="Allow derivative rules outside Core v1 (Conv2d)."
+    )(command)
+
+
+def bind_option(command: Command) -> Command:
+    """Add ``--bind``; the command is given a mapping called ``extents``."""
+    return click.option(
+        "--bind",
+        "extents",
+        metavar="NAME=EXTENT",
+        multiple=True,
+        callback=_extents,
+        help="What a named dimension of a program is (?NAME in PTIR); may be given several times.",
+    )(command)
+
+
+def _extents(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for value in values:
+        name, _equals, extent = value.removeprefix("?").partition("=")
+        if not name or not extent.isdecimal() or name in found:
+            raise click.UsageError(f"--bind {value}: write NAME=EXTENT, as in B=4, once for each name")
+        found[name] = int(extent)
+    return found
+
+
+def _prefixes(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """Return what is said for which beginnings of paths."""
+    found = []
+    for value in values:
+        old, equals, new = value.partition("=")
+        if not old or not equals:
+            raise click.BadParameter(f"{value!r} is not of the form OLD=NEW.")
+        found.append((old, new))
+    return tuple(found)
+
+
+def artefact_options(command: Command) -> Command:
+    """Add the options of artefacts: ``--name``, ``--target-cpu``, ``--features``, ``--debug`` and others."""
+    for decorate in (
+        click.option(
+            "--depfile",
+            metavar="PATH",
+            shell_complete=complete_file,
+            help="Write a rule of make to PATH, too, that says what the artefact is made of.",
+        ),
+        click.option(
+            "--header",
+            metavar="PATH",
+            shell_complete=complete_file,
+            help="Write the header of an artefact to PATH, too.",
+        ),
+        click.option(
+            "--debug-prefix-map",
+            "debug_prefixes",
+            metavar="OLD=NEW",
+            multiple=True,
+            callback=_prefixes,
+            help="Say NEW for OLD where a path in debug information begins with it; may be repeated.",
+        ),
+        click.option(
+            "--debug", is_flag=True, help="Let debuggers and profilers show the lines of the program."
+        ),
+        click.option(
+            "--features",
+            metavar="+A,-B",
+            help="What the processor of an artefact has, or lacks, beyond --target and --target-cpu.",
+        ),
+        click.option(
+            "--target-cpu",
+            metavar="CPU",
+            shell_complete=complete_cpu,
+            help="The least processor that is to run an artefact, as LLVM calls it.",
+        ),
+        click.option(
+            "--name",
+            metavar="LIB",
+            help="What C functions of an artefact begin with, as in LIB_FUNC; the stem of PATH unless given.",
+        ),
+    ):
+        command = decorate(command)
+    return command
+
+
+def optimization_option(command: Command) -> Command:
+    """Add ``-O``."""
+    return click.option(
+        "-O",
+        "opt_level",
+        type=click.IntRange(0, 3),
+        default=3,
+        show_default=True,
+        help="The most that LLVM optimises; results are the same at each level.",
+    )(command)
+
+
+def threads_option(command: Command) -> Command:
+    """Add ``--threads``."""
+    return click.option(
+        "--threads",
+        metavar="N",
+        type=click.IntRange(1, MOST_THREADS),
+        help=f"How many threads share a loop at most; {VARIABLE} unless given, or one a core. Results are "
+        "the same with any number.",
+    )(command)
+
+
+def target_option(command: Command) -> Command:
+    """Add ``--target``."""
+    return click.option(
+        "--target",
+        type=click.Choice(TARGETS),
+        help=f"The processor to compile for; {TARGET_VARIABLE} unless given, or this machine's.",
+    )(command)
+
+
+def artefact_target_option(command: Command) -> Command:
+    """Add ``--target`` for artefacts, which may be for other systems; who prints a form refuses these."""
+    return click.option(
+        "--target",
+        metavar="NAME",
+        shell_complete=complete_artefact_target,
+        help=f"The processor to compile for, one of {', '.join(ARTEFACT_TARGETS)}, the last two for "
+        f"artefacts only; {TARGET_VARIABLE} unless given, or this machine's.",
+    )(command)
+
+
+def conversion_target_option(verb: str, *, required: bool) -> Callable[[Command], Command]:
+    """Add ``--target`` for conversion targets."""
+    return click.option(
+        "--target",
+        metavar="NAME",
+        required=required,
+        shell_complete=complete_conversion_target,
+        help=f"The conversion target {verb}, such as llvm; 'mind-mlir targets' shows all.",
+    )
+
+
+def winograd_option(command: Command) -> Command:
+    """Add ``--winograd``."""
+    return click.option(
+        "--winograd",
+        is_flag=True,
+        help="Compute 3x3 convolutions in Winograd's form where that is faster, within a bound of its own.",
+    )(command)
+
+
+def constant_option(command: Command) -> Command:
+    """Add ``--constant``; the command is given a mapping called ``constants``, from names to files."""
+    return click.option(
+        "--constant",
+        "constants",
+        metavar="NAME=FILE.npy",
+        multiple=True,
+        callback=_constants,
+        help="Make an input part of the code, with the array in FILE; what is made of such inputs alone is "
+        "computed once. Repeatable.",
+    )(command)
+
+
+def _constants(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for value in values:
+        name, _equals, path = value.partition("=")
+        if not name or not path or name in found:
+            raise click.UsageError(f"--constant {value}: write NAME=FILE.npy, once for each name")
+        found[name] = path
+    return found
+
+
+def disable_pass_option(command: Command) -> Command:
+    """Add ``--disable-pass``; the command is given a set called ``disabled_passes``."""
+    return click.option(
+        "--disable-pass",
+        "disabled_passes",
+        metavar="NAME",
+        multiple=True,
+        callback=_pass_names,
+        shell_complete=complete_pass,
+        help=f"Leave out a pass of the optimiser: {', '.join(OPTIMIZER_PASSES)}; or all. Repeatable.",
+    )(command)
+
+
+def _pass_names(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> frozenset[str]:
+    for value in values:
+        if value not in (*OPTIMIZER_PASSES, "all"):
+            hint = (
+                did_you_mean(value, OPTIMIZER_PASSES, "'")
+                or f"; the passes are {', '.join(OPTIMIZER_PASSES)}"
+            )
+            raise click.UsageError(f"--disable-pass {value}: no pass of the optimiser is called so{hint}")
+    return frozenset(OPTIMIZER_PASSES if "all" in values else values)
+
+
+def cache_option(command: Command) -> Command:
+    """Add ``--cache`` and ``--no-cache``."""
+    return click.option(
+        "--cache/--no-cache",
+        "cache",
+        default=None,
+        help=f"Keep machine code on disk, and find it again there; {SWITCH} unless given, or yes.",
+    )(command)
+
+
+def stage_options(command: Command) -> Command:
+    """Add the options that look at the stages: ``--print-ir-after-all``, ``--dump-stages``, ``--timing``."""
+    for decorate in (
+        click.option("--timing", is_flag=True, help="Print how long each stage took to standard error."),
+        click.option(
+            "--dump-stages",
+            metavar="DIR",
+            shell_complete=complete_directory,
+            help="Write every stage's form to a numbered file in DIR.",
+        ),
+        click.option(
+            "--print-ir-after-all", is_flag=True, help="Print every stage's form to standard error."
+        ),
+    ):
+        command = decorate(command)
+    return command

@@ -1,0 +1,203 @@
+"""`mind-mlir run`: compile a program, or load a bundle, and run it on arrays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from click.core import ParameterSource
+
+from mind_mlir.support.options import CompileOptions
+from mind_mlir.tools.cli.completion import complete_file
+from mind_mlir.tools.cli.options import (
+    bind_option,
+    cache_option,
+    constant_option,
+    diagnostic_format,
+    disable_pass_option,
+    file_argument,
+    function_option,
+    optimization_option,
+    stage_options,
+    target_option,
+    threads_option,
+    winograd_option,
+)
+from mind_mlir.tools.cli.session import EXIT_DIAGNOSTICS
+from mind_mlir.tools.cli.variables import check_runnable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mind_mlir.tools.cli.session import Session
+
+#: What goes with a bundle; the other options are about compiling.
+_FOR_BUNDLES = frozenset(("file", "inputs", "seed", "func", "output", "threads"))
+
+
+@click.command(name="run")
+@file_argument
+@bind_option
+@click.option(
+    "--input",
+    "inputs",
+    metavar="SPEC",
+    multiple=True,
+    help="What an input is, see above. Repeatable.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0, max=2**64 - 1),
+    default=0,
+    show_default=True,
+    help="Seed of random inputs, and of the random operations of a PTIR program.",
+)
+@function_option("run")
+@click.option("--interpret", "interpreted", is_flag=True, help="Interpret with numpy instead of compiling.")
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Compare each operation with the interpreter, a loop, branch or call as one; exit 1 if one differs.",
+)
+@click.option(
+    "-o",
+    "--output",
+    metavar="PATH",
+    shell_complete=complete_file,
+    help="Write the outputs to PATH: .npz, or .npy where there is one.",
+)
+@optimization_option
+@threads_option
+@target_option
+@winograd_option
+@disable_pass_option
+@constant_option
+@cache_option
+@diagnostic_format
+@stage_options
+@click.pass_obj
+def command(
+    session: Session,
+    file: str,
+    extents: Mapping[str, int],
+    inputs: tuple[str, ...],
+    seed: int,
+    func: str | None,
+    interpreted: bool,
+    check: bool,
+    output: str | None,
+    opt_level: int,
+    threads: int | None,
+    target: str | None,
+    winograd: bool,
+    disabled_passes: frozenset[str],
+    constants: Mapping[str, str],
+    cache: bool | None,
+    print_ir_after_all: bool,
+    dump_stages: str | None,
+    timing: bool,
+) -> None:
+    """Compile a program and run it on arrays; or run a bundle, which is compiled.
+
+    FILE is a program, or a directory that mind-mlir compile --emit=bundle has
+    written, for which nothing is compiled: --input, --seed, --func, --threads
+    and -o go with one, and random integers are small whatever they are for.
+
+    The outputs are printed, or written to PATH as output_0, output_1, ...; what
+    numpy has no type for (bf16, fp8, 4-bit integers) as bytes, V2 or V1, which
+    ml_dtypes gives a type: array.view(ml_dtypes.bfloat16).
+
+    \b
+    Every input needs an array. SPEC is one of
+      NAME=VALUE          a number, true, false, nan, inf, or nested lists
+                          of these: x=2.5, 'x=[[1, 2], [3, 4]]'
+      NAME=random         random numbers; also zeros, ones
+      NAME=FILE.npy       an array that numpy.save wrote
+      FILE.npz            arrays that numpy.savez wrote, by the inputs' names
+      random              for all inputs not named; also zeros, ones
+    """  # noqa: D301 -- click reads the \b
+    if Path(file).is_dir():
+        _run_bundle(session, file, func, inputs, seed, output, threads)
+        return
+    if interpreted and (check or print_ir_after_all or dump_stages):
+        raise click.UsageError(
+            "--interpret compiles nothing: leave out --check, --print-ir-after-all, --dump-stages"
+        )
+    if winograd and check:
+        raise click.UsageError("--check is about the bound of sums: leave out --winograd, which has another")
+    if not interpreted:
+        check_runnable(target)
+    from mind_mlir.ir.analysis.restriction import restricted  # noqa: PLC0415 -- as above
+    from mind_mlir.ir.entry import entry_function  # noqa: PLC0415 -- as above
+    from mind_mlir.ir.interface import interface_of  # noqa: PLC0415 -- as above
+    from mind_mlir.passes.verify import verify  # noqa: PLC0415 -- as above
+    from mind_mlir.runtime.threads import set_num_threads  # noqa: PLC0415 -- as above
+    from mind_mlir.tools.cli.array_output import check_output_name, deliver  # noqa: PLC0415 -- as above
+    from mind_mlir.tools.cli.constants import declared  # noqa: PLC0415 -- as above
+    from mind_mlir.tools.cli.execution import compare, execute  # noqa: PLC0415 -- as above
+    from mind_mlir.tools.cli.input_extents import given_extents  # noqa: PLC0415 -- as above
+    from mind_mlir.tools.cli.inputs import InputSpecs, make_inputs  # noqa: PLC0415 -- as above
+    from mind_mlir.tools.cli.stage_log import StageLog  # noqa: PLC0415 -- as above
+
+    if threads is not None:
+        set_num_threads(threads)
+    specs = InputSpecs.parse(inputs)
+    log = StageLog.of(session, print_ir_after_all=print_ir_after_all, dump_stages=dump_stages, timing=timing)
+    module = log.read(file, func, extents, lambda program: given_extents(program, func, specs))
+    with log.timed("verify"):
+        verify(module)
+    function = entry_function(module, func)
+    module = declared(restricted(module, function.name), constants)
+    interface = interface_of(entry_function(module, function.name))
+    session.stage = "inputs"
+    arguments = make_inputs(module, interface, specs, seed)
+    if output is not None:
+        check_output_name(output, len(interface.outputs))
+    agrees = True
+    if check:
+        agrees = compare(module, arguments, log, target)
+    else:
+        options = (
+            None
+            if interpreted
+            else CompileOptions(
+                *(opt_level, threads, target, winograd, disabled_passes),
+                prepares=bool(constants),
+                cache=cache,
+            )
+        )
+        results = execute(module, arguments, log, options)
+        deliver(interface.outputs, results, output)
+    log.finish()
+    if not agrees:
+        click.get_current_context().exit(EXIT_DIAGNOSTICS)
+
+
+def _run_bundle(
+    session: Session,
+    path: str,
+    function: str | None,
+    inputs: tuple[str, ...],
+    seed: int,
+    output: str | None,
+    threads: int | None,
+) -> None:
+    """Run a bundle.
+
+    Raises:
+        click.UsageError: There is an option that says how to compile something.
+    """
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        given = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
+        if given and parameter.expose_value and parameter.name not in _FOR_BUNDLES:
+            raise click.UsageError(
+                f"'{path}' is a bundle, for which nothing is compiled: leave out {parameter.opts[-1]}"
+            )
+    from mind_mlir.runtime.threads import set_num_threads  # noqa: PLC0415 -- as above
+    from mind_mlir.tools.cli.bundles import run_bundle  # noqa: PLC0415 -- loads numpy, which --help and completion do without
+
+    if threads is not None:
+        set_num_threads(threads)
+    run_bundle(session, path, function, inputs, seed, output)

@@ -1,0 +1,185 @@
+"""Looks at the stages as a module goes through them: printing, dumping and timing."""
+
+from __future__ import annotations
+
+import sys
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from mind_mlir.diagnostics import MindError
+from mind_mlir.ir.module import Functions, Module
+from mind_mlir.languages.mind.program import SurfaceProgram
+from mind_mlir.languages.ptir.restriction import restricted
+from mind_mlir.languages.ptir.symbols import bind, checked_bindings, symbols_of
+from mind_mlir.languages.ptir.to_module import to_module
+from mind_mlir.outputs.files import make_directory, write_file
+from mind_mlir.support.frozen import FrozenDict
+from mind_mlir.support.stages import suffix
+from mind_mlir.tools.cli.sources import read_program
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from mind_mlir.languages.ptir.program import Program
+    from mind_mlir.tools.cli.session import Session
+
+_T = TypeVar("_T")
+
+NOTHING_BOUND: Mapping[str, int] = FrozenDict()
+
+
+@dataclass(slots=True)
+class StageLog:
+    """An observer of the pipeline that prints, dumps and times the stages.
+
+    Attributes:
+        session: Told which stage is running, for the report of an internal error.
+        print_all: Whether every form goes to standard error.
+        directory: Where every form is written to: ``00-core.ir``, ``01-canonical.ir`` ...
+        timing: Whether `finish` prints the table of timings.
+        print_passes: Whether what passes of the optimiser change goes to standard error.
+        timings: Seconds spent in each stage, in the order in which they ran.
+    """
+
+    session: Session
+    print_all: bool = False
+    directory: Path | None = None
+    timing: bool = False
+    print_passes: bool = False
+    timings: dict[str, float] = field(default_factory=dict)
+    _count: int = 0
+
+    def __post_init__(self) -> None:
+        if self.directory is not None:
+            make_directory(self.directory)
+
+    @classmethod
+    def of(
+        cls, session: Session, *, print_ir_after_all: bool, dump_stages: str | None, timing: bool
+    ) -> StageLog:
+        """Build the log that the options of `stage_options` ask for."""
+        return cls(session, print_ir_after_all, Path(dump_stages) if dump_stages else None, timing)
+
+    @property
+    def looks(self) -> bool:
+        """Return whether anybody wants to see forms; code that is found on disk goes through none."""
+        return self.print_all or self.directory is not None
+
+    def __call__(self, stage: str, text: Callable[[], str]) -> None:
+        """See one form (`mind_mlir.lowering.pipeline.Observer`)."""
+        self.session.stage = f"after {stage}"
+        if self.print_all:
+            sys.stderr.write(f"// -----// IR after {stage} //----- //\n{text().rstrip()}\n\n")
+        if self.directory is not None:
+            name = f"{self._count:02d}-{stage}{suffix(stage)}"
+            write_file(self.directory / name, f"{text().rstrip()}\n".encode())
+        self._count += 1
+
+    def see_pass(self, name: str, before: Callable[[], str], after: Callable[[], str]) -> None:
+        """See what a pass of the optimiser changes (`mind_mlir.passes.optimize`)."""
+        if self.print_passes:
+            for when, text in (("before", before), ("after", after)):
+                sys.stderr.write(f"// -----// IR {when} {name} //----- //\n{text().rstrip()}\n\n")
+
+    @contextmanager
+    def timed(self, stage: str) -> Iterator[None]:
+        """Time a stage that the pipeline does not time itself."""
+        self.session.stage = stage
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.timings[stage] = self.timings.get(stage, 0.0) + time.perf_counter() - start
+
+    def read(
+        self,
+        path: str,
+        function: str | None = None,
+        extents: Mapping[str, int] = NOTHING_BOUND,
+        given: Callable[[Program | SurfaceProgram], Mapping[str, int]] = lambda _: NOTHING_BOUND,
+    ) -> Module:
+        """Read and parse the program at ``path``; what is no module becomes one.
+
+        Args:
+            path: The file; ``-`` is standard input.
+            function: The function that is wanted of a program; by default its entry.
+            extents: What its symbolic dimensions are.
+            given: Says what others of them are.
+
+        Raises:
+            ParseError: It cannot be read, or is not well-formed.
+            VerificationError: A program breaks a rule, or has no such function (E2002).
+            click.UsageError: There is no such symbolic dimension.
+        """
+        with self.timed("parse"):
+            found = read_program(self.session, path)
+        if isinstance(found, Module):
+            if extents:
+                raise click.UsageError(
+                    "--bind is for PTIR and .mind programs: Core IR has no open dimensions"
+                )
+            return found
+        if isinstance(found, SurfaceProgram):
+            with self.timed("elaborate"):
+                return lowered(found, function, {**given(found), **extents})
+        with self.timed("convert"):
+            program: Program = bound(restricted(found, function), extents)
+            return to_module(bind(program, given(program)))
+
+    def add(self, timings: Mapping[str, float]) -> None:
+        """Take over the timings of a lowering."""
+        for stage, seconds in timings.items():
+            self.timings[stage] = self.timings.get(stage, 0.0) + seconds
+
+    def finish(self) -> None:
+        """Print the table of timings when it was asked for."""
+        if not self.timing:
+            return
+        width = max(map(len, self.timings), default=0)
+        lines = [f"  {stage:<{width}}  {seconds * 1e3:9.3f} ms" for stage, seconds in self.timings.items()]
+        total = sum(self.timings.values())
+        sys.stderr.write(
+            "\n".join(["stage timings", *lines, f"  {'total':<{width}}  {total * 1e3:9.3f} ms\n"])
+        )
+
+
+def lowered(program: SurfaceProgram, function: str | None, extents: Mapping[str, int]) -> Module:
+    """Return a program of the surface language as a module, whose function keeps its name.
+
+    Raises:
+        VerificationError: It breaks a rule, or has no such function (E2002).
+        click.UsageError: It has no such dimension.
+    """
+    module = with_extents(partial(program.lower, function, extents))
+    if not module.is_flat or function is None:
+        return module
+    return replace(module, functions=Functions((replace(module.functions[0], name=function),)))
+
+
+def with_extents(make: Callable[[], _T]) -> _T:
+    """Return what ``make`` makes of what ``--bind`` says.
+
+    Raises:
+        click.UsageError: There is no such dimension.
+    """
+    try:
+        return make()
+    except ValueError as error:
+        if isinstance(error, MindError):
+            raise
+        raise click.UsageError(f"--bind: {error}") from error
+
+
+def bound(program: Program, extents: Mapping[str, int]) -> Program:
+    """Return a program with its symbolic dimensions bound as ``--bind`` says.
+
+    Raises:
+        click.UsageError: It has no such symbol.
+    """
+    return with_extents(lambda: bind(program, checked_bindings(extents, symbols_of(program))))

@@ -1,0 +1,1 @@
+"""`mind-opt`: mlir-opt with the `mind` dialect and our lowering stages."""

@@ -1,0 +1,91 @@
+"""The command line of `mind-opt`: any ``--<pass>``, LLVM's spellings, and help that lists the passes."""
+
+from __future__ import annotations
+
+from itertools import islice
+from textwrap import wrap
+from typing import Any
+
+import click
+
+from mind_mlir.tools.cli.session import GuardedCommand
+from mind_mlir.tools.opt.mlir_names import MLIR_PASSES
+from mind_mlir.tools.opt.pass_names import PASSES
+from mind_mlir.tools.opt.pass_pipeline import Pass
+
+#: LLVM's ways of writing a truth value.
+_TRUE, _FALSE = ("true", "TRUE", "True", "1"), ("false", "FALSE", "False", "0")
+
+
+class Tool(GuardedCommand):
+    """A command that takes ``--<pass>[=options]`` for any pass, in order; its errors end in exit codes.
+
+    As everywhere in LLVM one dash does for two, and a flag may be given a truth value: ``-cse``,
+    ``--verify-each=false``.
+    """
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Set the arguments that name a pass apart; MLIR knows its own, so any name will do here."""
+        options = self.named_options(ctx)
+        passes: list[Pass] = ctx.meta.setdefault("passes", [])
+        others: list[str] = []
+        rest = iter(args)
+        for argument in rest:
+            if argument == "--":
+                others += [argument, *rest]
+                break
+            if not argument.startswith("-") or argument == "-":
+                others.append(argument)
+                continue
+            name, equals, value = argument.partition("=")
+            name = f"--{name.lstrip('-')}" if name not in options else name
+            option = options.get(name)
+            if option is None:
+                passes.append(Pass(name[2:], f"{{{value}}}" if value else ""))
+            elif option.is_flag:
+                others = _flag(others, option, name, value)
+            elif equals:
+                others += [name, value]
+            elif isinstance(option, OptionalValue):
+                others += [name, option.value]
+            else:
+                others += [name, *islice(rest, 1)]
+        return super().parse_args(ctx, others)
+
+    def named_options(self, ctx: click.Context) -> dict[str, click.Option]:
+        """Return the options by each of their spellings."""
+        return {
+            name: option
+            for option in self.get_params(ctx)
+            if isinstance(option, click.Option)
+            for name in (*option.opts, *option.secondary_opts)
+        }
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the passes, ours first."""
+        with formatter.section("Passes of mind-mlir"):
+            formatter.write_dl([(f"--{name}", summary) for name, summary in PASSES.items()])
+        with formatter.section("Passes of MLIR, which take options as --PASS=OPTION=VALUE"):
+            indent = " " * formatter.current_indent
+            width = formatter.width - formatter.current_indent
+            lines = wrap("  ".join(MLIR_PASSES), width, break_on_hyphens=False)
+            formatter.write("".join(f"{indent}{line}\n" for line in lines))
+        super().format_epilog(ctx, formatter)
+
+
+class OptionalValue(click.Option):
+    """An option with a value for where it is given none, which then follows after ``=`` only."""
+
+    def __init__(self, *args: Any, value: str, **attributes: Any) -> None:
+        super().__init__(*args, **attributes)
+        self.value = value
+
+
+def _flag(others: list[str], option: click.Option, name: str, value: str) -> list[str]:
+    """Return the arguments ``others`` with a flag put to ``value``; the last one counts."""
+    if value in _FALSE:
+        spellings = {*option.opts, *option.secondary_opts}
+        return [other for other in others if other not in spellings] + option.secondary_opts[:1]
+    if value and value not in _TRUE:
+        raise click.BadParameter(f"'{value}' is no truth value: write true or false", param_hint=name)
+    return [*others, name]
