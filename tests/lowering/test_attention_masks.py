@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import mind_mlir
+import mind_mlir.numpy as mnp
 
 Array = np.ndarray[Any, np.dtype[Any]]
 HEADS, ROWS, DEPTH = 2, 32, 8
@@ -101,3 +102,23 @@ func @main(%x: tensor<f32[32, 32]>, %y: {scores}, %k: tensor<f32[64, 128]>, %c: 
     (expected,) = mind_mlir.interpret(module, arguments)
     (found,) = guarded.call_executable(mind_mlir.compile(module), arguments)
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_truth_values_between_passes(dtype: type[np.floating[Any]]) -> None:
+    """Which elements are the greatest of rows is counted, and chosen by: no array of scores holds that."""
+
+    def total(x: Array, y: Array, w: Array, v: Array, u: Array) -> Any:
+        scores = y + x @ w
+        return mnp.sum(((scores - mnp.max(scores, axis=1, keepdims=True)) @ v) @ u)
+
+    rng = np.random.default_rng(0)
+    shapes = [(32, 16), (32, 16), (16, 16), (16, 16), (16, 16)]
+    arrays = [rng.standard_normal(shape).astype(dtype) for shape in shapes]
+    lowered = mind_mlir.jit(mind_mlir.grad(total, argnums=(0, 1, 2))).lower(*arrays)
+    executable = lowered.compile()
+    names = [each.name for each in executable.parameters]
+    arguments = dict(zip(names, arrays, strict=True))
+    expected = mind_mlir.interpret(lowered.module, arguments)
+    for one, other in zip(guarded.call_executable(executable, arguments), expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-4)

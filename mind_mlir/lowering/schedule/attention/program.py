@@ -117,6 +117,11 @@ class Program:
         """Return whether ``node`` differs from element to element."""
         return self.row in node.dims and self.column in node.dims
 
+    def _fits(self, node: Node) -> bool:
+        """Return whether an array of scores can hold ``node``: floats, of f64 where scores are."""
+        widest = max(32, *(ir.FloatType(score.type).width for score in self.scores))
+        return isinstance(node.type, ir.FloatType) and node.type.width <= widest
+
     @cached_property
     def stages(self) -> tuple[Stage, ...]:
         """The passes over the scores; the last one has no reductions, and may store nothing."""
@@ -132,7 +137,9 @@ class Program:
             for place, old in enumerate(stored):
                 others = {each for each in stored if each is not old}
                 for node in reversed(now):
-                    if node in stored or not self.is_wide(node) or old not in ordered([node], stop=others):
+                    if node in stored or not self.is_wide(node) or not self._fits(node):
+                        continue
+                    if old not in ordered([node], stop=others):
                         continue
                     needed = _needed(later, {*others, node})
                     if node in needed and old not in needed:
