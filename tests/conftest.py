@@ -25,4 +25,10 @@ settings.register_profile(
 )
 # A search at random is also one for programs that take long: none is to need half a minute (30,000 ms).
 settings.register_profile("fuzz", deadline=30_000, suppress_health_check=_QUIET, print_blob=True)
-settings.load_profile("fuzz" if "MIND_MLIR_FUZZ" in os.environ else "fixed")
+if "MIND_MLIR_FUZZ" in os.environ:
+    from mind_mlir.mlir import passes
+
+    settings.load_profile("fuzz")
+    passes.always_verified = True
+else:
+    settings.load_profile("fixed")

@@ -27,6 +27,10 @@ class _Local(threading.local):
 _local = _Local()
 
 
+#: Whether modules are verified after each pass, whoever asks for it; tests that look for bugs set it.
+always_verified = False
+
+
 @contextmanager
 def keeping(context: Context, managers: dict[str, Any]) -> Iterator[None]:
     """Keep the pass managers that run in ``context`` during the block in ``managers``, to run them again.
@@ -54,7 +58,7 @@ def run_passes(module: Module, pipeline: str, *, verify: bool = False) -> None:
         manager = kept.get(pipeline)
         if manager is None:
             manager = kept[pipeline] = PassManager.parse(f"builtin.module({pipeline})")
-        manager.enable_verifier(verify)
+        manager.enable_verifier(verify or always_verified)
         manager.run(module.operation)
     deliver()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import TYPE_CHECKING
 
 import guarded
@@ -18,10 +19,10 @@ from layers import layers
 import mind_mlir
 from mind_mlir.interpreter import interpret
 from mind_mlir.ir.types import DType
+from mind_mlir.mlir import passes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from random import Random
 
     from mind_mlir import Module
 
@@ -44,6 +45,13 @@ def test_networks(kind: Callable[[Random], Module], gradient: bool, random: Rand
 @given(random=st.randoms(use_true_random=True), seed=st.integers(0, 99))
 def test_layers(random: Random, seed: int) -> None:
     check(layers(random), seed)
+
+
+def test_stages_verify(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A product and an attention in bf16 call one kernel with pointers to elements of their own types."""
+    monkeypatch.setattr(passes, "always_verified", True)
+    module = networks.attentions(Random(20))  # noqa: S311 -- a program, the same each time
+    mind_mlir.compile(mind_mlir.differentiate(module, cotangents="given").module)
 
 
 def check(module: Module, seed: int) -> None:

@@ -17,7 +17,7 @@ from mind_mlir.mlir.records import read_record, record_attribute
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mind_mlir.mlir.bindings import Attribute, Module, Operation, Value
+    from mind_mlir.mlir.bindings import Attribute, Module, Operation, Type, Value
 
 Kernel: TypeAlias = ProductKernel | PackKernel | SweepKernel | JoinKernel | DotKernel
 
@@ -39,24 +39,36 @@ class Library:
     def __init__(self, module: Module) -> None:
         self._module = module
         self._declared = {
-            ir.StringAttr(op.attributes["sym_name"]).value
+            ir.StringAttr(op.attributes["sym_name"]).value: ir.FunctionType(
+                ir.TypeAttr(op.attributes["function_type"]).value
+            ).inputs
             for op in module.body.operations
             if LIBRARY_ATTRIBUTE in op.attributes
         }
 
     def call(self, kernel: Kernel, operands: Sequence[Value]) -> None:
         """Emit a call of ``kernel``, which is declared if need be."""
-        if kernel.name not in self._declared:
-            self._declared.add(kernel.name)
-            self._declare(kernel, [operand.type for operand in operands])
-        func.CallOp([], ir.FlatSymbolRefAttr.get(kernel.name), list(operands))
+        types = self._declared.get(kernel.name)
+        if types is None:
+            types = self._declared[kernel.name] = [operand.type for operand in operands]
+            self._declare(kernel, types)
+        given = [_as(operand, type_) for operand, type_ in zip(operands, types, strict=True)]
+        func.CallOp([], ir.FlatSymbolRefAttr.get(kernel.name), given)
 
-    def _declare(self, kernel: Kernel, types: Sequence[object]) -> None:
+    def _declare(self, kernel: Kernel, types: Sequence[Type]) -> None:
         with ir.InsertionPoint.at_block_begin(self._module.body), ir.Location.unknown():
             function = func.FuncOp(kernel.name, (list(types), []), visibility="private")
         function.attributes["llvm.bareptr"] = ir.UnitAttr.get()
         kind = next(kind for kind, type_ in _KINDS.items() if isinstance(kernel, type_))
         function.attributes[LIBRARY_ATTRIBUTE] = record_attribute(kernel, kind=kind)
+
+
+def _as(pointer: Value, type_: Type) -> Value:
+    """Emit ``pointer`` as a kernel is declared: it takes bf16 as words, too."""
+    if pointer.type == type_:
+        return pointer
+    cast = ir.Operation.create("builtin.unrealized_conversion_cast", results=[type_], operands=[pointer])
+    return cast.results[0]
 
 
 def declared_kernels(module: Module) -> list[tuple[Operation, Kernel]]:
