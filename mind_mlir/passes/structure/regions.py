@@ -178,7 +178,7 @@ class Regions:
 
         results = out.emit("While", initial, {}, list(carried.values()), (condition, body), header.location)
         after: dict[Argument, Argument] = dict(zip(carried, results, strict=True))
-        # Not what the edge that leaves passes: a multiplexer that it leads to by now takes it in another order.
+        # Not what the edge that leaves passes: a multiplexer that it now leads to takes it in another order.
         left = [parameter.value_id for parameter in latch.parameters[1 + len(parameters) :]]
         left[len(left) - len(unit.later) :] = unit.later
         for value, (argument, _) in zip(left, state[len(parameters) :], strict=True):
