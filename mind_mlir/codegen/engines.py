@@ -58,6 +58,7 @@ class Engine:
         numbers, flags = [ctypes.c_int] * 2, [ctypes.c_bool] * 2
         create = _function("Create", Handle, Handle, *numbers, ctypes.c_void_p, *flags)
         self._handle = create(handle_of(module), opt_level, 0, None, True, pic)
+        self._made = False
         if not self._handle.ptr:
             raise _refused(module)
         define = _function("RegisterSymbol", None, Handle, StringRef, ctypes.c_void_p)
@@ -70,12 +71,17 @@ class Engine:
         """Make the code, by looking up something that the module defines; return whether that went well."""
         look_up = _function("Lookup", ctypes.c_void_p, Handle, StringRef)
         with fixed():  # LLVM folds with the C library's functions
-            return bool(look_up(self._handle, StringRef.of(symbol)))
+            self._made = bool(look_up(self._handle, StringRef.of(symbol)))
+        return self._made
 
     def object(self) -> bytes:
-        """Return the object that `make` has made; nothing where that failed."""
+        """Return the object that `make` has made; nothing where that failed.
+
+        Raises:
+            UnsupportedError: E7102, the system refuses what writing it takes. It may be asked for again.
+        """
         dump = _function("DumpToObjectFile", None, Handle, StringRef)
-        return written(lambda path: dump(self._handle, StringRef.of(path)))
+        return written(lambda path: dump(self._handle, StringRef.of(path))) if self._made else b""
 
     @staticmethod
     def close(*engines: Engine) -> None:

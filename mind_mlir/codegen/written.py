@@ -18,16 +18,19 @@ if TYPE_CHECKING:
 def written(write: Callable[[str], object]) -> bytes:
     """Return what ``write`` writes to the path that it is given.
 
-    It writes to memory. Where the system shows no files of memory (there is no ``/proc``), or limits how
-    large files may be (``ulimit -f``), as counts for these, too, a pipe takes their place.
+    It writes something, and to memory. Where the system shows no files of memory (there is no ``/proc``), or
+    limits how large files may be (``ulimit -f``), as counts for these, too, a pipe takes their place.
 
     Raises:
         UnsupportedError: E7102, there are no descriptors left, no threads, or no directory for a pipe.
     """
     try:
-        return _written(write)
+        data = _written(write)
+        if not data:  # it says on standard error why, and nothing to its caller
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
     except OSError as error:
         raise refused("codegen", error) from error
+    return data
 
 
 def _written(write: Callable[[str], object]) -> bytes:

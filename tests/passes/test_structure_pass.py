@@ -423,3 +423,37 @@ def test_calls_of_calls_do_not_grow_without_bound() -> None:
     functions[-1] = functions[-1].removeprefix("internal ")
     module = structure(parse("\n".join(functions)))
     assert sum(len(function.entry.operations) for function in module.functions) < 200
+
+
+#: Blocks of loops with several entries, and exits of which one leads to where several meet; 10 returns.
+_TANGLED = ((9, 9), (5, 3), (3, 10), (4, 2), (5, 1), (6, 10), (7, 7), (8, 10), (9, 4), (10, 4))
+
+
+def test_exits_that_a_multiplexer_joins() -> None:
+    """Each block does ``x = 3 x + number``, uses up fuel, and takes its second way while there is some."""
+    state, other = "tensor<i64[]>", "tensor<f64[]>"
+    text = f"""func @main(%fuel: {state}, %x: {state}, %y: {other}) -> ({state}, {other}) {{
+^entry:
+  br ^b0(%fuel, %x)
+"""
+    for number, (spent, going) in enumerate(_TANGLED):
+        f, x = f"%f{number}", f"%x{number}"
+        text += f"""^b{number}({f}: {state}, {x}: {state}):
+  {x}a = ConstI64 {{value=3}} : {state}
+  {x}b = Mul ({x}, {x}a) : {state}
+  {x}c = ConstI64 {{value={number + 1}}} : {state}
+  {x}d = Add ({x}b, {x}c) : {state}
+  {f}a = ConstI64 {{value=1}} : {state}
+  {f}b = Sub ({f}, {f}a) : {state}
+  {f}c = ConstI64 {{value=0}} : {state}
+  {f}d = Compare ({f}b, {f}c) {{op=Greater}} : tensor<i1[]>
+  cond_br {f}d, ^b{going}({f}b, {x}d), ^b{spent}({f}b, {x}d)
+"""
+    module = parse(f"{text}^b10(%f10: {state}, %x10: {state}):\n  return %x10, %y\n}}\n")
+    y = np.float64(2.5)
+    for fuel in range(-1, 14):
+        x, left, block = 0, fuel, 0
+        while block < len(_TANGLED):
+            x, left, block = 3 * x + block + 1, left - 1, _TANGLED[block][left > 1]
+        found = interpret(module, {"fuel": np.int64(fuel), "x": np.int64(0), "y": y})
+        assert found == (x, y)

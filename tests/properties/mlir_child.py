@@ -19,7 +19,7 @@ def answer(text: str) -> dict[str, object]:
     context = new_context()
     dialect.load(context)
     try:
-        module = ir.Module.parse(text, context)
+        module = ir.Module.parse(text.encode("utf-8", "surrogatepass"), context)
         lowered = to_linalg(module).module
         assert lowered.operation.verify()
     except (MLIRError, MindError) as error:

@@ -178,6 +178,8 @@ class Regions:
 
         results = out.emit("While", initial, {}, list(carried.values()), (condition, body), header.location)
         after: dict[Argument, Argument] = dict(zip(carried, results, strict=True))
-        exits = [argument for argument in unit.edges[0].arguments if type(argument) is int]
-        for value, (argument, _) in zip((*exits, *unit.later), state[len(parameters) :], strict=True):
+        # Not what the edge that leaves passes: a multiplexer that it now leads to takes it in another order.
+        left = [parameter.value_id for parameter in latch.parameters[1 + len(parameters) :]]
+        left[len(left) - len(unit.later) :] = unit.later
+        for value, (argument, _) in zip(left, state[len(parameters) :], strict=True):
             out.bind(value, after.get(argument, argument))
