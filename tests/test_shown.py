@@ -128,7 +128,7 @@ def test_every_public_class_has_a_short_repr() -> None:
 
 def test_the_package_lists_what_is_public() -> None:
     listed = {name for name in dir(mind_mlir) if not name.startswith("__")}
-    assert listed == {*mind_mlir.__all__, "numpy"}
+    assert listed == {*mind_mlir.__all__, "numpy", "ptir"}
 
 
 def test_what_is_large_has_a_short_repr() -> None:
