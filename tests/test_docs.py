@@ -141,9 +141,11 @@ def test_links_of_a_page_lead_somewhere(page: Path) -> None:
 
 
 def anchors(page: Path) -> set[str]:
-    """Return what a link to ``page`` may name behind a ``#``: its headings, as GitHub spells them, and ids."""
+    """Return what a link to ``page`` may name behind a ``#``: headings, as GitHub spells them, and ids."""
     text = FENCE.sub("", page.read_text(encoding="utf-8"))
-    headings = [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in HEADING.findall(text)]
+    headings = [
+        re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in HEADING.findall(text)
+    ]
     return {*headings, *re.findall(r'<a id="([^"]+)">', text)}
 
 
