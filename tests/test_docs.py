@@ -31,13 +31,18 @@ from mind_mlir.support.stages import FORMS
 from mind_mlir.tracing.jit import JitFunction
 
 ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "mind_mlir"
 PAGES = [
-    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
-    *sorted((ROOT / "docs").glob("*.md")),
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")),
+    *sorted((ROOT / ".github").rglob("*.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
     *(ROOT / "examples" / name / "README.md" for name in ("c", "digits")),
 ]
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)[^)]*\)")
+ANCHORED = re.compile(r"\[[^\]]*\]\(([^)#\s]*)#([^)\s]+)\)")
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+TERM = re.compile(r'^\| <a id="([a-z0-9_-]+)"></a>\*\*(.+?)\*\* \|.*\| `([^`]+)` \|$', re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -133,6 +138,37 @@ def test_commands_of_a_page_print_what_it_shows(page: Path, tmp_path: Path) -> N
 def test_links_of_a_page_lead_somewhere(page: Path) -> None:
     targets = [target for target in LINK.findall(page.read_text(encoding="utf-8")) if "://" not in target]
     assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+def anchors(page: Path) -> set[str]:
+    """Return what a link to ``page`` may name behind a ``#``: headings, as GitHub spells them, and ids."""
+    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    headings = [
+        re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in HEADING.findall(text)
+    ]
+    return {*headings, *re.findall(r'<a id="([^"]+)">', text)}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_into_a_page_meet_a_heading_or_a_term(page: Path) -> None:
+    named = [
+        (page.parent / target if target else page, anchor)
+        for target, anchor in ANCHORED.findall(page.read_text(encoding="utf-8"))
+        if "://" not in target
+    ]
+    lost = [f"{path.name}#{anchor}" for path, anchor in named if anchor not in anchors(path)]
+    assert lost == []
+
+
+def test_the_glossary_is_in_order_and_says_where_things_are() -> None:
+    text = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+    terms = TERM.findall(text)
+    assert len(terms) == text.count("\n| <a ") > 100
+    names = [re.sub(r"[^a-z ]", "", re.sub("[-_]", " ", name.lower())) for _, name, _ in terms]
+    assert names == sorted(names)
+    assert len({anchor for anchor, _, _ in terms}) == len(terms)
+    places = [where for _, _, where in terms]
+    assert [where for where in places if not any((base / where).exists() for base in (PACKAGE, ROOT))] == []
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md"])

@@ -189,6 +189,13 @@ def test_the_page_of_the_layout_has_the_layers_in_order() -> None:
     ]
 
 
+def test_the_picture_of_the_packages_has_them_all() -> None:
+    picture = (ROOT / "docs" / "packages.svg").read_text(encoding="utf-8")
+    shown = re.findall(r'font-weight="bold">(\w+)</text>', picture)
+    packages = {layer for layer in LAYERS if (ROOT / PACKAGE / layer / "__init__.py").is_file()} - {""}
+    assert sorted(shown) == sorted(packages)
+
+
 def test_the_map_of_the_scheduling_stage_has_its_folders_in_order() -> None:
     page = (ROOT / "docs" / "schedule.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `(\w+)` \|.*\| (.*) \|$", page, re.MULTILINE)

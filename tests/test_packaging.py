@@ -11,6 +11,8 @@ import tarfile
 import tomllib
 from pathlib import Path
 
+import mind_mlir
+
 ROOT = Path(__file__).parents[1]
 #: What tools leave in the tree.
 LEFTOVERS = (
@@ -54,6 +56,13 @@ def test_what_is_met_first_needs_no_checkout(tmp_path: Path) -> None:
         text=True,
     )
     assert found.stdout == f"{site / 'mind_mlir' / '__init__.py'}\n{printed}"
+
+
+def test_the_version_is_the_same_wherever_it_stands() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    package = (ROOT / "cmake" / "MindMLIRConfigVersion.cmake").read_text(encoding="utf-8")
+    assert project["version"] == mind_mlir.__version__
+    assert f'set(PACKAGE_VERSION "{mind_mlir.__version__}")' in package
 
 
 def test_every_extra_installs_something() -> None:
