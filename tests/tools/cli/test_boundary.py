@@ -102,7 +102,7 @@ def test_what_must_be_quick_loads_neither_numpy_nor_mlir() -> None:
         "from mind_mlir.tools.cli.main import COMMANDS, program\n"
         "from mind_mlir.tools.opt.main import command as mind_opt\n"
         "def run(tool, *args):\n"
-        "    with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):\n"
+        "    with contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO())), contextlib.suppress(SystemExit):\n"
         "        tool(args)\n"
         "    assert not {'numpy', 'torch_mlir'} & set(sys.modules), args\n"
         "run(mind_opt, '--help')\n"
