@@ -4,7 +4,7 @@
     item   ::= number | word | string | ?symbol | ^region | "[" items "]" | complex(number, number)
              | word "[" items "]" | name = item
 
-What an item means is a matter of the field.
+The meaning of an item is a matter of its field.
 """
 
 from __future__ import annotations

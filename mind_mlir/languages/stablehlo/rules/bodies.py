@@ -1,4 +1,4 @@
-"""Recognize the regions of reductions, sorts and scatters: a single known operation, or a comparison."""
+"""Recognize and emit the regions of reductions, sorts and scatters: known operations, comparisons, others."""
 
 from __future__ import annotations
 
