@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a symbolic dimension stands: on an axis of a tensor."""
+    """The position of a symbolic dimension: an axis of a tensor."""
 
     leaf: int
     axis: int

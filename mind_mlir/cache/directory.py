@@ -1,4 +1,4 @@
-"""Where the cache is, and whether there is one: what the platform, the environment and callers say."""
+"""Decide whether there is a cache, and where, from the platform, the environment and callers."""
 
 from __future__ import annotations
 

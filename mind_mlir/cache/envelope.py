@@ -1,4 +1,4 @@
-"""What stands around the content of an entry, so that anything else is told from it.
+"""The envelope of the content of an entry, by which anything else is told from it.
 
     entry    ::= magic "MINDCODE", version u32, 0 u32, key 32 bytes, digest of the content 32 bytes,
                  size of the content u64, zeros up to `HEADER_BYTES`, content          (little-endian)

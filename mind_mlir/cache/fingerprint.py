@@ -1,4 +1,4 @@
-"""What the code of a program depends on besides the program: this compiler, the bindings and the machine.
+"""The fingerprint of what code depends on besides the program: this compiler, bindings and the machine.
 
 All is found without loading the bindings, in a few milliseconds, once in a process.
 

@@ -1,4 +1,4 @@
-"""What goes when a cache is full: the entries used least recently, and what killed processes have left."""
+"""Evict from a full cache the entries used least recently, and what killed processes have left."""
 
 from __future__ import annotations
 

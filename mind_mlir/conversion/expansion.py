@@ -1,4 +1,4 @@
-"""What a custom call is made of, as the check of legality sees it."""
+"""Expand custom calls to operations for the check of legality."""
 
 from __future__ import annotations
 

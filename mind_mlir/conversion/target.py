@@ -24,7 +24,7 @@ _SUFFIX = re.compile(r"(\.[A-Za-z0-9_]+)+", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class OperationRule:
-    """What a target takes of one operation.
+    """The rule of a target for one operation.
 
     Attributes:
         dtypes: What each of its operands and results has one of.
@@ -49,7 +49,7 @@ class OperationRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LegalityTable:
-    """What a target takes.
+    """The operations, dtypes and structures that a target takes.
 
     Attributes:
         operations: The rule of each operation that it takes, by opcode; of those that it does not take, a

@@ -32,7 +32,7 @@ Part: TypeAlias = CoreFunction | Block | CoreOperation | Function | Region | Ins
 
 
 class VisitKind(Enum):
-    """What a visit is to."""
+    """The kinds of parts of a program that a walk visits."""
 
     FUNCTION = "function"
     BLOCK = "block"  # of a function of a module
@@ -147,7 +147,7 @@ def _blocks(function: CoreFunction, path: str) -> Iterator[Visit]:
 
 @dataclass(slots=True)
 class _Inside:
-    """What is left to be visited in one part."""
+    """The state of a walk within one part: the parts in it that are left to be visited."""
 
     kind: VisitKind
     parts: Iterator[tuple[int, Any]]
@@ -184,7 +184,7 @@ def _program(program: Program) -> Iterator[Visit]:
 
 @dataclass(slots=True)
 class _Body:
-    """What is left to be visited of a function or region."""
+    """The state of a walk within a function or region: the instructions that are left to be visited."""
 
     instructions: Iterator[tuple[int, Instruction]]
     path: str

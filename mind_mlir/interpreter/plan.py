@@ -1,4 +1,4 @@
-"""What running a block needs to know of it, worked out once: records, attributes, and when values die."""
+"""Plan how to run a block, once for all runs: records, attributes, and when values die."""
 
 from __future__ import annotations
 

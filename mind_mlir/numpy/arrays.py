@@ -1,4 +1,4 @@
-"""What the functions take and give, and what of it they need while they are traced."""
+"""Types of the functions' arguments and results, and helpers that apply operations while tracing."""
 
 from __future__ import annotations
 

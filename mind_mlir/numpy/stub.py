@@ -1,4 +1,4 @@
-"""What type checkers and editors know of the functions that are made from records: `__init__.pyi`.
+"""Write `__init__.pyi`, the functions made from records as type checkers and editors see them.
 
 python -m mind_mlir.numpy.stub > mind_mlir/numpy/__init__.pyi
 """

@@ -1,1 +1,1 @@
-"""What is written for others: files appear whole or not at all; what the system refuses is a diagnostic."""
+"""Outputs for others: files appear whole or not at all; what the system refuses is a diagnostic."""

@@ -1,4 +1,4 @@
-"""What is said when the system does not take an output."""
+"""Errors about outputs that the system refuses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a library of compiled code looks like in C: the names, types and numbers that its header promises.
+"""The C interface of a library of compiled code: names, types and numbers that its header promises.
 
 The header and the code of the entry points are both made of what stands here.
 """

@@ -1,4 +1,4 @@
-"""What is said about artefacts that cannot be made or loaded (E65xx)."""
+"""Errors about artefacts that cannot be made or loaded (E65xx)."""
 
 from __future__ import annotations
 

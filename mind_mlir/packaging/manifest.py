@@ -62,7 +62,7 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a bundle is.
+    """The description of a bundle: its functions, its files and what they run on.
 
     Attributes:
         library: What the names of its C functions begin with.

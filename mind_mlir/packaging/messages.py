@@ -1,4 +1,4 @@
-"""What a library says about its statuses: constant strings, one for each."""
+"""The messages of a library about its statuses: constant strings, one for each."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _WORD = re.compile(
 
 
 class _Form(NamedTuple):
-    """How floats of a type are made up: bits of the mantissa, and the width."""
+    """The layout of floats of a type: bits of the mantissa, and the width."""
 
     mantissa: int
     width: int

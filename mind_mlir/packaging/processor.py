@@ -1,4 +1,4 @@
-"""What a processor has, as code finds it out: bits of cpuid on x86-64, bits of the auxiliary vector on Arm.
+"""The tests of processor features in code: bits of cpuid on x86-64, of the auxiliary vector on Arm.
 
 Features are called as LLVM does, without the sign in front.
 """

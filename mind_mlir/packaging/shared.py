@@ -50,7 +50,7 @@ _OTHERWISE = "--emit=object and --emit=bundle need no linker"
 
 @dataclass(frozen=True, slots=True)
 class Linker:
-    """What links.
+    """A program that links.
 
     Attributes:
         command: The words that it is called with.

@@ -1,4 +1,4 @@
-"""What has been compiled for each binding of symbolic dimensions: bounded, and safe to share by threads."""
+"""A cache of compiled code by binding of symbolic dimensions: bounded, and safe to share by threads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ V = TypeVar("V")
 
 @dataclass(slots=True)
 class _Entry(Generic[V]):
-    """What one key stands for, once it is made; whoever finds it unmade waits."""
+    """The value of one key, once it is made; whoever finds it unmade waits."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     value: V | None = None

@@ -44,7 +44,7 @@ _METH_KEYWORDS, _METH_FASTCALL = 0x2, 0x80
 
 
 class Called:
-    """What is called natively: the base of classes whose method ``__call__`` has a native form.
+    """The base of classes whose method ``__call__`` has a native form.
 
     They define ``__call__`` and call the same function ``_call_python``. Their objects have a record once
     they may be called natively.
@@ -87,7 +87,7 @@ class _MethodDefinition(ctypes.Structure):
 
 
 class _State:
-    """What this process knows of native calls."""
+    """The state of native calls in this process."""
 
     #: To make native code: after some calls from Python.
     attempts = Attempts(CALLS_BEFORE, CALLS_BEFORE)

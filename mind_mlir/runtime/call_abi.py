@@ -1,4 +1,4 @@
-"""Where CPython and numpy keep what `call.mlir` reads, and whether they do so in this process.
+"""The offsets in objects of CPython and numpy that `call.mlir` reads, and a check of them in this process.
 
 numpy promises its offsets to extension modules for all of version 2, and CPython its own to those built for
 one of its versions. They are looked at nevertheless, in known objects, before anything relies on them: where

@@ -47,7 +47,7 @@ WORDS = {
 
 
 class _Owner:
-    """What the words of a record keep: all that they refer to."""
+    """The owner of a record's words, which keeps alive all that they refer to."""
 
     __slots__ = ("__array_interface__", "kept")
 

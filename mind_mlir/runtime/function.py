@@ -37,7 +37,7 @@ class _HasSignature(Protocol):
 
 
 class Signature:
-    """What a call takes and returns, for `inspect.signature` and completion in editors."""
+    """The signature of a call, for `inspect.signature` and completion in editors."""
 
     def __get__(self, function: _HasSignature | None, owner: type) -> inspect.Signature:
         if function is None:

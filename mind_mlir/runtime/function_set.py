@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class FunctionSet(Called):
-    """What an `Executable` and a `Bundle` have in common.
+    """The base of `Executable` and `Bundle`: functions that are found and called by name.
 
     Attributes:
         functions: The functions by name, in the order of the program.

@@ -58,7 +58,7 @@ _LOOK_EVERY = 256
 
 @dataclass(frozen=True, slots=True)
 class MemoryInfo:
-    """What the memory of outputs and intermediate values comes to, in bytes.
+    """The memory of outputs and intermediate values, in bytes.
 
     Attributes:
         in_use: Memory of living arrays and running calls. An array of less than 32 KB counts for nothing.

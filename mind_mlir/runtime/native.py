@@ -32,7 +32,7 @@ _IDLE = 16
 
 
 class Frame:
-    """What one running call needs: the table of the addresses of its buffers, and a small arena.
+    """The memory of one running call: the table of the addresses of its buffers, and a small arena.
 
     A large arena is not kept with it: it comes from the pool, where other functions find it after the call.
 

@@ -1,4 +1,4 @@
-"""Where the operations of a module were written, found by what compiled code knows of them."""
+"""Find the source locations of a module's operations by what compiled code knows of them."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Bindings:
-    """What an executable has compiled, and how often that helped.
+    """The bindings that an executable has compiled, with counts of hits, misses and evictions.
 
     Attributes:
         entries: The function and the extents of its symbols for what is there, the last used at the end.

@@ -1,4 +1,4 @@
-"""What a program reads of objects, beside its arguments: of the object of a method, above all.
+"""The reads of objects by a program, beside its arguments: of the object of a method, above all.
 
 While a method is traced, what it reads of its object is noted (`mind_mlir.tracing.subjects`). Arrays are
 inputs of the program, which each call takes from the object as they are then. Whatever else it reads has
@@ -33,7 +33,7 @@ class Mismatch(Exception):  # noqa: N818 -- a control-flow signal that never rea
 
 
 class Node:
-    """What has been read at one place."""
+    """The base of the records of what has been read at one place."""
 
 
 @dataclass(slots=True, eq=False)
@@ -78,7 +78,7 @@ class Subject(Node):
 
 @dataclass(slots=True, eq=False)
 class Reads:
-    """What a program reads.
+    """The values of objects that a program reads.
 
     Attributes:
         fetch: Returns the arrays, given the object of the method; raises `Mismatch` where what else is read

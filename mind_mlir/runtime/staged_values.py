@@ -1,4 +1,4 @@
-"""What functions that are made for the types of their arguments are called with, beside arrays.
+"""Stand-ins for arrays and numbers, which staged functions take beside arrays.
 
 While a function of Python is traced, its arrays are stand-ins. A `StagedFunction` that meets one becomes part
 of what is being traced, rather than running; it knows stand-ins by the base class here, and hands the call
@@ -35,7 +35,7 @@ class StagedValue:
 
 
 class Stage(Protocol):
-    """What is being traced."""
+    """A trace that is being made, as the functions called in it see it."""
 
     def call(self, function: StagedFunction, form: Form, leaves: Sequence[Any]) -> Any:
         """Append a call of ``function``, whose arguments are ``leaves`` put together as ``form`` says."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Arrangement:
-    """How the leaves of a call's arguments make up the parameters.
+    """The arrangement of the leaves of a call's arguments as the parameters of the function.
 
     Attributes:
         file: What declares the structs.

@@ -1,4 +1,4 @@
-"""How many threads compiled code uses, and the pool that they stand in (`threads.mlir`)."""
+"""The number of threads that compiled code uses, and the pool that they stand in (`threads.mlir`)."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _loaded(image: Image) -> _Pool:
 
 
 class _State:
-    """What this process has been told, and the pool once it is needed."""
+    """The thread settings of this process, and the pool once it is needed."""
 
     lock = threading.RLock()
     setting: int | None = None

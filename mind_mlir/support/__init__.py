@@ -1,1 +1,1 @@
-"""What every part of the compiler stands on: checks of arguments, cores, memory, options, stages."""
+"""Foundations of every part of the compiler: checks of arguments, cores, memory, options, stages."""

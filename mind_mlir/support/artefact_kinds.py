@@ -1,4 +1,4 @@
-"""What programs are written as, as data: the command line knows it before it loads anything."""
+"""The kinds of artefacts, as data: the command line knows them before it loads anything."""
 
 from __future__ import annotations
 

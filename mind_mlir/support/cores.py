@@ -1,4 +1,4 @@
-"""How many cores this process may use: of those of the machine, what control groups of Linux leave it.
+"""Count the cores that this process may use: of the machine's, those that Linux control groups leave it.
 
 A container with two cores of time on a machine of 64 may run on all of them, so affinity does not tell:
 64 threads would use up the time of a period at once, and stand still for the rest of it.

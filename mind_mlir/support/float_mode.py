@@ -1,4 +1,4 @@
-"""How this thread computes with floating-point numbers, and the one mode in which programs are compiled.
+"""Fix the mode of floating-point arithmetic of this thread while programs are compiled.
 
 A processor rounds as a register of the thread says, and takes subnormal numbers for zeros if that says so:
 loading a library that was linked with ``-ffast-math`` is enough. Compiled code computes as its caller does.

@@ -41,7 +41,7 @@ _local = _Local()
 
 
 class _Apart:
-    """How many threads besides the main one are inside of `held`, and whether the process is about to end."""
+    """A count of the threads besides the main one inside of `held`, and whether the process will end."""
 
     def __init__(self) -> None:
         self.changed = threading.Condition()

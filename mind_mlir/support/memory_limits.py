@@ -1,4 +1,4 @@
-"""How much memory this process may use: of that of the machine, what control groups and limits leave it.
+"""Find how much memory this process may use: the machine's, or less by control groups and limits.
 
 Where a control group has no more, the kernel ends the process; it refuses nothing before.
 """

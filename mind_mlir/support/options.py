@@ -1,4 +1,4 @@
-"""What a caller chooses about the machine code of a module, as one record on its way down the stages."""
+"""A caller's options for the machine code of a module, as one record on its way down the stages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ DEFAULT_MAX_BINDINGS = 32
 
 @dataclass(frozen=True, slots=True)
 class CompileOptions:
-    """How a module is compiled; `mind_mlir.compile` explains each.
+    """The options of a compilation; `mind_mlir.compile` explains each.
 
     Attributes:
         opt_level: The most that LLVM optimises, 0 to 3.

@@ -33,7 +33,7 @@ _MAX_KNOWN = 1024
 
 
 class Form:
-    """How leaves are put together; equal where what is put together has the same classes and keys.
+    """The structure of a tree of leaves; equal where what is put together has the same classes and keys.
 
     Attributes:
         container: What takes values of the class apart; None for a leaf.
@@ -141,7 +141,7 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """How values of one class are taken apart and put together.
+    """The functions that take values of one class apart and put them together.
 
     Attributes:
         cls: The class.

@@ -1,4 +1,4 @@
-"""What gives memory back that waits to be used again, wherever it is kept; and what is never given back."""
+"""Release idle memory, wherever it is kept, and keep what native code refers to for ever."""
 
 from __future__ import annotations
 

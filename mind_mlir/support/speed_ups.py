@@ -1,4 +1,4 @@
-"""What only makes things faster: where it cannot be had, they go on without it, and it is tried again later.
+"""Attempt optional accelerations: where one fails, callers go on without it, and it is tried again later.
 
 Native calls, threads, huge pages and the cache take memory, descriptors and what else a system may refuse at
 any moment. Whoever calls a function has asked for none of them, so what they raise is no error of the call.

@@ -1,4 +1,4 @@
-"""What schedules and code generators need to know about the processor that will run the code.
+"""The description of the processor that will run the code, for schedules and code generators.
 
 A :class:`Target` is data: schedules are pure functions of shapes, dtypes and a target, so that the same
 program scheduled for the same target gives the same module on every machine. `host_target` detects the

@@ -1,4 +1,4 @@
-"""What the compiler and whoever calls compiled code agree on."""
+"""The binary interface between compiled code and its callers."""
 
 from __future__ import annotations
 

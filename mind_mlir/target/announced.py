@@ -1,4 +1,4 @@
-"""What the C library knows of the processor of this machine: what there is where the system shows no files.
+"""The C library's account of this machine's processor, for systems that show no files.
 
 glibc asks the processor itself when a process starts, and which registers the kernel keeps; what it calls
 active may be used. On 64-bit Arm the kernel hands each process two words.

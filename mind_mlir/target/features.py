@@ -1,4 +1,4 @@
-"""What processors may have beyond the least of their architecture, as data.
+"""The features that processors may have beyond the least of their architecture, as data.
 
 Features are called as LLVM does, without a sign. Only those are here that code generators use by
 themselves or schedules ask for: code is made for these alone, so that what it needs is known.
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Feature(NamedTuple):
-    """What a processor may have.
+    """A feature that a processor may have.
 
     Attributes:
         linux: What Linux calls it in ``/proc/cpuinfo``: all of these words are there.

@@ -18,7 +18,7 @@ EXIT_INTERRUPTED = 130
 
 
 class Interrupted(BaseException):
-    """What an interrupt raises in a running tool; of a KeyboardInterrupt click makes an empty line."""
+    """An interrupt of a running tool; click would print an empty line for a KeyboardInterrupt."""
 
 
 def _raise(_number: int, _frame: FrameType | None) -> NoReturn:

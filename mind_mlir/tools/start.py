@@ -1,4 +1,4 @@
-"""Where the tools start: this module loads nothing but the standard library until interrupts are settled."""
+"""Entry points of the tools: nothing but the standard library is loaded until interrupts are settled."""
 
 from __future__ import annotations
 

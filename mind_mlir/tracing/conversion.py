@@ -1,4 +1,4 @@
-"""What meets a traced array as a value of its trace.
+"""Convert the operands that meet a traced array to values of its trace.
 
 Operands of several dtypes take the one that `promotion` says, where the trace promotes. In a strict one they
 have one dtype, and only a number is of none: one of Python, and what numpy's functions give for those, a

@@ -1,4 +1,4 @@
-"""What can be wrong with a function that is traced (E23xx), and where it is written."""
+"""Raise the errors of functions that are traced (E23xx), at the user's line."""
 
 from __future__ import annotations
 

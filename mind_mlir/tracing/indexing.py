@@ -35,7 +35,7 @@ _MOST = 2**63 - 1
 
 @dataclass(slots=True)
 class Plan:
-    """What an index does, axis by axis.
+    """The effect of an index, axis by axis.
 
     Attributes:
         starts: Of each axis of the array, what a `Slice` of it begins with.

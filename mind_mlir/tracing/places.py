@@ -1,4 +1,4 @@
-"""Where in the user's Python program an operation is written."""
+"""Locate an operation in the user's Python program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which dtype arrays of several have together: the one table of it, for operators and functions.
+"""Type promotion: the one table of the dtype that several have together, for operators and functions.
 
 Dtypes are a lattice, which is written here as what stands directly above what. Operands take the least dtype
 that is above all of theirs. Numbers of Python stand in it by their kind alone, which is *weak*: between the
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Node(NamedTuple):
-    """What an operand brings: a dtype, and whether another may take its place.
+    """The dtype of an operand, and whether another may take its place.
 
     Attributes:
         dtype: The dtype; that of a weak node is what it has by itself.

@@ -1,4 +1,4 @@
-"""What is written to places of an array: one scatter, or a choice where truth values say which places."""
+"""Write to places of an array: one scatter, or a choice where truth values say which places."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def _refuse_to_write(stand_in: StandIn, name: str) -> NoReturn:
 
 @dataclass(slots=True, eq=False)
 class Reading:
-    """What functions that are being made for one program read of objects.
+    """The reads of objects by the functions that are being made for one program.
 
     Attributes:
         subject: The object of the method that is called, if any.
@@ -169,7 +169,7 @@ class Reading:
 
 @dataclass(slots=True, eq=False)
 class _State:
-    """What a stand-in stands for."""
+    """The state of a stand-in: the object that it stands for, and the reading that records its attributes."""
 
     node: Subject
     reading: Reading

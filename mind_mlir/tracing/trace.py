@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Trace:
-    """What is recorded of one call of a function.
+    """The recording of one call of a function.
 
     Operations go to the innermost trace that runs, whichever trace their operands are of: a value of a trace
     around it becomes a further parameter of the function, which its caller is told of.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class TracedValue(StagedValue):
-    """What an array stands for while a function is traced.
+    """The stand-in for an array while a function is traced.
 
     Attributes:
         value: The value of the function that is recorded.

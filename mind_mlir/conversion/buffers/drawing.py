@@ -28,7 +28,7 @@ _COLOURS = ("#8ecae6", "#ffd166", "#a3d9a5", "#f4a6a6", "#cdb4db", "#f7c59f", "#
 
 
 class _Scale(NamedTuple):
-    """Where moments and addresses are in the picture."""
+    """The scale of the picture, from moments and addresses to coordinates."""
 
     columns: Mapping[int, int]
     column: float

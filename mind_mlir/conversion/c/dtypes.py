@@ -1,4 +1,4 @@
-"""Which dtypes are written as C: those that C99 has and computes as our numpy rules do."""
+"""The dtypes that are written as C: those that C99 has and computes as our numpy rules do."""
 
 from __future__ import annotations
 

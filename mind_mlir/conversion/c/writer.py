@@ -1,4 +1,4 @@
-"""What a function of C is written with: names, places, and what values are in it."""
+"""The base of the writers of C functions: it manages names, scopes and the expressions of values."""
 
 from __future__ import annotations
 

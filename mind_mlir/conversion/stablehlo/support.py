@@ -1,4 +1,4 @@
-"""What StableHLO can say, as the records have it, as data: of which operation for which dtypes."""
+"""The operations and dtypes that StableHLO supports, as the records say, as data."""
 
 from __future__ import annotations
 

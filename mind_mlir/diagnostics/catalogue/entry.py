@@ -1,4 +1,4 @@
-"""What the catalogue holds about one code."""
+"""The entry of one code in the catalogue."""
 
 from __future__ import annotations
 

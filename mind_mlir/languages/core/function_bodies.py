@@ -1,4 +1,4 @@
-"""What is open while the function form of Core IR text is read: functions, regions and their blocks."""
+"""The open functions, regions and blocks while the function form of Core IR text is read."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class OpenBlock:
 
 @dataclass(slots=True)
 class Body:
-    """What stands between two braces.
+    """An open body between two braces: that of a function, or a region of an operation.
 
     Attributes:
         opening: Where the function is named, or the operation begins.

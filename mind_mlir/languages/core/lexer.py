@@ -108,7 +108,7 @@ _AFTER_CLOSE = re.compile(rf"\}}[ \t\r]*+(?:{COMMENT}|\}}|\n|\Z|{FUNCTION})")
 
 @dataclass(slots=True)
 class _Context:
-    """What the type of a token depends on: the tokens of its statement before it.
+    """The context that the type of a token depends on: the tokens of its statement before it.
 
     Attributes:
         depth: How many brackets are open.

@@ -245,7 +245,7 @@ def _convert(leaves: list[Leaf], source: SourceText, dtype: DType) -> Array:
 
 @dataclass(slots=True)
 class _Level:
-    """What stands at one depth of a literal.
+    """The lists and numbers at one depth of a literal.
 
     Attributes:
         lengths: The lengths of the lists there.

@@ -1,4 +1,4 @@
-"""What the parser makes of one statement of Core IR text: small records of tokens and offsets.
+"""The parsed form of one statement of Core IR text: small records of tokens and offsets.
 
 A statement may be as long as its text. So of what can be many in one (operands, results, types, parameters)
 only offsets are kept, the start and end of each in turn. Nobody compares or prints these records.

@@ -1,4 +1,4 @@
-"""What expression objects are made of, and which of them have names: walks in which nothing recurses."""
+"""The graph of expression objects: their operands, order, uses and variables, without recursion."""
 
 from __future__ import annotations
 

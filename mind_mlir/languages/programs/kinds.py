@@ -1,4 +1,4 @@
-"""What a caller passes as a program: of which kind it is, and as a module where it is written in `.mind`."""
+"""The kinds of programs that callers may pass, and the module that a program in `.mind` becomes."""
 
 from __future__ import annotations
 

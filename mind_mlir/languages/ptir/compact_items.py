@@ -1,10 +1,10 @@
-"""What stands between the brackets of a clause of the compact text.
+"""The items between the brackets of a clause of the compact text.
 
     clause ::= name "[" item ("," item)* "]"
     item   ::= number | word | string | ?symbol | ^region | "[" items "]" | complex(number, number)
              | word "[" items "]" | name = item
 
-Whatever it means: that is a matter of the field.
+The meaning of an item is a matter of its field.
 """
 
 from __future__ import annotations

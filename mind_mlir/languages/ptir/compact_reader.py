@@ -72,7 +72,7 @@ class _Statement:
 
 @dataclass(slots=True)
 class _Body:
-    """What stands between the braces of a function or a region."""
+    """The contents of the braces of a function or a region."""
 
     hints: Any = None
     statements: list[_Statement] = field(default_factory=list)

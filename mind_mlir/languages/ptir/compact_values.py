@@ -1,4 +1,4 @@
-"""Which numbers the values of a compact text have.
+"""Assign numbers to the values of a compact text.
 
 A value that is spelled as a number has that one. The names of a function, or of a region, take the smallest
 numbers that are not spelled there, in the order of their definitions; a region's parameters are the first.

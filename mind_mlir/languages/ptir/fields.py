@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class FieldError(Exception):
-    """What is wrong with a field; the caller says where that is.
+    """An error in a field; the caller says where that is.
 
     Attributes:
         message: One sentence.

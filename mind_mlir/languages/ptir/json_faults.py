@@ -1,4 +1,4 @@
-"""What is wrong with a JSON text that the standard decoder refuses, and where.
+"""Find and describe the error in a JSON text that the standard decoder refuses.
 
 The decoder tells neither the path nor, of what it takes for more than JSON is, the place. This reads the
 value again, slowly and without recursion, once that is known to be worth it.
@@ -33,7 +33,7 @@ _NESTING = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{}]', re.S)
 
 @dataclass(slots=True)
 class Fault(Exception):  # noqa: N818 -- a control-flow signal that never reaches a user
-    """What is wrong, in the text from ``start`` to ``end``.
+    """An error in the text from ``start`` to ``end``.
 
     Attributes:
         code: E1101 for what is no JSON, E1005 for a number, E1108 for a key that is given twice.

@@ -29,7 +29,7 @@ _ALLOWED = {
 
 @dataclass(slots=True)
 class LiteralProblem(Exception):  # noqa: N818 -- a control-flow signal that never reaches a user
-    """What is wrong with the bytes of a literal, with the one at ``index``, or with its other ``part``."""
+    """A fault in the bytes of a literal, in the one at ``index``, or in its other ``part``."""
 
     code: str
     message: str

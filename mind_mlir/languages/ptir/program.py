@@ -51,7 +51,7 @@ Operand: TypeAlias = ValueRef | TupleElement | TensorLiteral
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What an instruction does: a name of the contract and the fields of its spec.
+    """The operation of an instruction: a name of the contract and the fields of its spec.
 
     Attributes:
         name: For example ``Reduce`` or ``ElementwiseUnary``.

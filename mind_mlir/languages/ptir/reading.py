@@ -37,7 +37,7 @@ _SHOWN = 40
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is wrong with the part that ``path`` leads to, or with its ``key``: where that itself stands."""
+    """An error in the part that ``path`` leads to, located at the part's key where ``at_key`` is set."""
 
     path: Path
     code: str

@@ -1,4 +1,4 @@
-"""What a region gives: its last instructions, or the elements of a last one (ptir-formats.md, "JSON")."""
+"""Find a region's results: its last instructions, or a tuple's elements (ptir-formats.md, "JSON")."""
 
 from __future__ import annotations
 

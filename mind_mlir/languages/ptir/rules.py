@@ -1,4 +1,4 @@
-"""What every text of a program must keep to, whatever its notation."""
+"""Rules for the text of a program that hold in every notation."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def snake(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How one operation of the contract is written.
+    """The written form of one operation of the contract.
 
     Attributes:
         name: For example ``Reduce``, or ``ElementwiseUnary``, of which there is a form for each variant.

@@ -1,4 +1,4 @@
-"""Which parameter of a function is the seed that its random operations draw from."""
+"""Find the parameter of a function that is the seed of its random operations."""
 
 from __future__ import annotations
 

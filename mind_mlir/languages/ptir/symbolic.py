@@ -1,4 +1,4 @@
-"""What can never hold in a program, whatever its symbolic dimensions are.
+"""Find the errors of a program that no binding of its symbolic dimensions avoids.
 
 An extent that depends on a symbol, against another one, is neither right nor wrong before both are bound; 2
 against 3 is wrong. So the program is verified with numbers in the place of its symbols: what comes up for one

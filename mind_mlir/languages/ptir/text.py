@@ -1,4 +1,4 @@
-"""What the display text and the compact text have in common: their tokens, names and types.
+"""The common parts of the display text and the compact text: their tokens, names and types.
 
 Line breaks are spaces. A statement that cannot be read is one finding, and reading goes on with the next line
 that begins like one.

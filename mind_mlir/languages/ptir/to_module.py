@@ -48,7 +48,7 @@ PROGRAM = "a Program (parse and load read one)"
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What a function of a program takes and returns, as the program says it.
+    """The parameters and results of a function of a program, as the program declares them.
 
     Attributes:
         names: What callers name its arguments: as the compact text calls them, else ``arg0``, ``arg1`` ...

@@ -23,7 +23,7 @@ MAX_TUPLE_DEPTH = 64
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What a value of a program is in the module.
+    """The form of a program's value in the module.
 
     Attributes:
         type: Its type in the program.

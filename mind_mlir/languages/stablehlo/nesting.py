@@ -1,4 +1,4 @@
-"""How deep a text nests, which MLIR's parser takes stack for without an end."""
+"""Refuse texts that nest too deeply: MLIR's parser recurses without a limit of its own."""
 
 from __future__ import annotations
 

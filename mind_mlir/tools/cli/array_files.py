@@ -50,7 +50,7 @@ class ArrayFileError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What the head of a file says: the elements' type and byte order, the shape, and the order in memory."""
+    """The header of an array file: the elements' type and byte order, the shape, and the order in memory."""
 
     stored: np.dtype[np.generic]
     shape: tuple[int, ...]

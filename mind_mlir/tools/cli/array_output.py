@@ -1,4 +1,4 @@
-"""What `mind-mlir run` does with results: show or save them."""
+"""Show or save the results of `mind-mlir run`."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ _UNNAMED = "program"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What the command line asks for.
+    """A request of the command line for one artefact.
 
     Attributes:
         file: The program; ``-`` is standard input.

@@ -1,4 +1,4 @@
-"""What is in a cache, as text for people and as JSON."""
+"""List the contents of a cache, as text for people and as JSON."""
 
 from __future__ import annotations
 

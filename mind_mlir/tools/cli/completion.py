@@ -1,4 +1,4 @@
-"""What a shell offers when Tab is pressed. Nothing here loads numpy or MLIR: it must be quick."""
+"""Shell completion of arguments. Nothing here loads numpy or MLIR: it must be quick."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `mind-mlir convert` and `legality` do: a program in any format, in another one or for a target."""
+"""The work of `mind-mlir convert` and `legality`: read a program, then convert, write or check it."""
 
 from __future__ import annotations
 

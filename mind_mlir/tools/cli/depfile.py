@@ -1,4 +1,4 @@
-"""What a compilation has read, as a rule of make: Ninja, CMake and make then know when to compile anew."""
+"""Write the dependencies of a compilation as a rule of make, by which make, Ninja and CMake recompile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `mind-mlir run` does with a module: execute it, or compare it with the interpreter."""
+"""The work of `mind-mlir run`: execute a module, or compare it with the interpreter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the inputs that `mind-mlir run` is given say of the symbolic dimensions of a program."""
+"""Read the extents of a program's symbolic dimensions from the inputs given to `mind-mlir run`."""
 
 from __future__ import annotations
 

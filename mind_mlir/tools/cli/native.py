@@ -1,4 +1,4 @@
-"""What the subcommands do with MLIR; importing this module loads the bindings."""
+"""Print, execute and compare modules with MLIR; importing this module loads the bindings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where commands write: standard output, or a file."""
+"""Write the text of a command to standard output or to a file."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ _SHOWN_LINES, _SHOWN_COLUMNS = 4, 200
 
 @dataclass(slots=True)
 class Session:
-    """What the boundary must know of a running command.
+    """The state of a running command that the error boundary needs for its reports.
 
     Attributes:
         format: How diagnostics are printed.

@@ -1,4 +1,4 @@
-"""What conversion targets take, as text for people."""
+"""Describe conversion targets and the operations and dtypes that they take, as text for people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What operations take a value, wherever control flow hands it on: over blocks, into loops and callees."""
+"""Find the operations that take a value, following control flow over blocks, into loops and callees."""
 
 from __future__ import annotations
 

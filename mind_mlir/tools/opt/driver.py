@@ -1,4 +1,4 @@
-"""What `mind-opt` does with one module: parse, run the steps, print."""
+"""Run `mind-opt` on one module: parse it, run the steps, print it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How `mind-opt` prints modules: at the end, and before and after passes."""
+"""Print the modules of `mind-opt`: at the end, and before and after passes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Printing:
-    """How modules are printed; the fields are those of the options ``--mlir-...``."""
+    """The options of printing modules; the fields are those of the options ``--mlir-...``."""
 
     print_debuginfo: bool = False
     pretty_debuginfo: bool = False
@@ -59,7 +59,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Dumps:
-    """What is printed before and after passes, in the form that mlir-opt has for it.
+    """The choice of IR dumps before and after passes, which are printed in the form of mlir-opt.
 
     Attributes:
         before: The passes before which IR is printed.

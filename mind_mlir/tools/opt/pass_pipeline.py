@@ -53,7 +53,7 @@ class Pass:
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """What runs on each operation of one kind.
+    """The passes and pipelines that run on each operation of one kind.
 
     Attributes:
         anchor: The name of the operation, for example ``func.func``.

@@ -1,4 +1,4 @@
-"""What `mind-opt` runs: the steps of a pipeline, checked before any module is read.
+"""Plan the steps of a pipeline of `mind-opt`, all checked before any module is read.
 
 Where nobody looks at the passes one by one, neighbouring passes of MLIR's are one step; for dumps and timings
 each pass is a step of its own.

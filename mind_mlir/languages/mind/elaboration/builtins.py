@@ -1,4 +1,4 @@
-"""What is there without being declared: operations, constants and derivatives (surface.md, "Programs").
+"""The predeclared names: operations, constants and derivatives (surface.md, "Programs").
 
 The names of operations are those of the `mind` dialect: ``matmul``, ``expand_dims``. Their tensors come
 first, then their attributes, in the order of the record, or by name. Modules group them for `import`.
@@ -47,7 +47,7 @@ def builtins() -> Mapping[str, Builtin]:
 
 @dataclass(frozen=True, slots=True)
 class Default:
-    """What the language takes for an attribute that is left out, and of which the record says nothing.
+    """The default of an attribute that may be left out and for which the record has no default.
 
     Attributes:
         words: What the reference says it is.

@@ -1,4 +1,4 @@
-"""What a file declares at its top: structs, names of types, constants, functions and imports."""
+"""Read the top-level declarations of a file: structs, type names, constants, functions and imports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the functions of a file share while they are elaborated: declarations, and what is wrong so far."""
+"""The state that a file's functions share during elaboration: declarations, and findings so far."""
 
 from __future__ import annotations
 

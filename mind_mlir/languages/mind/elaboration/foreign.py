@@ -94,7 +94,7 @@ def _structs(type_: SurfaceType | None) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Naming:
-    """What results of functions of Python are in the program.
+    """A search for the surface types of results of Python functions: tuples, or structs by their fields.
 
     Attributes:
         file: What declares the structs.

@@ -34,7 +34,7 @@ _LONGEST = 9
 
 @dataclass(slots=True)
 class _Places:
-    """What an index says of each dimension.
+    """The parts of an index by the dimension that they apply to.
 
     Attributes:
         starts, ends, steps: The slice; of an index that is known, the element alone.

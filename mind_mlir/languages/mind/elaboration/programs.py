@@ -36,7 +36,7 @@ _T = TypeVar("_T")
 
 
 class Program(Protocol):
-    """What is asked of a program."""
+    """The interface of a program that can be elaborated."""
 
     @property
     def source(self) -> SourceText:

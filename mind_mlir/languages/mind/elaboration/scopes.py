@@ -1,4 +1,4 @@
-"""Which name means what, where: scopes within scopes, of variables that may be given other values."""
+"""Name lookup: scopes within scopes, of variables that may be given other values."""
 
 from __future__ import annotations
 

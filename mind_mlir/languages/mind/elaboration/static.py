@@ -1,4 +1,4 @@
-"""What is known when a program is compiled: shapes, axes, bounds of slices, keywords.
+"""Values that are known when a program is compiled: shapes, axes, bounds of slices, keywords.
 
 Integers, truth values, names of dimensions, variables that are literals, lists of these, and sums,
 differences and products of integers. What stands for one of them makes no operation.

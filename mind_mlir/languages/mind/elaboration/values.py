@@ -1,4 +1,4 @@
-"""What expressions are worth while a function is elaborated.
+"""The values of expressions while a function is elaborated.
 
     value ::= tensor (a `Value` of the IR) | tuple | struct | literal | function | bad
 
@@ -124,7 +124,7 @@ class Derived:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pullback:
-    """What ``vjp(f)(x)`` returns beside the value: from a cotangent to gradients of the arguments.
+    """The second result of ``vjp(f)(x)``: a function from a cotangent to gradients of the arguments.
 
     Attributes:
         instance: What was called.

@@ -1,4 +1,4 @@
-"""What a piece of syntax mentions: the names that it reads, and those that it assigns."""
+"""Walk a piece of syntax for the names that it reads, and those that it assigns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What type rules and checks say of Core IR, in the words of a `.mind` program.
+"""Reword the findings of type rules and checks of Core IR in the words of a `.mind` program.
 
 The records' rules word what is wrong with an operation: ``operand 0 has type tensor<f32[2]>``, ``use Slice``.
 Whoever wrote ``a + b`` knows of no operand 0, but of what stands left and right of ``+``. The facts stay as
@@ -67,7 +67,7 @@ _SIDES: Mapping[str, str] = MappingProxyType({"lhs": "left operand", "rhs": "rig
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """How a program writes an operation.
+    """The spelling of an operation in a program.
 
     Attributes:
         opcode: The operation.

@@ -1,4 +1,4 @@
-"""How blocks and what has blocks is written: statements, branches, loops, functions."""
+"""Formatting rules of blocks and what has blocks: statements, branches, loops, functions."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ class Aside:
 
 @dataclass(frozen=True, slots=True)
 class Flush:
-    """Where comments that wait are written at the latest, in this indentation, unless all is on one line."""
+    """The last place to write pending comments, in this indentation, unless all is on one line."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""How expressions are written, but for those with blocks."""
+"""Formatting rules of expressions, except for those with blocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the items of a file are written, and the file."""
+"""Formatting rules of a file and its items."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How each node of the tree is written: one rule a type, registered where its kind is at home."""
+"""The formatting rules: one for each type of node, registered in the module of its kind."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ _CLOSING = frozenset((")", "]", "}", ">"))
 
 @dataclass(slots=True)
 class _Needed:
-    """Where nodes have words of their own.
+    """The offsets of the words that nodes need or have as their own.
 
     Attributes:
         opening: Where parentheses open.

@@ -1,4 +1,4 @@
-"""How types and patterns are written."""
+"""Formatting rules of types and patterns."""
 
 from __future__ import annotations
 

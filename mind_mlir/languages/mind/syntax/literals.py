@@ -1,4 +1,4 @@
-"""What numbers and strings stand for (surface.md, "Lexical")."""
+"""Decode the literals of numbers and strings (surface.md, "Lexical")."""
 
 from __future__ import annotations
 

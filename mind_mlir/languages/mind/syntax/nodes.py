@@ -68,7 +68,7 @@ class TupleType:
 
 @dataclass(slots=True, eq=False)
 class Invalid:
-    """What could not be read, as an expression or a type; it has been reported."""
+    """An expression or a type that could not be read; it has been reported."""
 
     span: Span = NOWHERE
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What has been read.
+    """The result of reading a text.
 
     Attributes:
         program: The syntax tree of all that is well-formed.

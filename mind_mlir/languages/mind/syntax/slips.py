@@ -1,4 +1,4 @@
-"""What people write who know other languages, and what to write instead."""
+"""Tables of spellings from other languages, with what to write instead."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How each operation of StableHLO and CHLO is read: a rule an operation, by family."""
+"""The import rules of StableHLO's and CHLO's operations: one rule for each operation, by family."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the regions of reductions, sorts and scatters do: one operation that is known, or whatever it is."""
+"""Recognize and emit the regions of reductions, sorts and scatters: known operations, comparisons, others."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def kind_of(block: Block) -> str | None:
 
 
 class Comparison(NamedTuple):
-    """How a region compares two of its scalars, elements of the same operand.
+    """A comparison of two of a region's scalars, elements of the same operand.
 
     Attributes:
         place: The number of the operand.

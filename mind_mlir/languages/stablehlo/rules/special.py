@@ -42,7 +42,7 @@ def _maker(value: object, name: str) -> Operation | None:
 
 
 def _erfc(use: Use) -> Value:
-    """What CHLO's passes make of it, but of no number whose square is out of range."""
+    """Emit CHLO's decomposition of erfc, with the operand clamped to where its square is in range."""
     (x,) = use.operands
     within = use.emit("Clamp", x, use.like(-_ERFC_ENDS, x), use.like(_ERFC_ENDS, x))
     (found,) = use.imports.decomposed(use.operation, (within,))

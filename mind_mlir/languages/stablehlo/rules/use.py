@@ -1,4 +1,4 @@
-"""What the rule of a StableHLO operation is given: the operation, and the means to say the same with ours."""
+"""The argument of an import rule: an operation of StableHLO, and methods that emit the same in Core IR."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Imports(Protocol):
-    """What reads regions and other functions for a rule."""
+    """The importer as its rules see it: it reads regions, values and other functions for them."""
 
     @property
     def for_xla(self) -> bool:
@@ -238,7 +238,7 @@ Emit: TypeAlias = "Callable[[Use], Value | Sequence[Value]]"
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How one operation is read.
+    """The import rule of one operation.
 
     Attributes:
         emit: Appends what it does.
