@@ -1,4 +1,4 @@
-"""What holds between blocks, branches, functions and their signatures (core-ir-page.md, "IR structure").
+"""The rules of blocks, branches, functions and their signatures (core-ir-page.md, "IR structure").
 
 The verifier and the builders of functions apply the same rules: each is given types, and where they are
 written, and says what is wrong in a `Diagnostic`. Where a type is None, something else is wrong with it, and

@@ -1,4 +1,4 @@
-"""What a profile lets operations and types be, for the verifier and the builders of functions."""
+"""The rules of a profile for operations and types, for the verifier and the builders of functions."""
 
 from __future__ import annotations
 

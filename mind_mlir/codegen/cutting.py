@@ -1,4 +1,4 @@
-"""Which functions of a module become machine code together."""
+"""The division of a module's functions into units that become machine code together."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Function:
 
 @dataclass(slots=True)
 class Share:
-    """What makes one unit.
+    """The functions that make one unit.
 
     Attributes:
         level: The level of optimisation.

@@ -20,7 +20,7 @@ _MOST_COPIED = 1000
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """How a function is called.
+    """The signature by which a function is called.
 
     Attributes:
         symbol: What the image calls its entry.

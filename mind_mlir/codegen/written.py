@@ -1,4 +1,4 @@
-"""What functions of LLVM write to files, as bytes: they end the process where writing fails."""
+"""Capture, as bytes, what functions of LLVM write to files: they end the process where writing fails."""
 
 from __future__ import annotations
 

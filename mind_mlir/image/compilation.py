@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Compilation:
-    """What has become of a module.
+    """The outcome of compiling a module.
 
     Attributes:
         code: Its code.

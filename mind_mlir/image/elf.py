@@ -102,7 +102,7 @@ class ObjectSymbol:
 
 @dataclass(frozen=True, slots=True)
 class Relocations:
-    """What is to be written into one section, a relocation an element.
+    """The relocations to be written into one section, an element each.
 
     Attributes:
         section: The number of the section.

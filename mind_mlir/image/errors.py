@@ -1,4 +1,4 @@
-"""What is wrong with compiled code, for those who made it or keep it; users see diagnostics instead."""
+"""The errors of compiled code, for those who made it or keep it; users see diagnostics instead."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """What an image needs from elsewhere.
+    """A symbol that an image needs from elsewhere.
 
     Attributes:
         symbol: Its name.

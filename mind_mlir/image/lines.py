@@ -38,7 +38,7 @@ _NAMES_SHARE = 64
 
 
 class Row(NamedTuple):
-    """Where a run of instructions begins, and where in the program they come from.
+    """The start of a run of instructions, and the place in the program that they come from.
 
     Attributes:
         offset: Of the first of them in the image.

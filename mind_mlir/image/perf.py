@@ -110,7 +110,7 @@ _WRITERS: dict[str, type[_Map | _Dump]] = {"map": _Map, "jitdump": _Dump}
 
 
 class _State:
-    """What this process has written so far, and what code it has in memory."""
+    """The writers of this process, and the code that it has in memory."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()

@@ -1,4 +1,4 @@
-"""What relocations write, as data: a rule for each kind of each machine.
+"""The rules of relocations, as data: one for each kind of each machine.
 
 Addresses count from the start of the image. A rule computes a number for each relocation of its kind from the
 address of the symbol, the addend, the place that is written to, and the slot that holds the symbol's address
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Needs(Enum):
-    """What a relocation needs the linker to know."""
+    """The fact about a symbol that the linker has to know for a relocation."""
 
     #: Where the symbol is: it has to be in the image.
     SYMBOL = "symbol"
@@ -42,7 +42,7 @@ class Needs(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What the numbers of some relocations are made of; an element a relocation.
+    """The terms of which the numbers of some relocations are made; an element a relocation.
 
     Attributes:
         symbol: Where the symbol, or what stands for it, is.
@@ -61,7 +61,7 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How relocations of one kind are applied.
+    """The rule by which relocations of one kind are applied.
 
     Attributes:
         value: Returns the numbers.
@@ -78,7 +78,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What linking knows of a machine.
+    """The facts about a machine that linking needs.
 
     Attributes:
         name: What `Image.machine` calls it.

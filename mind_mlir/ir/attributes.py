@@ -117,7 +117,7 @@ def _type(dtype: DType, shape: tuple[int, ...]) -> TensorType:
 
 
 class PaddingMode(Enum):
-    """How Conv2d chooses its padding."""
+    """The way in which Conv2d chooses its padding."""
 
     VALID = "Valid"
     SAME = "Same"

@@ -1,4 +1,4 @@
-"""Which numbers a dtype holds: the rule of literals (E4005), for texts and for Python's numbers alike.
+"""The numbers that a dtype holds: the rule of literals (E4005), for texts and for Python's numbers alike.
 
 An integer dtype takes every integer in its range, spelled as a float or not; `i1` takes truth values, 0 and
 1. A float dtype takes every number up to its largest, rounded to nearest once, and infinity and NaN as they

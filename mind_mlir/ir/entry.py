@@ -1,4 +1,4 @@
-"""Which function of a module is meant: by its name, or where nothing is said.
+"""Choose the function of a module that is meant: by its name, or the default where nothing is said.
 
 Whoever runs, compiles or differentiates a module asks here, so that all of them take the same function and
 refuse with the same words.

@@ -1,4 +1,4 @@
-"""What callers of a function see: its arguments by name, and its results.
+"""The interface of a function, which its callers see: its arguments by name, and its results.
 
 The one place that knows both forms of an input: an `Input` operation of a flat module, and a parameter of a
 function's entry.
@@ -69,7 +69,7 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """What a function takes and returns."""
+    """The parameters that a function takes and the outputs that it returns."""
 
     name: str
     parameters: tuple[Parameter, ...]

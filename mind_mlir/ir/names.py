@@ -1,4 +1,4 @@
-"""What a text calls its values."""
+"""The names of the values of a text."""
 
 from __future__ import annotations
 

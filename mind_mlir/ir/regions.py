@@ -1,4 +1,4 @@
-"""What operations read and define, regions included, and which of them anything needs."""
+"""The values that operations read and define, regions included, and the operations that anything needs."""
 
 from __future__ import annotations
 

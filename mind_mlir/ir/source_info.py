@@ -1,4 +1,4 @@
-"""Where the parts of an operation stand in the source."""
+"""The places of an operation's parts in the source."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _VALUE = re.compile(r"%[^\s=,]+")
 
 @dataclass(frozen=True, slots=True)
 class SourceInfo:
-    """Where the parts of an operation stand in the source, as exact as the frontend knows it.
+    """The places of an operation's parts in the source, as exact as the frontend knows them.
 
     A module may have millions of operations, and few of their places are ever asked for: it keeps offsets,
     packed as `pack_offsets` does, and makes locations from them.

@@ -1,4 +1,4 @@
-"""How blocks end: with a return, a yield, or a branch to other blocks (core-ir-page.md, "IR structure")."""
+"""Terminators of blocks: return, yield, or branch to other blocks (core-ir-page.md, "IR structure")."""
 
 from __future__ import annotations
 

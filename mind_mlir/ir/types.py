@@ -29,7 +29,7 @@ MAX_RANK = 64
 
 
 class DTypeKind(Enum):
-    """What the bits of an element mean."""
+    """The meaning of the bits of an element."""
 
     BOOL = "bool"
     SIGNED = "signed"

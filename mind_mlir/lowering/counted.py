@@ -24,7 +24,7 @@ _MIRRORED = {_GREATER: _LESS, _GREATER_EQUAL: _LESS_EQUAL}
 
 
 class _Count(NamedTuple):
-    """How a loop counts.
+    """The counter of a loop.
 
     Attributes:
         number: Which of the values that it carries is the counter.

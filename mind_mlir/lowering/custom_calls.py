@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class NativeCall:
-    """What a declared function calls.
+    """The call of a C function that a declared function stands for.
 
     Attributes:
         symbol: The function.

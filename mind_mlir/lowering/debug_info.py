@@ -1,4 +1,4 @@
-"""What debuggers and profilers know of machine code: its lines in the program, and names of functions.
+"""Debug information for debuggers and profilers: source lines of instructions, and names of functions.
 
 Operations of MLIR say where they come from, for people and messages: by name, and all places of what was
 fused. A line table has one line for each instruction. So each operation is given one place here:
@@ -41,7 +41,7 @@ _NAME = re.compile(r'\bname = ("(?:[^"\\]|\\.)*")')
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Where the files of a program are.
+    """The paths of a program's files, as debug information gives them.
 
     Attributes:
         directory: What names of files are relative to.

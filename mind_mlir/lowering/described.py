@@ -127,7 +127,7 @@ class Described:
 
     @property
     def program(self) -> str:
-        """What its program is called, after the file; empty if that has no name of that kind."""
+        """The name of its program, from that of the file; empty if the file has no name of that kind."""
         opening = PurePath("" if self.start is None else self.start[0]).stem
         return opening if re.fullmatch(r"\w+", opening, re.ASCII) else ""
 

@@ -1,4 +1,4 @@
-"""Which operations of a loop's region compute the same each time, and are worth computing once before it.
+"""Hoisting out of loops: operations of a region that compute the same each time, worth doing once before it.
 
 What is cheap to compute stays in the loop, where it is fused into what uses it and lives in registers; what
 takes its time, or moves data, is computed before the loop, and with it all that it needs.

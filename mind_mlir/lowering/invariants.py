@@ -1,4 +1,4 @@
-"""What a loop hands on from iteration to iteration as it is, read from outside of the loop instead.
+"""Loop invariants: values that each iteration hands on unchanged are read from outside of the loop instead.
 
 A Scan or While whose body reads weights has to carry them. A value that is carried has a buffer of its own,
 into which it would be copied first, and nothing that is computed from it could be done before the loop.

@@ -1,4 +1,4 @@
-"""Which passes on the way to the LLVM dialect a module needs.
+"""Decide which passes on the way to the LLVM dialect a module needs.
 
 A pass takes its time where it finds nothing, too: greedy rewriting looks at every operation several times.
 """

@@ -219,7 +219,7 @@ class FunctionLowering:
 
     @property
     def loops(self) -> int:
-        """How many loops there are around what is being lowered."""
+        """The number of loops around what is being lowered."""
         return sum(region.is_loop for region in self._regions)
 
     def fresh_name(self, what: str) -> str:

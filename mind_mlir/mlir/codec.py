@@ -1,4 +1,4 @@
-"""What the kinds of attributes need of MLIR in order to be held by it (`mind_mlir.ops.attribute_kinds`)."""
+"""The means by which MLIR holds the kinds of attributes (`mind_mlir.ops.attribute_kinds`)."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ def rsqrt(value: Value) -> Value:
 
 
 class _Floats:
-    """What is emitted of floats of the type of the parts of a number."""
+    """Emits operations on floats of the type of a complex number's parts."""
 
     def __init__(self, value: Value) -> None:
         self._type = value.type.element_type

@@ -1,4 +1,4 @@
-"""What a linalg rule is given, and the few ways of building linalg that all rules share.
+"""The context that a linalg rule is given, and the few ways of building linalg that all rules share.
 
 Everything is in destination-passing style: an operation writes into a `tensor.empty` or a `linalg.fill`.
 Insertion point and location are the caller's; rules only append.
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What compiled code has seen of what a check looks at: two i64 scalars.
+    """The outcome of a check in compiled code, the extremes of what it looks at: two i64 scalars.
 
     They are returned in the function's status tensor (rank 1, i64) and judged after the call. Those of
     several places, or of several times, are merged by minimum and maximum.

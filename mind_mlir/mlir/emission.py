@@ -1,4 +1,4 @@
-"""What the emit rule of an operation with regions, or of a call, is given.
+"""The context that the emit rule of an operation with regions, or of a call, is given.
 
 Such operations have no counterpart in the `mind` dialect: their rule builds operations of MLIR's own
 dialects.

@@ -1,4 +1,4 @@
-"""What MLIR's locations say: `lowering/dialect/emit.py` leaves name and place of each value."""
+"""Names and places in MLIR's locations: `lowering/dialect/emit.py` leaves those of each value there."""
 
 from __future__ import annotations
 

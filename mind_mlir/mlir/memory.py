@@ -1,4 +1,4 @@
-"""What memref types say about memory, and where it comes from."""
+"""The layout of memory by memref types, and the buffers that memrefs are views of."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import dataclasses
 
 @dataclasses.dataclass(frozen=True)
 class Tables:
-    """What tanh and erf of a format need.
+    """The constants of tanh and erf for a format.
 
     Attributes:
         tanh_end: from here on tanh is 1.

@@ -1,4 +1,4 @@
-"""What the StableHLO rule of a record is given: an operation, and the means to say the same in StableHLO."""
+"""The context of a record's StableHLO rule: an operation, and the means to say the same in StableHLO."""
 
 from __future__ import annotations
 

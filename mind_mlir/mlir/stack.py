@@ -1,4 +1,4 @@
-"""How much stack a thread has: MLIR and LLVM go deep, and a process that runs out of it ends."""
+"""The stack that a thread has: MLIR and LLVM go deep, and a process that runs out of it ends."""
 
 from __future__ import annotations
 

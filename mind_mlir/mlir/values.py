@@ -1,4 +1,4 @@
-"""Where MLIR's values come from."""
+"""The definitions of MLIR's values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a floating-point sum may be off: the bound that schedules keep to and tests hold them to.
+"""The error bound of floating-point sums: schedules keep to it, and tests hold them to it.
 
 No accumulator takes more than `BLOCK` terms one after the other: sums of so many are summed in turn, and so
 on. Between a term and the result there are then at most `roundings` additions that round, each off by at most

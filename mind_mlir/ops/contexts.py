@@ -1,4 +1,4 @@
-"""What a type rule and a numpy rule are given."""
+"""The contexts that type rules and numpy rules are given."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class RuleViolation(Exception):  # noqa: N818 -- a control-flow signal that neve
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What a function takes and returns."""
+    """The types that a function takes and returns."""
 
     parameters: tuple[TensorType, ...]
     results: tuple[TensorType, ...]
@@ -48,7 +48,7 @@ class Signature:
 
 @dataclass(frozen=True, slots=True)
 class RegionTypes:
-    """What a region of an operation takes and yields, and where that is written, as far as it is known."""
+    """The types that a region of an operation takes and yields, and their places in the source, if known."""
 
     parameters: tuple[TensorType, ...]
     yields: tuple[TensorType, ...]

@@ -1,4 +1,4 @@
-"""How PTIR programs write an operation: a part of its record (ptir-formats.md).
+"""The contract of an operation, by which PTIR programs write it: a part of its record (ptir-formats.md).
 
 The readers and writers of all PTIR formats go by this alone. A field of the contract becomes the attribute of
 the record that has its name, or the one that is named; where they differ by more than the name, the record
@@ -32,7 +32,7 @@ WriteRule: TypeAlias = "Callable[[Mapping[str, AttributeValue], Sequence[TensorT
 
 
 class FieldKind(Enum):
-    """What values a field takes, as Python holds them, and what they look like in JSON."""
+    """The kind of a field: the values that it takes, as Python holds them, and their form in JSON."""
 
     BOOLEAN = "boolean"  # bool: true
     INTEGER = "integer"  # int: -1

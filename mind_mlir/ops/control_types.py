@@ -1,4 +1,4 @@
-"""What the type rules of control flow have in common."""
+"""Checks that the type rules of control flow share."""
 
 from __future__ import annotations
 

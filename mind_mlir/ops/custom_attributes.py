@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class AttributesError(Exception):
-    """What is wrong with the attributes of a call.
+    """The attributes of a call are wrong.
 
     Attributes:
         message: One sentence.

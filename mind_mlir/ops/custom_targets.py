@@ -59,7 +59,7 @@ class CustomAttribute:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CustomTarget:
-    """What a custom call may name.
+    """A target that a custom call may name.
 
     Attributes:
         name: For example ``mind.gelu.v1``.

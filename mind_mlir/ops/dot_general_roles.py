@@ -1,4 +1,4 @@
-"""What the axes of the operands of a DotGeneral are for."""
+"""The roles of the axes of a DotGeneral's operands."""
 
 from __future__ import annotations
 

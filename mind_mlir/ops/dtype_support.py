@@ -1,4 +1,4 @@
-"""Which dtypes an operation takes as those of its data, by its examples."""
+"""The dtypes that an operation takes as those of its data, by its examples."""
 
 from __future__ import annotations
 

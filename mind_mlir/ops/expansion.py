@@ -1,4 +1,4 @@
-"""What a rule is given that says for which other operations an operation stands.
+"""The context of the rule that says for which other operations an operation stands.
 
 Operations with such a rule are there for people, and for the numpy rules. In structured form, before
 differentiation and lowering, others take their place (`mind_mlir.passes.structure.expansion`), so that

@@ -32,7 +32,7 @@ _FEWEST_KEPT, _FEWEST_RECORDED = 8, 4
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """How many states there is room for.
+    """The numbers of states that there is room for.
 
     Attributes:
         kept: States from which the loop can be replayed.

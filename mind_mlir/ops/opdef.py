@@ -65,7 +65,7 @@ NO_ORDER = (COMPLEX, "complex numbers have no order")
 
 
 class Domain(Enum):
-    """Which operand values are meaningful, for generated test programs."""
+    """The operand values that are meaningful, for generated test programs."""
 
     ANY = "any"
     POSITIVE = "positive"  # log, reciprocal away from zero
@@ -76,7 +76,7 @@ class Domain(Enum):
 
 
 class Rounding(Enum):
-    """How closely compiled code agrees with the numpy rule on floats; integers always agree exactly."""
+    """The agreement of compiled code with the numpy rule on floats; integers always agree exactly."""
 
     EXACT = "exact"  # bit for bit: correctly rounded, or only moves data
     APPROXIMATE = "approximate"  # to a relative error of the value

@@ -1,4 +1,4 @@
-"""What flows back through sliding windows, phase by phase.
+"""The gradients that flow back through sliding windows, phase by phase.
 
 Element `h` of an axis is element `i` of window `o` where `h + low = o * stride + i * spacing`. Elements
 whose index leaves the same remainder of the stride are a phase. They are in windows at the same places `i`,

@@ -1,4 +1,4 @@
-"""What quantization does with single elements, in bodies of linalg operations: all of it in f64."""
+"""The arithmetic of quantization on single elements, in bodies of linalg operations: all of it in f64."""
 
 from __future__ import annotations
 

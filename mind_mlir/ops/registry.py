@@ -125,7 +125,7 @@ def by_mnemonic() -> Mapping[str, OpDef]:
 
 
 class Spelling(NamedTuple):
-    """What a name stands for in a profile: an operation, and attributes that the name fixes."""
+    """The meaning of a name in a profile: an operation, and attributes that the name fixes."""
 
     record: OpDef
     attributes: Mapping[str, AttributeValue]

@@ -1,4 +1,4 @@
-"""What a truncated division leaves over, of floats and of integers."""
+"""The remainders of truncated division, of floats and of integers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the updates of ScatterAdd lie in its operand: XLA's dimension numbers, in one place.
+"""The windows of ScatterAdd's updates in its operand: XLA's dimension numbers, in one place.
 
 The dimensions of the updates are of two kinds. Those of `update_window_dims` run over a window, whose
 dimensions are the operand's without `inserted_window_dims`, in order; in these a window is one element thick.

@@ -1,4 +1,4 @@
-"""Which elements a Slice takes on each axis (core-ir.md, "Indexing and slicing")."""
+"""The elements that a Slice takes on each axis (core-ir.md, "Indexing and slicing")."""
 
 from __future__ import annotations
 

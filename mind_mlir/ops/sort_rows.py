@@ -1,4 +1,4 @@
-"""How the indices of rows are sorted: short rows by counting what comes before, others digit by digit.
+"""Sorting the indices of rows: short rows by counting what comes before, others digit by digit.
 
 The place of an element is how many others come before it: for short rows those are counted, in vectors.
 Longer rows are sorted by their digits of 8 bits, the lowest first, each pass keeping the order of the one

@@ -1,4 +1,4 @@
-"""How often a loop runs, where that can be seen: it counts from one constant to another."""
+"""The trip count of a loop, where that can be seen: it counts from one constant to another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a derivative rule is given."""
+"""The context that a derivative rule is given."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Fills(Protocol):
-    """What rules need of `mind_mlir.builders.region.Region`, which stands above the records."""
+    """The part that rules need of `mind_mlir.builders.region.Region`, which stands above the records."""
 
     parameters: list[Value]
     operations: list[CoreOperation]
@@ -49,7 +49,7 @@ class Fills(Protocol):
 
 
 class Appends(Protocol):
-    """What rules need of `mind_mlir.builders.builder.Builder`, which stands above the records."""
+    """The part that rules need of `mind_mlir.builders.builder.Builder`, which stands above the records."""
 
     operations: list[CoreOperation]
 

@@ -46,7 +46,7 @@ CHECKED_CHOICE = (
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What an operation calls its attributes."""
+    """The names that an operation gives its attributes."""
 
     windows: str
     thin: str
@@ -73,7 +73,7 @@ SCATTER = Names(
 
 @dataclass(frozen=True, slots=True)
 class WindowNumbers:
-    """Where windows lie.
+    """The places of windows in the operand.
 
     Attributes:
         operand: The shape of the operand.

@@ -1,4 +1,4 @@
-"""Where the windows of a convolution lie (shapes.md, "Convolution shape inference")."""
+"""The padding of a convolution, and so its windows (shapes.md, "Convolution shape inference")."""
 
 from __future__ import annotations
 

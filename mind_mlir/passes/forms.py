@@ -1,4 +1,4 @@
-"""How a verified module gets from one form before MLIR to the next, for all that show or lower it."""
+"""The way of a verified module from one form before MLIR to the next, for all that show or lower it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What callers choose of a gradient module: inputs to differentiate with respect to, and cotangents."""
+"""The choices of a gradient module's callers: inputs to differentiate with respect to, and cotangents."""
 
 from __future__ import annotations
 

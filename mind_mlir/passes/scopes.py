@@ -1,4 +1,4 @@
-"""Where a function defines its values, and where each of them is visible.
+"""The scopes of a function: where it defines its values, and where each of them is visible.
 
 A scope is a block of the function or of a region. A value is visible after its definition in the same scope,
 in the regions of operations there, and in the blocks that its block dominates. What a region defines is
@@ -30,7 +30,7 @@ PARAMETERS = -1
 
 
 class Definition(NamedTuple):
-    """Where a value is defined: its scope, and the position of the operation there."""
+    """The definition of a value: its scope, and the position of the operation there."""
 
     scope: int
     position: int

@@ -1,4 +1,4 @@
-"""Where elements of values have no influence, because each way to an output chooses others there.
+"""Elements of values that have no influence, because each way to an output chooses others there.
 
 The gradient of an element that no `Select` chooses is exactly 0. What computed the element need not be smooth
 there, nor even have a value: `sqrt(x)` in `select(x > 0, sqrt(x), 0)` has an infinite slope at 0, and zero
@@ -40,7 +40,7 @@ _SCALES = ("Mul", "Div")
 
 @dataclass(slots=True)
 class Unselected:
-    """What is known of the values of one function.
+    """The facts about the values of one function, and the masks of their elements that count.
 
     Attributes:
         known: Their types and constants.

@@ -1,4 +1,4 @@
-"""Which functions call which, and in what order to look at them: the called ones first."""
+"""The call graph of functions, and the order in which to look at them: the called ones first."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def reverse_postorder(following: Successors, entry: int = 0) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class DominatorTree:
-    """Which blocks of a function dominate which.
+    """The dominator tree of a function's blocks.
 
     Attributes:
         order: The blocks that can be reached, in reverse postorder.

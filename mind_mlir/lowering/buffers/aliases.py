@@ -1,4 +1,4 @@
-"""Which values may refer to a buffer, and which operations use it through any of them."""
+"""Alias analysis of buffers: the values that may refer to one, and the operations that use any of them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Use(NamedTuple):
 
 
 class Uses(NamedTuple):
-    """What happens to a buffer.
+    """The uses of a buffer and its aliases.
 
     Attributes:
         found: Every use of it, in no particular order.

@@ -37,7 +37,7 @@ _PARALLEL = ("scf.forall", "scf.parallel")
 
 
 class Placement(NamedTuple):
-    """Where a buffer lies: at `offset`, plus `stride` times the iteration number of each loop, in bytes."""
+    """The place of a buffer: `offset`, plus `stride` times the iteration number of each loop, in bytes."""
 
     allocation: Operation
     offset: int

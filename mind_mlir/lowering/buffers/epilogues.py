@@ -1,4 +1,4 @@
-"""Which nests become the end of each piece of a product.
+"""Epilogues of products: nests that become the end of each piece of a product.
 
 Scheduling cuts a nest that reads a product like that product, and gives both the same number (see
 `schedule/epilogues.py`). On memory, the body of the nest becomes the end of each piece where that is sound:

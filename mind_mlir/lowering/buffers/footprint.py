@@ -1,4 +1,4 @@
-"""Which elements of which buffers an iteration of a loop touches."""
+"""Memory footprints: the elements of each buffer that an iteration of a loop touches."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Touch:
-    """What an iteration does with a buffer.
+    """The accesses of an iteration to one buffer.
 
     Attributes:
         writes: Whether it writes there.
@@ -253,7 +253,7 @@ class _Footprint:
 
 
 class _Layout(NamedTuple):
-    """Where the elements of a view lie in its buffer; without strides, that is not known."""
+    """The layout of a view in its buffer; without strides, the layout is not known."""
 
     root: Value
     shape: Sequence[int]

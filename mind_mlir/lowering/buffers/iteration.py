@@ -1,4 +1,4 @@
-"""How often a parallel loop runs, and which of its iterations is running."""
+"""Iterations of parallel loops: their number, and the number of the one that is running."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which elements a call of a micro-kernel for products touches."""
+"""Memory footprints of micro-kernels for products: the elements that a call touches."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Reach(NamedTuple):
-    """What a call touches of a buffer: from element ``first``, an argument, on to the one at ``extent``."""
+    """The elements that a call touches: from ``first``, an argument, to the one ``extent`` elements on."""
 
     operand: int
     first: str

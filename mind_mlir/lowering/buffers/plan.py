@@ -1,4 +1,4 @@
-"""Where `arena` has placed the buffers of a function, as data: what `mind_mlir.plan_buffers` shows."""
+"""The memory plan of a function, as data: where `arena` placed its buffers (`mind_mlir.plan_buffers`)."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ class Moments:
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """When a buffer is in use: from the operation ``first`` to ``last``, which is in the same block."""
+    """The live range of a buffer: from the operation ``first`` to ``last``, which is in the same block."""
 
     first: Operation
     last: Operation

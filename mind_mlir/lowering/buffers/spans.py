@@ -1,4 +1,4 @@
-"""Where the numbers lie that an index takes over the iterations of a loop."""
+"""Spans of integers: the values that an index takes over the iterations of a loop."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Span(NamedTuple):
 
     @property
     def is_number(self) -> bool:
-        """Whether it is one integer, the same in each iteration."""
+        """Return whether the span is one integer, the same in each iteration."""
         return self.pitch == 0 and self.low == self.high and not self.digits
 
     def plus(self, other: Span) -> Span:

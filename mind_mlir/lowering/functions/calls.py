@@ -1,4 +1,4 @@
-"""How the functions of a module call each other once they are lowered.
+"""The calling convention among the functions of a module once they are lowered.
 
 A function that others call takes and returns tensors of rank 0 as scalars; if it has a loop, in itself or in
 what it calls, it takes one argument more, whether all is well so far, for else its loops are not to start. It

@@ -38,7 +38,7 @@ _BUFFERS = ("memref.alloca", "memref.get_global", "memref.view")
 
 
 class Closure:
-    """What some operations use of what is computed outside of them.
+    """The captures of some operations: the values they use that are computed outside of them.
 
     Attributes:
         arguments: The values to be given, in the order in which they are used: equal code, equal order.

@@ -62,7 +62,7 @@ REPLACED = tuple(_FUNCTIONS)
 
 @dataclass(slots=True)
 class Expansions:
-    """What `expand_math` put in the place of operations.
+    """The calls of functions that `expand_math` put in the place of operations.
 
     Attributes:
         functions: The text of each function that is called, by the symbol under which it is declared, and of

@@ -36,7 +36,7 @@ class Format:
 
     @property
     def bias(self) -> int:
-        """What is added to exponents in memory."""
+        """The bias of the exponent: the number that is added to exponents in memory."""
         return (1 << (self.bits - self.mantissa - 2)) - 1
 
 

@@ -51,12 +51,12 @@ class Format:
 
     @property
     def shift(self) -> int:
-        """How many bits of the significand of an f32 it lacks."""
+        """The number of bits of the significand of an f32 that the format lacks."""
         return _MANTISSA - self.mantissa
 
     @property
     def offset(self) -> int:
-        """How much greater the biased exponent of the same number is in f32."""
+        """The bias of the exponent of f32 less that of the format."""
         return _BIAS - self.bias
 
     @property

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Angles:
-    """What functions of angles need, by the format whose results are asked for; all are computed in f64.
+    """Constants of the functions of angles for results of one format; all of the functions compute in f64.
 
     Attributes:
         end: From here on, in magnitude, k has too many bits.

@@ -52,7 +52,7 @@ def _paragraph(number: int, decision: Decision, names: _Names) -> Iterator[str]:
 
 
 class _Names:
-    """What the operations of a listing are called."""
+    """The names of the operations of a listing."""
 
     def __init__(self, opcodes: Opcodes) -> None:
         self._opcodes = opcodes

@@ -1,4 +1,4 @@
-"""What a program repeats, as functions; see `share_layers`."""
+"""Make functions of the code that a program repeats; see `share_layers`."""
 
 from mind_mlir.passes.layers.sharing import share_layers
 

@@ -32,7 +32,7 @@ _STAY = frozenset(("Call", "CustomCall", "Input"))
 
 
 class Operand(NamedTuple):
-    """What a step reads.
+    """An operand of a step: a value that is seen through a chain of views.
 
     Attributes:
         root: The value, or None for a constant.

@@ -44,7 +44,7 @@ class _Run:
 
     @property
     def gain(self) -> int:
-        """How many steps need not be compiled again."""
+        """The number of steps that need not be compiled again."""
         return self.end - self.start - self.distance
 
 

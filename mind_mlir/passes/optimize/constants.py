@@ -89,7 +89,7 @@ def _without(block: Block, gone: set[ValueId]) -> Block:
 
 
 class _Known:
-    """What is known of a function when it is compiled.
+    """The values of a function that are known when it is compiled.
 
     Attributes:
         types: The types of all values.

@@ -1,4 +1,4 @@
-"""What is worth doing before a loop or a branch rather than in it, and what must stay.
+"""The rules of hoisting: the work worth doing before a loop or a branch rather than in it.
 
 Work goes out where the loop would do it again and again, both branches would do it, and
 

@@ -1,4 +1,4 @@
-"""What is equal for operations that compute the same."""
+"""The keys of operations, equal for those that compute the same."""
 
 from __future__ import annotations
 

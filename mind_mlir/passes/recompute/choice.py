@@ -1,4 +1,4 @@
-"""Which values of a block are computed again rather than kept in memory."""
+"""Choose the values of a block that are computed again rather than kept in memory."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_AGAIN = 16
 
 
 class _Needed(NamedTuple):
-    """What a level has to do for a value.
+    """The work that a level has to do for a value.
 
     Attributes:
         computed: The operations that it computes again, besides those that it does so already.
@@ -36,7 +36,7 @@ class _Needed(NamedTuple):
 
 
 class Choice:
-    """What is computed again in a block.
+    """The choice of the values that are computed again in a block.
 
     Attributes:
         values: The values that are not kept in memory.

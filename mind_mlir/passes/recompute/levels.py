@@ -31,7 +31,7 @@ _CALLS = frozenset(("Call", "CustomCall"))
 
 
 class Levels:
-    """What is known of a block in structured form.
+    """The levels of a block in structured form, with the facts about its operations and values.
 
     Attributes:
         operations: Its operations; they are known by their numbers in it.

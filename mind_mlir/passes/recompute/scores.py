@@ -27,7 +27,7 @@ _PRODUCTS = frozenset(("DotGeneral", "MatMul"))
 
 
 class Chain(NamedTuple):
-    """What is computed again.
+    """A chain of operations that are computed again.
 
     Attributes:
         operations: The numbers of the operations that are copied.

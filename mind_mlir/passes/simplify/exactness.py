@@ -1,4 +1,4 @@
-"""Which dtypes have all numbers of others."""
+"""Exact casts between dtypes: whether one has all numbers of another."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def _concat_of_slices(at: Rewrite) -> ValueId | None:
 
 
 class _Part(NamedTuple):
-    """What is joined: positions of a value, and the value that has them, if there is one."""
+    """A part of a join: positions of a value, and the value that has them, if there is one."""
 
     root: ValueId
     positions: Positions

@@ -1,4 +1,4 @@
-"""What is known of the values of a function while it is rewritten: types, makers, readers, numbers."""
+"""The facts about a function's values while it is rewritten: types, makers, readers, numbers."""
 
 from __future__ import annotations
 

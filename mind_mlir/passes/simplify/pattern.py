@@ -1,4 +1,4 @@
-"""What the simplifying passes are made of: patterns, each with the reason why it holds."""
+"""The patterns that the simplifying passes are made of, each with the reason why it holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the rule of a pattern is given: the operation it looks at, what is around it, and what it may emit."""
+"""The context of a pattern's rule: the operation it looks at, what is around it, and what it may emit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What reshapes, broadcasts, transposes and slices do to shapes."""
+"""The shapes that reshapes, broadcasts, transposes and slices make of others."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def _between_transposes(at: Rewrite) -> ValueId | None:
 
 
 class _Between:
-    """What elementwise operations compute of transposed values, computed of the values instead."""
+    """The results of elementwise operations on transposed values, computed from the values instead."""
 
     def __init__(self, at: Rewrite, permutation: tuple[int, ...]) -> None:
         self._at = at

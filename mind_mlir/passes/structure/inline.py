@@ -81,7 +81,7 @@ def _calls(function: Function) -> list[str]:
 
 @dataclass(slots=True)
 class _Plan:
-    """What is to become of a function.
+    """The plan of a function: the calls to inline in it, and its size after that.
 
     Attributes:
         function: The function.

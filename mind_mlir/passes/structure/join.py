@@ -1,4 +1,4 @@
-"""Where two branches meet: what needs a result of the `Cond`, and what is known without one."""
+"""The join of two branches: what needs a result of the `Cond`, and what is known without one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Join:
-    """What arrives from the two branches of one `Cond`.
+    """The values that arrive from the two branches of one `Cond`.
 
     Attributes:
         predicate: What chooses.

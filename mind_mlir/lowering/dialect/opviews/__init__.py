@@ -1,1 +1,1 @@
-"""Where the bindings look for Python classes of our dialects; see `mind`."""
+"""The package in which the bindings look for Python classes of our dialects; see `mind`."""

@@ -44,7 +44,7 @@ class Kept:
 
     @property
     def op(self) -> Operation:
-        """What computes it."""
+        """The operation that computes the value."""
         return self.value.owner.operation
 
 
@@ -70,7 +70,7 @@ class Attention:
 
     @cached_property
     def program(self) -> Program:
-        """What is computed."""
+        """The program that the attention computes."""
         outputs = zip(self.nodes, self.roots, strict=True)
         row, column = self.expressions.row, self.expressions.column
         kept = tuple(each.node for each in self.kept)
@@ -99,7 +99,7 @@ class Attention:
 
     @property
     def operations(self) -> list[Operation]:
-        """What it takes the place of, in order."""
+        """The operations that the attention replaces, in order."""
         ops = (*self.expressions.visited, *(root.view.op for root in self.roots))
         return list(dict.fromkeys((*ops, *(each.op for each in self.kept))))
 

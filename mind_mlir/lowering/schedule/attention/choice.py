@@ -1,4 +1,4 @@
-"""Which micro-kernels an attention calls: known from its schedule, long before the calls are emitted."""
+"""The micro-kernels that an attention calls, known from its schedule long before the calls are emitted."""
 
 from __future__ import annotations
 

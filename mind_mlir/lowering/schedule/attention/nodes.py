@@ -1,4 +1,4 @@
-"""What is computed between the products of an attention, as a graph of scalar operations.
+"""The computation between the products of an attention, as a graph of scalar operations.
 
 The graph stands for all elements ``(batch..., i, j)`` of the scores: ``i`` counts rows, or queries, ``j``
 what is reduced along a row, the keys.

@@ -1,4 +1,4 @@
-"""What an attention computes from its scores, in passes over them.
+"""The computation of an attention from its scores, in passes over them.
 
 A reduction along a row needs all of the row, so that what depends on it is computed by a later pass. What
 later passes need of earlier ones takes the place of the scores, where one value is all that they need.
@@ -42,7 +42,7 @@ class Scaling:
 
     @property
     def factor(self) -> Node:
-        """What is multiplied with, or divided by."""
+        """The operand that the product is multiplied with, or divided by."""
         left, right = self.node.operands
         return right if left is self.term else left
 
@@ -83,13 +83,13 @@ class Program:
 
     @cached_property
     def terms(self) -> tuple[Node, ...]:
-        """What is multiplied for each output."""
+        """The node that is multiplied for each output: its own, or the term of its scaling."""
         pairs = zip(self.outputs, self.scalings, strict=True)
         return tuple(output.node if scaling is None else scaling.term for output, scaling in pairs)
 
     @property
     def turned(self) -> tuple[Node, ...]:
-        """What is multiplied for outputs with rows for keys: sums along the queries."""
+        """The terms that are multiplied for outputs with rows for keys: sums along the queries."""
         pairs = zip(self.outputs, self.terms, strict=True)
         return tuple(dict.fromkeys(term for output, term in pairs if not output.by_row))
 
@@ -100,7 +100,7 @@ class Program:
 
     @property
     def ends(self) -> tuple[Node, ...]:
-        """What has to be known of each score when all passes are done."""
+        """The nodes that have to be known of each score when all passes are done."""
         return (*self.terms, *self.kept)
 
     @cached_property
@@ -155,7 +155,7 @@ class Program:
 
     @cached_property
     def arrays(self) -> int:
-        """How many arrays of scores there are."""
+        """The number of arrays of scores."""
         places = [place for stage in self.stages for place, _ in stage.stores]
         return max([len(self.scores), *(place + 1 for place in places)])
 
@@ -202,7 +202,7 @@ class Program:
 
     @property
     def needs_finite(self) -> bool:
-        """Whether `visible` holds only where all queries, keys and values are finite."""
+        """Return whether `visible` holds only where all queries, keys and values are finite."""
         return not all(output.by_row for output in self.outputs)
 
     def _leaves_some(self, hidden: Node, bound: int) -> bool:

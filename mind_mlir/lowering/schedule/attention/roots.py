@@ -49,7 +49,7 @@ class Root:
 
     @property
     def is_along_rows(self) -> bool:
-        """Whether nothing is summed but elements of a row, as it is between products, too."""
+        """Return whether only elements of a row are summed, as they are between products, too."""
         others = (self.view.extents[dim] for dim in self.view.reductions if dim != self.reduced)
         return self.by_row and all(extent == 1 for extent in others)
 

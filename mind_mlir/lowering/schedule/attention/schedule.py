@@ -53,7 +53,7 @@ class Shape:
 
 @dataclasses.dataclass(frozen=True)
 class AttentionSchedule:
-    """How an attention is computed: some queries at a time, by calls of kernels for products.
+    """The schedule of an attention: some queries at a time, by calls of kernels for products.
 
     Scores are transposed, ``[key][query]``: vectors run along queries, and neither keys nor values are moved.
 

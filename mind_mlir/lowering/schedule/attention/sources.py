@@ -37,7 +37,7 @@ class Source:
 
     @property
     def is_plain(self) -> bool:
-        """Whether each index is a dimension or a number."""
+        """Return whether each index is a dimension or a number."""
         return all(index.dim is not None or not index.terms for index in self.access)
 
     def uses(self, dim: int) -> bool:

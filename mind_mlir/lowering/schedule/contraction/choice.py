@@ -1,4 +1,4 @@
-"""Which micro-kernels a contraction calls: known from its schedule, long before the calls are emitted."""
+"""The micro-kernels that a contraction calls, known from its schedule long before the calls are emitted."""
 
 from __future__ import annotations
 

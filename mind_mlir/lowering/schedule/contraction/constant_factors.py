@@ -93,7 +93,7 @@ def _way(use: OpOperand, views: Views) -> object:
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
-    """Which elements of a factor are packed, and how: ``[batch][panel][outer][step][column]``.
+    """The elements of a factor that are packed, and their order: ``[batch][panel][outer][step][column]``.
 
     Attributes:
         first: The first of them.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Epilogue:
-    """What is done to each piece of a product once it is complete.
+    """The epilogue of a product: a loop whose body runs on each piece of it once that is complete.
 
     Attributes:
         loop: A loop over the pieces, whose body does it.

@@ -1,4 +1,4 @@
-"""Where the factors of a product are read: in memory as they are given, or packed, which is emitted here."""
+"""The factors of a product: read from memory as they are given, or packed, which is emitted here."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _LOOPS = ("scf.for", "scf.while")
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """What products that are computed together, or one by itself, are emitted with.
+    """The state with which products that are computed together, or one by itself, are emitted.
 
     Attributes:
         emitter: Emits.

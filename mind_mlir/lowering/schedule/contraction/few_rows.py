@@ -72,7 +72,7 @@ class SweepKernel:
 
     @property
     def is_apart(self) -> bool:
-        """Whether rows that are read side by side are far apart."""
+        """Return whether rows that are read side by side are far apart."""
         return self.rows == 1
 
     @property

@@ -66,7 +66,7 @@ class Geometry:
 
     @property
     def form(self) -> object:
-        """What schedules are of: which loops there are, and which run along elements side by side.
+        """The form that schedules depend on: the loops, and which of them run along elements side by side.
 
         Of two memories that have the same, the schedule for one computes with the other.
         """

@@ -78,7 +78,7 @@ class Contraction:
 
     @property
     def out(self) -> Access:
-        """How the result is indexed."""
+        """The access to the result: its indices."""
         return self.view.accesses[2]
 
     def extent(self, dim: int | None) -> int:

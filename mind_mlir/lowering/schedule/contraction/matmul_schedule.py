@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class MatmulSchedule:
-    """How a contraction is computed: in pieces of the result, by calls of a kernel.
+    """The schedule of a contraction: in pieces of the result, by calls of a kernel.
 
     Attributes:
         lanes: Elements in a vector.

@@ -29,7 +29,7 @@ class Part:
 
     @property
     def count(self) -> int:
-        """How many pieces there are along the loop."""
+        """The number of pieces along the loop."""
         return -(-self.extent // self.size)
 
 

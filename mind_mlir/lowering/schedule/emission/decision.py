@@ -1,4 +1,4 @@
-"""What a scheduler decides, as data: what `--emit=schedule` prints.
+"""The decisions of a scheduler, as data; `--emit=schedule` prints them.
 
 Each nest says what it computes and, of each thing that was chosen for it, the value and the reason. Nests are
 emitted when they are complete rather than in the order of the program, so each decision is noted with its
@@ -47,7 +47,7 @@ class Computed:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Decision:
-    """How one nest is computed.
+    """The decision on the computation of one nest.
 
     Attributes:
         kind: The schedule: ``fused``, ``product``, ``transposition``, ``plain``.
@@ -64,7 +64,7 @@ class Decision:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Region:
-    """Where what the nests of a function, a branch or a loop stand in begins.
+    """The head of a region, which is a function, a branch or a loop: the nests in the region follow it.
 
     Attributes:
         owner: The operation that the region belongs to.

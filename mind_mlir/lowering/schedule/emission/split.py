@@ -1,4 +1,4 @@
-"""How a loop is split into chunks that threads share.
+"""The split of a loop into chunks that threads share.
 
 A split depends on shapes, dtypes and target alone, never on the number of threads: chunks are claimed one by
 one by whichever thread is free, so that results are the same bits with any number of them. A loop that is

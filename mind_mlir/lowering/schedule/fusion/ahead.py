@@ -1,4 +1,4 @@
-"""What a nest asks memory for before it gets there."""
+"""Prefetches of a nest: the elements that it asks memory for before it gets there."""
 
 from __future__ import annotations
 

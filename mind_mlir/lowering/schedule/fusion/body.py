@@ -1,4 +1,4 @@
-"""What a group's nest does in its innermost loop: compute, store, accumulate."""
+"""The body of a group's nest in its innermost loop: compute, store, accumulate."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Range:
 
 @dataclasses.dataclass(frozen=True)
 class Place:
-    """Where in the nest something is computed.
+    """The place of a computation in the nest.
 
     Attributes:
         env: The loops around it.
@@ -106,7 +106,7 @@ class Body:
 
     @property
     def full(self) -> int:
-        """How much of the vector loop are full steps."""
+        """The iterations of the vector loop that are in full steps."""
         extent = self.group.extents[self.group.vector]
         return extent - extent % self.schedule.width
 

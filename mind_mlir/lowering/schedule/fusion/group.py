@@ -62,7 +62,7 @@ class Group:
 
     @property
     def sums_rows(self) -> bool:
-        """Whether it reduces loops around the vector loop, which is the last one, and not that."""
+        """Return whether it reduces loops around the vector loop, the last one, but not that one."""
         last = self.vector == len(self.extents) - 1
         return last and bool(self.reductions) and self.reductions[-1] < self.vector
 

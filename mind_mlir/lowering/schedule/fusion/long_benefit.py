@@ -1,4 +1,4 @@
-"""Whether a row program over long rows pays: whether groups would go to memory for longer than it computes.
+"""Decide whether a row program over long rows pays: groups would go to memory for longer than it computes.
 
 Groups keep what one of them computes along the row, and another one reads, in memory; each reads its operands
 anew. Stages compute such values again instead, and some have two passes that read the same.

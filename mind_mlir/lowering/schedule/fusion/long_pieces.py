@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass
 class PieceNumbers:
-    """What is reduced of each piece of a row: tensors with an element a piece, as they are by now.
+    """The reductions of each piece of a row: tensors with an element a piece, as they are by now.
 
     Attributes:
         totals: Of each reduction.

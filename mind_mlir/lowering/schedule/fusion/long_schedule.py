@@ -1,4 +1,4 @@
-"""How a row program over long rows is computed, as data: chosen from its work and the target alone."""
+"""Schedules of row programs over long rows, as data: chosen from their work and the target alone."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class StageSchedule:
-    """How a stage is computed.
+    """The schedule of a stage.
 
     Attributes:
         passes: How each of its passes is.
@@ -54,7 +54,7 @@ class StageSchedule:
 
 @dataclasses.dataclass(frozen=True)
 class LongSchedule:
-    """How a row program over long rows is computed.
+    """The schedule of a row program over long rows.
 
     Attributes:
         rows: How the rows are cut in chunks, if they are what threads share.
@@ -66,7 +66,7 @@ class LongSchedule:
 
     @property
     def kind(self) -> str:
-        """What such nests are called in listings."""
+        """The name of such nests in listings."""
         return "long rows"
 
     def choices(self) -> tuple[Choice, ...]:

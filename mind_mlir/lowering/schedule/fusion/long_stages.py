@@ -1,4 +1,4 @@
-"""What a row program computes each time that it goes along a row that no cache holds, as data."""
+"""The stages of a row program, as data: each goes once along a row that no cache holds."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ class Stage:
 
     @property
     def reduces(self) -> bool:
-        """Whether anything is reduced."""
+        """Return whether any pass reduces anything."""
         return any(part.reduced for part in self.passes)
 
     @property
     def is_online(self) -> bool:
-        """Whether exponentials are summed that are relative to the maximum so far."""
+        """Return whether exponentials are summed that are relative to the maximum so far."""
         return any(each.kind is Kind.EXPONENTIALS for each in self.relative)
 
     @property
     def members(self) -> list[View]:
-        """What is computed along the row."""
+        """The operations that are computed along the row."""
         return [view for part in self.passes for view in part.members]
 
     @property

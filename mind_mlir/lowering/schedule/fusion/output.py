@@ -42,7 +42,7 @@ class Output:
 
     @property
     def access(self) -> Access:
-        """How the result is indexed."""
+        """The access to the result: its indices."""
         return self.member.accesses[len(self.member.inputs) + self.number]
 
     @property

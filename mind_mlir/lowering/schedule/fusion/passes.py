@@ -1,4 +1,4 @@
-"""What a row program computes in each pass over a row, as data.
+"""The passes of a row program over a row, as data.
 
 A pass is a loop along the row: it reads the inputs, computes what it needs of them, reduces and stores. What
 a later pass needs again is computed again where that takes a few operations, as a centred value does; else it
@@ -58,12 +58,12 @@ class Passes:
 
     @property
     def summed(self) -> list[View]:
-        """What reduces all rows to one."""
+        """The operations that reduce all rows to one."""
         return [view for part in self.passes for view in part.summed]
 
     @property
     def settled(self) -> list[View]:
-        """What is computed once for each row."""
+        """The operations that are computed once for each row."""
         return [view for part in self.passes for view in part.settled]
 
     @property

@@ -1,4 +1,4 @@
-"""What a group computes as one list of steps, each with the loops that it depends on.
+"""The computation of a group as one list of steps, each with the loops that it depends on.
 
 A step that does not depend on the vector loop is computed once for all lanes, outside of every loop that it
 does not depend on.

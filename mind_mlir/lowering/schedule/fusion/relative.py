@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Kind(enum.Enum):
-    """What is summed."""
+    """The kind of terms that a sum relative to a number has."""
 
     EXPONENTIALS = "exponentials"
     SQUARES = "squares"

@@ -1,4 +1,4 @@
-"""What a row program computes of an element, as a graph of scalar operations in which equal nodes are one."""
+"""The computation of a row program for an element: a graph of scalar operations, equal nodes being one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a row program is computed, as data: chosen from its work and the target alone."""
+"""Schedules of row programs, as data: chosen from their work and the target alone."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class RowSchedule:
-    """How a row program is computed.
+    """The schedule of a row program.
 
     Attributes:
         rows: How the rows are cut in chunks.
@@ -59,7 +59,7 @@ class RowSchedule:
 
     @property
     def kind(self) -> str:
-        """What such nests are called in listings."""
+        """The name of such nests in listings."""
         return "rows"
 
     def choices(self) -> tuple[Choice, ...]:

@@ -1,4 +1,4 @@
-"""How a group's nest is computed, as data: chosen from its work and the target alone.
+"""Schedules of groups' nests, as data: chosen from their work and the target alone.
 
 So that threads can share a nest, some of its loops are cut; each combination of their pieces is a chunk.
 Nests over the same rows are cut alike, so that a thread finds in its cache what it computed in the one
@@ -59,7 +59,7 @@ class Cut:
 
 @dataclasses.dataclass(frozen=True)
 class FusedSchedule:
-    """How a group's nest is computed.
+    """The schedule of a group's nest.
 
     Attributes:
         lanes: Elements in a vector register.
@@ -96,12 +96,12 @@ class FusedSchedule:
 
     @property
     def chunks(self) -> int:
-        """How many chunks there are."""
+        """The number of chunks."""
         return math.prod(cut.count for cut in self.cuts)
 
     @property
     def in_memory(self) -> bool:
-        """Whether reductions accumulate where their results are, so that these hold what they start from."""
+        """Return whether reductions accumulate in their results, which hold what they start from."""
         return bool(self.strip) and self.parts is None
 
     def cut(self, dim: int) -> Cut | None:

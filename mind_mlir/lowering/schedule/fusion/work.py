@@ -1,4 +1,4 @@
-"""What a group's nest costs, as numbers: all that its schedule is chosen from."""
+"""The work of a group's nest in numbers: all that its schedule is chosen from."""
 
 from __future__ import annotations
 

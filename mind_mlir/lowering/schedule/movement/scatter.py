@@ -91,7 +91,7 @@ def match_scatter(op: Operation) -> Scatter | None:
 
 @dataclasses.dataclass(frozen=True)
 class ScatterSchedule:
-    """How rows are combined.
+    """The schedule of a scatter, which combines rows.
 
     Attributes:
         lanes: Elements that are combined at once.

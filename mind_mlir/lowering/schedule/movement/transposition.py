@@ -78,7 +78,7 @@ def match_transposition(view: View) -> Transposition | None:
 
 @dataclasses.dataclass(frozen=True)
 class TranspositionSchedule:
-    """How a transposition is done.
+    """The schedule of a transposition.
 
     Attributes:
         lanes: The extent of a square.

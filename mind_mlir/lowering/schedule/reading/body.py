@@ -1,4 +1,4 @@
-"""What the body of a linalg operation computes, and how to repeat it on vectors."""
+"""The computation in the body of a linalg operation, and its repetition on vectors."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class MultiplyAdd:
 
     @property
     def extends(self) -> bool:
-        """Whether the inputs are at most floats that are narrower than the accumulator."""
+        """Return whether the inputs are at most floats that are narrower than the accumulator."""
         return all(len(chain) <= 1 and all(op.name == "arith.extf" for op in chain) for chain in self.casts)
 
 

@@ -1,4 +1,4 @@
-"""How tensors lie in memory: the one place that says by how many elements their dimensions move there."""
+"""The layout of tensors in memory: the one place that gives the strides of their dimensions."""
 
 from __future__ import annotations
 

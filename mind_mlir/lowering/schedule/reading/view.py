@@ -86,7 +86,7 @@ class View:
 
     @cached_property
     def results(self) -> int:
-        """How many results, and so inits, there are; on memory, where there are no results, it is one."""
+        """The number of results, and so of inits; on memory, where there are no results, it is one."""
         return len(self.op.results) or 1
 
     @cached_property

@@ -133,7 +133,7 @@ def _fresh(emitter: Emitter, output: Output) -> Value:
 
 @dataclasses.dataclass
 class _Description:
-    """What a group computes, and from what.
+    """The description of a group: its computation and its inputs.
 
     Attributes:
         key: Equal for groups for which the same is emitted.

@@ -23,7 +23,7 @@ TAPS = 3
 
 
 class Arithmetic(Protocol[T]):
-    """What transforms are computed with."""
+    """The arithmetic that transforms are computed with."""
 
     def add(self, left: T, right: T, /) -> T:
         """Return the sum."""
