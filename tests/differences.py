@@ -10,13 +10,14 @@ import numpy as np
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-def difference(actual: Array, expected: Array, tolerance: float) -> str | None:
+def difference(actual: Array, expected: Array, tolerance: float, least: float = 0.0) -> str | None:
     """Return how two results differ; None where they agree.
 
     Args:
         actual: A result.
         expected: What it is to be.
         tolerance: By how much floats may be off, in units of the last place of the greatest magnitude.
+        least: What that magnitude is at least: that of numbers between, which may cancel.
     """
     if actual.shape != expected.shape or actual.dtype != expected.dtype:
         return f"{actual.dtype}{actual.shape} for {expected.dtype}{expected.shape}"
@@ -27,7 +28,7 @@ def difference(actual: Array, expected: Array, tolerance: float) -> str | None:
     one, other = (each.astype(np.complex128 if is_complex else np.float64) for each in (actual, expected))
     info: Any = np.finfo(actual.dtype) if is_complex else ml_dtypes.finfo(actual.dtype)  # type: ignore[no-untyped-call] # it has no types
     magnitudes = np.abs(other[np.isfinite(other)])
-    bound = tolerance * float(info.eps) * magnitudes.max(initial=0)
+    bound = tolerance * float(info.eps) * magnitudes.max(initial=least)
     with np.errstate(invalid="ignore"):  # infinities that are equal
         near = (np.abs(one - other) <= bound) | (one == other) | (np.isnan(one) & np.isnan(other))
     if near.all():

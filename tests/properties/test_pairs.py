@@ -83,7 +83,7 @@ def check(pairs: Sequence[Pair]) -> None:
         expected = mind_mlir.interpret(lowered.module, arguments)
     tolerance = pairs[0].kind.tolerance
     actual = guarded.call_executable(executable, arguments)
-    found = [difference(*each, tolerance) for each in zip(actual, expected, strict=True)]
+    found = [difference(*each, tolerance, 1.0) for each in zip(actual, expected, strict=True)]
     if any(found) and len(pairs) > 1:
         for pair in pairs:
             check([pair])
@@ -133,7 +133,7 @@ def test_gradients(kind: Kind) -> None:
         arguments = dict(zip((each.name for each in executable.parameters), arrays, strict=True))
         expected = mind_mlir.interpret(lowered.module, arguments)
         for one, other in zip(executable(**arguments), expected, strict=True):
-            assert difference(one, other, max(kind.tolerance, 200)) is None, str(pair)
+            assert difference(one, other, max(kind.tolerance, 200), 1.0) is None, str(pair)
 
 
 def _total_of(pair: Pair) -> Callable[[Any], Any]:
