@@ -452,8 +452,8 @@ def test_exits_that_a_multiplexer_joins() -> None:
     module = parse(f"{text}^b10(%f10: {state}, %x10: {state}):\n  return %x10, %y\n}}\n")
     y = np.float64(2.5)
     for fuel in range(-1, 14):
-        x, left, block = 0, fuel, 0
+        number, left, block = 0, fuel, 0
         while block < len(_TANGLED):
-            x, left, block = 3 * x + block + 1, left - 1, _TANGLED[block][left > 1]
+            number, left, block = 3 * number + block + 1, left - 1, _TANGLED[block][left > 1]
         found = interpret(module, {"fuel": np.int64(fuel), "x": np.int64(0), "y": y})
-        assert found == (x, y)
+        assert found == (number, y)
