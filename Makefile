@@ -17,7 +17,7 @@ SETTINGS := OPENBLAS_% GOTO_% OMP_% MKL_% KMP_% BLIS_% NPY_% LC_% LANG LANGUAGE 
 CLEAN := env $(foreach setting,$(filter $(SETTINGS),$(.VARIABLES)),-u $(setting))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check unit lit mutants bench bench-peers test-torch stablehlo docs fmt clean distclean
+.PHONY: help demo test check unit lit mutants fuzz bench bench-peers test-torch stablehlo docs fmt clean distclean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do \
@@ -54,6 +54,10 @@ unit: $(READY) ## run the unit tests
 mutants: $(VENV)/.mutants ## report small changes of the compiler that no test notices: PLACE=passes/verify.py
 	$(BIN)/python tests/mutants $(PLACE) --jobs $(JOBS) $(if $(MUTANTS),--mutants $(MUTANTS)) \
 	    $(if $(SEED),--seed $(SEED)) $(if $(TESTS),--tests $(TESTS))
+
+fuzz: $(READY) ## try the compiler on random programs, for hours: PROGRAMS=20000 ONLY="networks pairs"
+	$(CLEAN) $(BIN)/python tests/fuzz.py $(ONLY) --jobs $(JOBS) $(if $(PROGRAMS),--programs $(PROGRAMS)) \
+	    $(if $(LOGS),--logs $(LOGS))
 
 $(VENV)/.mutants: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[mutants]'

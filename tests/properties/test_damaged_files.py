@@ -13,6 +13,7 @@ _CHILD = Path(__file__).with_name("damaged_child.py")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits its address space")
+@pytest.mark.programs(200)
 def test_damaged_files() -> None:
     count = 200 * int(os.environ.get("MIND_MLIR_FUZZ", "1"))
     seed = "1" if "MIND_MLIR_FUZZ" not in os.environ else str(os.getpid())

@@ -7,9 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 _CHILD = Path(__file__).with_name("extremes_child.py")
 
 
+@pytest.mark.programs(40)
 def test_extreme_extents() -> None:
     count = 40 * int(os.environ.get("MIND_MLIR_FUZZ", "1"))
     seed = "1" if "MIND_MLIR_FUZZ" not in os.environ else str(os.getpid())

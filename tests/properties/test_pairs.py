@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from movers import Mover
 
 
+RANDOM = "MIND_MLIR_FUZZ" in os.environ
 FUZZ = int(os.environ.get("MIND_MLIR_FUZZ", "1"))
 #: Pairs of a module: more of them are compiled in less time, and one that is wrong takes longer to find.
 BATCH = 12
@@ -96,21 +97,25 @@ def in_batches(pairs: Sequence[Pair]) -> None:
         check(pairs[first : first + BATCH])
 
 
+@pytest.mark.programs(30)
 @pytest.mark.parametrize("kind", [pytest.param(kind, id=kind.name) for kind in KINDS])
 def test_pairs(kind: Kind) -> None:
     """Each operation that moves elements, in front of and behind each kind of schedule."""
-    pairs = list(sample(kind) if FUZZ == 1 else every(kind, MOVERS, range(len(kind.sizes))))
-    drawn = np.random.default_rng().permutation(len(pairs)) if FUZZ > 1 else range(len(pairs))
+    if not RANDOM:
+        in_batches(list(sample(kind)))
+        return
+    pairs = list(every(kind, MOVERS, range(len(kind.sizes))))
+    drawn = np.random.default_rng().permutation(len(pairs))
     in_batches([pairs[place] for place in drawn[: 30 * FUZZ]])
 
 
 @pytest.mark.parametrize("kind", [pytest.param(kind, id=kind.name) for kind in KINDS])
 def test_two_in_front(kind: Kind) -> None:
-    rng = np.random.default_rng(FUZZ)
+    rng = np.random.default_rng(None if RANDOM else 1)
     found: list[Pair] = []
     while len(found) < BATCH // 4 * FUZZ:
         first, second = (MOVERS[place] for place in rng.integers(len(MOVERS), size=2))
-        shapes = kind.sizes[rng.integers(min(len(kind.sizes), 3 if FUZZ < 20 else 99))]
+        shapes = kind.sizes[rng.integers(min(len(kind.sizes), 99 if RANDOM else 3))]
         place, source = int(rng.integers(len(shapes))), str(rng.choice(FRONT))
         pair = Pair(kind, shapes, str(rng.choice(kind.dtypes)), chained(first, second), place, source)
         found += [pair] if pair.fits() else []

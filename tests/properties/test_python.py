@@ -15,6 +15,7 @@ CALLS = {"builder": 1_400, "blocks": 700, "functions": 1_500, "compile": 400}
 LIMIT = 1000
 
 
+@pytest.mark.programs(sum(CALLS.values()) // len(CALLS))
 @pytest.mark.parametrize("part", CALLS)
 def test_arbitrary_objects(part: str, tmp_path: Path) -> None:
     script, scratch = Path(__file__).with_name("border_child.py"), tmp_path / "call"
