@@ -10,11 +10,15 @@ from budget import examples
 from convolution_cases import Convolution, convolutions
 from hypothesis import given
 from hypothesis import strategies as st
+from window_cases import Axis
 
 import mind_mlir
 from mind_mlir import differentiate, from_stablehlo, interpret
+from mind_mlir.mlir import passes
 
 if TYPE_CHECKING:
+    import pytest
+
     from mind_mlir import Module
     from mind_mlir.ir.attributes import Array
 
@@ -37,6 +41,18 @@ def test_convolutions_give_what_their_definition_does(
     expected = convolution.apply(x, w)
     for (found,) in outcomes(from_stablehlo(convolution.text(element)), {"arg0": x, "arg1": w}):
         np.testing.assert_array_equal(found, expected)
+
+
+def test_one_window_that_reads_less_than_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A product for it is an operation that MLIR's verifier takes: it reads a part of the padded image."""
+    monkeypatch.setattr(passes, "always_verified", True)
+    axis = Axis(extent=1, window=2, stride=2, low=0, high=2, base=1, spacing=1)
+    orders = (("b", "0", "f"), ("0", "i", "o"), ("b", "0", "f"))
+    convolution = Convolution((axis,), (False,), 1, 1, 2, 1, 1, orders)
+    x, w = np.ones((1, 1, 1), np.float32), np.ones((2, 1, 2), np.float32)
+    arguments = {"arg0": x, "arg1": w}
+    for (found,) in outcomes(from_stablehlo(convolution.text("f32")), arguments):
+        np.testing.assert_array_equal(found, convolution.apply(x, w))
 
 
 @examples(16)

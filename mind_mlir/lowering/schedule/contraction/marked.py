@@ -74,6 +74,9 @@ def mark(contraction: Contraction, schedule: MatmulSchedule, start: Attribute | 
     """
     view = contraction.view
     *inputs, init = view.operands
+    inputs = [
+        _read_part(value, access, view.extents) for value, access in zip(inputs, view.accesses, strict=False)
+    ]
     if start is not None:
         init = tensor.EmptyOp(list(init.type.shape), contraction.element).result
     strides = [ir.DenseI64ArrayAttr.get(each) for each in memory_strides(contraction)]
@@ -85,6 +88,22 @@ def mark(contraction: Contraction, schedule: MatmulSchedule, start: Attribute | 
         attributes[START_ATTRIBUTE] = start
     op = generic_like(view.op, [*inputs, init], view.accesses, len(view.extents), view.reductions, attributes)
     return op.results[0]
+
+
+def _read_part(value: Value, access: Access, extents: Sequence[int]) -> Value:
+    """Emit the part of ``value`` that loops of ``extents`` read, as an operation of linalg has to have it.
+
+    Windows that are there once may slide along more than they read: without a loop over them nothing says so.
+    """
+    shape = [
+        extent if index.dim is None else min(extent, extents[index.dim])
+        for index, extent in zip(access, value.type.shape, strict=True)
+    ]
+    if shape == list(value.type.shape):
+        return value
+    type_ = ir.RankedTensorType.get(shape, value.type.element_type)
+    ones, zeros = [1] * len(shape), [0] * len(shape)
+    return tensor.ExtractSliceOp(type_, value, [], [], [], zeros, shape, ones).result
 
 
 def generic_like(
