@@ -173,7 +173,8 @@ def _filter_gradient(context: VjpContext, padding: Pairs) -> Value:
 
 def _taps(context: VjpContext, filter_: Value, places: tuple[Sequence[int], Sequence[int]]) -> Value:
     """Return the elements of the filter at evenly spaced places, the last one first, of height and width."""
-    if all(tuple(at) == tuple(range(extent)) for at, extent in zip(places, filter_.shape[:2], strict=True)):
+    # Evenly spaced, as many as there are, from the first one on: all of them, in order.
+    if all(len(at) == extent and at[0] == 0 for at, extent in zip(places, filter_.shape[:2], strict=True)):
         return filter_
     channels = filter_.shape[2:]
     steps = [at[1] - at[0] if len(at) > 1 else 1 for at in places]

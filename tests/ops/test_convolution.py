@@ -240,3 +240,15 @@ def test_a_stride_that_leaves_one_window_of_several_pixels(strides: tuple[int, i
     image, kernel = np.arange(16, dtype=np.int32).reshape(2, 2, 2, 2), np.arange(6, dtype=np.int32)
     expected = image[:, :: strides[0], :: strides[1]] @ kernel.reshape(2, 3)
     np.testing.assert_array_equal(compile(module)(image, kernel.reshape(1, 1, 2, 3))[0], expected)
+
+
+def test_the_gradient_for_a_filter_beyond_all_memory() -> None:
+    """Its places are a range, not numbers one by one."""
+    builder = Builder()
+    one = builder.input("x", TensorType(DType.F32, (1,)))
+    image, filter_ = (
+        builder.emit("BroadcastTo", one, result_shape=shape) for shape in ((3, 2**40, 5, 7), (2**40, 5, 7, 7))
+    )
+    result = builder.emit("Conv2d", image, filter_, strides=(2**31, 2**31), padding=VALID)
+    gradient = differentiate(builder.build([result]), extensions=True).module
+    assert any(operation.opcode == "Conv2d" for operation in gradient.operations)
