@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from mind_mlir import Builder, DType, TensorType, VerificationError, compile, differentiate
+from mind_mlir import AutodiffError, Builder, DType, TensorType, VerificationError, compile, differentiate
 from mind_mlir.interpreter import run as interpret
 from mind_mlir.ir.attributes import Padding, PaddingMode
 from mind_mlir.lowering import dialect
@@ -250,5 +250,5 @@ def test_the_gradient_for_a_filter_beyond_all_memory() -> None:
         builder.emit("BroadcastTo", one, result_shape=shape) for shape in ((3, 2**40, 5, 7), (2**40, 5, 7, 7))
     )
     result = builder.emit("Conv2d", image, filter_, strides=(2**31, 2**31), padding=VALID)
-    gradient = differentiate(builder.build([result]), extensions=True).module
-    assert any(operation.opcode == "Conv2d" for operation in gradient.operations)
+    with pytest.raises(AutodiffError, match=r"'window' of ExtractPatches is 1,099,511,627,776"):
+        differentiate(builder.build([result]), extensions=True)
