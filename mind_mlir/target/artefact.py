@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from mind_mlir.support import argument_checks
-from mind_mlir.support.suggestions import nearest
+from mind_mlir.support.suggestions import did_you_mean
 from mind_mlir.target.features import FEATURES, scheduled_for, with_implied, without
 from mind_mlir.target.host import host_architecture, host_features, host_target
 from mind_mlir.target.named import NATIVE, TARGETS, environment_target, named_target, required_features
@@ -134,8 +134,7 @@ def _made(base: Target, features: frozenset[str], tune: str) -> Target:
 def _unknown(parameter: str, known: Iterable[str], wrong: str) -> ValueError:
     """Return the error about a name that is none of those known, with the one that it is most like."""
     names = tuple(known)
-    near = nearest(wrong, names)
-    hint = f"; did you mean {near!r}?" if near else ""
+    hint = did_you_mean(wrong, names, "'")
     return ValueError(
         f"{parameter} must be one of {', '.join(names)}, not {argument_checks.describe(wrong)}{hint}"
     )
