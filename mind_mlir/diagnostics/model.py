@@ -155,6 +155,8 @@ class InternalError(Exception):
 
     def reducible(self, program: str, reduce: Callable[[], InternalError]) -> None:
         """Note the program that the compiler was given, and what finds a smaller one that fails so."""
+        if not callable(reduce):
+            argument_checks.reject("reduce", "callable", reduce)
         self.program, self._reduce = program, reduce
 
     def reduced(self) -> InternalError:

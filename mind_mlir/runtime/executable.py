@@ -11,7 +11,7 @@ from mind_mlir.diagnostics import InternalError
 from mind_mlir.diagnostics.display import brief
 from mind_mlir.image.errors import LoadingError
 from mind_mlir.ir.analysis.restriction import restricted
-from mind_mlir.ir.entry import default_entry
+from mind_mlir.ir.entry import default_entry, entry_function
 from mind_mlir.ir.module import MODULE, Module
 from mind_mlir.passes.pass_names import checked_names
 from mind_mlir.runtime.compiled_code import code_of
@@ -80,7 +80,7 @@ class Executable(FunctionSet):
         if observer is not None and not callable(observer):
             argument_checks.reject("observer", "callable, or None", observer)
         self._source = module = restricted(module, function)
-        self._named_entry = entry
+        self._named_entry = entry = None if entry is None else entry_function(module, entry).name
         found = code_of(module, options, target=machine, threads=limit, observer=observer)
         try:
             functions = FrozenDict(self._load(found))

@@ -260,7 +260,7 @@ class CompiledFunction(Called):
 
     def staged_record(self, *, single: bool) -> CallRecord:
         """Return a record for a `StagedFunction` (see `CallRecord`)."""
-        return self._record(None, staged=True, single=single)
+        return self._record(None, staged=True, single=argument_checks.flag(single, "single"))
 
     def _record(
         self,

@@ -50,6 +50,16 @@ def test_module_without_inputs() -> None:
     assert value == 7
 
 
+@pytest.mark.parametrize("keyword", ["function", "entry"])
+def test_names_of_functions(keyword: str) -> None:
+    """An array of names is refused as such, not compared; an unknown name is E2002."""
+    module = mind_mlir.parse(str(affine()), format="core")
+    with pytest.raises(TypeError, match="must be a string, not an object of type ndarray"):
+        Executable(module, **{keyword: np.array(["main", "main"])})  # type: ignore[arg-type] # it is the point
+    with pytest.raises(mind_mlir.VerificationError, match="there is no function 'other'"):
+        Executable(module, **{keyword: "other"})  # type: ignore[arg-type] # any keyword
+
+
 def test_many_threads_share_one_executable() -> None:
     f = affine()
     rng = np.random.default_rng(0)

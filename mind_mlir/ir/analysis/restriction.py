@@ -22,7 +22,7 @@ def restricted(module: Module, *names: str | None) -> Module:
         VerificationError: There is no such function (E2002), or it is not exported (E2101).
         TypeError: A name is neither a string nor None.
     """
-    if None in names:
+    if any(name is None for name in names):
         return module
     chosen = {entry_function(module, name).name: None for name in names}
     if len(module.functions) == 1:
