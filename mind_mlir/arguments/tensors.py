@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import numpy as np
 
 from mind_mlir.diagnostics import ArgumentError, Diagnostic
+from mind_mlir.ir.allocation import allocation_failed
 from mind_mlir.ir.elements import Problem, plain_booleans
 from mind_mlir.ir.entry import entry_function
 from mind_mlir.ir.interface import interface_of
 from mind_mlir.ir.nested import as_array, flattened, is_masked
 from mind_mlir.ir.types import DType, DTypeKind, format_shape
-from mind_mlir.ops.contexts import allocation_failed
 from mind_mlir.support import argument_checks
 
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ from mind_mlir.diagnostics import ExecutionError
 from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.interpreter.machine import execute, too_large
 from mind_mlir.interpreter.plan import context_of, plan
+from mind_mlir.ir.allocation import allocation_failed
 from mind_mlir.ir.entry import entry_function
 from mind_mlir.ir.interface import interface_of
 from mind_mlir.ir.module import Block, Functions, Parameter, Return
@@ -32,7 +33,6 @@ from mind_mlir.languages.ptir.restriction import restricted
 from mind_mlir.languages.ptir.seeding import seeded
 from mind_mlir.languages.ptir.symbols import bind as bind_symbols
 from mind_mlir.languages.ptir.to_module import signature_of, to_module
-from mind_mlir.ops.contexts import allocation_failed
 from mind_mlir.ops.registry import by_opcode
 from mind_mlir.passes.structure import structure, structure_function
 from mind_mlir.passes.verify import verify

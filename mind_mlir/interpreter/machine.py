@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mind_mlir.ops.contexts import allocation_failed
+from mind_mlir.ir.allocation import allocation_failed
 from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mind_mlir.ir.allocation import check_extents
 from mind_mlir.ir.complex_literals import complex_parts
 from mind_mlir.mlir import bindings
 from mind_mlir.mlir.arithmetic import Arithmetic
@@ -153,6 +154,7 @@ class LoweringContext:
 
     def empty(self, type_: TensorType) -> Value:
         """Return an uninitialised tensor."""
+        check_extents(type_.extents)
         return tensor.empty(type_.extents, self.element(type_.dtype))
 
     def filled(self, type_: TensorType, value: float) -> Value:

@@ -178,22 +178,3 @@ class EvalContext:
     def fail(self, check: Check, found: int) -> NoReturn:
         """Raise what ``check`` says about ``found``."""
         raise ExecutionError(check.finding(found, self.source.statement if self.source else None))
-
-
-def allocation_failed(
-    what: str, types: Sequence[TensorType], location: Location | None = None
-) -> ExecutionError:
-    """Return the E6004 error for ``what``, which holds values of ``types``, to be raised."""
-    context = {
-        "shape": [list(type_.extents) for type_ in types],
-        "dtype": [type_.dtype.core_name for type_ in types],
-    }
-    return ExecutionError(
-        Diagnostic(
-            "E6004",
-            f"cannot allocate {what}",
-            location,
-            help="reduce the shapes, or split the computation",
-            context=MappingProxyType(context),
-        )
-    )

@@ -11,11 +11,10 @@ of the filter. Where the filter is no larger than the strides, it is one product
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.attributes import Padding, PaddingMode, TensorLiteral
-from mind_mlir.ops.phases import joined, margins, phases, spanned
+from mind_mlir.ops.phases import has_few, joined, margins, phases, spanned
 from mind_mlir.ops.sliding import Sliding
 from mind_mlir.ops.windows import spatial_padding
 
@@ -53,7 +52,7 @@ def _input_gradient(context: VjpContext, padding: Pairs) -> Value:
     if kernel[0] <= strides[0] and kernel[1] <= strides[1]:
         return _side_by_side(context, padding)
     axes = [Sliding(image.shape[0]), *_axes(context, padding), Sliding(image.shape[3])]
-    if math.prod(min(axis.stride, axis.extent) for axis in axes) > _PHASES:
+    if not has_few(axes, _PHASES):
         return _spaced_out(context, padding)
     every = [phases(axis) for axis in axes]
     lows, highs = margins(every, context.cotangent.shape)

@@ -57,10 +57,10 @@ def _phase(axis: Sliding, start: int) -> Phase:
     return Phase(start, count, tuple(found), tuple(found.values()))
 
 
-def has_few(axes: Sequence[Sliding]) -> bool:
-    """Return whether there are so few phases that they may be written out one by one."""
+def has_few(axes: Sequence[Sliding], most: int = _MOST) -> bool:
+    """Return whether there are at most so many phases that they may be written out one by one."""
     plain = all(axis.base == 1 and axis.window <= _LONGEST for axis in axes)
-    return plain and math.prod(min(axis.stride, axis.extent) for axis in axes) <= _MOST
+    return plain and math.prod(min(axis.stride, axis.extent) for axis in axes) <= most
 
 
 def is_small(axes: Sequence[Sliding]) -> bool:

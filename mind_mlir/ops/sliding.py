@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mind_mlir.ir.allocation import allocation_failed
 from mind_mlir.ir.types import DType
-from mind_mlir.ops.contexts import allocation_failed
 from mind_mlir.ops.scatter_windows import row_form
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from mind_mlir.diagnostics import ArgumentError, ExecutionError
 from mind_mlir.diagnostics.display import brief
 from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.image.entry import Entry
+from mind_mlir.ir.allocation import allocation_failed
 from mind_mlir.ir.interface import Interface
 from mind_mlir.ir.types import DType
-from mind_mlir.ops.contexts import allocation_failed
 from mind_mlir.runtime.bound import BoundFunction
 from mind_mlir.runtime.buffers import as_outputs, check_outputs, input_problems
 from mind_mlir.runtime.call import Called

@@ -17,6 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from mind_mlir.ir.allocation import allocation_failed
 from mind_mlir.ir.types import MAX_BYTES
 from mind_mlir.lowering.buffers.aliases import buffer_uses
 from mind_mlir.lowering.buffers.iteration import iteration_number, trip_count
@@ -26,7 +27,6 @@ from mind_mlir.lowering.schedule.emission.emitter import PARALLEL_ATTRIBUTE, PRI
 from mind_mlir.mlir.bindings import arith, ir, memref
 from mind_mlir.mlir.memory import byte_size
 from mind_mlir.mlir.passes import find_all
-from mind_mlir.ops.contexts import allocation_failed
 from mind_mlir.target.abi import ALIGNMENT
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.lowering.buffers.aliases import Use, buffer_uses, within
 from mind_mlir.lowering.buffers.footprint import bounds_of
 from mind_mlir.lowering.schedule.contraction.epilogue import Epilogue
+from mind_mlir.lowering.schedule.contraction.library import LIBRARY_ATTRIBUTE
 from mind_mlir.lowering.schedule.contraction.marked import START_ATTRIBUTE
 from mind_mlir.lowering.schedule.contraction.pieces import in_memory_order
 from mind_mlir.lowering.schedule.emission.emitter import EPILOGUE_ATTRIBUTE
@@ -189,13 +190,28 @@ def _only_reads(use: Use) -> bool:
     if name == "memref.copy":
         return number == 0
     if name == "func.call":
-        # Kernels read their first operand; those for products, which have three buffers, the second one, too.
-        operands = use.user.operands
-        return number == 0 or (number == 1 and isinstance(operands[2].type, ir.MemRefType))
+        return _call_only_reads(use.user, number)
     sizes = "operandSegmentSizes"
     if name.startswith("linalg.") and sizes in use.user.attributes:
         return number < int(ir.DenseI32ArrayAttr(use.user.attributes[sizes])[0])
     return False
+
+
+def _call_only_reads(call: Operation, number: int) -> bool:
+    """Return whether the function called certainly does not write to operand ``number`` of ``call``."""
+    module = call.parent
+    while module.parent is not None:
+        module = module.parent
+    callee = ir.SymbolTable(module.operation)[ir.FlatSymbolRefAttr(call.attributes["callee"]).value]
+    if LIBRARY_ATTRIBUTE in callee.attributes:
+        # Kernels read their first operand; those for products, which have three buffers, the second one, too.
+        operands = call.operands
+        return number == 0 or (number == 1 and isinstance(operands[2].type, ir.MemRefType))
+    blocks = callee.regions[0].blocks
+    if not len(blocks):
+        return False
+    uses = buffer_uses(blocks[0].arguments[number]).found
+    return all(use.user.name != "func.call" and _only_reads(use) for use in uses)
 
 
 def _views(root: Value) -> tuple[Value, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, TypeAlias
 
+from mind_mlir.ir.allocation import check_extents
 from mind_mlir.mlir.bindings import Attribute, Operation, Type, Value, arith, ir, memref, scf, tensor, vector
 
 if TYPE_CHECKING:
@@ -340,6 +341,7 @@ class Emitter:
 
     def empty(self, shape: Sequence[int], element: Type) -> Value:
         """Return a new tensor of undefined contents."""
+        check_extents(shape)
         return tensor.EmptyOp(list(shape), element).result
 
     def broadcast(self, type_: Type, value: Value) -> Value:
