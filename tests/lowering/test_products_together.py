@@ -14,6 +14,7 @@ AVX512 = Target(vector_bytes=64, vector_registers=32, fma=True, masks=True)
 DOTS = Target(64, 32, fma=True, half=True, masks=True, bf16_dots=True)
 SSE = Target()
 NUMPY = {"f32": np.float32, "bf16": ml_dtypes.bfloat16}
+WEIGHT, RESULT = "tensor<768x768xbf16>", "tensor<128x768xf32>"
 SHAPES = {"nn": ("m, k", "k, n"), "tn": ("k, m", "k, n"), "nt": ("m, k", "n, k")}
 
 
@@ -73,6 +74,24 @@ def test_each_has_the_bits_that_it_has_by_itself(
         found = results(products(m, k, columns, dtype), [x, *weights], [(m, n) for n in columns], target)
         assert found == alone
     mind_mlir.set_num_threads(before)
+
+
+def test_views_of_the_same_elements_are_packed_once() -> None:
+    """Each product reads the factor through a view of its own; its attributes say of what."""
+    views = "".join(
+        f"""
+    %v{i} = tensor.collapse_shape %a0 [[0, 1], [2]] : tensor<1x128x768xbf16> into tensor<128x768xbf16>"""
+        + product(f"r{i}", (f"%v{i}", "tensor<128x768xbf16>"), (f"%a{i + 1}", WEIGHT), RESULT)
+        for i in range(3)
+    )
+    text = function(
+        ["tensor<1x128x768xbf16>", *[WEIGHT] * 3],
+        [RESULT] * 3,
+        "%zero = arith.constant 0.0 : f32" + views,
+        [f"%r{i}" for i in range(3)],
+    )
+    found = {bufferized(text, DOTS) for _ in range(8)}
+    assert [each.count("call @mind_transpose_8x8") for each in found] == [1]
 
 
 def test_the_factor_is_packed_once_and_threads_meet_twice() -> None:

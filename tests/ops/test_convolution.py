@@ -252,3 +252,16 @@ def test_the_gradient_for_a_filter_beyond_all_memory() -> None:
     result = builder.emit("Conv2d", image, filter_, strides=(2**31, 2**31), padding=VALID)
     with pytest.raises(AutodiffError, match=r"'window' of ExtractPatches is 1,099,511,627,776"):
         differentiate(builder.build([result]), extensions=True)
+
+
+def test_the_gradient_for_an_image_beyond_all_memory() -> None:
+    """No place of a filter of 2^32 columns is counted by itself; what that needs is refused."""
+    builder = Builder()
+    one = builder.input("x", TensorType(DType.F32, (1,)))
+    image, filter_ = (
+        builder.emit("BroadcastTo", one, result_shape=shape)
+        for shape in ((3, 4, 2**32 + 1, 2), (4, 2**32 + 1, 2, 7))
+    )
+    result = builder.emit("Conv2d", image, filter_, strides=(1, 1), padding=VALID)
+    with pytest.raises(AutodiffError, match="the derivative of Conv2d %3 is not well-formed"):
+        differentiate(builder.build([result]), extensions=True)

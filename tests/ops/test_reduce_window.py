@@ -123,3 +123,25 @@ outputs: %1
     listing = mind_mlir.compile(mind_mlir.parse(text)).as_text("schedule")
     assert listing.count(". fused ") == 1
     assert "plain" not in listing
+
+
+@pytest.mark.parametrize("extent", [2**33, 2**61 - 1])
+def test_padded_extents_beyond_64_bits(extent: int) -> None:
+    """The windows themselves may be few; what they read, spaced out, is larger than any memory."""
+    far = 2**31 - 1
+    builder = mind_mlir.Builder()
+    x = builder.input("x", TensorType(DType.F32, (1,)))
+    result = builder.emit(
+        "ReduceWindow",
+        builder.emit("BroadcastTo", x, result_shape=(extent,)),
+        reduce="Sum",
+        accum_dtype="f64",
+        window_dims=(3,),
+        strides=(far,),
+        base_dilation=(far,),
+        window_dilation=(1,),
+        padding_low=(2,),
+        padding_high=(7,),
+    )
+    with pytest.raises(mind_mlir.ExecutionError, match="cannot allocate an intermediate value"):
+        mind_mlir.compile(builder.build([result]))

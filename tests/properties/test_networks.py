@@ -48,10 +48,11 @@ def test_layers(random: Random, seed: int) -> None:
     check(layers(random), seed)
 
 
-def test_stages_verify(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A product and an attention in bf16 call one kernel with pointers to elements of their own types."""
+@pytest.mark.parametrize("seed", [20, 311], ids=["kernel shared", "nest of two operands"])
+def test_stages_verify(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What products and attentions in bf16 call is given operands of the types and the number it has."""
     monkeypatch.setattr(passes, "always_verified", True)
-    module = networks.attentions(Random(20))  # noqa: S311 -- a program, the same each time
+    module = networks.attentions(Random(seed))  # noqa: S311 -- a program, the same each time
     mind_mlir.compile(mind_mlir.differentiate(module, cotangents="given").module)
 
 

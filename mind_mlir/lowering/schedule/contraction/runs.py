@@ -75,7 +75,8 @@ def same_memory(value: Value) -> object:
     if op is None or op.name not in VIEWS:
         return value
     sources = tuple(same_memory(operand) for operand in op.operands)
-    return op.name, str(value.type), str(op.attributes), sources
+    attributes = tuple((name, op.attributes[name]) for name in op.attributes)
+    return op.name, value.type, attributes, sources
 
 
 class LoopNumbers:
