@@ -5,7 +5,7 @@
 
 The programs are the examples, the example of every operation, and 500 networks, graphs and attentions, some
 of them with their gradients. They are compiled for AVX2, so that the same bits are expected of every
-processor that has it. Which bits a NaN has is not compared. `tests/digests.json` holds those of an earlier tree.
+processor that has it. Which bits a NaN has is not compared. `tests/digests.json` is of an earlier tree.
 """
 
 from __future__ import annotations
