@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 #: Rounding errors of results, relative to the largest magnitude, by bytes of an element: some layers add up.
 _BOUND = {2: 60, 4: 3_000, 8: 3_000}
+#: What one element on the other side of a kink may change, relative to the largest magnitude.
+_OTHER_SIDE = 1 / 16
 
 
 @pytest.mark.parametrize("gradient", [False, True], ids=["forward", "gradient"])
@@ -76,23 +78,32 @@ def check(module: Module, seed: int) -> None:
                 name: each.astype(np.float64) if each.dtype == np.float32 else each
                 for name, each in arguments.items()
             }
-            assert_close(results, interpret(wider, wide))
+            expected = interpret(wider, wide)
+            assert_close(guarded.call_executable(compile_counted(wider), wide), expected)
+            assert_close(results, expected, least=_OTHER_SIDE)
 
 
-def assert_close(results: Sequence[np.ndarray], expected: Sequence[np.ndarray]) -> None:
-    """Fail where a result is further from what is expected than rounding errors take it."""
+def assert_close(results: Sequence[np.ndarray], expected: Sequence[np.ndarray], least: float = 0) -> None:
+    """Fail where a result is further from what is expected than rounding errors take it.
+
+    Args:
+        results: What was computed.
+        expected: What it is compared with.
+        least: So large an error is allowed in any case, relative to the largest magnitude.
+    """
     for one, other in zip(results, expected, strict=True):
         unit = float(ml_dtypes.finfo(one.dtype).eps)  # type: ignore[no-untyped-call] # it has no types
         right = other.astype(np.float64)
-        atol = _BOUND[one.dtype.itemsize] * unit * max(np.abs(right).max(initial=0), 1e-3)
+        error = max(_BOUND[one.dtype.itemsize] * unit, least)
+        atol = error * max(np.abs(right).max(initial=0), 1e-3)
         np.testing.assert_allclose(one.astype(np.float64), right, rtol=0, atol=atol)
 
 
 def widened(module: Module) -> Module | None:
     """Return a module that computes in f64 what this one does in f32; None where other floats are in it.
 
-    An error of rounding can take the sum before a rectifier to the other side of zero, in the interpreter
-    as in compiled code. The one that agrees with f64 is right.
+    An error of rounding can take a sum to the other side of a rectifier's zero, or make two elements of a
+    window the same, in the interpreter as in compiled code. The program is compiled right if it is so in f64.
     """
     text = str(module)
     if re.search(r"\b(bf16|f16|f8\w+)\b", text):
@@ -101,7 +112,10 @@ def widened(module: Module) -> Module | None:
     return mind_mlir.parse(re.sub(r"\bf32\b", "f64", text), format="core")
 
 
-@given(st.just(Random(163)))  # noqa: S311 -- a program, the same each time
-def test_rectifier_near_zero(random: Random) -> None:
-    """Compiled code that agrees with f64 is right, where f32 takes the interpreter across zero."""
-    check(layers(random), 83)
+@pytest.mark.parametrize(("program", "seed"), [(163, 83), (215, 73)], ids=["rectifier", "tie in a window"])
+@examples(1)
+@given(st.data())
+def test_other_side_of_a_kink(program: int, seed: int, data: st.DataObject) -> None:
+    """Compiled code is right where f32 takes it, or the interpreter, to the other side of a kink."""
+    del data  # Hypothesis counts what is compiled
+    check(layers(Random(program)), seed)  # noqa: S311 -- a program, the same each time
