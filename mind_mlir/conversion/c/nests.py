@@ -132,7 +132,7 @@ class NestWriter(TensorWriter):
                 self._scalars[argument] = Text(name)
             else:
                 self._scalars[argument] = element
-        before = self._in_body, getattr(self, "_indices", [])
+        before = self._in_body, self._indices
         self._in_body, self._indices = True, given
         values = [self._scalars[value] for value in self.block(block)]
         self._in_body, self._indices = before

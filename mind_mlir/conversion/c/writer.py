@@ -48,6 +48,7 @@ class Writer(ABC):
         self._homes: dict[str, object] = {}
         self._depth = 0
         self._in_body = False
+        self._indices: list[Index] = []
         self._order: dict[Operation, int] = {}
         self._block: Any = None
 
