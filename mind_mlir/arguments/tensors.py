@@ -17,8 +17,6 @@ import numpy as np
 from mind_mlir.diagnostics import ArgumentError, Diagnostic
 from mind_mlir.ir.allocation import allocation_failed
 from mind_mlir.ir.elements import Problem, plain_booleans
-from mind_mlir.ir.entry import entry_function
-from mind_mlir.ir.interface import interface_of
 from mind_mlir.ir.nested import as_array, flattened, is_masked
 from mind_mlir.ir.types import DType, DTypeKind, format_shape
 from mind_mlir.support import argument_checks
@@ -28,19 +26,9 @@ if TYPE_CHECKING:
 
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.interface import Parameter
-    from mind_mlir.ir.module import Module
 
 
 _SMALL = 1024
-
-
-def parameters_of(module: Module, function: str | None = None) -> tuple[Parameter, ...]:
-    """Return what a function of a verified module, by default the one that is meant, takes.
-
-    Raises:
-        VerificationError: As `mind_mlir.ir.entry.entry_function`.
-    """
-    return interface_of(entry_function(module, function)).parameters
 
 
 def bind(

@@ -2,7 +2,7 @@
 
 What plainly means a value of the attribute's kind is taken for it: a dtype's name, "Same" or pairs of
 integers for a padding, numbers for a literal. What is an attribute value of another kind comes back as one,
-for `infer_type` to say what is wrong with it.
+for `infer_types` to say what is wrong with it.
 """
 
 from __future__ import annotations

@@ -17,12 +17,6 @@ if TYPE_CHECKING:
     from mind_mlir.ops.opdef import OpDef, OperandDef
 
 
-def infer_type(record: OpDef, context: TypeContext) -> TensorType | None:
-    """Return the type of the one result of the operation in ``context``; as `infer_types`."""
-    types = infer_types(record, context)
-    return types[0] if types else None
-
-
 def infer_types(record: OpDef, context: TypeContext) -> tuple[TensorType, ...] | None:
     """Return the types of the results of the operation in ``context``, or None after recording findings.
 
@@ -85,8 +79,6 @@ def _check_operand_count(record: OpDef, context: TypeContext) -> None:
 
 
 def _check_regions(record: OpDef, context: TypeContext) -> None:
-    if not record.regions and not context.regions:
-        return
     if not record.regions and not context.regions:
         return
     wanted = [region.name for region in record.regions]
