@@ -21,9 +21,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "properties")]
+TESTS = ROOT / "tests"
+sys.path[:0] = [str(each) for each in (ROOT, TESTS, TESTS / "ops", TESTS / "properties")]
 
 import networks  # noqa: E402 -- of the folder above
+from harness import parse_type  # noqa: E402 -- of the folder above
 from layers import layers  # noqa: E402 -- of the folder above
 
 import mind_mlir  # noqa: E402 -- of the path that is given, or the one installed
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
 
     from mind_mlir.ops.opdef import Example, OpDef
 
-KEPT = ROOT / "tests" / "digests.json"
+KEPT = TESTS / "digests.json"
 #: How many programs are generated.
 GENERATED = 500
 
@@ -64,11 +66,8 @@ def of_example(record: OpDef, example: Example) -> Module | None:
     operands = []
     try:
         for index, text in enumerate(example.operands):
-            name, _, extents = text.removesuffix("]").partition("[")
-            definition = record.operand(index)
-            dtype = DType.from_name(name) or (DType.F32 if DType.F32 in definition.dtypes else DType.SI64)
-            shape = tuple(int(extent) for extent in extents.split(",") if extent)
-            operands.append(builder.input(f"x{index}", TensorType(dtype, shape)))
+            dtype = DType.F32 if DType.F32 in record.operand(index).dtypes else DType.SI64
+            operands.append(builder.input(f"x{index}", parse_type(text, dtype)))
         attributes: dict[str, Any] = dict(example.attributes)
         return builder.build([builder.emit(record.opcode, *operands, **attributes)])
     except (MindError, TypeError, ValueError):
@@ -90,7 +89,7 @@ def digest(module: Module) -> str:
     """Return the digest of the results of a module, or what is raised in their place."""
     try:
         compiled = mind_mlir.compile(module, target="avx2", threads=1, cache=False)
-        if not compiled.functions or "main" not in compiled.functions:
+        if "main" not in compiled.functions:
             return "no main"
         rng = np.random.default_rng(1)
         arguments = {each.name: argument(rng, each.type) for each in compiled.parameters}

@@ -6,15 +6,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from mind_mlir.diagnostics import Diagnostic, ExecutionError
+from mind_mlir.ir.types import MAX_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mind_mlir.diagnostics import Location
     from mind_mlir.ir.types import TensorType
-
-#: No extent of a tensor of MLIR is larger.
-_MOST = 2**63 - 1
 
 
 def allocation_failed(
@@ -42,6 +40,6 @@ def check_extents(shape: Sequence[int]) -> None:
     Raises:
         ExecutionError: E6004, no memory holds it.
     """
-    if any(extent > _MOST for extent in shape):
+    if any(extent > MAX_BYTES for extent in shape):
         extents = ", ".join(f"{extent:,}" for extent in shape)
         raise allocation_failed(f"an intermediate value of the extents [{extents}]", ())

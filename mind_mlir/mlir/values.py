@@ -1,4 +1,4 @@
-"""The definitions of MLIR's values."""
+"""The definitions of MLIR's values, and what tells operations apart."""
 
 from __future__ import annotations
 
@@ -7,12 +7,17 @@ from typing import TYPE_CHECKING
 from mind_mlir.mlir.bindings import ir
 
 if TYPE_CHECKING:
-    from mind_mlir.mlir.bindings import Operation, Value
+    from mind_mlir.mlir.bindings import Attribute, Operation, Value
 
 
 def definition(value: Value) -> Operation | None:
     """Return the operation that defines ``value``; None for a block argument."""
     return None if isinstance(value, ir.BlockArgument) else value.owner.operation
+
+
+def attributes_of(op: Operation) -> tuple[tuple[str, Attribute], ...]:
+    """Return the attributes of an operation by their names, equal for equal ones; their map is not."""
+    return tuple((name, op.attributes[name]) for name in op.attributes)
 
 
 def is_defined_inside(value: Value, ancestor: Operation) -> bool:

@@ -21,7 +21,7 @@ from mind_mlir.lowering.schedule.reading.body import match_multiply_add
 from mind_mlir.lowering.schedule.reading.values import constant_value, filler
 from mind_mlir.lowering.schedule.reading.view import Linear
 from mind_mlir.mlir.bindings import ir
-from mind_mlir.mlir.values import definition
+from mind_mlir.mlir.values import attributes_of, definition
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -342,7 +342,7 @@ class Expressions:
         return self._known.setdefault(key, node)
 
     def _op(self, op: Operation, operands: Sequence[Node]) -> Node:
-        attributes = tuple((name, op.attributes[name]) for name in op.attributes)
+        attributes = attributes_of(op)
         key = (op.name, attributes, op.results[0].type, *operands)
         dims = frozenset().union(*(operand.dims for operand in operands))
         scored = any(operand.scored for operand in operands)

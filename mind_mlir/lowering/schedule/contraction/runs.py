@@ -9,7 +9,7 @@ from mind_mlir.lowering.schedule.contraction.marked import SCHEDULE_ATTRIBUTE
 from mind_mlir.lowering.schedule.emission.emitter import TOGETHER_ATTRIBUTE
 from mind_mlir.mlir.bindings import ir
 from mind_mlir.mlir.memory import VIEWS, root_of
-from mind_mlir.mlir.values import definition
+from mind_mlir.mlir.values import attributes_of, definition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -75,8 +75,7 @@ def same_memory(value: Value) -> object:
     if op is None or op.name not in VIEWS:
         return value
     sources = tuple(same_memory(operand) for operand in op.operands)
-    attributes = tuple((name, op.attributes[name]) for name in op.attributes)
-    return op.name, value.type, attributes, sources
+    return op.name, value.type, attributes_of(op), sources
 
 
 class LoopNumbers:

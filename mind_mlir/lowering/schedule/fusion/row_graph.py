@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from mind_mlir.lowering.schedule.reading.values import constant_value, filler
+from mind_mlir.mlir.values import attributes_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Mapping
@@ -53,7 +54,7 @@ class RowGraph:
     def _operation(self, view: View, value: Value) -> Node:
         op = value.owner.operation
         operands = tuple(self.node(view, operand) for operand in op.operands)
-        attributes = tuple((name, op.attributes[name]) for name in op.attributes)
+        attributes = attributes_of(op)
         return self._add(op.name, (attributes, value.type, value.result_number), operands, value)
 
     def _operand(self, view: View, number: int) -> Node:

@@ -6,7 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from mind_mlir.mlir.bindings import Block, Operation, Type, Value, ir
-from mind_mlir.mlir.values import definition
+from mind_mlir.mlir.values import attributes_of, definition
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -79,7 +79,7 @@ def _casts(value: Value) -> tuple[Value, tuple[Operation, ...]]:
 def repeat(op: Operation, operands: Sequence[Value], shape: Sequence[int]) -> list[Value]:
     """Emit the scalar operation ``op`` elementwise on vectors of ``shape``, on scalars if that is empty."""
     types = [vector_of(result.type, shape) for result in op.results]
-    attributes = {name: op.attributes[name] for name in op.attributes}
+    attributes = dict(attributes_of(op))
     return list(ir.Operation.create(op.name, types, list(operands), attributes, loc=op.location).results)
 
 

@@ -12,6 +12,7 @@ from mind_mlir.lowering.schedule.fusion.row_nest import starts_of
 from mind_mlir.lowering.schedule.reading.values import constant_value, filler
 from mind_mlir.lowering.schedule.reading.windows import window_of
 from mind_mlir.mlir.bindings import ir
+from mind_mlir.mlir.values import attributes_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -212,7 +213,7 @@ def _body(view: View, description: _Description) -> Hashable | None:
                 return None
             description.constants[operand] = constant
             operands.append(constant)
-        attributes = tuple((name, op.attributes[name]) for name in op.attributes)
+        attributes = attributes_of(op)
         for result in op.results:
             numbers[result] = len(numbers)
         found.append((op.name, tuple(operands), attributes, *(result.type for result in op.results)))
