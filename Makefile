@@ -93,6 +93,7 @@ docs: $(READY) ## write the generated files anew, then check that all pages are 
 	$(BIN)/mind-mlir ops --opcodes --output mind_mlir/tools/cli/opcode_names.py
 	$(BIN)/python -m mind_mlir.numpy.stub > mind_mlir/numpy/__init__.pyi
 	$(BIN)/python -m mind_mlir.numpy.page > docs/numpy.md
+	$(BIN)/python tests/api_reference.py > docs/api.md
 	$(BIN)/python -m mind_mlir.passes.simplify.reference > docs/identities.md
 	$(BIN)/python -m mind_mlir.languages.mind.elaboration.reference > docs/language-reference.md
 	$(BIN)/mind-mlir buffers examples/conv.ir --target=avx2 --output docs/buffers.svg

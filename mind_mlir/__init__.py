@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         walk_program,
     )
     from mind_mlir.conversion.buffers import BufferPlan, plan_buffers
+    from mind_mlir.conversion.stablehlo.text import to_stablehlo
     from mind_mlir.diagnostics import (
         ArgumentError,
         ArtefactError,

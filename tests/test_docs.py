@@ -177,13 +177,17 @@ def test_pages_list_all_forms_in_order(page: str) -> None:
     assert re.search(r",?\s(?:and\s)?".join(f"`{form}`" for form in FORMS), text)
 
 
+def _without_fences(page: Path) -> str:
+    return page.read_text(encoding="utf-8").replace("```", "")
+
+
 def test_make_targets_that_pages_name_exist() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
     named = {
         target
         for page in PAGES
-        for code in re.findall(r"`([^`]+)`|^    (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+        for code in re.findall(r"`([^`]+)`|^    (.*)$", _without_fences(page), re.MULTILINE)
         for target in re.findall(r"\bmake ([a-z-]+)", " ".join(code))
     }
     assert {"demo", "test"} <= named <= targets
