@@ -61,8 +61,10 @@ def _entry(target: Documented) -> Iterator[str]:
     yield f"\n### `{target.name}`\n\nOf `{target.module.path}`.\n"
     if isinstance(target, griffe.Function):
         yield _signature(target)
-    elif isinstance(target, griffe.Class) and "__init__" in target.members:
-        yield _signature(target.members["__init__"], target.name)
+    elif isinstance(target, griffe.Class) and isinstance(
+        made := target.members.get("__init__"), griffe.Function
+    ):
+        yield _signature(made, target.name)
     yield from _docstring(target)
     if not isinstance(target, griffe.Class):
         return
@@ -81,12 +83,12 @@ def _members(target: griffe.Class) -> Iterator[griffe.Function | griffe.Attribut
     for name, member in sorted(target.all_members.items()):
         if name.startswith("_") and name != "__call__":
             continue
-        found = member.final_target if member.is_alias else member
+        found = member.final_target if isinstance(member, griffe.Alias) else member
         if found.docstring is not None and isinstance(found, griffe.Function | griffe.Attribute):
             yield found
 
 
-def _signature(function: griffe.Object | griffe.Alias, name: str = "") -> str:
+def _signature(function: griffe.Function, name: str = "") -> str:
     parameters: list[str] = []
     star = False
     for each in function.parameters:

@@ -3,9 +3,10 @@
     python tests/digests.py --write FILE    on the tree before the change
     python tests/digests.py --against FILE  on the tree after it; ends with 1 where a digest differs
 
-The programs are the examples, the example of every operation, and 500 networks, graphs and attentions, some
-of them with their gradients. They are compiled for AVX2, so that the same bits are expected of every
-processor that has it. Which bits a NaN has is not compared. `tests/digests.json` is of an earlier tree.
+The programs are the examples, the examples of every operation and their gradients, and 500 networks, graphs
+and attentions, some of them with their gradients. They are compiled for AVX2, so that the same bits are
+expected of every processor that has it. Which bits a NaN has is not compared. `tests/digests.json` is of an
+earlier tree.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import argparse
 import hashlib
 import json
 import sys
+import zlib
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -22,56 +24,96 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
 TESTS = ROOT / "tests"
-sys.path[:0] = [str(each) for each in (ROOT, TESTS, TESTS / "ops", TESTS / "properties")]
+FOLDERS = ("", "ops", "properties", "languages/mind")
+sys.path[:0] = [str(ROOT), *(str(TESTS / folder) for folder in FOLDERS)]
 
-import networks  # noqa: E402 -- of the folder above
-from harness import parse_type  # noqa: E402 -- of the folder above
-from layers import layers  # noqa: E402 -- of the folder above
+import harness  # noqa: E402 -- of the folders above
+import networks  # noqa: E402 -- of the folders above
+import programs_of_mind as mind  # noqa: E402 -- of the folders above
+from layers import layers  # noqa: E402 -- of the folders above
 
 import mind_mlir  # noqa: E402 -- of the path that is given, or the one installed
-from mind_mlir import Builder, DType, MindError, Module, TensorType  # noqa: E402 -- like that
+from mind_mlir import DType, MindError, Module, TensorType  # noqa: E402 -- like that
 from mind_mlir.ops.registry import all_ops  # noqa: E402 -- like that
+from mind_mlir.support import pytrees  # noqa: E402 -- like that
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
-    from mind_mlir.ops.opdef import Example, OpDef
+    #: A name, a program, and what it is run with: numbers of its parameters' types where nothing is said.
+    Run = tuple[str, Module, Mapping[str, Any]]
 
 KEPT = TESTS / "digests.json"
 #: How many programs are generated.
 GENERATED = 500
 
 
-def programs() -> Iterator[tuple[str, Module]]:
+def runs() -> Iterator[Run]:
     """Yield all programs by their names."""
     for path in sorted((ROOT / "examples").rglob("*.ir")):
-        yield str(path.relative_to(ROOT)), mind_mlir.load(path)
+        yield str(path.relative_to(ROOT)), mind_mlir.load(path), {}
+    yield from of_mind()
     for record in sorted(all_ops(), key=lambda record: record.opcode):
-        for number, example in enumerate(record.examples):
-            module = of_example(record, example)
-            if module is not None:
-                yield f"{record.opcode} {number}", module
+        chosen = harness.dtypes_of(record)
+        uses = harness.uses_of(record, DType.F32 if DType.F32 in chosen else chosen[0])
+        for number, use in enumerate(uses):
+            yield from of_use(f"{record.opcode} {number}", use)
     kinds = (networks.attentions, networks.graphs, layers)
     for number in range(GENERATED):
         kind = kinds[number % len(kinds)]
         module = kind(Random(number))  # noqa: S311 -- a program, the same each time
         if number % 2 and kind is not layers:
             module = mind_mlir.differentiate(module, cotangents="given").module
-        yield f"{kind.__name__} {number}", module
+        yield f"{kind.__name__} {number}", module, {}
 
 
-def of_example(record: OpDef, example: Example) -> Module | None:
-    """Return an example of an operation as a program, or None where one operation is none."""
-    builder = Builder()
-    operands = []
+def of_mind() -> Iterator[Run]:
+    """Yield functions of the `.mind` examples, in f64."""
+    random = np.random.default_rng(1)
+    state = {"params": mind.mlp_params(random), "velocity": mind.mlp_params(random)}
+    text, following = random.integers(0, 11, (2, 3, 5))
+    plate = mind.drawn(random, 6, 7)
+    matrix = mind.symmetric(np.array([4.0, 2.0, 0.5, 0.25]), random)
+    functions: list[tuple[str, str, dict[str, Any]]] = [
+        (
+            "mlp",
+            "step",
+            {"s": state, "x": mind.drawn(random, 5, 3), "y": mind.drawn(random, 5, 2), "rate": 0.1},
+        ),
+        ("heat", "diffuse", {"start": plate, "rate": 0.2, "steps": 5}),
+        ("heat", "look_back", {"start": plate, "seen": plate + 1, "rate": 0.2, "steps": 4}),
+        ("newton", "speed", {"mean": 1.25, "eccentricity": 0.6}),
+        ("newton", "minimum", {"a": 3.0}),
+        ("power_iteration", "sensitivity", {"a": matrix, "start": np.ones(4), "tolerance": 1e-14}),
+        ("transformer", "learn", {"p": mind.transformer_model(random), "text": text, "next": following}),
+    ]
+    for file, function, arguments in functions:
+        source = (ROOT / "examples" / f"{file}.mind").read_text(encoding="utf-8")
+        program = mind_mlir.parse(source.replace("f32", "f64"), f"{file}.mind", format="mind")
+        module = mind_mlir.compile(program, function=function).lower(**arguments).module
+        named: dict[str, Any] = {}
+        for parameter, each in arguments.items():
+            leaves, form = pytrees.flatten(each)
+            named.update(zip(form.names(parameter), leaves, strict=True))
+        yield f"examples/{file}.mind {function}", module, named
+
+
+def of_use(name: str, use: harness.Use) -> Iterator[Run]:
+    """Yield an example of an operation, and its gradient where it has one."""
+    if not use.types:
+        return
+    rng = np.random.default_rng(zlib.crc32(name.encode()))
+    given = {
+        f"x0_{index}": each if each.size else np.zeros([max(extent, 1) for extent in each.shape], each.dtype)
+        for index, each in enumerate(harness.random_operands(use, rng))
+    }
+    module = harness.build([use])
+    yield name, module, given
     try:
-        for index, text in enumerate(example.operands):
-            dtype = DType.F32 if DType.F32 in record.operand(index).dtypes else DType.SI64
-            operands.append(builder.input(f"x{index}", parse_type(text, dtype)))
-        attributes: dict[str, Any] = dict(example.attributes)
-        return builder.build([builder.emit(record.opcode, *operands, **attributes)])
-    except (MindError, TypeError, ValueError):
-        return None
+        gradient = mind_mlir.differentiate(module, cotangents="given", extensions=True).module
+    except MindError:
+        return
+    yield f"{name} gradient", gradient, given
 
 
 def argument(rng: np.random.Generator, type_: TensorType) -> Any:
@@ -85,14 +127,12 @@ def argument(rng: np.random.Generator, type_: TensorType) -> Any:
     return numbers.astype(dtype)
 
 
-def digest(module: Module) -> str:
+def digest(module: Module, given: Mapping[str, Any]) -> str:
     """Return the digest of the results of a module, or what is raised in their place."""
     try:
         compiled = mind_mlir.compile(module, target="avx2", threads=1, cache=False)
-        if "main" not in compiled.functions:
-            return "no main"
         rng = np.random.default_rng(1)
-        arguments = {each.name: argument(rng, each.type) for each in compiled.parameters}
+        arguments = {**{each.name: argument(rng, each.type) for each in compiled.parameters}, **given}
         results = compiled(**arguments)
     except MindError as error:
         return str(error).partition("\n")[0]
@@ -115,7 +155,7 @@ def main() -> int:
     parser.add_argument("--write", type=Path, metavar="FILE", help="keep the digests")
     parser.add_argument("--against", type=Path, metavar="FILE", default=KEPT, help="what they shall be")
     options = parser.parse_args()
-    found = {name: digest(module) for name, module in programs()}
+    found = {name: digest(module, given) for name, module, given in runs()}
     if options.write is not None:
         options.write.write_text(json.dumps(found, indent=0) + "\n", encoding="utf-8")
         print(f"{len(found):,} digests are in {options.write}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import guarded
 import ml_dtypes
@@ -18,19 +18,24 @@ from hypothesis import strategies as st
 from layers import layers
 
 import mind_mlir
-from mind_mlir.interpreter import interpret
+from mind_mlir.interpreter import interpret, machine
 from mind_mlir.ir.types import DType
 from mind_mlir.mlir import passes
+from mind_mlir.ops.opdef import Rounding
+from mind_mlir.ops.registry import by_opcode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mind_mlir import Module
+    from mind_mlir.interpreter.plan import Step
 
 #: Rounding errors of results, relative to the largest magnitude, by bytes of an element: some layers add up.
 _BOUND = {2: 60, 4: 3_000, 8: 3_000}
-#: What one element on the other side of a kink may change, relative to the largest magnitude.
-_OTHER_SIDE = 1 / 16
+#: Rounding errors of a sum in f32, relative to the largest one computed together with it.
+_ROUNDING = 2.0**-20
+#: So often a program is run with other errors, to see how far they move its results.
+_RUNS = 8
 
 
 @pytest.mark.parametrize("gradient", [False, True], ids=["forward", "gradient"])
@@ -50,6 +55,12 @@ def test_networks(kind: Callable[[Random], Module], gradient: bool, random: Rand
 @given(random=st.randoms(use_true_random=True), seed=st.integers(0, 99))
 def test_layers(random: Random, seed: int) -> None:
     check(layers(random), seed)
+
+
+def test_another_of_two_maxima_that_are_nearly_equal() -> None:
+    """Compiled code is right where f32 makes another row the greatest of a column than f64 does."""
+    module = networks.graphs(Random(2363329323))  # noqa: S311 -- a program, the same each time
+    check(mind_mlir.differentiate(module, cotangents="given").module, seed=30)
 
 
 @pytest.mark.parametrize("seed", [20, 311], ids=["kernel shared", "nest of two operands"])
@@ -82,23 +93,56 @@ def check(module: Module, seed: int) -> None:
             }
             expected = interpret(wider, wide)
             assert_close(guarded.call_executable(compile_counted(wider), wide), expected)
-            assert_close(results, expected, least=_OTHER_SIDE)
+            assert_close(results, expected, moved(wider, wide, expected))
 
 
-def assert_close(results: Sequence[np.ndarray], expected: Sequence[np.ndarray], least: float = 0) -> None:
+def moved(
+    module: Module, arguments: Mapping[str, np.ndarray], results: Sequence[np.ndarray]
+) -> list[np.ndarray]:
+    """Return how far results in f64 move where sums and functions have the rounding errors of f32.
+
+    That is far only beside a kink: a rectifier's zero, or two candidates for a maximum that are nearly equal.
+    """
+    rng = np.random.default_rng(1)
+    store = machine._store
+
+    def rounded(step: Step, values: dict[Any, Any], result: Any) -> None:
+        operation = step.operation
+        is_extreme = operation.attributes.get("kind") in {"Max", "Min"}
+        exact = by_opcode()[operation.opcode].rounding is Rounding.EXACT or is_extreme
+        if not exact and isinstance(result, np.ndarray) and result.dtype == np.float64:
+            largest = np.abs(result).max(initial=0)
+            result = result + _ROUNDING * largest * rng.uniform(-1, 1, result.shape)
+        store(step, values, result)
+
+    furthest = [np.zeros(each.shape) for each in results]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(machine, "_store", rounded)
+        for _ in range(_RUNS):
+            for far, one, other in zip(furthest, interpret(module, arguments), results, strict=True):
+                np.fmax(far, np.abs(one.astype(np.float64) - other), out=far)
+    return furthest
+
+
+def assert_close(
+    results: Sequence[np.ndarray],
+    expected: Sequence[np.ndarray],
+    besides: Sequence[np.ndarray] | None = None,
+) -> None:
     """Fail where a result is further from what is expected than rounding errors take it.
 
     Args:
         results: What was computed.
         expected: What it is compared with.
-        least: So large an error is allowed in any case, relative to the largest magnitude.
+        besides: How much further each element may be; no further unless given.
     """
-    for one, other in zip(results, expected, strict=True):
+    more = [np.zeros(())] * len(results) if besides is None else besides
+    for one, other, far in zip(results, expected, more, strict=True):
         unit = float(ml_dtypes.finfo(one.dtype).eps)  # type: ignore[no-untyped-call] # it has no types
-        right = other.astype(np.float64)
-        error = max(_BOUND[one.dtype.itemsize] * unit, least)
-        atol = error * max(np.abs(right).max(initial=0), 1e-3)
-        np.testing.assert_allclose(one.astype(np.float64), right, rtol=0, atol=atol)
+        left, right = one.astype(np.float64), other.astype(np.float64)
+        atol = _BOUND[one.dtype.itemsize] * unit * max(np.abs(right).max(initial=0), 1e-3)
+        near = np.abs(left - right) <= atol + 2 * far
+        np.testing.assert_allclose(np.where(near, right, left), right, rtol=0, atol=atol)
 
 
 def widened(module: Module) -> Module | None:
