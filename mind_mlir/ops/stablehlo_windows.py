@@ -27,7 +27,7 @@ def reduce_window(context: StablehloContext) -> HloValue:
     wide = default_accumulator(accumulator) if kind == "Sum" else accumulator
     terms = context.convert(converted(context, x, accumulator), wide)
     if x.rank:
-        terms = context.reduce_window(
+        terms = context.structured.reduce_window(
             terms,
             context.constant(identity_number(kind, wide), TensorType(wide)),
             result.with_dtype(wide),

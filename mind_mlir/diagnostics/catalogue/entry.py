@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Literal, TypeAlias
 
 #: What the examples of an entry are written in. All of them are run by the tests.
@@ -17,7 +18,7 @@ class Sample:
     good: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Entry:
     """One diagnostic code.
 
@@ -35,8 +36,24 @@ class Entry:
     code: str
     title: str
     explanation: str
+    _: KW_ONLY
     context: tuple[str, ...] = ()
     language: Language = "core"
     bad: str = ""
     good: str = ""
     surface: Sample | None = None
+
+
+#: Entries whose examples are Python, and those whose examples are in the surface language.
+in_python = partial(Entry, language="python")
+in_surface = partial(Entry, language="surface")
+
+
+def function(head: str, *lines: str) -> str:
+    """Return the text of a function of the surface language, of its head and the lines of its body."""
+    return f"fn {head} {{\n" + "".join(f"    {line}\n" for line in lines) + "}\n"
+
+
+def bodies(head: str, bad: str, good: str) -> Sample:
+    """Return two functions of one head, the first with an error in its body."""
+    return Sample(function(head, bad), function(head, good))
