@@ -28,8 +28,7 @@ _UNREACHED = (
 
 ENTRIES = (
     in_python(
-        "E5001",
-        "UnsupportedOp: no derivative rule",
+        "E5001: UnsupportedOp: no derivative rule",
         "An operation on the way from the outputs to the inputs has no derivative, or one that Core v1 "
         "leaves out (Conv2d, which extensions=True switches on). No gradient is ever dropped silently.",
         context=("operation", "value"),
@@ -37,24 +36,20 @@ ENTRIES = (
         good=_CONV + "mind_mlir.differentiate(module, extensions=True)\n",
     ),
     Entry(
-        "E5002",
-        "Verification: the gradient module is not well-formed",
+        "E5002: Verification: the gradient module is not well-formed",
         "The gradient module breaks a rule of its profile; the notes carry the inner finding." + _UNREACHED,
         context=("inner",),
     ),
     Entry(
-        "E5003",
-        "InvalidAxis: reduction axis invalid during gradient construction",
+        "E5003: InvalidAxis: reduction axis invalid during gradient construction",
         "A derivative rule met an axis that does not fit the shape it works on." + _UNREACHED,
     ),
     Entry(
-        "E5004",
-        "UnsupportedShape: broadcast or reduction shape not supported",
+        "E5004: UnsupportedShape: broadcast or reduction shape not supported",
         "A derivative rule met a shape that it cannot bring back to that of the operand." + _UNREACHED,
     ),
     in_python(
-        "E5005",
-        "differentiation with respect to a value that is not differentiable",
+        "E5005: differentiation with respect to a value that is not differentiable",
         "Gradients exist with respect to floating-point inputs. Choose them by name.",
         bad=_SQUARE.replace("f32", "i64") + "mind_mlir.differentiate(module, wrt=['x'])\n",
         good=_SQUARE + "mind_mlir.differentiate(module, wrt=['x'])\n",
@@ -68,15 +63,13 @@ ENTRIES = (
         ),
     ),
     in_python(
-        "E5101",
-        "no input of this name",
+        "E5101: no input of this name",
         "The inputs to differentiate with respect to are named as the module names them.",
         bad=_SQUARE + "mind_mlir.differentiate(module, wrt=['w'])\n",
         good=_SQUARE + "mind_mlir.differentiate(module, wrt=['x'])\n",
     ),
     in_python(
-        "E5102",
-        "malformed cotangents argument",
+        "E5102: malformed cotangents argument",
         "Cotangents are 'unit' or 'given', one word for all outputs or one for each.",
         context=("found", "outputs"),
         bad=_SQUARE + "mind_mlir.differentiate(module, cotangents=['unit', 'unit'])\n",

@@ -23,8 +23,7 @@ class Entry:
     """One diagnostic code.
 
     Attributes:
-        code: For example ``E3001``; a code never changes its meaning.
-        title: What is wrong, in a few words.
+        head: The code and, in a few words, what is wrong: ``E4002: value defined twice``.
         explanation: When it is reported and why that is an error; plain text.
         context: The facts that the machine-readable form carries.
         language: What the examples are written in.
@@ -33,8 +32,7 @@ class Entry:
         surface: Programs of the surface language as well, where the first ones are in another.
     """
 
-    code: str
-    title: str
+    head: str
     explanation: str
     _: KW_ONLY
     context: tuple[str, ...] = ()
@@ -42,6 +40,16 @@ class Entry:
     bad: str = ""
     good: str = ""
     surface: Sample | None = None
+
+    @property
+    def code(self) -> str:
+        """Return the code, for example ``E3001``, which never changes its meaning."""
+        return self.head.partition(": ")[0]
+
+    @property
+    def title(self) -> str:
+        """Return what is wrong, in a few words."""
+        return self.head.partition(": ")[2]
 
 
 #: Entries whose examples are Python, and those whose examples are in the surface language.

@@ -61,8 +61,7 @@ builder.emit("CustomCall", *[x] * {count}, target="{target}")
 
 ENTRIES = (
     in_python(
-        "E4301",
-        "not an element of a tuple",
+        "E4301: not an element of a tuple",
         "An operand %4[1] is an element of a value of tuple type, counted from 0. Others take tensors; "
         "a whole tuple is an operand only of those that run regions. Tuples nest 64 deep at most.",
         context=("issue",),
@@ -70,16 +69,14 @@ ENTRIES = (
         good=_ELEMENT.format(index=1),
     ),
     in_python(
-        "E4302",
-        "no such region",
+        "E4302: no such region",
         "Cond, While and Scan name regions of their program by id; no two have the same.",
         context=("region",),
         bad=_COND.format(region=7),
         good=_COND.format(region=1),
     ),
     in_python(
-        "E4303",
-        "symbolic dimension that is not bound",
+        "E4303: symbolic dimension that is not bound",
         "A dimension ?B stands for one extent wherever a program says so. A call binds it by the shapes "
         "of its arguments; whatever is done without arguments needs to be told, as by bindings={'B': 4}.",
         context=("symbol",),
@@ -87,8 +84,7 @@ ENTRIES = (
         good=_SYMBOL.format(program="bind(program, {'B': 4})"),
     ),
     in_python(
-        "E4304",
-        "regions too large",
+        "E4304: regions too large",
         "A region is copied to each place where it is run, with what it runs itself. So a chain of regions "
         "that each run the next one twice doubles at every step. The limit is 4,000,000 instructions.",
         context=("size", "limit"),
@@ -96,8 +92,7 @@ ENTRIES = (
         good=_DOUBLING.format(count=4),
     ),
     in_python(
-        "E4310",
-        "custom call that is not implemented",
+        "E4310: custom call that is not implemented",
         "A custom call names a function by its target, such as mind.gelu.v1: a namespace, a name and a "
         "version. It has to be registered (mind_mlir.register_custom_call) in the process that verifies, "
         "runs or compiles the program. There is no fallback.",
@@ -106,8 +101,7 @@ ENTRIES = (
         good=_CUSTOM.format(target="mind.gelu.v1", count=1),
     ),
     in_python(
-        "E4311",
-        "custom call that its target does not take",
+        "E4311: custom call that its target does not take",
         "What is registered for a custom call says how many operands it takes, and of which types. An "
         "expansion into operations has to give what its type rule says, and must not lead to itself.",
         context=("operation", "value", "target"),

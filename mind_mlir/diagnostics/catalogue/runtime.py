@@ -94,8 +94,7 @@ if errors:
 
 ENTRIES = (
     in_python(
-        "E6001",
-        "index out of bounds",
+        "E6001: index out of bounds",
         "An index given at run time lies outside its axis. It is checked in compiled and "
         "interpreted code alike, before anything is read or written.",
         context=("operation", "value", "index", "shape"),
@@ -103,90 +102,76 @@ ENTRIES = (
         good=_GATHER + "gather(x=x, i=i)\n",
     ),
     Entry(
-        "E6002",
-        "backend unavailable",
+        "E6002: backend unavailable",
         "The MLIR bindings that this compiler is built on are missing, or of a version it does "
         "not know. The message says which version to install.",
     ),
     Entry(
-        "E6003",
-        "operation not implemented by the backend",
+        "E6003: operation not implemented by the backend",
         "A backend that knows only some operations was asked for another one. The CPU backend "
         "implements every operation of the reference." + _RESERVED,
     ),
     Entry(
-        "E6004",
-        "allocation failed",
+        "E6004: allocation failed",
         "There is not enough memory for a value, or for compiling the program.",
         context=("shape", "dtype"),
     ),
     Entry(
-        "E6005",
-        "numeric overflow",
+        "E6005: numeric overflow",
         "A check for overflow was asked for, and a value overflowed." + _RESERVED,
     ),
     Entry(
-        "E6006",
-        "NaN or infinity",
+        "E6006: NaN or infinity",
         "A check for NaN and infinities was asked for, and one appeared." + _RESERVED,
     ),
     Entry(
-        "E6007",
-        "time limit exceeded",
+        "E6007: time limit exceeded",
         "A time limit was set, and the program did not end within it." + _RESERVED,
     ),
     Entry(
-        "E6008",
-        "device error",
+        "E6008: device error",
         "A device reported an error of its own. The CPU backend has none." + _RESERVED,
     ),
     Entry(
-        "E6009",
-        "integer division by zero",
+        "E6009: integer division by zero",
         "An element of an integer divisor is 0 when the program runs. It is checked in compiled and "
         "interpreted code alike, and no result is returned. Division of floats by zero is no error: it "
         "gives an infinity or NaN.",
         context=("operation", "value"),
     ),
     in_python(
-        "E6101",
-        "argument missing",
+        "E6101: argument missing",
         "Every input of the module needs an array, and every output does where `out=` gives arrays.",
         bad=_GATHER + "gather(x=x)\n",
         good=_GATHER + "gather(x=x, i=i)\n",
     ),
     in_python(
-        "E6102",
-        "argument that fits no input",
+        "E6102: argument that fits no input",
         "An argument has a name that no input has, comes twice, or is one too many.",
         bad=_GATHER + "gather(x=x, i=i, j=i)\n",
         good=_GATHER + "gather(x=x, i=i)\n",
     ),
     in_python(
-        "E6103",
-        "argument of another dtype",
+        "E6103: argument of another dtype",
         "Arrays have exactly the dtype of their input: a conversion that nobody wrote would "
         "cost time or precision unseen.",
         bad=_GATHER + "gather(x=x.astype(np.float64), i=i)\n",
         good=_GATHER + "gather(x=x, i=i)\n",
     ),
     in_python(
-        "E6104",
-        "argument of another shape",
+        "E6104: argument of another shape",
         "Arrays have exactly the shape of their input; calls do not broadcast.",
         bad=_GATHER + "gather(x=x[:2], i=i)\n",
         good=_GATHER + "gather(x=x, i=i)\n",
     ),
     in_python(
-        "E6105",
-        "argument that is no array of numbers",
+        "E6105: argument that is no array of numbers",
         "An argument is a numpy array, or something that numpy can view as one, and holds numbers.",
         bad=_GATHER + "gather(x=['a', 'b', 'c'], i=i)\n",
         good=_GATHER + "gather(x=x, i=i)\n",
     ),
     in_python(
-        "E6106",
-        "array that cannot be used in place",
+        "E6106: array that cannot be used in place",
         "Arrays that outputs are written to (`out=`) are C-contiguous, aligned and writeable, and "
         "overlap neither inputs nor one another. Inputs that stay bound to a call (`bind`) are used as "
         "they lie, too: a copy would not see what is written to them later.",
@@ -194,8 +179,7 @@ ENTRIES = (
         good=_GATHER + "gather(x=x, i=i, out=np.zeros(2, np.float32))\n",
     ),
     in_python(
-        "E6107",
-        "arguments that disagree about a symbolic dimension",
+        "E6107: arguments that disagree about a symbolic dimension",
         "A symbolic dimension ?B of a PTIR program is one extent in a call, wherever the types of the "
         "arguments say it.",
         context=("symbol", "places", "extents"),
@@ -203,27 +187,23 @@ ENTRIES = (
         good=_SYMBOLIC + "add(np.ones(4, np.float32), np.ones(4, np.float32))\n",
     ),
     Entry(
-        "E7001",
-        "a form that this compiler does not support",
+        "E7001: a form that this compiler does not support",
         "The program is well-formed, but what it says is not supported where it was to go: the message "
         "says what, and the help line why.",
     ),
     Entry(
-        "E7002",
-        "cannot lower an operation",
+        "E7002: cannot lower an operation",
         "A module given in MLIR form holds something that the stage does not take; the message says "
         "what it expects. The conversion to linalg, for one, works on functions of one block over "
         "`mind` operations on static tensors.",
     ),
     Entry(
-        "E7003",
-        "a tool of this machine is missing",
+        "E7003: a tool of this machine is missing",
         "Something optional that was asked for needs a library or tool that is not installed; "
         "the help line says which.",
     ),
     in_python(
-        "E7004",
-        "branches and loops are nested too deeply",
+        "E7004: branches and loops are nested too deeply",
         "Blocks that branch become branches and loops within one another, 64 deep at most. What "
         "follows a branch is within it as long as its two ways have not met again: so many returns "
         "one after the other, or a graph of blocks that jump to one another at will, nest deeply.",
@@ -232,8 +212,7 @@ ENTRIES = (
         good=_NESTED.format(7),
     ),
     in_python(
-        "E7201",
-        "an operation that a conversion target does not take",
+        "E7201: an operation that a conversion target does not take",
         "Each conversion target states which operations it takes; mind-mlir targets shows them. The help "
         "line says why this one is not among them, where the target says so.",
         context=("target", "operation"),
@@ -241,8 +220,7 @@ ENTRIES = (
         good=_RIGHT,
     ),
     in_python(
-        "E7202",
-        "a dtype that a conversion target does not take",
+        "E7202: a dtype that a conversion target does not take",
         "Each conversion target states which dtypes it has, and of which dtypes operands and results of "
         "each operation may be; mind-mlir targets shows them.",
         context=("target", "dtype"),
@@ -250,8 +228,7 @@ ENTRIES = (
         good=_RIGHT,
     ),
     in_python(
-        "E7203",
-        "a form of programs that a conversion target does not take",
+        "E7203: a form of programs that a conversion target does not take",
         "Each conversion target states which forms of programs it takes: symbolic dimensions, extents of "
         "0, regions, branches, calls, several exported functions, tuples in signatures, and how many "
         "dimensions; mind-mlir targets shows them.",
@@ -260,16 +237,14 @@ ENTRIES = (
         good=_RIGHT,
     ),
     Entry(
-        "E7204",
-        "a conversion target of another package that cannot be used",
+        "E7204: a conversion target of another package that cannot be used",
         "A package says by an entry point of the group mind_mlir.conversion_targets that it ships a "
         "conversion target, but it cannot be loaded, is none, has another name than its entry point, or "
         "a name that is taken. Other targets are not affected.",
         context=("target", "package", "reason"),
     ),
     in_python(
-        "E7101",
-        "an output cannot be written",
+        "E7101: an output cannot be written",
         "The system does not take what a command writes: the disk is full, the place is missing or "
         "not yours to write to, or standard output is closed. A file that was there before is "
         "still there as it was.",
@@ -285,15 +260,13 @@ write_file(os.devnull, b"")
 """,
     ),
     Entry(
-        "E7102",
-        "the system refuses something else",
+        "E7102: the system refuses something else",
         "Something that the compiler needs of the system failed, such as another open file or a "
         "directory for temporary files. The message gives the reason that the system gives.",
         context=("stage", "reason"),
     ),
     in_python(
-        "E7103",
-        "too little stack to compile with",
+        "E7103: too little stack to compile with",
         "MLIR and LLVM take up to a megabyte of stack, and a process that runs out of it ends. The stack "
         "of a process is limited by ulimit -s; that of a thread is chosen when it is started, by "
         "threading.stack_size in Python or by the C library, and some choose little. Calls of what has "
@@ -303,8 +276,7 @@ write_file(os.devnull, b"")
         good=_THREAD.format(kilobytes=8192),
     ),
     Entry(
-        "E7104",
-        "the system lets no memory become code",
+        "E7104: the system lets no memory become code",
         "Policies such as PR_SET_MDWE of Linux, MemoryDenyWriteExecute of systemd and execmem of SELinux "
         "forbid that memory which has been written is run. LLVM, which makes the machine code, does not "
         "work under one. What is compiled does: programs in the cache, and bundles, are loaded from a "

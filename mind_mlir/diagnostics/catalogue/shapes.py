@@ -13,8 +13,7 @@ _X = _input(0, "x", "[2, 3]")
 
 ENTRIES = (
     Entry(
-        "E3001",
-        "shapes do not broadcast",
+        "E3001: shapes do not broadcast",
         "Shapes are aligned from the right. In every dimension the extents are equal, or one of "
         "them is 1 and stretches. The message counts dimensions of the result from 0.",
         context=("operation", "left", "right", "dimension", "extents"),
@@ -27,8 +26,7 @@ ENTRIES = (
         ),
     ),
     Entry(
-        "E3002",
-        "rank not allowed",
+        "E3002: rank not allowed",
         "The operation needs an operand of another number of dimensions: MatMul takes matrices "
         "or batches of them, Conv2d tensors of rank 4. ExpandDims or Reshape adds a dimension.",
         context=("operation", "expected", "found"),
@@ -39,8 +37,7 @@ ENTRIES = (
         ),
     ),
     Entry(
-        "E3003",
-        "dimensions that must agree do not",
+        "E3003: dimensions that must agree do not",
         "A product contracts the last dimension of its left operand with the last but one of its right "
         "operand (the only one of a vector): their extents are equal. Transpose turns a matrix around.",
         context=("operation", "dimension", "extents"),
@@ -53,8 +50,7 @@ ENTRIES = (
         ),
     ),
     Entry(
-        "E3004",
-        "axis outside the rank",
+        "E3004: axis outside the rank",
         "Axes count the dimensions of the operand from 0.",
         context=("operation", "axis", "rank"),
         bad=_X + "%1 = Sum (%0) {axes=[2], keepdims=false} : tensor<f32[2]>\noutputs: %1\n",
@@ -64,8 +60,7 @@ ENTRIES = (
         ),
     ),
     Entry(
-        "E3005",
-        "axis given twice",
+        "E3005: axis given twice",
         "Every axis is named once; two spellings of one axis count as the same.",
         context=("operation", "axes", "axis"),
         bad=_X + "%1 = Sum (%0) {axes=[1, 1], keepdims=false} : tensor<f32[2]>\noutputs: %1\n",
@@ -73,8 +68,7 @@ ENTRIES = (
         surface=bodies("f(x: Tensor<f32, [2, 3]>) -> f32", "sum(x, axes=[1, 1])", "sum(x, axes=[0, 1])"),
     ),
     Entry(
-        "E3006",
-        "extent zero or negative where a positive one is required",
+        "E3006: extent zero or negative where a positive one is required",
         "The extents of constants, of new shapes and of convolution windows are positive. Only a Slice may "
         "give a dimension of extent 0; in Reshape, one extent may be -1 and is computed.",
         context=("shape", "index", "value"),
@@ -85,8 +79,7 @@ ENTRIES = (
         ),
     ),
     Entry(
-        "E3007",
-        "Reshape changes the element count",
+        "E3007: Reshape changes the element count",
         "Reshape gives the same elements another shape, so the product of the extents stays the same.",
         context=("shapes", "counts"),
         bad=_X + "%1 = Reshape (%0) {new_shape=[2, 2]} : tensor<f32[2, 2]>\noutputs: %1\n",
@@ -97,8 +90,7 @@ ENTRIES = (
         ),
     ),
     Entry(
-        "E3008",
-        "invalid permutation",
+        "E3008: invalid permutation",
         "The permutation of Transpose names every axis of the operand exactly once.",
         context=("permutation", "rank", "violation"),
         bad=_X + "%1 = Transpose (%0) {permutation=[1, 1]} : tensor<f32[3, 3]>\noutputs: %1\n",
@@ -108,8 +100,7 @@ ENTRIES = (
         ),
     ),
     Entry(
-        "E3009",
-        "Squeeze of an extent other than 1",
+        "E3009: Squeeze of an extent other than 1",
         "Squeeze removes dimensions of extent 1, which hold no information. Use Sum, Mean or "
         "Slice to do away with another dimension.",
         context=("axis", "extent", "shape"),
@@ -121,8 +112,7 @@ ENTRIES = (
         ),
     ),
     Entry(
-        "E3010",
-        "the literal does not match its declared shape",
+        "E3010: the literal does not match its declared shape",
         "A tensor literal has one nested list per dimension, all lists of one level have the "
         "same length, and these lengths are the declared shape.",
         context=("declared", "found"),

@@ -29,8 +29,7 @@ internal func @twice(%a: tensor<f32[2]>) -> (tensor<f32[2]>) {
 
 ENTRIES = (
     Entry(
-        "E2001",
-        "the type is not the one expected",
+        "E2001: the type is not the one expected",
         "The type of a result follows from the operands and attributes. The text declares it "
         "again so that a reader sees it; a declaration that differs is an error, because one of "
         "the two is not what was meant. In the surface language an expression has another type than "
@@ -42,24 +41,21 @@ ENTRIES = (
         surface=bodies("f(x: Tensor<f32, [2, 3]>) -> f32", "sum(x, axes=[1])", "sum(x, axes=[0, 1])"),
     ),
     in_surface(
-        "E2002",
-        "undeclared name",
+        "E2002: undeclared name",
         "A name is used that no parameter, let or function declares.",
         context=("name",),
         bad="fn f(x: Tensor<f32, [2]>) -> Tensor<f32, [2]> { x + y }\n",
         good="fn f(x: Tensor<f32, [2]>, y: Tensor<f32, [2]>) -> Tensor<f32, [2]> { x + y }\n",
     ),
     in_surface(
-        "E2003",
-        "the type cannot be inferred",
+        "E2003: the type cannot be inferred",
         "Nothing says what type an expression of the surface language has. Declare it. Operations of the "
         "Core IR always have a type that follows from their operands, so they never report this.",
         bad="fn f() -> i32 { let empty = []; 0 }\n",
         good="fn f() -> i32 { let empty: Tensor<f32, [1]> = [0.0]; 0 }\n",
     ),
     Entry(
-        "E2004",
-        "operands have different dtypes",
+        "E2004: operands have different dtypes",
         "Both operands of a binary operation have the same dtype. There is no implicit "
         "promotion, because a promotion nobody wrote changes the result's precision or range "
         "unseen: Cast converts. Functions of Python that are traced convert as numpy does, but with "
@@ -73,8 +69,7 @@ ENTRIES = (
         ),
     ),
     Entry(
-        "E2005",
-        "dtype not allowed for the operation",
+        "E2005: dtype not allowed for the operation",
         "The operation is not defined for elements of this type; the help line lists those it "
         "takes. Logarithms, exponentials and Relu take floating-point elements.",
         context=("operation", "found", "allowed"),
@@ -86,15 +81,13 @@ ENTRIES = (
         ),
     ),
     in_surface(
-        "E2006",
-        "trait bound not met",
+        "E2006: trait bound not met",
         "A type parameter of the language has a bound that the type does not meet. The tensor "
         "part of the language has no type parameters, so this compiler never reports it.",
         context=("type", "trait"),
     ),
     Entry(
-        "E2007",
-        "wrong number of operands or arguments",
+        "E2007: wrong number of operands or arguments",
         "Every operation reads a fixed number of values. Attributes such as axes and shapes are "
         "not operands: they stand between braces, or after the operands. Functions and closures of the "
         "surface language take one argument for each parameter.",
@@ -111,8 +104,7 @@ ENTRIES = (
         ),
     ),
     in_python(
-        "E2101",
-        "function that is not exported",
+        "E2101: function that is not exported",
         "Somebody outside of the module asks for an internal function. Only functions of its own "
         "module call it; it may be gone, or be another one, after the next change of the program.",
         context=("name",),
@@ -120,8 +112,7 @@ ENTRIES = (
         good=_FUNCTIONS + "mind_mlir.compile(module, function='f')\n",
     ),
     in_python(
-        "E2102",
-        "it is open which function is meant",
+        "E2102: it is open which function is meant",
         "Where no function is named, the only exported one is meant, or the one called main. This "
         "module exports several others, or none.",
         context=("functions",),

@@ -12,8 +12,7 @@ _SLICE = "%1 = Slice (%0) {{ends=[2, {}], starts=[0, 0], steps={}}} : tensor<f32
 
 ENTRIES = (
     Entry(
-        "E4001",
-        "operand used before, or without, a definition",
+        "E4001: operand used before, or without, a definition",
         "An operation reads only values that an instruction before it defines. Inputs may stand "
         "anywhere, but before their uses. A Builder takes only the values that it has made itself.",
         context=("instruction", "operand", "definition"),
@@ -21,24 +20,21 @@ ENTRIES = (
         good=_X + "%2 = Neg (%0) : tensor<f32[2, 3]>\n%1 = Add (%0, %2) : tensor<f32[2, 3]>\noutputs: %1\n",
     ),
     Entry(
-        "E4002",
-        "value defined twice",
+        "E4002: value defined twice",
         "Every value id is defined by exactly one instruction.",
         context=("id", "places"),
         bad=_X + "%0 = Neg (%0) : tensor<f32[2, 3]>\noutputs: %0\n",
         good=_X + "%1 = Neg (%0) : tensor<f32[2, 3]>\noutputs: %1\n",
     ),
     Entry(
-        "E4003",
-        "output that does not exist",
+        "E4003: output that does not exist",
         "The outputs line names values that instructions define.",
         context=("output", "id"),
         bad=_X + "outputs: %1\n",
         good=_X + "outputs: %0\n",
     ),
     Entry(
-        "E4004",
-        "invalid Input",
+        "E4004: invalid Input",
         "An input has a name that is not empty and that no other input has, a dtype of the "
         "profile, and positive extents.",
         context=("issue",),
@@ -46,8 +42,7 @@ ENTRIES = (
         good=_X + '%1 = Input {name="y"} : tensor<f32[3]>\noutputs: %0\n',
     ),
     Entry(
-        "E4005",
-        "constant data does not match its dtype",
+        "E4005: constant data does not match its dtype",
         "Every number of a literal is a value of the declared dtype: integers in its range, no "
         "fractions in an integer tensor, no decimal beyond the largest float. Decimals are "
         "rounded to nearest. The same holds for numbers that Python passes to Builder.constant.",
@@ -56,8 +51,7 @@ ENTRIES = (
         good="%0 = ConstTensor {dtype=f32, shape=[2], value=[1, 2.5]} : tensor<f32[2]>\noutputs: %0\n",
     ),
     Entry(
-        "E4006",
-        "Index list length differs from the rank",
+        "E4006: Index list length differs from the rank",
         "Index picks one element, so it takes one index per dimension. Slice picks a part.",
         context=("id", "rank", "length"),
         bad=_X + "%1 = Index (%0) {indices=[1]} : tensor<f32[]>\noutputs: %1\n",
@@ -65,16 +59,14 @@ ENTRIES = (
         surface=bodies("f(x: Tensor<f32, [2, 3]>) -> f32", "x[1, 2, 0]", "x[1, 2]"),
     ),
     Entry(
-        "E4007",
-        "Slice lists differ from the rank in length",
+        "E4007: Slice lists differ from the rank in length",
         "Slice takes a start, an end and a step for every dimension.",
         context=("id", "rank", "lengths"),
         bad=_X + _SLICE.format(3, "[1]", 3),
         good=_X + _SLICE.format(3, "[1, 1]", 3),
     ),
     Entry(
-        "E4008",
-        "Slice step zero",
+        "E4008: Slice step zero",
         "A step of 0 would never reach the end of its range.",
         context=("id", "dimension"),
         bad=_X + _SLICE.format(3, "[1, 0]", 3),
@@ -82,8 +74,7 @@ ENTRIES = (
         surface=bodies("f(x: Tensor<f32, [8]>) -> Tensor<f32, [4]>", "x[::0]", "x[::2]"),
     ),
     Entry(
-        "E4009",
-        "Conv2d channels differ",
+        "E4009: Conv2d channels differ",
         "The input is [batch, height, width, channels] and the filter [height, width, channels "
         "in, channels out]: the two numbers of input channels are equal.",
         context=("value", "channels"),
@@ -101,8 +92,7 @@ ENTRIES = (
         ),
     ),
     Entry(
-        "E4010",
-        "Conv2d strides invalid",
+        "E4010: Conv2d strides invalid",
         "The strides are two positive integers: the steps along height and width.",
         context=("value", "strides"),
         bad=_IMAGE + _FILTER + _CONV.format("[2, 0]", 2, 2),
@@ -114,8 +104,7 @@ ENTRIES = (
         ),
     ),
     Entry(
-        "E4011",
-        "Gather indices are not integers",
+        "E4011: Gather indices are not integers",
         "Indices are a tensor of i32 or i64.",
         context=("value", "dtype"),
         bad=_X
@@ -128,15 +117,13 @@ ENTRIES = (
         ),
     ),
     Entry(
-        "E4101",
-        "the module has no outputs",
+        "E4101: the module has no outputs",
         "A warning: nothing that the module computes can be seen, so all of it is removed.",
         bad=_X + "%1 = Neg (%0) : tensor<f32[2, 3]>\n",
         good=_X + "%1 = Neg (%0) : tensor<f32[2, 3]>\noutputs: %1\n",
     ),
     Entry(
-        "E4102",
-        "operation not allowed in the profile",
+        "E4102: operation not allowed in the profile",
         "The profile leaves this operation out on purpose. Core v1 has no division: multiply by "
         "the reciprocal instead.",
         context=("operation", "profile"),
@@ -145,8 +132,7 @@ ENTRIES = (
         + "%1 = Reciprocal (%0) : tensor<f32[2, 3]>\n%2 = Mul (%0, %1) : tensor<f32[2, 3]>\noutputs: %2\n",
     ),
     in_python(
-        "E4103",
-        "functions or blocks in a flat profile",
+        "E4103: functions or blocks in a flat profile",
         "A module of profile core-v1 is one flat list of instructions.",
         context=("profile",),
         bad="""\
@@ -162,8 +148,7 @@ verify(Module.flat([], []))
 """,
     ),
     Entry(
-        "E4104",
-        "value larger than any address space",
+        "E4104: value larger than any address space",
         "The bytes of a tensor can be counted in 63 bits; where it has no elements, those of its other "
         "extents can. The padded input of Conv2d counts as a tensor.",
         context=("type",),
@@ -171,8 +156,7 @@ verify(Module.flat([], []))
         good='%0 = Input {name="x"} : tensor<f32[4096, 4096]>\noutputs: %0\n',
     ),
     in_python(
-        "E4105",
-        "unknown profile",
+        "E4105: unknown profile",
         "The module names a set of rules that this compiler does not have.",
         context=("profile",),
         bad="""\
@@ -187,16 +171,14 @@ verify(Module(Module.flat([], []).functions, profile="core-v1"))
 """,
     ),
     Entry(
-        "E4106",
-        "rank above the limit",
+        "E4106: rank above the limit",
         "Arguments and results are numpy arrays, which have at most 64 dimensions.",
         context=("rank",),
         bad=f'%0 = Input {{name="x"}} : tensor<f32[{", ".join("1" * 65)}]>\noutputs: %0\n',
         good='%0 = Input {name="x"} : tensor<f32[1, 1, 1]>\noutputs: %0\n',
     ),
     Entry(
-        "E4123",
-        "window larger than the tensor",
+        "E4123: window larger than the tensor",
         "DynamicSlice takes, and DynamicUpdateSlice replaces, a window of a tensor, which is nowhere "
         "larger than that. Where it begins is a matter of the run, and moved until it fits. PTIR's Slice "
         "says where it begins and must fit as it is.",
