@@ -29,7 +29,7 @@ from mind_mlir.languages.mind.elaboration.wording import as_written
 from mind_mlir.languages.mind.program import SurfaceProgram
 from mind_mlir.languages.programs.verification import in_binding
 from mind_mlir.languages.ptir.program import Program
-from mind_mlir.languages.ptir.restriction import restricted
+from mind_mlir.languages.ptir.regions import restricted
 from mind_mlir.languages.ptir.seeding import seeded
 from mind_mlir.languages.ptir.symbols import bind as bind_symbols
 from mind_mlir.languages.ptir.to_module import signature_of, to_module

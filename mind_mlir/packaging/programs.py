@@ -9,7 +9,7 @@ from mind_mlir.ir.analysis.restriction import restricted as restricted_module
 from mind_mlir.ir.module import MODULE, Functions, Module
 from mind_mlir.languages.mind.program import SurfaceProgram
 from mind_mlir.languages.ptir.program import Program
-from mind_mlir.languages.ptir.restriction import restricted
+from mind_mlir.languages.ptir.regions import restricted
 from mind_mlir.languages.ptir.seeding import seeded
 from mind_mlir.languages.ptir.symbols import bind, checked_bindings, symbols_of
 from mind_mlir.languages.ptir.to_module import to_module

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.ir.module import MODULE
 from mind_mlir.languages.mind.program import SurfaceProgram
 from mind_mlir.languages.ptir.program import Program
-from mind_mlir.languages.ptir.restriction import restricted
+from mind_mlir.languages.ptir.regions import restricted
 from mind_mlir.languages.ptir.seeding import seeded
 from mind_mlir.languages.ptir.symbols import bind, checked_bindings, symbols_of
 from mind_mlir.languages.ptir.to_module import convert

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.languages.programs.kinds import as_module
 from mind_mlir.languages.ptir.program import Program
-from mind_mlir.languages.ptir.restriction import restricted
+from mind_mlir.languages.ptir.regions import restricted
 from mind_mlir.languages.ptir.symbols import bind, checked_bindings, symbols_of
 from mind_mlir.languages.ptir.to_module import to_module
 from mind_mlir.passes import autodiff

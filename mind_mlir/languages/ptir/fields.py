@@ -49,6 +49,11 @@ def records() -> Mapping[tuple[str, str | None], OpDef]:
     )
 
 
+def record_of(operation: Operation) -> OpDef | None:
+    """Return the record of an operation, or None where there is none."""
+    return records().get((operation.name, operation.variant))
+
+
 def suggestion(operation: Operation) -> str:
     """Return what an operation that no record has may have been meant to be, for the end of a message."""
     variants = [variant for name, variant in records() if name == operation.name and variant is not None]

@@ -14,7 +14,7 @@ from mind_mlir.languages.core.printer import print_module
 from mind_mlir.languages.mind.program import SurfaceProgram
 from mind_mlir.languages.ptir import files
 from mind_mlir.languages.ptir.from_module import from_module
-from mind_mlir.languages.ptir.restriction import restricted
+from mind_mlir.languages.ptir.regions import restricted
 from mind_mlir.languages.ptir.symbols import symbols_of
 from mind_mlir.languages.ptir.to_core import to_core
 from mind_mlir.outputs.files import replace_file

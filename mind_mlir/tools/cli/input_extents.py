@@ -11,7 +11,7 @@ from mind_mlir.ir.types import SymbolicDim, format_shape
 from mind_mlir.languages.mind.elaboration.programs import open_types
 from mind_mlir.languages.mind.elaboration.types import spell
 from mind_mlir.languages.mind.program import SurfaceProgram
-from mind_mlir.languages.ptir.restriction import chosen_function
+from mind_mlir.languages.ptir.regions import chosen_function
 from mind_mlir.languages.ptir.symbols import type_symbols
 from mind_mlir.languages.ptir.to_module import signature_of
 from mind_mlir.languages.ptir.values import leaf_paths, leaves

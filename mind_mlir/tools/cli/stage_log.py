@@ -15,7 +15,7 @@ import click
 from mind_mlir.diagnostics import MindError
 from mind_mlir.ir.module import Functions, Module
 from mind_mlir.languages.mind.program import SurfaceProgram
-from mind_mlir.languages.ptir.restriction import restricted
+from mind_mlir.languages.ptir.regions import restricted
 from mind_mlir.languages.ptir.symbols import bind, checked_bindings, symbols_of
 from mind_mlir.languages.ptir.to_module import to_module
 from mind_mlir.outputs.files import make_directory, write_file

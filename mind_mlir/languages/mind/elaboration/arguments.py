@@ -54,16 +54,9 @@ def other_count(
     help_: str = "give it one argument for each parameter",
 ) -> None:
     """Report E2007 of a call at ``span``."""
-    plural = "" if expected == 1 else "s"
-    body.report(
-        "E2007",
-        f"{function} takes {expected} argument{plural}, found {found}",
-        span,
-        help=help_,
-        function=function,
-        expected=expected,
-        found=found,
-    )
+    message = f"{function} takes {expected} argument{'' if expected == 1 else 's'}, found {found}"
+    facts: dict[str, object] = {"function": function, "expected": expected, "found": found}
+    body.report("E2007", message, span, help=help_, **facts)
 
 
 def bound_arguments(

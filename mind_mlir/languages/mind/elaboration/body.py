@@ -18,7 +18,7 @@ from mind_mlir.languages.mind.elaboration.values import BAD, SurfaceValue
 from mind_mlir.languages.mind.elaboration.wording import Written, reworded
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from mind_mlir.builders.builder import Builder
     from mind_mlir.ir.value import Value
@@ -90,6 +90,28 @@ class Body:
         self.file.report(code, message, span, **details)
         return BAD
 
+    def unknown(
+        self, code: str, said: str, name: nodes.Ident, known: Iterable[str], help_: str, **context: Any
+    ) -> SurfaceValue:
+        """Record a name that means nothing and return `BAD`; takes the arguments of `File.unknown`."""
+        self.failed = True
+        self.file.unknown(code, said, name, known, help_, **context)
+        return BAD
+
+    def mismatch(
+        self,
+        said: str,
+        span: Span,
+        help_: str | None,
+        *,
+        expected: str,
+        found: str,
+        notes: tuple[str, ...] = (),
+    ) -> SurfaceValue:
+        """Record that something is of another type than ``said`` (E2001), and return `BAD`."""
+        message = f"{said}, found {found}"
+        return self.report("E2001", message, span, notes=notes, help=help_, expected=expected, found=found)
+
     def emit(
         self,
         opcode: str,
@@ -117,9 +139,8 @@ class Body:
             found = self.builder.emit_all(opcode, *operands, source=source, **(attributes or {}))
         except MindError as error:
             self.failed = True
-            self.file.extend(
-                reworded(error.diagnostics, self._written(opcode, operator, len(operands))), span
-            )
+            written = self._written(opcode, operator, len(operands))
+            self.file.extend(reworded(error.diagnostics, written), span)
             return None
         wrong = [finding for value in found if (finding := size(value.type, None))]
         if wrong:

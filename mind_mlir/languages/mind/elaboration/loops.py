@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mind_mlir.ir.value import Value
+from mind_mlir.languages.mind.elaboration.arguments import other_count
 from mind_mlir.languages.mind.elaboration.body import rule
 from mind_mlir.languages.mind.elaboration.control import block
 from mind_mlir.languages.mind.elaboration.literals import coerced, plain
@@ -136,21 +137,13 @@ def _range(body: Body, node: nodes.For) -> tuple[Value, Value, int] | None:
         isinstance(call, nodes.Call) and isinstance(call.callee, nodes.Name) and call.callee.text == "range"
     ):
         body.expression(call)
-        body.report(
-            "E2203", "a for loop goes over a range", call.span, help="write for i in range(n) { ... }"
-        )
+        help_ = "write for i in range(n) { ... }"
+        body.report("E2203", "a for loop goes over a range", call.span, help=help_)
         return None
     given = [argument.value for argument in call.arguments]
     if not 1 <= len(given) <= 3 or any(argument.name for argument in call.arguments):
-        body.report(
-            "E2007",
-            f"range takes 1 to 3 arguments, found {len(given)}",
-            call.span,
-            help="range(end), range(start, end) or range(start, end, step)",
-            function="range",
-            expected="1 to 3",
-            found=len(given),
-        )
+        help_ = "range(end), range(start, end) or range(start, end, step)"
+        other_count(body, "range", "1 to 3", len(given), call.span, help_)
         return None
     step = 1 if len(given) < 3 else known(body, given[2])
     if type(step) is not int or step == 0:
@@ -182,14 +175,6 @@ def _bound(body: Body, node: nodes.Expression) -> SurfaceValue | None:
     if isinstance(value, Value) and value.type.dtype.is_integer and not value.type.shape:
         return value
     if not is_bad(value):
-        type_ = type_of(value)
-        name = described(type_)
-        body.report(
-            "E2001",
-            f"a bound of a range is an integer, found {name}",
-            node.span,
-            help="use an i64 or i32",
-            expected="i64",
-            found=name,
-        )
+        said, found_ = "a bound of a range is an integer", described(type_of(value))
+        body.mismatch(said, node.span, "use an i64 or i32", expected="i64", found=found_)
     return None

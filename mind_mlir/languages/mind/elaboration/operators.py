@@ -96,16 +96,9 @@ def _applied(
     aligned = broadcast(body, [lhs, rhs], node.span, node.operator_span, places)
     if aligned is None:
         return BAD
+    details = {"operator": node.operator_span, "places": places}
     attributes = {"op": COMPARISONS[node.operator]}
-    return (
-        body.emit_one(
-            *("Compare", aligned, node.span),
-            operator=node.operator_span,
-            places=places,
-            attributes=attributes,
-        )
-        or BAD
-    )
+    return body.emit_one("Compare", aligned, node.span, attributes=attributes, **details) or BAD
 
 
 def _given_by(value: SurfaceValue, other: SurfaceValue) -> DType | None:
@@ -131,16 +124,10 @@ def _different(
         own, other = (lhs, rhs) if literal is left else (rhs, lhs)
         wanted = spell(own.type.with_dtype(other.type.dtype))
         help_ = f"declare the constant with the type that is wanted: let c: {wanted} = ...;"
-    return body.report(
-        "E2004",
-        f"Dtype mismatch: {names[0]} {node.operator} {names[1]}",
-        node.operator_span,
-        notes=(f"left operand is {spell(lhs.type)}", f"right operand is {spell(rhs.type)}"),
-        help=help_,
-        operation=node.operator,
-        left=names[0],
-        right=names[1],
-    )
+    message = f"Dtype mismatch: {names[0]} {node.operator} {names[1]}"
+    notes = (f"left operand is {spell(lhs.type)}", f"right operand is {spell(rhs.type)}")
+    facts = {"operation": node.operator, "left": names[0], "right": names[1]}
+    return body.report("E2004", message, node.operator_span, notes=notes, help=help_, **facts)
 
 
 def broadcast(
@@ -193,14 +180,7 @@ def condition(body: Body, value: SurfaceValue, span: Span, where: str) -> Value 
         help_ = "reduce it to one truth value, or take one element: x[0]"
     else:
         help_ = "compare it: x > 0.0" if found.type.dtype.is_float else "compare it: n != 0"
-    body.report(
-        "E2001",
-        f"{where} takes a bool, found {spell(found.type)}",
-        span,
-        help=help_,
-        expected="bool",
-        found=spell(found.type),
-    )
+    body.mismatch(f"{where} takes a bool", span, help_, expected="bool", found=spell(found.type))
     return None
 
 

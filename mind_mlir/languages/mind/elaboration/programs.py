@@ -129,13 +129,9 @@ def lower(
 
 
 def _no_result(file: File, node: nodes.Function) -> None:
-    file.report(
-        "E4122",
-        f"{node.name.text} returns nothing, so that there is nothing to compute",
-        node.name.span,
-        help="say what it returns: fn f(x: f32) -> f32 { ... }",
-        operation=node.name.text,
-    )
+    message = f"{node.name.text} returns nothing, so that there is nothing to compute"
+    help_ = "say what it returns: fn f(x: f32) -> f32 { ... }"
+    file.report("E4122", message, node.name.span, help=help_, operation=node.name.text)
 
 
 def dimensions(program: Program) -> list[str]:
