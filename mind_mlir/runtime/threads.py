@@ -22,7 +22,7 @@ from mind_mlir.target.abi import PARALLEL_SYMBOL
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mind_mlir.codegen.library import Code
+    from mind_mlir.codegen.library import NativeCode
     from mind_mlir.image.image import Image
 
 #: More threads than any machine gains from.
@@ -241,7 +241,7 @@ def _use(make: Callable[[], _Pool]) -> int:
     return _State.pool.address
 
 
-def _begin() -> Code:
+def _begin() -> NativeCode:
     from mind_mlir.codegen.library import begin  # noqa: PLC0415 -- MLIR, which the number of threads does without
 
     return begin(_text(), opt_level=0)

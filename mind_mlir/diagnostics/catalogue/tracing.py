@@ -1,12 +1,12 @@
-"""E23xx: functions of Python that are traced. E5103 and E5104: their gradients."""
+"""E23xx: functions of Python that are traced, their branches and loops. E5103 and E5104: their gradients."""
 
 from __future__ import annotations
 
 from mind_mlir.diagnostics.catalogue.entry import in_python
 
 _HEAD = "import numpy, mind_mlir\n"
-_X = "x = numpy.ones(3, numpy.float32)\n"
-_JIT = _HEAD + _X + "@mind_mlir.jit\n"
+_X = _HEAD + "x = numpy.ones(3, numpy.float32)\n"
+_JIT = _X + "@mind_mlir.jit\n"
 
 ENTRIES = (
     in_python(
@@ -29,8 +29,7 @@ ENTRIES = (
         "E2303: traced array outside of its function",
         "A stand-in is kept, in a global or an attribute, beyond the call that it belongs to, or beyond the "
         "loop's or branch's function whose value it is, and used there. What is needed later is returned.",
-        bad=_HEAD
-        + _X
+        bad=_X
         + "kept = []\n@mind_mlir.jit\ndef f(x):\n    kept.append(x)\n    return x\nf(x)\nkept[0] + 1\n",
         good=_JIT + "def f(x):\n    return x\nf(x) + 1\n",
     ),
@@ -46,8 +45,7 @@ ENTRIES = (
         "Arguments are arrays of numbers, numbers, and containers of these; so are operands. Another "
         "value, which decides on the program, is named in static_argnames.",
         bad=_JIT + "def f(x, mode):\n    return x if mode == 'same' else -x\nf(x, 'same')\n",
-        good=_HEAD
-        + _X
+        good=_X
         + "@mind_mlir.jit(static_argnames='mode')\n"
         + "def f(x, mode):\n    return x if mode == 'same' else -x\nf(x, 'same')\n",
     ),
@@ -68,18 +66,61 @@ ENTRIES = (
         good=_JIT + "def f(x):\n    return numpy.add(x, x)\nf(x)\n",
     ),
     in_python(
+        "E2320: branches that return different things",
+        "One of the functions that cond is given runs, which is known when the program does. So both "
+        "return arrays of the same dtypes and shapes, in the same containers; a number takes the dtype "
+        "of the array in its place.",
+        bad=_X + "mind_mlir.cond(x.sum() > 0, lambda x: x, lambda x: x.sum(), x)\n",
+        good=_X + "mind_mlir.cond(x.sum() > 0, lambda x: x, lambda x: x * 0, x)\n",
+    ),
+    in_python(
+        "E2321: step of a loop that changes what is carried",
+        "What a loop carries has the same containers, dtypes and shapes in all steps: the function of "
+        "the step returns what it takes. That of scan returns a pair of this and an output. A number "
+        "takes the dtype of what follows on it.",
+        bad=_X + "mind_mlir.fori_loop(0, 3, lambda i, s: s.astype('f64'), x)\n",
+        good=_X + "mind_mlir.fori_loop(0, 3, lambda i, s: s * 2, x)\n",
+    ),
+    in_python(
+        "E2322: condition that is no scalar",
+        "What decides on a branch, or on whether a loop goes on, is one truth value, or a number, which "
+        "is true where it is not 0.",
+        bad=_X + "mind_mlir.while_loop(lambda x: x < 9, lambda x: x * 2, x)\n",
+        good=_X + "mind_mlir.while_loop(lambda x: (x < 9).all(), lambda x: x * 2, x)\n",
+    ),
+    in_python(
+        "E2323: arrays without a common length",
+        "The arrays that scan takes slices of have a leading axis, of one length, which is how many "
+        "steps there are; without arrays, the argument length says it.",
+        bad=_X + "mind_mlir.scan(lambda s, v: (s + v[0], v[1]), 0.0, (x, x[:2]))\n",
+        good=_X + "mind_mlir.scan(lambda s, v: (s + v[0], v[1]), 0.0, (x[:2], x[:2]))\n",
+    ),
+    in_python(
+        "E2324: branch or loop without arrays",
+        "Branches return an array at least, and loops carry one: what functions of a program do besides "
+        "happens once, while they are traced.",
+        bad=_X + "mind_mlir.fori_loop(0, 3, lambda i, s: print(i), None)\n",
+        good=_X + "mind_mlir.fori_loop(0, 3, lambda i, s: s + i, x)\n",
+    ),
+    in_python(
+        "E2325: bound of a loop that is no integer",
+        "fori_loop counts through integers: its bounds are integer scalars of one dtype.",
+        bad=_X + "mind_mlir.fori_loop(0, x.sum(), lambda i, s: s + i, x)\n",
+        good=_X + "mind_mlir.fori_loop(0, x.size, lambda i, s: s + i, x)\n",
+    ),
+    in_python(
         "E5103: gradient of a function whose result is not one float",
         "grad and value_and_grad are of functions that return one floating-point scalar. For other "
         "results, vjp takes their cotangents.",
         context=("found",),
-        bad=_HEAD + _X + "mind_mlir.grad(lambda x: x * x)(x)\n",
-        good=_HEAD + _X + "mind_mlir.grad(lambda x: (x * x).sum())(x)\n",
+        bad=_X + "mind_mlir.grad(lambda x: x * x)(x)\n",
+        good=_X + "mind_mlir.grad(lambda x: (x * x).sum())(x)\n",
     ),
     in_python(
         "E5104: cotangent that is not like the result",
         "The function that vjp returns takes one array for each of the result, of its dtype and shape, "
         "in the same containers.",
-        bad=_HEAD + _X + "y, back = mind_mlir.vjp(lambda x: x * x, x)\nback(x[:2])\n",
-        good=_HEAD + _X + "y, back = mind_mlir.vjp(lambda x: x * x, x)\nback(x)\n",
+        bad=_X + "y, back = mind_mlir.vjp(lambda x: x * x, x)\nback(x[:2])\n",
+        good=_X + "y, back = mind_mlir.vjp(lambda x: x * x, x)\nback(x)\n",
     ),
 )

@@ -167,14 +167,9 @@ def chosen_function(program: Program, name: str | None = None) -> Function:
         if function.name == wanted:
             return function
     names = [function.name for function in program.functions]
-    raise VerificationError(
-        Diagnostic(
-            "E2002",
-            f"there is no function '{wanted}'{did_you_mean(wanted, names)}",
-            help=f"the functions are: {', '.join(names[:10]) or 'none'}",
-            context=MappingProxyType({"name": wanted}),
-        )
-    )
+    message = f"there is no function '{wanted}'{did_you_mean(wanted, names)}"
+    help_, facts = f"the functions are: {', '.join(names[:10]) or 'none'}", MappingProxyType({"name": wanted})
+    raise VerificationError(Diagnostic("E2002", message, help=help_, context=facts))
 
 
 def restricted(program: Program, *names: str | None) -> Program:

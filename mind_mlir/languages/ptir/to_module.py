@@ -47,7 +47,7 @@ PROGRAM = "a Program (parse and load read one)"
 
 
 @dataclass(frozen=True, slots=True)
-class Signature:
+class ProgramSignature:
     """The parameters and results of a function of a program, as the program declares them.
 
     Attributes:
@@ -72,7 +72,7 @@ class Converted:
     """
 
     module: Module
-    signatures: Mapping[str, Signature]
+    signatures: Mapping[str, ProgramSignature]
     entry: str
 
 
@@ -121,9 +121,9 @@ def attempt(program: Program) -> tuple[Converted, list[Diagnostic]]:
     return Converted(module, FrozenDict(signatures), program.entry), found
 
 
-def signature_of(function: ProgramFunction) -> Signature:
+def signature_of(function: ProgramFunction) -> ProgramSignature:
     """Return what callers of a function of a program see."""
-    return Signature(argument_names(function), function.parameters, function.results)
+    return ProgramSignature(argument_names(function), function.parameters, function.results)
 
 
 def argument_names(function: ProgramFunction) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from mind_mlir.languages.mind.elaboration.resolve import (
     resolved,
     shown,
 )
+from mind_mlir.languages.mind.elaboration.scopes import assigned_in
 from mind_mlir.languages.mind.elaboration.static import known
 from mind_mlir.languages.mind.elaboration.types import BOOL, described
 from mind_mlir.languages.mind.elaboration.values import (
@@ -34,7 +35,6 @@ from mind_mlir.languages.mind.elaboration.values import (
     rebuilt,
     type_of,
 )
-from mind_mlir.languages.mind.elaboration.walking import assigned_in
 from mind_mlir.languages.mind.syntax import nodes
 
 if TYPE_CHECKING:

@@ -106,17 +106,12 @@ def _in_bounds(body: Body, item: nodes.Expression, index: int, value: Value, axi
     extent = value.type.extents[axis]
     if -extent <= index < extent:
         return True
-    body.report(
-        "E6001",
-        # As it is written: of a dimension with a name, no number is known that messages could name.
-        f"index {body.file.source.text[slice(*item.span)]} is out of bounds for dimension {axis} "
-        f"of extent {extent}",
-        item.span,
-        help=f"an index is less than {extent}; negative ones count from the end, down to -{extent}",
-        operation="Index",
-        index=index,
-        shape=list(value.type.extents),
-    )
+    # As it is written: of a dimension with a name, no number is known that messages could name.
+    written = body.file.source.text[slice(*item.span)]
+    message = f"index {written} is out of bounds for dimension {axis} of extent {extent}"
+    help_ = f"an index is less than {extent}; negative ones count from the end, down to -{extent}"
+    facts = {"operation": "Index", "index": index, "shape": list(value.type.extents)}
+    body.report("E6001", message, item.span, help=help_, **facts)
     return False
 
 

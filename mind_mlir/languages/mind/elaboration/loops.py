@@ -11,6 +11,7 @@ from mind_mlir.languages.mind.elaboration.body import rule
 from mind_mlir.languages.mind.elaboration.control import block
 from mind_mlir.languages.mind.elaboration.literals import coerced, plain
 from mind_mlir.languages.mind.elaboration.operators import condition
+from mind_mlir.languages.mind.elaboration.scopes import assigned_in
 from mind_mlir.languages.mind.elaboration.static import known
 from mind_mlir.languages.mind.elaboration.types import BOOL, INDEX, described
 from mind_mlir.languages.mind.elaboration.values import (
@@ -23,7 +24,6 @@ from mind_mlir.languages.mind.elaboration.values import (
     rebuilt,
     type_of,
 )
-from mind_mlir.languages.mind.elaboration.walking import assigned_in
 from mind_mlir.languages.mind.syntax import nodes
 
 if TYPE_CHECKING:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mind_mlir.ir.types import DType
 from mind_mlir.ir.value import Value
 from mind_mlir.languages.mind.elaboration.body import rule
 from mind_mlir.languages.mind.elaboration.literals import of_kind, tensor
+from mind_mlir.languages.mind.elaboration.scopes import walk
 from mind_mlir.languages.mind.elaboration.types import BOOL, spell, spell_dtype
 from mind_mlir.languages.mind.elaboration.values import BAD, Literal, SurfaceValue, is_bad
-from mind_mlir.languages.mind.elaboration.walking import walk
 from mind_mlir.languages.mind.syntax import nodes
 from mind_mlir.ops.shapes import aligned, misfit, stretched
 
@@ -156,19 +156,15 @@ def _do_not_broadcast(
     body: Body, left: Shape, right: Shape, axis: int, extents: tuple[Dim, Dim], span: Span
 ) -> None:
     a, b = extents
-    body.report(
-        "E3001",
-        f"Broadcasting failed at dimension {axis}: {a} against {b}",
-        span,
-        notes=(f"left shape {list(left)}", f"right shape {list(right)}"),
-        help="extents must be equal, or one of them 1, aligned from the right; "
-        "reshape or expand_dims can line the dimensions up",
-        operation=body.file.source.text[slice(*span)],
-        left=list(left),
-        right=list(right),
-        dimension=axis,
-        extents=[a, b],
+    message = f"Broadcasting failed at dimension {axis}: {a} against {b}"
+    notes = (f"left shape {list(left)}", f"right shape {list(right)}")
+    help_ = (
+        "extents must be equal, or one of them 1, aligned from the right; "
+        "reshape or expand_dims can line the dimensions up"
     )
+    facts: dict[str, Any] = {"operation": body.file.source.text[slice(*span)], "left": list(left)}
+    facts |= {"right": list(right), "dimension": axis, "extents": [a, b]}
+    body.report("E3001", message, span, notes=notes, help=help_, **facts)
 
 
 def condition(body: Body, value: SurfaceValue, span: Span, where: str) -> Value | None:

@@ -18,6 +18,7 @@ from mind_mlir.languages.mind.elaboration.resolve import (
     resolved,
     shown,
 )
+from mind_mlir.languages.mind.elaboration.scopes import names_in
 from mind_mlir.languages.mind.elaboration.types import SurfaceType, described
 from mind_mlir.languages.mind.elaboration.types import leaves as type_leaves
 from mind_mlir.languages.mind.elaboration.values import (
@@ -30,7 +31,6 @@ from mind_mlir.languages.mind.elaboration.values import (
     rebuilt,
     type_of,
 )
-from mind_mlir.languages.mind.elaboration.walking import names_in
 from mind_mlir.languages.mind.syntax import nodes
 
 if TYPE_CHECKING:

@@ -13,7 +13,6 @@ from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.ir.types import format_shape
 from mind_mlir.ops import registry
 from mind_mlir.support.frozen import FrozenDict
 
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from mind_mlir.diagnostics import Diagnostic
-    from mind_mlir.ir.types import DType, TensorType
 
 #: Opcodes that are written as something else than their name in small letters.
 _SPELLED: Mapping[str, str] = MappingProxyType(
@@ -66,7 +64,7 @@ _SIDES: Mapping[str, str] = MappingProxyType({"lhs": "left operand", "rhs": "rig
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class Spelling:
     """The spelling of an operation in a program.
 
     Attributes:
@@ -82,13 +80,13 @@ class Written:
     arguments: Mapping[str, str] = field(default_factory=FrozenDict)
 
     @classmethod
-    def operator(cls, opcode: str, symbol: str, count: int = 2) -> Written:
+    def operator(cls, opcode: str, symbol: str, count: int = 2) -> Spelling:
         """Return how an operator of ``count`` operands is written."""
         names = ("the left side", "the right side") if count == 2 else ("the operand",)
         return cls(opcode, symbol, names)
 
 
-def reworded(findings: Iterable[Diagnostic], written: Written | None = None) -> list[Diagnostic]:
+def reworded(findings: Iterable[Diagnostic], written: Spelling | None = None) -> list[Diagnostic]:
     """Return ``findings`` of Core IR in the words of the surface language.
 
     Args:
@@ -115,22 +113,12 @@ def as_written(findings: Iterable[Diagnostic]) -> list[Diagnostic]:
     ]
 
 
-def type_text(type_: TensorType) -> str:
-    """Return a type as programs write it: ``Tensor<f32, [2, 3]>``, ``f32`` for a scalar."""
-    return _type(dtype_text(type_.dtype), format_shape(type_.shape))
-
-
-def dtype_text(dtype: DType) -> str:
-    """Return a dtype as programs write it: ``f32``; ``bool`` for truth values."""
-    return "bool" if dtype.core_name == "i1" else dtype.core_name
-
-
 def spelling(opcode: str) -> str:
     """Return what a program writes for an operation, where nothing more is known."""
     return _SPELLED.get(opcode) or _WORD_START.sub("_", opcode).lower()
 
 
-def _reworded(finding: Diagnostic, written: Written | None) -> Diagnostic:
+def _reworded(finding: Diagnostic, written: Spelling | None) -> Diagnostic:
     def said(text: str) -> str:
         return _IR_WORDS.sub(lambda match: _word(match, written), text)
 
@@ -149,7 +137,7 @@ def _fact(key: str, value: Any, said: Callable[[str], str]) -> Any:
     return said(value).strip("'") if key in ("operation", "function") else said(value)
 
 
-def _word(match: re.Match[str], written: Written | None) -> str:
+def _word(match: re.Match[str], written: Spelling | None) -> str:
     """Return what the surface language says for a word of Core IR."""
     kind, text = match.lastgroup, match[0]
     if kind is None:
