@@ -198,15 +198,8 @@ class BlockBuilder:
         own = self._own(values, "returned value {}")
         function = self.function
         types = [value.type for value in own]
-        raise_any(
-            flow_rules.returned(
-                function.name,
-                function.signature.results,
-                types,
-                lambda index: str(own[index]),
-                lambda _: None,
-            )
-        )
+        wanted = function.signature.results
+        raise_any(flow_rules.returned(function.name, wanted, types, lambda at: str(own[at]), lambda _: None))
         self.terminator = Return(tuple(value.id for value in own))
 
     def _select(self) -> Builder:
@@ -253,13 +246,9 @@ class BlockBuilder:
         if target is function.entry:
             wrong.append(flow_rules.entry_is_target(target.label, None))
         else:
-            wrong += flow_rules.branch_arguments(
-                target.label,
-                [value.type for value in target.parameters],
-                [value.type for value in own],
-                lambda index: str(own[index]),
-                lambda _: None,
-            )
+            wanted, given = ([value.type for value in each] for each in (target.parameters, own))
+            spell, nowhere = (lambda at: str(own[at])), (lambda _: None)
+            wrong += flow_rules.branch_arguments(target.label, wanted, given, spell, nowhere)
         return Target(target.label, tuple(value.id for value in own)), wrong
 
     def _own(self, values: Iterable[object], place: str) -> list[Value]:

@@ -101,15 +101,6 @@ def entries_of(lowering: Lowering, signatures: Mapping[str, EntrySignature]) -> 
         symbol, interface = symbol_of(function.name), interface_of(function)
         # The MLIR values in the checks die with the module; only their facts are kept.
         checks = tuple(outcome.check for outcome in lowering.checks_of[symbol])
-        signature = signatures[symbol]
-        found.append(
-            Entry(
-                function.name,
-                signature.symbol,
-                interface.parameters,
-                interface.outputs,
-                checks,
-                signature.scratch_bytes,
-            )
-        )
+        entry, taken, given = signatures[symbol], interface.parameters, interface.outputs
+        found.append(Entry(function.name, entry.symbol, taken, given, checks, entry.scratch_bytes))
     return tuple(found)

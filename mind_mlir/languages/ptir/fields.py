@@ -39,7 +39,7 @@ class FieldError(Exception):
 def record_of(operation: Operation) -> OpDef | None:
     """Return the record of an operation, or None where there is none."""
     form = form_of(operation.name, operation.variant)
-    return form and form.record
+    return None if form is None else form.record
 
 
 def suggestion(operation: Operation) -> str:
