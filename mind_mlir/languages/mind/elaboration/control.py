@@ -201,8 +201,7 @@ def _if(body: Body, node: nodes.If, expected: Expected = None) -> SurfaceValue:
         blocks.cond_branch(found, *ways, body.file.locate(node.condition.span))
     paths: list[_Path] = []
     for way, branch in zip(ways, (node.then, node.otherwise), strict=True):
-        if reachable:
-            blocks.begin(way)
+        blocks.begin(way, reachable=reachable)
         for variable, value in zip(variables, before, strict=True):
             variable.value = value
         given: SurfaceValue = UNIT_VALUE if branch is None else body.expression(branch, expected)
@@ -240,8 +239,7 @@ def _joined(
     for path, place in zip(paths, (0, 1), strict=True):
         blocks.resume(path.end)
         blocks.branch(join, [pair[place] for pair in differing])
-    if reachable:
-        blocks.begin(join)
+    blocks.begin(join, reachable=reachable)
     merged = iter(join.parameters)
     result, *states = [
         rebuilt(

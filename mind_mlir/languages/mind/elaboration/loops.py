@@ -59,8 +59,7 @@ def _open(body: Body, node: nodes.While | nodes.For, first: list[Value]) -> _Loo
     reachable = blocks.current is not None
     head = blocks.new("head", [value.type for value in carried])
     blocks.branch(head, carried)
-    if reachable:
-        blocks.begin(head)
+    blocks.begin(head, reachable=reachable)
     tensors = iter(head.parameters[len(first) :])
     for variable in variables:
         variable.value = rebuilt(variable.value, tensors)
@@ -75,8 +74,7 @@ def _run(body: Body, node: nodes.While | nodes.For, loop: _Loop, more: Value | N
     reachable = blocks.current is not None
     if more is not None:
         blocks.cond_branch(more, inside, behind, body.file.locate(span))
-    if reachable:
-        blocks.begin(inside)
+    blocks.begin(inside, reachable=reachable)
     block(body, node.body)
     return behind
 
@@ -85,8 +83,7 @@ def _close(body: Body, loop: _Loop, behind: OpenBlock, first: list[Value], *, re
     """End an iteration, whose next one begins with ``first``, and go on behind the loop."""
     carried = [*first, *(value for each in loop.variables for value in leaves(each.value))]
     body.blocks.branch(loop.head, carried)
-    if reachable:
-        body.blocks.begin(behind)
+    body.blocks.begin(behind, reachable=reachable)
     for variable, value in zip(loop.variables, loop.old, strict=True):
         if not is_bad(variable.value):  # of what has been reported, nothing is said behind the loop either
             variable.value = value

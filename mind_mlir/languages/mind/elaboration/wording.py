@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
     from mind_mlir.diagnostics import Diagnostic
 
-#: Opcodes that are written as something else than their name in small letters.
+#: Opcodes that are written as something else than the mnemonic of their record.
 _SPELLED: Mapping[str, str] = MappingProxyType(
     {
         "Add": "+",
@@ -34,20 +33,14 @@ _SPELLED: Mapping[str, str] = MappingProxyType(
         "Compare": "comparison",
         "Index": "indexing",
         "Slice": "slicing",
-        "MatMul": "matmul",
-        "ArgMax": "argmax",
+        "Cond": "if",
         "ArgSort": "argsort",
         "TopK": "topk",
-        "Cond": "if",
-        "ConstTensor": "literal",
-        "ConstI64": "literal",
-        "ConstF32": "literal",
-        "ConstF64": "literal",
+        **dict.fromkeys(("ConstTensor", "ConstI64", "ConstF32", "ConstF64"), "literal"),
     }
 )
 #: What the names of files of the surface language end with.
 SUFFIX = ".mind"
-_WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 #: A type; an operand by its number; an attribute of an operation; an operation with the number of its value;
 #: a word that may be an opcode; the dtype of truth values; the names of the sides of an operator.
 _IR_WORDS = re.compile(
@@ -115,7 +108,8 @@ def as_written(findings: Iterable[Diagnostic]) -> list[Diagnostic]:
 
 def spelling(opcode: str) -> str:
     """Return what a program writes for an operation, where nothing more is known."""
-    return _SPELLED.get(opcode) or _WORD_START.sub("_", opcode).lower()
+    record = registry.by_opcode().get(opcode)
+    return _SPELLED.get(opcode) or (record.mnemonic if record else opcode.lower())
 
 
 def _reworded(finding: Diagnostic, written: Spelling | None) -> Diagnostic:
@@ -156,7 +150,7 @@ def _word(match: re.Match[str], written: Spelling | None) -> str:
     if kind == "side":
         return _SIDES[text]
     opcode = match["labelled"] or text
-    if opcode not in _opcodes():
+    if opcode not in registry.by_opcode():
         return text
     name = written.name if written and written.opcode == opcode else spelling(opcode)
     return name if name.isidentifier() else f"'{name}'"
@@ -164,8 +158,3 @@ def _word(match: re.Match[str], written: Spelling | None) -> str:
 
 def _type(dtype: str, shape: str) -> str:
     return dtype if shape == "[]" else f"Tensor<{dtype}, {shape}>"
-
-
-@cache
-def _opcodes() -> frozenset[str]:
-    return frozenset(record.opcode for record in registry.all_ops())
