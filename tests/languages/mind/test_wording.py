@@ -14,7 +14,7 @@ from mind_mlir.diagnostics import Diagnostic, VerificationError
 from mind_mlir.diagnostics.checks import IndexCheck
 from mind_mlir.diagnostics.render import render
 from mind_mlir.languages.mind.elaboration.types import spell, spell_dtype
-from mind_mlir.languages.mind.elaboration.wording import Spelling, reworded, spelling
+from mind_mlir.languages.mind.elaboration.wording import SurfaceSpelling, reworded, spelling
 from mind_mlir.ops import registry
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def findings_of(opcode: str, *operands: TensorType, **attributes: Any) -> list[D
 
 
 def test_an_operator_has_sides() -> None:
-    found = reworded(findings_of("Mul", TYPES[1], TYPES[3]), Spelling.operator("Mul", "*"))
+    found = reworded(findings_of("Mul", TYPES[1], TYPES[3]), SurfaceSpelling.operator("Mul", "*"))
     assert render(found) == (
         "error[E2004]: Dtype mismatch: '*' of f32 and i64\n"
         " = note: left operand is Tensor<f32, [2, 3]>\n"
@@ -47,10 +47,10 @@ def test_an_operator_has_sides() -> None:
 
 
 def test_a_function_has_named_arguments() -> None:
-    written = Spelling("Reshape", "reshape", ("x",), {"new_shape": "shape"})
+    written = SurfaceSpelling("Reshape", "reshape", ("x",), {"new_shape": "shape"})
     (found,) = reworded(findings_of("Reshape", TYPES[0]), written)
     assert found.message == "reshape needs argument 'shape'"
-    (found,) = reworded(findings_of("Exp", TYPES[3]), Spelling("Exp", "exp", ("x",)))
+    (found,) = reworded(findings_of("Exp", TYPES[3]), SurfaceSpelling("Exp", "exp", ("x",)))
     assert found.message == "exp does not take i64 as its input"
     assert found.notes[0] == "x has type Tensor<i64, [2, 3]>"
 

@@ -15,7 +15,7 @@ from mind_mlir.diagnostics import MindError
 from mind_mlir.languages.mind.elaboration.blocks import Blocks
 from mind_mlir.languages.mind.elaboration.scopes import Scopes
 from mind_mlir.languages.mind.elaboration.values import BAD, SurfaceValue
-from mind_mlir.languages.mind.elaboration.wording import Spelling, reworded
+from mind_mlir.languages.mind.elaboration.wording import SurfaceSpelling, reworded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -149,12 +149,16 @@ class Body:
             return None
         return found
 
-    def _written(self, opcode: str, place: Span | None, operands: int) -> Spelling | None:
+    def _written(self, opcode: str, place: Span | None, operands: int) -> SurfaceSpelling | None:
         """Return how the program writes an operation: what stands at ``place``, a symbol or a name."""
         if place is None or place[0] < 0:
             return None
         text = self.file.source.text[slice(*place)]
-        return Spelling(opcode, text) if text.isidentifier() else Spelling.operator(opcode, text, operands)
+        return (
+            SurfaceSpelling(opcode, text)
+            if text.isidentifier()
+            else SurfaceSpelling.operator(opcode, text, operands)
+        )
 
     def emit_one(self, opcode: str, operands: Sequence[Value], span: Span, **details: Any) -> Value | None:
         """Append an operation with one result and return it, as `emit`."""

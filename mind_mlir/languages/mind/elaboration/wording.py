@@ -57,7 +57,7 @@ _SIDES: Mapping[str, str] = MappingProxyType({"lhs": "left operand", "rhs": "rig
 
 
 @dataclass(frozen=True, slots=True)
-class Spelling:
+class SurfaceSpelling:
     """The spelling of an operation in a program.
 
     Attributes:
@@ -73,13 +73,13 @@ class Spelling:
     arguments: Mapping[str, str] = field(default_factory=FrozenDict)
 
     @classmethod
-    def operator(cls, opcode: str, symbol: str, count: int = 2) -> Spelling:
+    def operator(cls, opcode: str, symbol: str, count: int = 2) -> SurfaceSpelling:
         """Return how an operator of ``count`` operands is written."""
         names = ("the left side", "the right side") if count == 2 else ("the operand",)
         return cls(opcode, symbol, names)
 
 
-def reworded(findings: Iterable[Diagnostic], written: Spelling | None = None) -> list[Diagnostic]:
+def reworded(findings: Iterable[Diagnostic], written: SurfaceSpelling | None = None) -> list[Diagnostic]:
     """Return ``findings`` of Core IR in the words of the surface language.
 
     Args:
@@ -112,7 +112,7 @@ def spelling(opcode: str) -> str:
     return _SPELLED.get(opcode) or (record.mnemonic if record else opcode.lower())
 
 
-def _reworded(finding: Diagnostic, written: Spelling | None) -> Diagnostic:
+def _reworded(finding: Diagnostic, written: SurfaceSpelling | None) -> Diagnostic:
     def said(text: str) -> str:
         return _IR_WORDS.sub(lambda match: _word(match, written), text)
 
@@ -131,7 +131,7 @@ def _fact(key: str, value: Any, said: Callable[[str], str]) -> Any:
     return said(value).strip("'") if key in ("operation", "function") else said(value)
 
 
-def _word(match: re.Match[str], written: Spelling | None) -> str:
+def _word(match: re.Match[str], written: SurfaceSpelling | None) -> str:
     """Return what the surface language says for a word of Core IR."""
     kind, text = match.lastgroup, match[0]
     if kind is None:
