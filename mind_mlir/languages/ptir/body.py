@@ -201,7 +201,7 @@ class BodyConversion:
         value = operand.value if isinstance(operand, ValueRef) else operand.tuple
         held = self.values.get(value)
         if held is None:
-            self._undefined(instruction, place, value)
+            self._undefined(instruction, value)
             return None
         if isinstance(operand, ValueRef):
             return held
@@ -231,7 +231,7 @@ class BodyConversion:
             return None
         return held.element(operand.index)
 
-    def _undefined(self, instruction: Instruction, place: int, value: int) -> None:
+    def _undefined(self, instruction: Instruction, value: int) -> None:
         message = f"{self._spell(value)} is not defined before {self._spell(instruction.id)} in {self.where}"
         hint = "define the value before it is used; a region sees only its parameters and its own values"
         facts = {"instruction": instruction.id, "operand": value, "definition": None}

@@ -84,7 +84,7 @@ def _struct(body: Body, node: nodes.StructLiteral, expected: Expected) -> Surfac
             good = False
         elif type_ is None or not fits(file, declared[label], type_, extents):
             good = False
-            wanted = shown(declared[label], extents)
+            wanted = shown(declared[label])
             said, help_ = f"field {label} of {name} is a {wanted}", "give it what the struct declares"
             body.mismatch(said, each.value.span, help_, expected=wanted, found=described(type_))
     missing = [label for label in declared if label not in found]

@@ -18,7 +18,7 @@ from mind_mlir.languages.mind.elaboration.values import BAD, SurfaceValue
 from mind_mlir.languages.mind.elaboration.wording import SurfaceSpelling, reworded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from mind_mlir.builders.builder import Builder
     from mind_mlir.ir.value import Value
@@ -90,12 +90,10 @@ class Body:
         self.file.report(code, message, span, **details)
         return BAD
 
-    def unknown(
-        self, code: str, said: str, name: nodes.Ident, known: Iterable[str], help_: str, **context: Any
-    ) -> SurfaceValue:
+    def unknown(self, code: str, said: str, name: nodes.Ident, *details: Any, **context: Any) -> SurfaceValue:
         """Record a name that means nothing and return `BAD`; takes the arguments of `File.unknown`."""
         self.failed = True
-        self.file.unknown(code, said, name, known, help_, **context)
+        self.file.unknown(code, said, name, *details, **context)
         return BAD
 
     def mismatch(
@@ -154,11 +152,9 @@ class Body:
         if place is None or place[0] < 0:
             return None
         text = self.file.source.text[slice(*place)]
-        return (
-            SurfaceSpelling(opcode, text)
-            if text.isidentifier()
-            else SurfaceSpelling.operator(opcode, text, operands)
-        )
+        if text.isidentifier():
+            return SurfaceSpelling(opcode, text)
+        return SurfaceSpelling.operator(opcode, text, operands)
 
     def emit_one(self, opcode: str, operands: Sequence[Value], span: Span, **details: Any) -> Value | None:
         """Append an operation with one result and return it, as `emit`."""

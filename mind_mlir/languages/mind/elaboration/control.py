@@ -84,7 +84,7 @@ def declared(body: Body, value: SurfaceValue, node: nodes.Type, span: Span) -> S
         return value
     if found is not None and fits(body.file, node, found, body.extents):
         return value
-    wanted, notes = shown(node, body.extents), bound_notes(body.file, node, body.extents)
+    wanted, notes = shown(node), bound_notes(body.file, node, body.extents)
     help_ = "the declared type or the expression is not what was meant"
     body.mismatch(f"expected {wanted}", span, help_, expected=wanted, found=described(found), notes=notes)
     return assumed(body, node)

@@ -66,7 +66,7 @@ def _open(body: Body, node: nodes.While | nodes.For, first: list[Value]) -> _Loo
     return _Loop(head, variables, [variable.value for variable in variables])
 
 
-def _run(body: Body, node: nodes.While | nodes.For, loop: _Loop, more: Value | None) -> OpenBlock:
+def _run(body: Body, node: nodes.While | nodes.For, more: Value | None) -> OpenBlock:
     """Let the head go on to the loop's body while ``more``; return the block behind the loop."""
     blocks = body.blocks
     inside, behind = blocks.new("body"), blocks.new("done")
@@ -95,7 +95,7 @@ def _while(body: Body, node: nodes.While) -> None:
     loop = _open(body, node, [])
     more = condition(body, body.expression(node.condition, BOOL), node.condition.span, "while")
     at_condition = [variable.value for variable in loop.variables]
-    behind = _run(body, node, loop, more)
+    behind = _run(body, node, more)
     loop.old = at_condition
     _close(body, loop, behind, [], reachable=reachable)
 
@@ -118,7 +118,7 @@ def _for(body: Body, node: nodes.For) -> None:
     more = body.emit_one("Compare", [index, end], span, attributes=attributes)
     body.scopes.enter()
     body.scopes.declare(node.variable.text, index)
-    behind = _run(body, node, loop, more)
+    behind = _run(body, node, more)
     body.scopes.leave()
     one = plain(body, Literal(step, "int", index.type.dtype), span)
     following = [

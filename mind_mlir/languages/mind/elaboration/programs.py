@@ -136,7 +136,10 @@ def _no_result(file: File, node: nodes.Function) -> None:
 def dimensions(program: Elaborable) -> list[str]:
     """Return the names of dimensions in the parameters of a program's functions, in source order."""
     file = declared(program.source, program.tree, program.foreign)
-    parameters = (each for node in file.functions.values() for each in node.parameters)
+    return _dimensions(file, [each for node in file.functions.values() for each in node.parameters])
+
+
+def _dimensions(file: File, parameters: Sequence[nodes.Parameter]) -> list[str]:
     return list(dict.fromkeys(name for each in parameters for name in dimension_names(file, each.type)))
 
 
@@ -189,8 +192,7 @@ def parameter_types(
     Raises:
         VerificationError: E4303, a dimension is not bound; or a type is not well-formed.
     """
-    names = (name for parameter in node.parameters for name in dimension_names(file, parameter.type))
-    open_ = next((name for name in names if name not in bindings), None)
+    open_ = next((name for name in _dimensions(file, node.parameters) if name not in bindings), None)
     if open_ is not None:
         message = f"dimension {open_} of {node.name.text} is not bound"
         help_ = f"say what it is: --bind {open_}=4, or bindings={{{open_!r}: 4}}"
@@ -272,11 +274,10 @@ _NUMBERS, _DRAWS = 10, 8
 def _check_function(file: File, name: str) -> None:
     """Report what is wrong with a function for all extents of its dimensions."""
     node = file.functions[name]
-    met = (each for parameter in node.parameters for each in dimension_names(file, parameter.type))
-    dimensions = list(dict.fromkeys(met))
+    dimensions = _dimensions(file, node.parameters)
     first: dict[object, Diagnostic] = {}
     kept: dict[object, Diagnostic] = {}
-    for number, choice in enumerate(_choices(file, node, dimensions)):
+    for number, choice in enumerate(_choices(node, dimensions)):
         with file.apart() as found:
             instantiate(file, name, _types(file, node, choice), choice)
         places: dict[object, Diagnostic] = {(each.code, each.location): each for each in found}
@@ -297,7 +298,7 @@ def _types(file: File, node: nodes.Function, extents: Mapping[str, int]) -> list
     ]
 
 
-def _choices(file: File, node: nodes.Function, dimensions: Sequence[str]) -> Iterator[dict[str, int]]:
+def _choices(node: nodes.Function, dimensions: Sequence[str]) -> Iterator[dict[str, int]]:
     """Yield extents for dimensions: the first tells them apart, others are alike, or drawn."""
     yield {
         name: _FIRST[place % len(_FIRST)] + place // len(_FIRST) * 1000

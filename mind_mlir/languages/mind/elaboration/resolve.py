@@ -107,15 +107,12 @@ def dimension_names(file: File, node: nodes.Type | None) -> Iterator[str]:
             yield from dimension_names(file, each.type)
 
 
-def shown(node: nodes.Type, extents: Mapping[str, int]) -> str:
-    """Return a type as it is written, with what bound dimensions are: ``Tensor<f32, [n, 4]>``."""
+def shown(node: nodes.Type) -> str:
+    """Return a type as it is written: ``Tensor<f32, [n, 4]>``."""
     if isinstance(node, nodes.Tensor):
-        shape = [each.text for each in node.dimensions]
-        return f"Tensor<{node.dtype.text}, [{', '.join(shape)}]>"
+        return f"Tensor<{node.dtype.text}, [{', '.join(each.text for each in node.dimensions)}]>"
     if isinstance(node, nodes.TupleType):
-        if not node.items:
-            return _UNIT
-        return f"({', '.join(shown(item, extents) for item in node.items)})"
+        return f"({', '.join(map(shown, node.items))})" if node.items else _UNIT
     return node.name.text if isinstance(node, nodes.NamedType) else "?"
 
 

@@ -161,7 +161,7 @@ def _argument(
         return None
     if parameter.type is None or (found is not None and fits(file, parameter.type, found, extents)):
         return value
-    wanted, notes = shown(parameter.type, extents), bound_notes(file, parameter.type, extents)
+    wanted, notes = shown(parameter.type), bound_notes(file, parameter.type, extents)
     said = f"{function.name} takes a {wanted} for {parameter.name.text}"
     help_ = "give it what it declares, or change its declaration"
     body.mismatch(said, span, help_, expected=wanted, found=described(found), notes=notes)
@@ -298,7 +298,7 @@ def nothing(body: Body, span: Span) -> None:
         and not (isinstance(body.declared, nodes.TupleType) and not body.declared.items)
         and not (isinstance(body.declared, nodes.NamedType) and body.declared.name.text == "unit")
     ):
-        wanted = shown(body.declared, body.extents)
+        wanted = shown(body.declared)
         help_ = "end the function with the expression that it is worth, without a semicolon"
         body.mismatch(f"expected {wanted}", span, help_, expected=wanted, found="unit")
         return
