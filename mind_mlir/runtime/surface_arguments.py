@@ -54,7 +54,7 @@ class Arrangement:
             cls = form.container.cls
             found = "None" if cls is type(None) else f"a {brief(cls.__name__)}"
             hint = "make an array of it: np.array(x)" if cls in (list, tuple) else None
-            self._wrong(path, f"is {found}, where a {shown(node, {})} is wanted", hint)
+            self._wrong(path, f"is {found}, where a {shown(node)} is wanted", hint)
         else:
             name = node.dtype.text if isinstance(node, nodes.Tensor) else getattr(node, "name", None)
             dtype = DTYPES.get(name if isinstance(name, str) else name.text if name else "")
@@ -174,7 +174,7 @@ def _typed(
 
 
 def _mismatch(node: nodes.Type, found: TensorType, extents: Mapping[str, int], path: str) -> Diagnostic:
-    wanted = shown(node, extents)
+    wanted = shown(node)
     dtype = node.dtype.text if isinstance(node, nodes.Tensor) else wanted
     code = "E6104" if DTYPES.get(dtype) is found.dtype else "E6103"
     named = (
