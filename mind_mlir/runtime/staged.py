@@ -16,15 +16,15 @@ from mind_mlir.ir.profiles import EXTENDED_FUNCTIONS
 from mind_mlir.languages.staging import Unit, recursion
 from mind_mlir.runtime.binding_cache import BindingCache
 from mind_mlir.runtime.call import Called
-from mind_mlir.runtime.executable import Executable, checked_options
+from mind_mlir.runtime.executable import Executable
 from mind_mlir.runtime.lowered import Lowered
+from mind_mlir.runtime.options import checked_options
 from mind_mlir.runtime.staged_arguments import Order, as_arrays, as_static, distinct, leaked, type_of
 from mind_mlir.runtime.staged_calls import Program
 from mind_mlir.runtime.staged_method import StagedMethod, subject_of
 from mind_mlir.runtime.staged_reads import Mismatch
 from mind_mlir.runtime.staged_values import STAGE, Captured, StagedValue
 from mind_mlir.support import argument_checks, pytrees
-from mind_mlir.support.options import CompileOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from mind_mlir.languages.staging import Instance
     from mind_mlir.runtime.staged_gradient import GradientFunction, Pullback, PullbackFunction
     from mind_mlir.runtime.staged_reads import Reads
+    from mind_mlir.support.options import CompileOptions
     from mind_mlir.support.pytrees import Form
 
 #: For how many signatures code is kept, unless a caller says otherwise.
@@ -82,7 +83,7 @@ class StagedFunction(Called):
         self.__signature__ = argument_checks.expect(
             signature, inspect.Signature, "signature", "an inspect.Signature"
         )
-        self.options = checked_options(CompileOptions() if options is None else options)
+        self.options = checked_options(options)
         names = argument_checks.names(static, "static_argnames")
         self.static = frozenset(names)
         self.max_signatures = argument_checks.integer(max_signatures, "max_signatures")

@@ -11,18 +11,16 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec,
 from weakref import WeakKeyDictionary
 
 from mind_mlir.arguments.tensors import viewed
-from mind_mlir.cache.directory import checked_choice
 from mind_mlir.diagnostics.display import brief
 from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.ir.types import DType
 from mind_mlir.languages.mind.program import SurfaceProgram
-from mind_mlir.passes.pass_names import checked_names
+from mind_mlir.runtime.options import Options, options_of, takes
 from mind_mlir.runtime.staged import DEFAULT_MAX_SIGNATURES, StagedFunction
 from mind_mlir.runtime.staged_arguments import Static
 from mind_mlir.runtime.staged_method import Held, StagedMethod
 from mind_mlir.runtime.surface_function import SurfaceFunction, entry_of
 from mind_mlir.support import argument_checks, pytrees
-from mind_mlir.support.options import DEFAULT_OPT_LEVEL, CompileOptions
 from mind_mlir.support.pytrees import stood_for
 from mind_mlir.tracing.array import TracedArray
 from mind_mlir.tracing.conversion import as_value
@@ -34,13 +32,14 @@ from mind_mlir.tracing.trace import Trace
 from mind_mlir.tracing.value import TracedValue
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Collection, Sequence
+    from typing import Unpack
 
     from mind_mlir.ir.module import Function
     from mind_mlir.ir.types import TensorType
     from mind_mlir.ir.value import Value
     from mind_mlir.languages.staging import Instance, Unit
+    from mind_mlir.support.options import CompileOptions
     from mind_mlir.support.pytrees import Form
 
 
@@ -203,14 +202,8 @@ def jit(
     function: SurfaceProgram,
     entry: str | None = None,
     *,
-    opt_level: int = DEFAULT_OPT_LEVEL,
-    threads: int | None = None,
-    target: str | None = None,
-    winograd: bool = False,
-    disabled_passes: Collection[str] = (),
-    debug: bool = False,
-    cache: bool | str | os.PathLike[str] | None = None,
     max_signatures: int = DEFAULT_MAX_SIGNATURES,
+    **options: Unpack[Options],
 ) -> SurfaceFunction: ...
 @overload
 def jit(
@@ -218,44 +211,27 @@ def jit(
     *,
     static_argnames: Collection[str] | str = (),
     promotion: Literal["standard", "strict"] = "standard",
-    opt_level: int = DEFAULT_OPT_LEVEL,
-    threads: int | None = None,
-    target: str | None = None,
-    winograd: bool = False,
-    disabled_passes: Collection[str] = (),
-    debug: bool = False,
-    cache: bool | str | os.PathLike[str] | None = None,
     max_signatures: int = DEFAULT_MAX_SIGNATURES,
+    **options: Unpack[Options],
 ) -> JitFunction[P, R]: ...
 @overload
 def jit(
     *,
     static_argnames: Collection[str] | str = (),
     promotion: Literal["standard", "strict"] = "standard",
-    opt_level: int = DEFAULT_OPT_LEVEL,
-    threads: int | None = None,
-    target: str | None = None,
-    winograd: bool = False,
-    disabled_passes: Collection[str] = (),
-    debug: bool = False,
-    cache: bool | str | os.PathLike[str] | None = None,
     max_signatures: int = DEFAULT_MAX_SIGNATURES,
+    **options: Unpack[Options],
 ) -> Callable[[Callable[P, R]], JitFunction[P, R]]: ...
 @public
+@takes(Options)
 def jit(
     function: Callable[..., Any] | SurfaceProgram | None = None,
     entry: str | None = None,
     *,
     static_argnames: Collection[str] | str = (),
     promotion: Literal["standard", "strict"] = "standard",
-    opt_level: int = DEFAULT_OPT_LEVEL,
-    threads: int | None = None,
-    target: str | None = None,
-    winograd: bool = False,
-    disabled_passes: Collection[str] = (),
-    debug: bool = False,
-    cache: bool | str | os.PathLike[str] | None = None,
     max_signatures: int = DEFAULT_MAX_SIGNATURES,
+    **options: Unpack[Options],
 ) -> StagedFunction | Callable[[Callable[P, R]], JitFunction[P, R]]:
     """Return a function of Python as one that runs compiled; also a decorator, with or without arguments.
 
@@ -270,15 +246,9 @@ def jit(
             made for each of their values.
         promotion: ``"standard"`` converts operands of several dtypes to the one that the rules of
             the page on functions of Python gives them; ``"strict"`` makes them errors (E2004).
-        opt_level: As of `mind_mlir.compile`.
-        threads: As of `mind_mlir.compile`.
-        target: As of `mind_mlir.compile`.
-        winograd: As of `mind_mlir.compile`.
-        disabled_passes: As of `mind_mlir.compile`.
-        debug: As of `mind_mlir.compile`.
-        cache: As of `mind_mlir.compile`.
         max_signatures: For how many forms, dtypes and shapes of arguments code is kept; that used least
             recently goes first.
+        options: As of `mind_mlir.compile`.
 
     Raises:
         TypeError: An argument is not of the type above.
@@ -286,10 +256,7 @@ def jit(
             none of the two, ``entry`` is given for a function of Python; or as `mind_mlir.compile`.
         VerificationError: A program breaks a rule, has no function ``entry`` (E2002), or several (E2102).
     """
-    disabled = checked_names(disabled_passes, "disabled_passes")
-    options = CompileOptions(
-        *(opt_level, threads, target, winograd, disabled), debug=debug, cache=checked_choice(cache)
-    )
+    chosen = options_of(options, "jit", Options)
     static = argument_checks.names(static_argnames, "static_argnames")
     # What does not say it does as the function that calls it.
     promotes = (
@@ -303,14 +270,14 @@ def jit(
             raise ValueError("static_argnames must be left out for a program, whose parameters say it")
         if promotes is False:
             raise ValueError("promotion must be left out for a program, which converts with astype alone")
-        chosen = entry_of(function, entry if entry is None else argument_checks.text(entry, "entry"))
-        return SurfaceFunction(function, chosen, options, max_signatures=max_signatures)
+        name = entry_of(function, entry if entry is None else argument_checks.text(entry, "entry"))
+        return SurfaceFunction(function, name, chosen, max_signatures=max_signatures)
     if entry is not None:
         raise ValueError("entry must be left out for a function of Python: it is the function of a program")
 
     def wrap(function: Callable[..., Any]) -> Any:
         plain, subject = unbound(function)
-        made = JitFunction(plain, options, static=static, max_signatures=max_signatures, promotes=promotes)
+        made = JitFunction(plain, chosen, static=static, max_signatures=max_signatures, promotes=promotes)
         return made if subject is None else StagedMethod(made, subject)
 
     return wrap if function is None else wrap(function)

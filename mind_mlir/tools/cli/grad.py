@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mind_mlir.support.options import CompileOptions
 from mind_mlir.tools.cli.options import (
     bind_option,
+    compile_options,
     diagnostic_format,
     emit_option,
     extensions_option,
     file_argument,
     function_option,
-    optimization_option,
     output_option,
     stage_options,
 )
@@ -23,6 +22,7 @@ from mind_mlir.tools.cli.output import write_output
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from mind_mlir.support.options import CompileOptions
     from mind_mlir.tools.cli.session import Session
 
 DEFAULT_FORM = "canonical"
@@ -40,7 +40,7 @@ DEFAULT_FORM = "canonical"
 @click.option("--given", is_flag=True, help="Take the outputs' cotangents as inputs, instead of ones.")
 @extensions_option
 @emit_option(DEFAULT_FORM)
-@optimization_option
+@compile_options("grad")
 @output_option
 @diagnostic_format
 @stage_options
@@ -54,7 +54,7 @@ def command(
     given: bool,
     extensions: bool,
     emit: str | None,
-    opt_level: int,
+    options: CompileOptions,
     output: str | None,
     print_ir_after_all: bool,
     dump_stages: str | None,
@@ -74,4 +74,4 @@ def command(
     gradient = gradient_module(
         log.read(file, func, extents), log, function=func, wrt=names, given=given, extensions=extensions
     )
-    write_output(print_form(gradient, emit or DEFAULT_FORM, log, CompileOptions(opt_level)), output)
+    write_output(print_form(gradient, emit or DEFAULT_FORM, log, options), output)

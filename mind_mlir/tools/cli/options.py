@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+import functools
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from mind_mlir.cache.directory import SWITCH
 from mind_mlir.diagnostics.render import FORMATS
-from mind_mlir.runtime.threads import MOST_THREADS, VARIABLE
+from mind_mlir.runtime.options import OPTIONS, Option
+from mind_mlir.support.options import CompileOptions
 from mind_mlir.support.stages import FORMS
 from mind_mlir.support.suggestions import did_you_mean
-from mind_mlir.target import ARTEFACT_TARGETS, TARGETS
+from mind_mlir.target import ARTEFACT_TARGETS
 from mind_mlir.target import VARIABLE as TARGET_VARIABLE
 from mind_mlir.tools.cli.completion import (
     complete_artefact_target,
@@ -163,9 +165,7 @@ def artefact_options(command: Command) -> Command:
             callback=_prefixes,
             help="Say NEW for OLD where a path in debug information begins with it; may be repeated.",
         ),
-        click.option(
-            "--debug", is_flag=True, help="Let debuggers and profilers show the lines of the program."
-        ),
+        compile_options("compile", "debug"),
         click.option(
             "--features",
             metavar="+A,-B",
@@ -187,47 +187,60 @@ def artefact_options(command: Command) -> Command:
     return command
 
 
-def optimization_option(command: Command) -> Command:
-    """Add ``-O``."""
-    return click.option(
-        "-O",
-        "opt_level",
-        type=click.IntRange(0, 3),
-        default=3,
-        show_default=True,
-        help="The most that LLVM optimises; results are the same at each level.",
-    )(command)
-
-
-def threads_option(command: Command) -> Command:
-    """Add ``--threads``."""
-    return click.option(
-        "--threads",
-        metavar="N",
-        type=click.IntRange(1, MOST_THREADS),
-        help=f"How many threads share a loop at most; {VARIABLE} unless given, or one a core. Results are "
-        "the same with any number.",
-    )(command)
-
-
-def target_option(command: Command) -> Command:
-    """Add ``--target``."""
-    return click.option(
-        "--target",
-        type=click.Choice(TARGETS),
-        help=f"The processor to compile for; {TARGET_VARIABLE} unless given, or this machine's.",
-    )(command)
-
-
-def artefact_target_option(command: Command) -> Command:
-    """Add ``--target`` for artefacts, which may be for other systems; who prints a form refuses these."""
-    return click.option(
-        "--target",
-        metavar="NAME",
-        shell_complete=complete_artefact_target,
-        help=f"The processor to compile for, one of {', '.join(ARTEFACT_TARGETS)}, the last two for "
+#: What the command line says of an option that `Flag` does not, for one command or for all.
+_SPECIAL: dict[tuple[str, str], dict[str, Any]] = {
+    ("compile", "target"): {
+        "type": None,
+        "metavar": "NAME",
+        "shell_complete": complete_artefact_target,
+        "help": f"The processor to compile for, one of {', '.join(ARTEFACT_TARGETS)}, the last two for "
         f"artefacts only; {TARGET_VARIABLE} unless given, or this machine's.",
-    )(command)
+    },
+    ("", "disabled_passes"): {"shell_complete": complete_pass},
+}
+
+
+def compile_options(command: str, *names: str) -> Callable[[Command], Command]:
+    """Add the options of compilation that a command has, or those of some names; it is given ``options``.
+
+    Used several times, each adds some.
+    """
+    chosen = [each for each in OPTIONS if (each.name in names if names else command in each.flag.commands)]
+
+    def decorate(function: Command) -> Command:
+        @functools.wraps(function)
+        def folded(*args: Any, **kwargs: Any) -> Any:
+            given = {each.name: kwargs.pop(each.name) for each in chosen}
+            options = replace(kwargs.pop("options", None) or CompileOptions(), **given)
+            return function(*args, options=options, **kwargs)
+
+        found: Any = folded
+        for option in reversed(chosen):
+            found = _click_option(command, option)(found)
+        return cast("Command", found)
+
+    return decorate
+
+
+def _click_option(command: str, option: Option) -> Callable[[Any], Any]:
+    flag = option.flag
+    shown: dict[str, Any] = {"help": flag.help.replace("{passes}", ", ".join(OPTIMIZER_PASSES))}
+    if isinstance(flag.kind, range):
+        shown |= {"type": click.IntRange(flag.kind.start, flag.kind.stop - 1)}
+    elif isinstance(flag.kind, tuple):
+        shown |= {"type": click.Choice(flag.kind)}
+    elif flag.kind is frozenset:
+        shown |= {"multiple": True, "callback": _pass_names}
+    elif "/" in flag.word:
+        shown |= {"default": None}
+    else:
+        shown |= {"is_flag": True}
+    if flag.metavar is not None:
+        shown |= {"metavar": flag.metavar}
+    if isinstance(flag.kind, range) and option.default is not None:
+        shown |= {"default": option.default, "show_default": True}
+    special = {**_SPECIAL.get(("", option.name), {}), **_SPECIAL.get((command, option.name), {})}
+    return click.option(flag.word, option.name, **{**shown, **special})
 
 
 def conversion_target_option(verb: str, *, required: bool) -> Callable[[Command], Command]:
@@ -239,15 +252,6 @@ def conversion_target_option(verb: str, *, required: bool) -> Callable[[Command]
         shell_complete=complete_conversion_target,
         help=f"The conversion target {verb}, such as llvm; 'mind-mlir targets' shows all.",
     )
-
-
-def winograd_option(command: Command) -> Command:
-    """Add ``--winograd``."""
-    return click.option(
-        "--winograd",
-        is_flag=True,
-        help="Compute 3x3 convolutions in Winograd's form where that is faster, within a bound of its own.",
-    )(command)
 
 
 def constant_option(command: Command) -> Command:
@@ -273,19 +277,6 @@ def _constants(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -
     return found
 
 
-def disable_pass_option(command: Command) -> Command:
-    """Add ``--disable-pass``; the command is given a set called ``disabled_passes``."""
-    return click.option(
-        "--disable-pass",
-        "disabled_passes",
-        metavar="NAME",
-        multiple=True,
-        callback=_pass_names,
-        shell_complete=complete_pass,
-        help=f"Leave out a pass of the optimiser: {', '.join(OPTIMIZER_PASSES)}; or all. Repeatable.",
-    )(command)
-
-
 def _pass_names(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> frozenset[str]:
     for value in values:
         if value not in (*OPTIMIZER_PASSES, "all"):
@@ -295,16 +286,6 @@ def _pass_names(_: click.Context, __: click.Parameter, values: tuple[str, ...]) 
             )
             raise click.UsageError(f"--disable-pass {value}: no pass of the optimiser is called so{hint}")
     return frozenset(OPTIMIZER_PASSES if "all" in values else values)
-
-
-def cache_option(command: Command) -> Command:
-    """Add ``--cache`` and ``--no-cache``."""
-    return click.option(
-        "--cache/--no-cache",
-        "cache",
-        default=None,
-        help=f"Keep machine code on disk, and find it again there; {SWITCH} unless given, or yes.",
-    )(command)
 
 
 def stage_options(command: Command) -> Command:

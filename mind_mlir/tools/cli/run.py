@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 from click.core import ParameterSource
 
-from mind_mlir.support.options import CompileOptions
 from mind_mlir.tools.cli.completion import complete_file
 from mind_mlir.tools.cli.options import (
     bind_option,
-    cache_option,
+    compile_options,
     constant_option,
     diagnostic_format,
-    disable_pass_option,
     file_argument,
     function_option,
-    optimization_option,
     stage_options,
-    target_option,
-    threads_option,
-    winograd_option,
 )
 from mind_mlir.tools.cli.session import EXIT_DIAGNOSTICS
 from mind_mlir.tools.cli.variables import check_runnable
@@ -30,6 +25,7 @@ from mind_mlir.tools.cli.variables import check_runnable
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from mind_mlir.support.options import CompileOptions
     from mind_mlir.tools.cli.session import Session
 
 #: What goes with a bundle; the other options are about compiling.
@@ -67,13 +63,9 @@ _FOR_BUNDLES = frozenset(("file", "inputs", "seed", "func", "output", "threads")
     shell_complete=complete_file,
     help="Write the outputs to PATH: .npz, or .npy where there is one.",
 )
-@optimization_option
-@threads_option
-@target_option
-@winograd_option
-@disable_pass_option
+@compile_options("run")
 @constant_option
-@cache_option
+@compile_options("run", "cache")
 @diagnostic_format
 @stage_options
 @click.pass_obj
@@ -87,13 +79,8 @@ def command(
     interpreted: bool,
     check: bool,
     output: str | None,
-    opt_level: int,
-    threads: int | None,
-    target: str | None,
-    winograd: bool,
-    disabled_passes: frozenset[str],
+    options: CompileOptions,
     constants: Mapping[str, str],
-    cache: bool | None,
     print_ir_after_all: bool,
     dump_stages: str | None,
     timing: bool,
@@ -118,16 +105,16 @@ def command(
       random              for all inputs not named; also zeros, ones
     """  # noqa: D301 -- click reads the \b
     if Path(file).is_dir():
-        _run_bundle(session, file, func, inputs, seed, output, threads)
+        _run_bundle(session, file, func, inputs, seed, output, options.threads)
         return
     if interpreted and (check or print_ir_after_all or dump_stages):
         raise click.UsageError(
             "--interpret compiles nothing: leave out --check, --print-ir-after-all, --dump-stages"
         )
-    if winograd and check:
+    if options.winograd and check:
         raise click.UsageError("--check is about the bound of sums: leave out --winograd, which has another")
     if not interpreted:
-        check_runnable(target)
+        check_runnable(options.target)
     from mind_mlir.ir.analysis.restriction import restricted  # noqa: PLC0415 -- as above
     from mind_mlir.ir.entry import entry_function  # noqa: PLC0415 -- as above
     from mind_mlir.ir.interface import interface_of  # noqa: PLC0415 -- as above
@@ -140,8 +127,8 @@ def command(
     from mind_mlir.tools.cli.inputs import InputSpecs, make_inputs  # noqa: PLC0415 -- as above
     from mind_mlir.tools.cli.stage_log import StageLog  # noqa: PLC0415 -- as above
 
-    if threads is not None:
-        set_num_threads(threads)
+    if options.threads is not None:
+        set_num_threads(options.threads)
     specs = InputSpecs.parse(inputs)
     log = StageLog.of(session, print_ir_after_all=print_ir_after_all, dump_stages=dump_stages, timing=timing)
     module = log.read(file, func, extents, lambda program: given_extents(program, func, specs))
@@ -156,18 +143,10 @@ def command(
         check_output_name(output, len(interface.outputs))
     agrees = True
     if check:
-        agrees = compare(module, arguments, log, target)
+        agrees = compare(module, arguments, log, options.target)
     else:
-        options = (
-            None
-            if interpreted
-            else CompileOptions(
-                *(opt_level, threads, target, winograd, disabled_passes),
-                prepares=bool(constants),
-                cache=cache,
-            )
-        )
-        results = execute(module, arguments, log, options)
+        chosen = None if interpreted else replace(options, prepares=bool(constants))
+        results = execute(module, arguments, log, chosen)
         deliver(interface.outputs, results, output)
     log.finish()
     if not agrees:
