@@ -47,12 +47,6 @@ def key_of(module: Module, options: CompileOptions, target: Target, threads: int
 
     Nothing is kept either by a process that has not loaded what the files are now (see `fingerprint`).
 
-    Args:
-        module: In canonical form.
-        options: How it is compiled.
-        target: The processor that it is compiled for.
-        threads: How many threads share a loop at most, as `pipeline.Lowering` takes it.
-
     Returns:
         64 hexadecimal digits. Programs of equal keys have the same code, but for what its checks say.
     """

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Literal
 
 from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.image.loading import host_machine
+from mind_mlir.ir.module import MODULE
+from mind_mlir.languages.programs.kinds import kind_of
 from mind_mlir.outputs.files import write_file
 from mind_mlir.packaging.bundle import file_names, write_bundle
 from mind_mlir.packaging.c_interface import library_name
 from mind_mlir.packaging.header import header_text
 from mind_mlir.packaging.manifest import MANIFEST
 from mind_mlir.packaging.objects import object_of
-from mind_mlir.packaging.programs import artefact_module, with_arrays
 from mind_mlir.packaging.shared import find_linker, shared_library
+from mind_mlir.runtime.declared_constants import with_constants
 from mind_mlir.runtime.options import CodeOptions, options_of, takes
 from mind_mlir.support import argument_checks
 from mind_mlir.support.artefact_kinds import ARTEFACTS, BUNDLE, HEADER, OBJECT, SHARED
@@ -200,8 +202,43 @@ def package(
     chosen = options_of(options, "package", CodeOptions, prepares=bool(constants))
     machine = artefact_target(chosen.target, cpu=target_cpu, features=features)
     module = artefact_module(program, function=function, bindings=bindings, seed=seed)
-    artefact_of(with_arrays(module, constants), chosen, library, machine).write(place, form)
+    artefact_of(with_constants(module, constants), chosen, library, machine).write(place, form)
     return place
+
+
+def artefact_module(
+    program: AnyProgram,
+    *,
+    function: str | Sequence[str] | None = None,
+    bindings: Mapping[str, int] | None = None,
+    seed: int | None = None,
+) -> Module:
+    """Return a program as a module whose exported functions become those of an artefact.
+
+    Functions keep their names, and tuples are taken apart: each of their tensors is an input or output.
+
+    Args:
+        program: A module, a PTIR program, or one of the surface language.
+        function: The function that is wanted, or several, with what they call; all that are exported unless
+            given.
+        bindings: Extents of symbolic dimensions.
+        seed: The seed of the random operations of a PTIR program; a last parameter unless given.
+
+    Raises:
+        ParseError: The text of a program is not well-formed.
+        VerificationError: It breaks a rule; E2002, E2101: there is no such function, or it is not exported;
+            E4303, a symbolic dimension is not bound.
+        TypeError: An argument is not of the type above.
+        ValueError: ``bindings`` names what is no dimension, or ``seed`` is given for a program that is not
+            PTIR's or does not fit in 64 bits.
+    """
+    names = None if function is None else argument_checks.names(function, "function")
+    if names == ():
+        raise ValueError("function must name one function or several")
+    kind = kind_of(program, "program", f"{MODULE}, or a program")
+    if seed is not None and not kind.is_seeded:
+        raise ValueError("seed is for PTIR programs: functions of others take seeds as arguments")
+    return kind.exported(program, names, bindings, seed)
 
 
 def default_name(path: Path, kind: str) -> str:

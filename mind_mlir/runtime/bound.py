@@ -35,11 +35,6 @@ class BoundFunction(Called):
     def __init__(self, function: CompiledFunction, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Bind ``function``, as `CompiledFunction.bind` does.
 
-        Args:
-            function: The function.
-            inputs: All inputs in order.
-            outputs: All outputs in order.
-
         Raises:
             ArgumentError: The arrays do not fit, or cannot be used in place (E61xx).
             TypeError: An argument is of another kind.
@@ -87,9 +82,3 @@ class BoundFunction(Called):
         raise TypeError(
             "a BoundFunction stands for arrays in this process; pickle its function and bind it anew"
         )
-
-    def __copy__(self) -> BoundFunction:
-        return self  # the same buffers
-
-    def __deepcopy__(self, memo: object) -> BoundFunction:
-        return self

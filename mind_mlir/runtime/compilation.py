@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, overload
 
 from mind_mlir.diagnostics.tracebacks import public
-from mind_mlir.ir.analysis.restriction import restricted as restricted_module
 from mind_mlir.ir.module import Module
-from mind_mlir.passes.verify import verify
 from mind_mlir.runtime.executable import Executable
 from mind_mlir.runtime.options import Options, options_of, takes
 from mind_mlir.support import argument_checks
@@ -118,8 +116,11 @@ def compile(
         argument_checks.refuse_bindings(bindings)
         if seed is not None:
             raise ValueError("seed must be left out for a module: its functions take seeds as arguments")
-        constant = _with_constants(module, constants, function)
-        return Executable(constant, chosen, function=function, observer=observer)
+        if constants is not None:
+            from mind_mlir.runtime.declared_constants import with_constants  # noqa: PLC0415 -- few calls have any
+
+            module = with_constants(module, constants, function)
+        return Executable(module, chosen, function=function, observer=observer)
     from mind_mlir.runtime import program_compilation  # noqa: PLC0415 -- modules need none of the other languages
 
     return program_compilation.compile_program(
@@ -132,12 +133,3 @@ def compile(
         max_bindings=most,
         seed=seed,
     )
-
-
-def _with_constants(module: Module, constants: Mapping[str, object] | None, function: str | None) -> Module:
-    """Return ``module``, or what ``function`` needs of it, with constants in the place of parameters."""
-    if constants is None:
-        return module
-    from mind_mlir.runtime.declared_constants import with_constants  # noqa: PLC0415 -- few calls have any
-
-    return with_constants(restricted_module(verify(module), function), constants)

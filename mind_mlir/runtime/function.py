@@ -66,12 +66,6 @@ class CompiledFunction(Called):
     ) -> None:
         """Hold what has been compiled.
 
-        Args:
-            entry: What the function takes, returns and checks.
-            native: Its code.
-            locations: Where what each check looks at is written.
-            reload: What a pickle of the function calls, and with what.
-
         Raises:
             TypeError: ``entry`` or ``native`` is none: only what compiles or loads code makes these.
         """
@@ -121,12 +115,6 @@ class CompiledFunction(Called):
 
     def __reduce__(self) -> tuple[Callable[..., CompiledFunction], tuple[object, ...]]:
         return self._reload
-
-    def __copy__(self) -> CompiledFunction:
-        return self  # nothing about it can be changed
-
-    def __deepcopy__(self, memo: object) -> CompiledFunction:
-        return self
 
     @public
     def __call__(self, /, *args: object, **kwargs: object) -> tuple[Array, ...]:

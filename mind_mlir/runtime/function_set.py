@@ -14,7 +14,6 @@ from mind_mlir.support import argument_checks
 if TYPE_CHECKING:
     import inspect
     from collections.abc import Mapping
-    from typing import Self
 
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.interface import Parameter
@@ -55,12 +54,6 @@ class FunctionSet(Called):
     def signature(self) -> inspect.Signature:
         """Return what a call takes and returns (see `CompiledFunction.signature`)."""
         return self._called().signature()
-
-    def __copy__(self) -> Self:
-        return self  # nothing about it can be changed
-
-    def __deepcopy__(self, memo: object) -> Self:
-        return self
 
     def __getitem__(self, name: str) -> CompiledFunction:
         """Return the exported function called ``name``.

@@ -215,12 +215,7 @@ def takes(keywords: type) -> Callable[[F], F]:
 
 
 def options_of(given: Mapping[str, Any], function: str, keywords: type, **others: Any) -> CompileOptions:
-    """Return the options that a caller of ``function`` gives as keywords, checked; with others of ours.
-
-    Raises:
-        TypeError: There is no such option, or it is not of its type.
-        ValueError: It says what there is not.
-    """
+    """Return the options that a caller of ``function`` gives as keywords, checked; with others of ours."""
     argument_checks.keywords(given, keywords.__annotations__, function)
     return CompileOptions(**{name: _checked(name, value) for name, value in given.items()}, **others)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from mind_mlir.diagnostics import VerificationError
 from mind_mlir.diagnostics.tracebacks import public, trim
@@ -67,13 +67,6 @@ class StagedFunction(Called):
     ) -> None:
         """Hold what is known before the first call.
 
-        Args:
-            name: What it is called.
-            signature: What it takes, as Python binds arguments.
-            options: How its programs are compiled.
-            static: The names of parameters whose arguments are part of the program.
-            max_signatures: For how many signatures code is kept.
-
         Raises:
             TypeError: An argument is not of the type above.
             ValueError: There is no parameter of a name in ``static``, or ``max_signatures`` is below 1.
@@ -116,11 +109,7 @@ class StagedFunction(Called):
         return False if pytrees.is_leaf_class(cls) else None
 
     def reading(self, subject: object) -> Any:
-        """Return what notes what is read of objects while a program is made, if it is noted.
-
-        Args:
-            subject: The object of the method that is called, or None.
-        """
+        """Return what notes what is read of objects while a program is made, if it is noted."""
         return None
 
     def subject(self, form: Form) -> Any:
@@ -297,18 +286,8 @@ class StagedFunction(Called):
         """Pickle it as what its module calls it, as functions are."""
         return str(getattr(self, "__qualname__", self.name))
 
-    def __copy__(self) -> Self:
-        return self
-
-    def __deepcopy__(self, memo: object) -> Self:
-        return self
-
     def types_of(self, form: Form, leaves: Sequence[Any]) -> tuple[TensorType, ...]:
-        """Return the types of the leaves of arguments.
-
-        Raises:
-            TracingError: E2305, one is no array.
-        """
+        """Return the types of the leaves of arguments (E2305: one is no array)."""
         types = []
         for place, leaf in enumerate(leaves):
             types.append(type_of(leaf, lambda place=place: self.names(form)[place]))  # type: ignore[misc]  # bound now

@@ -25,8 +25,8 @@ from mind_mlir.runtime.staged_values import STAGE, WeakType
 from mind_mlir.support import argument_checks
 from mind_mlir.support.pytrees import Form, flatten
 from mind_mlir.tracing.conversion import as_value, common_node, node_of, type_of
-from mind_mlir.tracing.errors import refuse
 from mind_mlir.tracing.jit import JitFunction
+from mind_mlir.tracing.places import refuse
 from mind_mlir.tracing.promotion import Node, joined, node_of_number
 from mind_mlir.tracing.trace import Trace
 
@@ -331,7 +331,7 @@ def _settled(
         if type_.shape != each.type.shape or not (is_weak or type_ == each.type):
             refuse(
                 "E2321",
-                f"{each.name} is {_shown(each.type)}, and {what} returns {_shown(type_)} for it",
+                f"{each.name} is {each.type}, and {what} returns {type_} for it",
                 "what is carried keeps its dtype and shape: begin with an array of these, or convert with "
                 "astype or reshape",
             )
@@ -370,7 +370,7 @@ def _predicate(trace: Trace, found: Any, what: str) -> Value:
     if value.type.rank:
         refuse(
             "E2322",
-            f"{what} is {_shown(value.type)}, no scalar",
+            f"{what} is {value.type}, no scalar",
             "say whether any or all of its elements are meant: x.any(), x.all()",
         )
     if value.type.dtype is DType.I1:
@@ -387,7 +387,7 @@ def _agreed(one: Any, two: Any, name: str) -> Node:
     if node is None or first.shape != second.shape or not alike:
         refuse(
             "E2320",
-            f"{name} of cond is {_shown(first)} in one branch and {_shown(second)} in the other",
+            f"{name} of cond is {first} in one branch and {second} in the other",
             "both return the same dtypes and shapes: convert with astype or reshape",
         )
     return node
@@ -400,7 +400,7 @@ def _joined_bounds(trace: Trace, lower: Any, upper: Any) -> _Carried:
         if each.type.shape or not each.type.dtype.is_integer:
             refuse(
                 "E2325",
-                f"{each.name} of fori_loop is {_shown(each.type)}, no integer scalar",
+                f"{each.name} of fori_loop is {each.type}, no integer scalar",
                 "count with integers, and compute others from them",
             )
     first, last = bounds
@@ -410,7 +410,7 @@ def _joined_bounds(trace: Trace, lower: Any, upper: Any) -> _Carried:
     if not (first.weak or last.weak or first.type == last.type):
         refuse(
             "E2325",
-            f"lower of fori_loop is {_shown(first.type)} and upper {_shown(last.type)}",
+            f"lower of fori_loop is {first.type} and upper {last.type}",
             "give both bounds one dtype: x.astype('i64')",
         )
     first.type = last.type if first.weak else first.type
@@ -424,7 +424,7 @@ def _length(scanned: Sequence[TracedArray], names: Sequence[str], length: int | 
         if not each.ndim:
             refuse(
                 "E2323",
-                f"{name} of scan is {_shown(each.value.type)}, which has no leading axis",
+                f"{name} of scan is {each.value.type}, which has no leading axis",
                 "read it in f as it is, or give it an axis",
             )
         if length is not None and each.shape[0] != length:
@@ -445,10 +445,6 @@ def _length(scanned: Sequence[TracedArray], names: Sequence[str], length: int | 
 def _type_of(leaf: Any) -> tuple[TensorType, bool]:
     """Return the type of a leaf, and whether it is a number that takes another dtype."""
     return type_of(leaf), node_of(leaf).weak
-
-
-def _shown(type_: TensorType) -> str:
-    return str(type_)
 
 
 def _expect_callable(function: object, parameter: str) -> None:

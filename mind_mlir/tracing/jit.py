@@ -14,19 +14,17 @@ from mind_mlir.arguments.tensors import viewed
 from mind_mlir.diagnostics.display import brief
 from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.ir.types import DType
-from mind_mlir.languages.mind.program import SurfaceProgram
+from mind_mlir.languages.programs.kinds import find_kind
 from mind_mlir.runtime.options import Options, options_of, takes
 from mind_mlir.runtime.staged import DEFAULT_MAX_SIGNATURES, StagedFunction
 from mind_mlir.runtime.staged_arguments import Static
 from mind_mlir.runtime.staged_method import Held, StagedMethod
-from mind_mlir.runtime.surface_function import SurfaceFunction, entry_of
 from mind_mlir.support import argument_checks, pytrees
 from mind_mlir.support.pytrees import stood_for
 from mind_mlir.tracing.array import TracedArray
 from mind_mlir.tracing.conversion import as_value
-from mind_mlir.tracing.errors import refuse
 from mind_mlir.tracing.pickling import copy_of, reduced
-from mind_mlir.tracing.places import location_of
+from mind_mlir.tracing.places import location_of, refuse
 from mind_mlir.tracing.subjects import Reading, is_plain
 from mind_mlir.tracing.trace import Trace
 from mind_mlir.tracing.value import TracedValue
@@ -38,7 +36,9 @@ if TYPE_CHECKING:
     from mind_mlir.ir.module import Function
     from mind_mlir.ir.types import TensorType
     from mind_mlir.ir.value import Value
+    from mind_mlir.languages.mind.program import SurfaceProgram
     from mind_mlir.languages.staging import Instance, Unit
+    from mind_mlir.runtime.surface_function import SurfaceFunction
     from mind_mlir.support.options import CompileOptions
     from mind_mlir.support.pytrees import Form
 
@@ -80,19 +80,7 @@ class JitFunction(StagedFunction, Generic[P, R]):
         max_signatures: int = DEFAULT_MAX_SIGNATURES,
         promotes: bool | None = None,
     ) -> None:
-        """Hold what is to be traced.
-
-        Args:
-            function: The function.
-            options: How it is compiled.
-            static: The names of the parameters whose values are part of the program.
-            max_signatures: For how many forms, dtypes and shapes of arguments code is kept.
-            promotes: Whether operands of several dtypes are converted to one; None for as what calls it does.
-
-        Raises:
-            TypeError: ``function`` cannot be called.
-            ValueError: It has no parameter of a name in ``static``.
-        """
+        """Hold what is to be traced."""
         if not callable(function):
             argument_checks.reject("function", "callable", function)
         name = getattr(function, "__name__", None)
@@ -123,13 +111,7 @@ class JitFunction(StagedFunction, Generic[P, R]):
         return Reading(subject)
 
     def stage(self, unit: Unit, form: Form, types: Sequence[TensorType]) -> Instance:
-        """Trace the function for arguments of a form and of types; see `StagedFunction.stage`.
-
-        Raises:
-            TracingError: It asks for what is known when the program runs only (E23xx).
-            VerificationError: An operation breaks a rule.
-            Exception: What the function raises.
-        """
+        """Trace the function for arguments of a form and of types; see `StagedFunction.stage`."""
         trace = Trace(unit, TracedArray, promotes=self._promotes)
         with trace.running():
             args, kwargs = form.unflatten([trace.parameter(type_) for type_ in types])
@@ -265,17 +247,21 @@ def jit(
         else False
     )
 
-    if isinstance(function, SurfaceProgram):
+    if find_kind(function) is not None:
         if static:
             raise ValueError("static_argnames must be left out for a program, whose parameters say it")
         if promotes is False:
             raise ValueError("promotion must be left out for a program, which converts with astype alone")
-        name = entry_of(function, entry if entry is None else argument_checks.text(entry, "entry"))
-        return SurfaceFunction(function, name, chosen, max_signatures=max_signatures)
+        from mind_mlir.runtime.program_compilation import staged_function  # noqa: PLC0415 -- functions of Python need no other language
+
+        name = entry if entry is None else argument_checks.text(entry, "entry")
+        made = staged_function(function, name, chosen, max_signatures)
+        if made is not None:
+            return made
     if entry is not None:
         raise ValueError("entry must be left out for a function of Python: it is the function of a program")
 
-    def wrap(function: Callable[..., Any]) -> Any:
+    def wrap(function: Any) -> Any:
         plain, subject = unbound(function)
         made = JitFunction(plain, chosen, static=static, max_signatures=max_signatures, promotes=promotes)
         return made if subject is None else StagedMethod(made, subject)

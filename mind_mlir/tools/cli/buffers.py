@@ -57,7 +57,7 @@ def command(
     from mind_mlir.conversion.buffers.drawing import drawing  # noqa: PLC0415 -- as above
     from mind_mlir.tools.cli.stage_log import StageLog  # noqa: PLC0415 -- loads numpy, which --help and completion do without
 
-    log = StageLog.of(session, print_ir_after_all=False, dump_stages=None, timing=False)
+    log = StageLog(session)
     module = log.read(file, func, extents)
     with log.timed("buffers"):
         plan = plan_buffers(module, function=func, target=options.target, winograd=options.winograd)

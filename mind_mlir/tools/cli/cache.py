@@ -8,8 +8,8 @@ import click
 
 from mind_mlir.diagnostics.display import display_path
 from mind_mlir.tools.cli.completion import complete_directory
+from mind_mlir.tools.cli.options import check_variables
 from mind_mlir.tools.cli.session import EXIT_DIAGNOSTICS
-from mind_mlir.tools.cli.variables import check_variables
 
 if TYPE_CHECKING:
     from collections.abc import Callable

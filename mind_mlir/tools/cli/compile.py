@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import zip_longest
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -113,9 +113,7 @@ def command(
     debug_prefixes: tuple[tuple[str, str], ...],
     header: str | None,
     depfile: str | None,
-    print_ir_after_all: bool,
-    dump_stages: str | None,
-    timing: bool,
+    stages: Mapping[str, Any],
 ) -> None:
     """Print a program in the form that any stage leaves it in, or write its machine code."""
     if emit_grad_ir and not autodiff:
@@ -147,12 +145,11 @@ def command(
 
     from mind_mlir.ir.analysis.restriction import restricted  # noqa: PLC0415 -- as above
     from mind_mlir.passes.verify import verify  # noqa: PLC0415 -- as above
-    from mind_mlir.tools.cli.constants import declared  # noqa: PLC0415 -- as above
-    from mind_mlir.tools.cli.differentiate import gradient_module  # noqa: PLC0415 -- loads numpy, which --help and completion do without
     from mind_mlir.tools.cli.forms import print_form  # noqa: PLC0415 -- as above
+    from mind_mlir.tools.cli.programs import declared, gradient_module  # noqa: PLC0415 -- loads numpy, which --help and completion do without
     from mind_mlir.tools.cli.stage_log import StageLog  # noqa: PLC0415 -- as above
 
-    log = StageLog.of(session, print_ir_after_all=print_ir_after_all, dump_stages=dump_stages, timing=timing)
+    log = StageLog.of(session, **stages)
     log.print_passes = print_passes
     function = next(iter(func), None)
     module = restricted(log.read(file, function, extents), function)
@@ -177,11 +174,7 @@ def _form(emit: str | None, *, core: bool, mind: bool) -> str:
 
 
 def _check_options(form: str) -> None:
-    """Make sure that what is asked for takes the options that are given.
-
-    Raises:
-        click.UsageError: It does not take one.
-    """
+    """Make sure that what is asked for takes the options that are given."""
     context = click.get_current_context()
     refused = _OF_FORMS if form in ARTEFACTS else _OF_ARTEFACTS
     for parameter in context.command.params:

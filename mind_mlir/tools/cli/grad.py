@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -56,20 +56,18 @@ def command(
     emit: str | None,
     options: CompileOptions,
     output: str | None,
-    print_ir_after_all: bool,
-    dump_stages: str | None,
-    timing: bool,
+    stages: Mapping[str, Any],
 ) -> None:
     """Differentiate a program and print its gradient module.
 
     The gradient module returns the program's outputs, then one gradient for each chosen input: that of the
     sum of all outputs, or, with --given, of the outputs weighted by the inputs cotangent_0, cotangent_1, ...
     """
-    from mind_mlir.tools.cli.differentiate import gradient_module  # noqa: PLC0415 -- loads numpy, which --help and completion do without
     from mind_mlir.tools.cli.forms import print_form  # noqa: PLC0415 -- as above
+    from mind_mlir.tools.cli.programs import gradient_module  # noqa: PLC0415 -- loads numpy, which --help and completion do without
     from mind_mlir.tools.cli.stage_log import StageLog  # noqa: PLC0415 -- as above
 
-    log = StageLog.of(session, print_ir_after_all=print_ir_after_all, dump_stages=dump_stages, timing=timing)
+    log = StageLog.of(session, **stages)
     names = [name.strip() for name in wrt.split(",")] if wrt is not None else None
     gradient = gradient_module(
         log.read(file, func, extents), log, function=func, wrt=names, given=given, extensions=extensions

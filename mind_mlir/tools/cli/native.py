@@ -11,8 +11,8 @@ from mind_mlir.runtime.compiled_code import evaluation
 from mind_mlir.runtime.executable import Executable
 from mind_mlir.runtime.threads import loop_threads
 from mind_mlir.target import named_target
-from mind_mlir.tools.cli.interruptible import interruptible
 from mind_mlir.tools.comparison import first_difference
+from mind_mlir.tools.interruption import interruptible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

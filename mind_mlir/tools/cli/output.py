@@ -11,11 +11,7 @@ STDOUT = "-"
 
 
 def write_output(text: str, path: str | None) -> None:
-    """Write ``text`` to file ``path``, or to standard output where that is None or ``-``.
-
-    Raises:
-        OutputError: It cannot be written; a file that was there before is still there.
-    """
+    """Write ``text`` to file ``path``, or to standard output where that is None or ``-``."""
     if not text.endswith("\n"):
         text += "\n"
     if path is None or path == STDOUT:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -12,6 +13,7 @@ from click.core import ParameterSource
 from mind_mlir.tools.cli.completion import complete_file
 from mind_mlir.tools.cli.options import (
     bind_option,
+    check_runnable,
     compile_options,
     constant_option,
     diagnostic_format,
@@ -20,7 +22,6 @@ from mind_mlir.tools.cli.options import (
     stage_options,
 )
 from mind_mlir.tools.cli.session import EXIT_DIAGNOSTICS
-from mind_mlir.tools.cli.variables import check_runnable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -81,9 +82,7 @@ def command(
     output: str | None,
     options: CompileOptions,
     constants: Mapping[str, str],
-    print_ir_after_all: bool,
-    dump_stages: str | None,
-    timing: bool,
+    stages: Mapping[str, Any],
 ) -> None:
     """Compile a program and run it on arrays; or run a bundle, which is compiled.
 
@@ -107,7 +106,7 @@ def command(
     if Path(file).is_dir():
         _run_bundle(session, file, func, inputs, seed, output, options.threads)
         return
-    if interpreted and (check or print_ir_after_all or dump_stages):
+    if interpreted and (check or stages["print_ir_after_all"] or stages["dump_stages"]):
         raise click.UsageError(
             "--interpret compiles nothing: leave out --check, --print-ir-after-all, --dump-stages"
         )
@@ -120,18 +119,17 @@ def command(
     from mind_mlir.ir.interface import interface_of  # noqa: PLC0415 -- as above
     from mind_mlir.passes.verify import verify  # noqa: PLC0415 -- as above
     from mind_mlir.runtime.threads import set_num_threads  # noqa: PLC0415 -- as above
-    from mind_mlir.tools.cli.array_output import check_output_name, deliver  # noqa: PLC0415 -- as above
-    from mind_mlir.tools.cli.constants import declared  # noqa: PLC0415 -- as above
-    from mind_mlir.tools.cli.execution import compare, execute  # noqa: PLC0415 -- as above
+    from mind_mlir.tools.cli.execution import check_output_name, compare, deliver, execute  # noqa: PLC0415 -- as above
     from mind_mlir.tools.cli.input_extents import given_extents  # noqa: PLC0415 -- as above
     from mind_mlir.tools.cli.inputs import InputSpecs, make_inputs  # noqa: PLC0415 -- as above
+    from mind_mlir.tools.cli.programs import declared  # noqa: PLC0415 -- as above
     from mind_mlir.tools.cli.stage_log import StageLog  # noqa: PLC0415 -- as above
 
     if options.threads is not None:
         set_num_threads(options.threads)
     specs = InputSpecs.parse(inputs)
-    log = StageLog.of(session, print_ir_after_all=print_ir_after_all, dump_stages=dump_stages, timing=timing)
-    module = log.read(file, func, extents, lambda program: given_extents(program, func, specs))
+    log = StageLog.of(session, **stages)
+    module = log.read(file, func, extents, partial(given_extents, function=func, specs=specs))
     with log.timed("verify"):
         verify(module)
     function = entry_function(module, func)
@@ -162,11 +160,7 @@ def _run_bundle(
     output: str | None,
     threads: int | None,
 ) -> None:
-    """Run a bundle.
-
-    Raises:
-        click.UsageError: There is an option that says how to compile something.
-    """
+    """Run a bundle (UsageError: there is an option that says how to compile something)."""
     context = click.get_current_context()
     for parameter in context.command.params:
         given = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
@@ -175,7 +169,7 @@ def _run_bundle(
                 f"'{path}' is a bundle, for which nothing is compiled: leave out {parameter.opts[-1]}"
             )
     from mind_mlir.runtime.threads import set_num_threads  # noqa: PLC0415 -- as above
-    from mind_mlir.tools.cli.bundles import run_bundle  # noqa: PLC0415 -- loads numpy, which --help and completion do without
+    from mind_mlir.tools.cli.execution import run_bundle  # noqa: PLC0415 -- loads numpy, which --help and completion do without
 
     if threads is not None:
         set_num_threads(threads)
