@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from mind_mlir.ir.types import DType, format_shape
 from mind_mlir.support import argument_checks
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
     from mind_mlir.tracing.updates import Places
 
-    _Operator: TypeAlias = Callable[[Any, Any], Any]
+    _Operator: TypeAlias = Callable[[Any, Any], "TracedArray"]
+
+R = TypeVar("R")
 
 _CONDITION = (
     "write mind_mlir.cond(condition, then, otherwise) or mind_mlir.while_loop(condition, body, init); "
@@ -29,17 +31,17 @@ _CONDITION = (
 )
 
 
-def _operators(done: str | Callable[[Any, Any], Any]) -> tuple[_Operator, _Operator]:
+def _operators(call: Callable[[Any, Any], R]) -> tuple[Callable[[Any, Any], R], Callable[[Any, Any], R]]:
     """Return the methods of an operator of Python: with the array at its left, and at its right."""
-    call: Callable[[Any, Any], Any] = partial(operators.binary, done) if isinstance(done, str) else done
 
-    def left(self: Any, other: Any) -> Any:
+    def left(self: Any, other: Any) -> R:  # a function, which a class binds to its objects
         return call(self, other)
 
-    def right(self: Any, other: Any) -> Any:
-        return call(other, self)
+    return left, lambda self, other: call(other, self)
 
-    return left, right
+
+def _elementwise(opcode: str) -> tuple[_Operator, _Operator]:
+    return _operators(partial(operators.binary, opcode))
 
 
 def _comparison(op: str) -> _Operator:
@@ -102,23 +104,24 @@ class TracedArray(TracedValue):
 
         return Places(self)
 
-    __add__, __radd__ = _operators("Add")
-    __sub__, __rsub__ = _operators("Sub")
-    __mul__, __rmul__ = _operators("Mul")
+    __add__, __radd__ = _elementwise("Add")
+    __sub__, __rsub__ = _elementwise("Sub")
+    __mul__, __rmul__ = _elementwise("Mul")
     __truediv__, __rtruediv__ = _operators(operators.divide)
     __floordiv__, __rfloordiv__ = _operators(operators.floor_divide)
     __mod__, __rmod__ = _operators(operators.remainder)
     __divmod__, __rdivmod__ = _operators(operators.quotient_and_remainder)
     __pow__, __rpow__ = _operators(operators.power)
     __matmul__, __rmatmul__ = _operators(operators.matmul)
-    __and__, __rand__ = _operators("And")
-    __or__, __ror__ = _operators("Or")
-    __xor__, __rxor__ = _operators("Xor")
-    __lshift__, __rlshift__ = _operators("ShiftLeft")
+    __and__, __rand__ = _elementwise("And")
+    __or__, __ror__ = _elementwise("Or")
+    __xor__, __rxor__ = _elementwise("Xor")
+    __lshift__, __rlshift__ = _elementwise("ShiftLeft")
     __rshift__, __rrshift__ = _operators(operators.shift_right)
     __lt__, __le__ = _comparison("Less"), _comparison("LessEqual")
     __gt__, __ge__ = _comparison("Greater"), _comparison("GreaterEqual")
-    __eq__, __ne__ = _comparison("Equal"), _comparison("NotEqual")
+    __eq__ = _comparison("Equal")  # type: ignore[assignment]  # elementwise, as numpy's
+    __ne__ = _comparison("NotEqual")  # type: ignore[assignment]  # elementwise, as numpy's
     __hash__ = None  # type: ignore[assignment]  # == compares elements, so there is no hash
 
     def __neg__(self) -> TracedArray:
