@@ -68,9 +68,9 @@ if TYPE_CHECKING:
     from mind_mlir.packaging.writing import package as package
     from mind_mlir.passes.autodiff import Gradient as Gradient
     from mind_mlir.passes.canonicalize import canonicalize as canonicalize
-    from mind_mlir.runtime.bound import BoundFunction as BoundFunction
     from mind_mlir.runtime.compilation import compile as compile
     from mind_mlir.runtime.executable import Executable as Executable
+    from mind_mlir.runtime.function import BoundFunction as BoundFunction
     from mind_mlir.runtime.function import CompiledFunction as CompiledFunction
     from mind_mlir.runtime.lowered import Lowered as Lowered
     from mind_mlir.runtime.memory import MemoryInfo as MemoryInfo
@@ -127,10 +127,9 @@ _NAMES = {
     "packaging.writing": "package",
     "passes.autodiff": "Gradient",
     "passes.canonicalize": "canonicalize",
-    "runtime.bound": "BoundFunction",
     "runtime.compilation": "compile",
     "runtime.executable": "Executable",
-    "runtime.function": "CompiledFunction",
+    "runtime.function": "BoundFunction CompiledFunction",
     "runtime.lowered": "Lowered",
     "runtime.memory": "MemoryInfo memory_info release_memory set_memory_limit",
     "runtime.program_executable": "ProgramExecutable",

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mind_mlir.cache.digests import DIGEST_BYTES, digest_of
+from mind_mlir.cache.envelope import DIGEST_BYTES, digest_of
 from mind_mlir.cache.fingerprint import is_as_loaded
 from mind_mlir.image.compiled import CompiledCode
 from mind_mlir.image.errors import CodeError

@@ -14,7 +14,7 @@ import platform
 from dataclasses import astuple
 from typing import TYPE_CHECKING, Any
 
-from mind_mlir.cache.digests import digest_of
+from mind_mlir.cache.envelope import digest_of
 from mind_mlir.cache.fingerprint import compiler_fingerprint, machine_fingerprint
 from mind_mlir.ir.analysis.call_graph import operations_of
 from mind_mlir.ir.attributes import Padding

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.interface import Parameter
     from mind_mlir.ir.types import TensorType
-    from mind_mlir.runtime.bound import BoundFunction
-    from mind_mlir.runtime.function import CompiledFunction
+    from mind_mlir.runtime.function import BoundFunction, CompiledFunction
 
 
 class FunctionSet(Called):

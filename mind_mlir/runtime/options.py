@@ -47,25 +47,6 @@ class Options(CodeOptions, total=False):
 
 
 @dataclass(frozen=True, slots=True)
-class Flag:
-    """An option of the command line.
-
-    Attributes:
-        word: What it is written as.
-        help: What ``--help`` says.
-        commands: The commands that have it among their options of compilation.
-        kind: The numbers or words that may follow; nothing follows for bool.
-        metavar: What ``--help`` calls that.
-    """
-
-    word: str
-    help: str
-    commands: tuple[str, ...] = ()
-    kind: range | tuple[str, ...] | type = bool
-    metavar: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Option:
     """An option of a compilation.
 
@@ -74,13 +55,21 @@ class Option:
         text: What the documentation of `compile` says of it.
         check: Returns what a caller gives, by the name of the option, as plain data, or raises a TypeError or
             ValueError; None for what is checked where it is used.
-        flag: How the command line has it.
+        word: What it is written as on the command line.
+        help: What ``--help`` says.
+        commands: The commands that have it among their options of compilation.
+        kind: The numbers or words that may follow the word; nothing follows for bool.
+        metavar: What ``--help`` calls that.
     """
 
     name: str
     text: str
     check: Callable[[Any, str], Any] | None
-    flag: Flag
+    word: str
+    help: str
+    commands: tuple[str, ...] = ()
+    kind: range | tuple[str, ...] | type = bool
+    metavar: str | None = None
 
     @property
     def default(self) -> Any:
@@ -108,69 +97,60 @@ OPTIONS = (
         "opt_level",
         "How far LLVM optimises what gains by it, 0 to 3; results are the same at each.",
         _level,
-        Flag(
-            "-O",
-            "The most that LLVM optimises; results are the same at each level.",
-            ("compile", "grad", "run"),
-            OPT_LEVELS,
-        ),
+        "-O",
+        "The most that LLVM optimises; results are the same at each level.",
+        ("compile", "grad", "run"),
+        OPT_LEVELS,
     ),
     Option(
         "threads",
         "How many threads share a loop at most, 1 to 1024; `get_num_threads` says how many do where\n"
         "that is less, or nothing is given. Results are the same with any number.",
         _thread_count,
-        Flag(
-            "--threads",
-            f"How many threads share a loop at most; {VARIABLE} unless given, or one a core. Results are "
-            "the same with any number.",
-            ("compile", "run"),
-            _THREAD_COUNTS,
-            "N",
-        ),
+        "--threads",
+        f"How many threads share a loop at most; {VARIABLE} unless given, or one a core. Results are "
+        "the same with any number.",
+        ("compile", "run"),
+        _THREAD_COUNTS,
+        "N",
     ),
     Option(
         "target",
         "The processor, ``native``, ``sse``, ``avx2`` or ``avx512``; by default what the variable\n"
         "``MIND_MLIR_TARGET`` says, or else ``native``, this machine with all that it has.",
         None,  # what each caller can be asked for differs
-        Flag(
-            "--target",
-            f"The processor to compile for; {TARGET_VARIABLE} unless given, or this machine's.",
-            ("buffers", "compile", "run"),
-            TARGETS,
-        ),
+        "--target",
+        f"The processor to compile for; {TARGET_VARIABLE} unless given, or this machine's.",
+        ("buffers", "compile", "run"),
+        TARGETS,
     ),
     Option(
         "winograd",
         "Whether convolutions of floats with filters of 3 x 3 and stride 1 take Winograd's form where\n"
         "it is faster. It has a bound of its own, which the page on schedules says.",
         argument_checks.flag,
-        Flag(
-            "--winograd",
-            "Compute 3x3 convolutions in Winograd's form where that is faster, within a bound of its own.",
-            ("buffers", "compile", "run"),
-        ),
+        "--winograd",
+        "Compute 3x3 convolutions in Winograd's form where that is faster, within a bound of its own.",
+        ("buffers", "compile", "run"),
     ),
     Option(
         "disabled_passes",
         "Passes of the optimiser that are switched off; ``mind-mlir compile -h`` names them;\n"
         '``["all"]`` for every one.',
         checked_names,
-        Flag(
-            "--disable-pass",
-            "Leave out a pass of the optimiser: {passes}; or all. Repeatable.",
-            ("compile", "run"),
-            frozenset,
-            "NAME",
-        ),
+        "--disable-pass",
+        "Leave out a pass of the optimiser: {passes}; or all. Repeatable.",
+        ("compile", "run"),
+        frozenset,
+        "NAME",
     ),
     Option(
         "debug",
         "Whether machine code says which line of the program it comes from, for debuggers and profilers:\n"
         "the page on debugging says how. Results are the same.",
         argument_checks.flag,
-        Flag("--debug", "Let debuggers and profilers show the lines of the program."),
+        "--debug",
+        "Let debuggers and profilers show the lines of the program.",
     ),
     Option(
         "cache",
@@ -178,10 +158,8 @@ OPTIONS = (
         "or a path. Unless given, the variables ``MIND_MLIR_CACHE`` and ``MIND_MLIR_CACHE_DIR`` say it, or\n"
         "else it is, in the user's directory of caches. Where an observer looks, it is not.",
         lambda value, _: checked_choice(value),
-        Flag(
-            "--cache/--no-cache",
-            f"Keep machine code on disk, and find it again there; {SWITCH} unless given, or yes.",
-        ),
+        "--cache/--no-cache",
+        f"Keep machine code on disk, and find it again there; {SWITCH} unless given, or yes.",
     ),
 )
 _CHECKS = {each.name: each.check for each in OPTIONS if each.check is not None}

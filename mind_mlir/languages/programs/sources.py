@@ -36,11 +36,7 @@ def parse(
 ) -> SurfaceProgram: ...
 @overload
 def parse(
-    text: str | SourceText,
-    name: str = ...,
-    *,
-    format: None = ...,
-    functions: Mapping[str, Any] | None = ...,
+    text: str | SourceText, name: str = ..., *, format: None = ..., functions: Mapping[str, Any] | None = ...
 ) -> Any: ...
 @public
 @fixed()

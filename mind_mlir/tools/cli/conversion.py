@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, cast
 
 import click
@@ -17,9 +16,7 @@ from mind_mlir.languages.ptir.program import Program
 from mind_mlir.languages.ptir.restriction import restricted
 from mind_mlir.languages.ptir.symbols import bound, symbols_of
 from mind_mlir.languages.ptir.to_core import to_core
-from mind_mlir.outputs.files import replace_file
 from mind_mlir.passes.verify import verify
-from mind_mlir.tools.cli.output import STDOUT
 from mind_mlir.tools.cli.programs import lowered, read_program, refuse_extents, with_extents
 
 if TYPE_CHECKING:
@@ -100,26 +97,6 @@ def _left(found: Module | Program, extents: Mapping[str, int]) -> Mapping[str, i
         return None
     symbols = symbols_of(found)
     return {name: extent for name, extent in extents.items() if name in symbols} or None
-
-
-def write_text(text: str | bytes, path: str | None) -> None:
-    """Write text or bytes to file ``path``, or to standard output where that is None or ``-``."""
-    if isinstance(text, str):
-        write_pieces([text], path)
-    elif path is None or path == STDOUT:
-        sys.stdout.flush()
-        sys.stdout.buffer.write(text)
-    else:
-        data = text
-        replace_file(path, lambda file: file.write(data))
-
-
-def write_pieces(pieces: Iterable[str], path: str | None) -> None:
-    """Write pieces of a text to file ``path``, or to standard output where that is None or ``-``."""
-    if path is None or path == STDOUT:
-        sys.stdout.writelines(pieces)
-    else:
-        replace_file(path, lambda file: file.writelines(piece.encode() for piece in pieces))
 
 
 def _written(program: Program, form: str) -> Iterable[str]:

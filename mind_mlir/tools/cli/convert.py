@@ -16,6 +16,7 @@ from mind_mlir.tools.cli.options import (
     function_option,
     output_option,
 )
+from mind_mlir.tools.cli.output import write_exactly
 from mind_mlir.tools.cli.session import EXIT_DIAGNOSTICS, Session
 
 if TYPE_CHECKING:
@@ -59,16 +60,17 @@ def convert(
     if target is not None:
         if form is not None:
             raise click.UsageError("--to and --target exclude one another")
-        from mind_mlir.tools.cli.conversion import in_target, write_text  # noqa: PLC0415 -- loads numpy, which --help and completion do without
+        from mind_mlir.tools.cli.conversion import in_target  # noqa: PLC0415 -- loads numpy, which --help and completion do without
 
-        write_text(in_target(session, file, target, extents, func).text, output)
+        text = in_target(session, file, target, extents, func).text
+        write_exactly([text] if isinstance(text, str) else text, output)
         return
     chosen = form or (None if output is None else _by_name(output))
     if chosen is None:
         raise click.UsageError("say which format to write: --to, --target, or -o with a name that tells")
-    from mind_mlir.tools.cli.conversion import converted, write_pieces  # noqa: PLC0415 -- loads numpy, which --help and completion do without
+    from mind_mlir.tools.cli.conversion import converted  # noqa: PLC0415 -- loads numpy, which --help and completion do without
 
-    write_pieces(converted(session, file, chosen, extents, func), output)
+    write_exactly(converted(session, file, chosen, extents, func), output)
 
 
 def _by_name(path: str) -> str:

@@ -24,12 +24,7 @@ if TYPE_CHECKING:
 
 
 def print_form(
-    module: Module,
-    form: str,
-    log: StageLog,
-    options: CompileOptions,
-    *,
-    debug_info: bool = False,
+    module: Module, form: str, log: StageLog, options: CompileOptions, *, debug_info: bool = False
 ) -> str:
     """Return ``module`` in ``form``, one of `mind_mlir.support.stages.FORMS`, and finish the log.
 

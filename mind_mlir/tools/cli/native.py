@@ -24,14 +24,7 @@ if TYPE_CHECKING:
     from mind_mlir.tools.comparison import Difference
 
 
-def print_form(
-    module: Module,
-    form: str,
-    log: StageLog,
-    options: CompileOptions,
-    *,
-    debug_info: bool,
-) -> str:
+def print_form(module: Module, form: str, log: StageLog, options: CompileOptions, *, debug_info: bool) -> str:
     """Return ``module`` in a form of MLIR, with its locations on request, or as assembly."""
     lowering = Lowering(
         named_target(options.target),

@@ -143,7 +143,7 @@ def _prefixes(_: click.Context, __: click.Parameter, values: tuple[str, ...]) ->
     return tuple(found)
 
 
-#: What the command line says of an option that `Flag` does not, for one command or for all.
+#: What the command line says of an option that `Option` does not, for one command or for all.
 _SPECIAL: dict[tuple[str, str], dict[str, Any]] = {
     ("compile", "target"): {
         "type": None,
@@ -161,7 +161,7 @@ def compile_options(command: str, *names: str) -> Callable[[Command], Command]:
 
     Used several times, each adds some.
     """
-    chosen = [each for each in OPTIONS if (each.name in names if names else command in each.flag.commands)]
+    chosen = [each for each in OPTIONS if (each.name in names if names else command in each.commands)]
 
     def decorate(function: Command) -> Command:
         @functools.wraps(function)
@@ -176,24 +176,23 @@ def compile_options(command: str, *names: str) -> Callable[[Command], Command]:
 
 
 def _click_option(command: str, option: Option) -> Callable[[Any], Any]:
-    flag = option.flag
-    shown: dict[str, Any] = {"help": flag.help.replace("{passes}", ", ".join(OPTIMIZER_PASSES))}
-    if isinstance(flag.kind, range):
-        shown |= {"type": click.IntRange(flag.kind.start, flag.kind.stop - 1)}
-    elif isinstance(flag.kind, tuple):
-        shown |= {"type": click.Choice(flag.kind)}
-    elif flag.kind is frozenset:
+    shown: dict[str, Any] = {"help": option.help.replace("{passes}", ", ".join(OPTIMIZER_PASSES))}
+    if isinstance(option.kind, range):
+        shown |= {"type": click.IntRange(option.kind.start, option.kind.stop - 1)}
+    elif isinstance(option.kind, tuple):
+        shown |= {"type": click.Choice(option.kind)}
+    elif option.kind is frozenset:
         shown |= {"multiple": True, "callback": _pass_names}
-    elif "/" in flag.word:
+    elif "/" in option.word:
         shown |= {"default": None}
     else:
         shown |= {"is_flag": True}
-    if flag.metavar is not None:
-        shown |= {"metavar": flag.metavar}
-    if isinstance(flag.kind, range) and option.default is not None:
+    if option.metavar is not None:
+        shown |= {"metavar": option.metavar}
+    if isinstance(option.kind, range) and option.default is not None:
         shown |= {"default": option.default, "show_default": True}
     special = {**_SPECIAL.get(("", option.name), {}), **_SPECIAL.get((command, option.name), {})}
-    return click.option(flag.word, option.name, **{**shown, **special})
+    return click.option(option.word, option.name, **{**shown, **special})
 
 
 def conversion_target_option(verb: str, *, required: bool) -> Callable[[Command], Command]:

@@ -37,11 +37,7 @@ _FOR_BUNDLES = frozenset(("file", "inputs", "seed", "func", "output", "threads")
 @file_argument
 @bind_option
 @click.option(
-    "--input",
-    "inputs",
-    metavar="SPEC",
-    multiple=True,
-    help="What an input is, see above. Repeatable.",
+    "--input", "inputs", metavar="SPEC", multiple=True, help="What an input is, see above. Repeatable."
 )
 @click.option(
     "--seed",
