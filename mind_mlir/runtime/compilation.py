@@ -87,7 +87,7 @@ def compile(
         max_bindings: For how many bindings code is kept, 1 or more; that used least recently goes first.
         seed: The seed of the random operations of a program, 0 to 2^64 - 1. Without it, functions that draw
             random numbers have a last parameter ``seed``, for which calls give one.
-        {options}
+        options: Those of `mind_mlir.runtime.options`.
 
     Raises:
         VerificationError: The module breaks a rule; the exception holds all findings. E2002, E2101: there

@@ -162,13 +162,15 @@ OPTIONS = (
         f"Keep machine code on disk, and find it again there; {SWITCH} unless given, or yes.",
     ),
 )
+#: What stands for the options in the documentation of a function; who reads the source reads this.
+DESCRIBED = "options: Those of `mind_mlir.runtime.options`."
 _CHECKS = {each.name: each.check for each in OPTIONS if each.check is not None}
 
 
 def takes(keywords: type) -> Callable[[F], F]:
     """Return what makes a function with ``**options: Unpack[keywords]`` show them, as if it listed each.
 
-    They stand in its signature and, where the documentation has ``{options}``, in that.
+    They stand in its signature and, where the documentation has `DESCRIBED`, in that.
     """
     types = {name: each.__forward_arg__ for name, each in keywords.__annotations__.items()}
     taken = [each for each in OPTIONS if each.name in types]
@@ -186,7 +188,7 @@ def takes(keywords: type) -> Callable[[F], F]:
         shown.__signature__ = signature.replace(parameters=parameters)
         if function.__doc__ is not None:  # there is none with -OO
             texts = [f"{each.name}: {each.text}".replace("\n", "\n            ") for each in taken]
-            function.__doc__ = function.__doc__.replace("{options}", "\n        ".join(texts))
+            function.__doc__ = function.__doc__.replace(DESCRIBED, "\n        ".join(texts))
         return function
 
     return decorate

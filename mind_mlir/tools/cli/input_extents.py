@@ -36,12 +36,12 @@ def given_extents(
     findings: list[Diagnostic] = []
     kind = kind_of(program)
     types = kind.open_types(program, function)
-    shapes = _shapes(specs, types, findings)
     found = dict(extents)
-    wanted: set[str] = set()
+    wanted = {symbol for leaf in types.values() for symbol in type_symbols(leaf)}
+    if wanted <= found.keys():  # nothing is read that is a pipe, which can be read once
+        return found
+    shapes = _shapes(specs, types, findings)
     for label, leaf in types.items():
-        symbols = {*type_symbols(leaf)}
-        wanted |= symbols
         shape = shapes.get(label)
         if shape is None:
             continue
@@ -49,7 +49,7 @@ def given_extents(
             for dim, extent in zip(leaf.shape, shape, strict=True):
                 if isinstance(dim, SymbolicDim):
                     found.setdefault(dim.name, extent)
-        elif symbols:
+        elif any(type_symbols(leaf)):
             findings.append(kind.wrong_rank(label, shape, leaf) or wrong_rank(label, shape, leaf))
     if findings and not found.keys() >= wanted:
         raise ArgumentError(findings)

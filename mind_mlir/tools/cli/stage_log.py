@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mind_mlir.ir.module import Module
 from mind_mlir.languages.programs.kinds import kind_of
 from mind_mlir.outputs.files import make_directory, write_file
 from mind_mlir.support.frozen import FrozenDict
@@ -18,7 +19,6 @@ from mind_mlir.tools.cli.programs import lowered, read_program, refuse_extents
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from mind_mlir.ir.module import Module
     from mind_mlir.tools.cli.session import Session
 
 NOTHING_BOUND: Mapping[str, int] = FrozenDict()
@@ -98,6 +98,8 @@ class StageLog:
         with self.timed("parse"):
             found = read_program(self.session, path)
         refuse_extents(found, extents)
+        if isinstance(found, Module):
+            return found
         with self.timed(kind_of(found).step):
             return lowered(found, function, given(found, extents))
 
