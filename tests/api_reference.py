@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import griffe
 
@@ -63,10 +63,8 @@ def _entry(target: Documented) -> Iterator[str]:
     yield f"\n### `{target.name}`\n\nOf `{target.module.path}`.\n"
     if isinstance(target, griffe.Function):
         yield _signature(target)
-    elif isinstance(target, griffe.Class) and isinstance(
-        made := target.members.get("__init__"), griffe.Function
-    ):
-        yield _signature(made, target.name)
+    elif isinstance(target, griffe.Class) and "__init__" in target.members:
+        yield _signature(target.members["__init__"], target.name)
     yield from _docstring(target)
     if not isinstance(target, griffe.Class):
         return
@@ -90,7 +88,7 @@ def _members(target: griffe.Class) -> Iterator[griffe.Function | griffe.Attribut
             yield found
 
 
-def _signature(function: griffe.Function, name: str = "") -> str:
+def _signature(function: Any, name: str = "") -> str:
     parameters: list[str] = []
     star = False
     for each in _parameters(function):
@@ -112,7 +110,7 @@ def _signature(function: griffe.Function, name: str = "") -> str:
     return f"\n```\n{line}\n```\n"
 
 
-def _described(function: griffe.Object | griffe.Alias) -> object:
+def _described(function: Any) -> object:
     """Return a public function that shows more than its text says: the options of a compilation."""
     is_public = (
         function.parent is not None and function.parent.is_module and function.name in mind_mlir.__all__
@@ -121,7 +119,7 @@ def _described(function: griffe.Object | griffe.Alias) -> object:
     return found if "__signature__" in getattr(found, "__dict__", ()) else None
 
 
-def _parameters(function: griffe.Object | griffe.Alias) -> Iterator[griffe.Parameter]:
+def _parameters(function: Any) -> Iterator[griffe.Parameter]:
     live = _described(function)
     written = [each for each in function.parameters if live is None or each.name != "options"]
     yield from written
@@ -140,7 +138,7 @@ def _docstring(target: Documented) -> Iterator[str]:
     live = _described(target)
     docstring = target.docstring
     if live is not None:
-        text, quiet = inspect.getdoc(live) or "", {"warnings": False}
+        text, quiet = inspect.getdoc(live) or "", griffe.GoogleOptions(warnings=False)
         docstring = griffe.Docstring(text, parser="google", parser_options=quiet, parent=target)
     for section in docstring.parsed:
         if isinstance(section, griffe.DocstringSectionText):
