@@ -27,7 +27,7 @@ _ANY = bytes(_DIGEST_BYTES)
 
 
 def find_code(store: Store, key: str, labels: Callable[[], bytes]) -> CompiledCode | None:
-    """Return the code of ``key``, or None where there is none."""
+    """Return the code of ``key``, or None; ``labels`` gives `labels_digest` where the code has checks."""
     content = store.get(key)
     digest = None if content is None else bytes(content[:_DIGEST_BYTES])
     if content is not None and digest != _ANY and digest != labels():

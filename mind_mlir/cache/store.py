@@ -66,7 +66,10 @@ class Store:
         return content
 
     def put(self, key: str, parts: Sequence[bytes | memoryview]) -> bool:
-        """Keep a content, in parts that stand one behind the other; return whether that went well."""
+        """Keep a content, in parts that stand one behind the other; return whether that went well.
+
+        An entry of the same key is replaced.
+        """
         size = HEADER_BYTES + sum(memoryview(part).nbytes for part in parts)
         if size > self.limit:
             return False

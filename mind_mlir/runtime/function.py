@@ -63,7 +63,7 @@ class CompiledFunction(Called):
         locations: Sequence[Location | None],
         reload: tuple[Callable[..., CompiledFunction], tuple[object, ...]],
     ) -> None:
-        """Hold what has been compiled.
+        """Hold what has been compiled: where what checks look at is written, and how a pickle is made anew.
 
         Raises:
             TypeError: ``entry`` or ``native`` is none: only what compiles or loads code makes these.

@@ -58,7 +58,7 @@ class NativeModule:
     """
 
     def __init__(self, image: Image, data: Sequence[Data] = ()) -> None:
-        """Load code.
+        """Load code, with the large constants that it imports.
 
         Raises:
             NoPoolError: Threads are to share its loops, and there is no pool of them.

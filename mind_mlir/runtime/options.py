@@ -172,7 +172,7 @@ def takes(keywords: type) -> Callable[[F], F]:
 
     They stand in its signature and, where the documentation has `DESCRIBED`, in that.
     """
-    types = {name: each.__forward_arg__ for name, each in keywords.__annotations__.items()}
+    types = {name: getattr(each, "__forward_arg__", each) for name, each in keywords.__annotations__.items()}
     taken = [each for each in OPTIONS if each.name in types]
 
     def decorate(function: F) -> F:

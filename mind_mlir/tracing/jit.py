@@ -80,7 +80,7 @@ class JitFunction(StagedFunction, Generic[P, R]):
         max_signatures: int = DEFAULT_MAX_SIGNATURES,
         promotes: bool | None = None,
     ) -> None:
-        """Hold what is to be traced."""
+        """Hold what is to be traced; ``promotes`` is None for as what calls it does."""
         if not callable(function):
             argument_checks.reject("function", "callable", function)
         name = getattr(function, "__name__", None)
