@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import griffe
 
@@ -63,8 +63,10 @@ def _entry(target: Documented) -> Iterator[str]:
     yield f"\n### `{target.name}`\n\nOf `{target.module.path}`.\n"
     if isinstance(target, griffe.Function):
         yield _signature(target)
-    elif isinstance(target, griffe.Class) and "__init__" in target.members:
-        yield _signature(target.members["__init__"], target.name)
+    elif isinstance(target, griffe.Class) and isinstance(
+        made := target.members.get("__init__"), griffe.Function
+    ):
+        yield _signature(made, target.name)
     yield from _docstring(target)
     if not isinstance(target, griffe.Class):
         return
@@ -88,7 +90,7 @@ def _members(target: griffe.Class) -> Iterator[griffe.Function | griffe.Attribut
             yield found
 
 
-def _signature(function: Any, name: str = "") -> str:
+def _signature(function: griffe.Function, name: str = "") -> str:
     parameters: list[str] = []
     star = False
     for each in _parameters(function):
@@ -110,7 +112,7 @@ def _signature(function: Any, name: str = "") -> str:
     return f"\n```\n{line}\n```\n"
 
 
-def _described(function: Any) -> object:
+def _described(function: Documented) -> object:
     """Return a public function that shows more than its text says: the options of a compilation."""
     is_public = (
         function.parent is not None and function.parent.is_module and function.name in mind_mlir.__all__
@@ -119,7 +121,7 @@ def _described(function: Any) -> object:
     return found if "__signature__" in getattr(found, "__dict__", ()) else None
 
 
-def _parameters(function: Any) -> Iterator[griffe.Parameter]:
+def _parameters(function: griffe.Function) -> Iterator[griffe.Parameter]:
     live = _described(function)
     written = [each for each in function.parameters if live is None or each.name != "options"]
     yield from written
