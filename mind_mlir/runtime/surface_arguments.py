@@ -103,11 +103,6 @@ class Arrangement:
 def arranged(file: File, function: nodes.Function, form: Form) -> Arrangement:
     """Return how arguments of a form make up the parameters of ``function``.
 
-    Args:
-        file: What declares the structs.
-        function: The function.
-        form: The form of ``(args, kwargs)``, with an argument for each parameter.
-
     Raises:
         ArgumentError: E6101, E6105, a container is not what the parameter declares.
     """
@@ -197,12 +192,7 @@ def _mismatch(node: nodes.Type, found: TensorType, extents: Mapping[str, int], p
 
 
 def result_form(type_: SurfaceType, forms: Mapping[str, Form]) -> tuple[Form, list[int]]:
-    """Return how results of ``type_`` are put together, and the place of each leaf among the tensors.
-
-    Args:
-        type_: The type of the result.
-        forms: How structs were put together that came in, by name.
-    """
+    """Return how results of ``type_`` are put together, and the place of each leaf among the tensors."""
     count = 0
 
     def template(part: SurfaceType) -> object:

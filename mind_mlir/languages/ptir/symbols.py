@@ -88,6 +88,16 @@ def bind(program: Program, bindings: Mapping[str, int]) -> Program:
     return replace(program, functions=functions, regions=tuple(map(substitution.part, program.regions)))
 
 
+def bound(program: Program, bindings: Mapping[str, int] | None) -> Program:
+    """Return ``program`` with what a caller passes as ``bindings``, which may leave symbols open.
+
+    Raises:
+        TypeError: It is no mapping from strings to integers.
+        ValueError: An extent is negative, or the program has no such symbol.
+    """
+    return bind(program, checked_bindings({} if bindings is None else bindings, symbols_of(program)))
+
+
 def bound_type(type_: ValueType, bindings: Mapping[str, int]) -> ValueType:
     """Return a type with extents in the place of symbols."""
     return _Substitution(bindings).type(type_)
